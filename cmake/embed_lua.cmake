@@ -1,0 +1,82 @@
+# Embeds the Lua scripts with their SHA1 in a C++ source; knows nothing of what the scripts do.
+# SPDX-License-Identifier: MIT
+#
+# redlock_embed_lua(OUTPUT <file.cpp> DIRECTORY <dir>) adds the rule; the same file, run by
+# `cmake -P`, is the generator.
+
+function(redlock_embed_lua)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;DIRECTORY" "")
+    file(GLOB scripts CONFIGURE_DEPENDS "${arg_DIRECTORY}/*.lua")
+    set(names "")
+    foreach(script IN LISTS scripts)
+        get_filename_component(name "${script}" NAME_WLE)
+        list(APPEND names "${name}")
+    endforeach()
+    # The names stand in the command, so that it runs again when a file went away.
+    list(JOIN names "," names)
+    add_custom_command(
+        OUTPUT "${arg_OUTPUT}"
+        COMMAND "${CMAKE_COMMAND}" "-Doutput=${arg_OUTPUT}" "-Ddirectory=${arg_DIRECTORY}"
+                "-Dnames=${names}" -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+        DEPENDS ${scripts} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+        COMMENT "Embedding the Lua scripts"
+        VERBATIM)
+endfunction()
+
+# Fails unless the text survives a raw string byte for byte.
+function(redlock_check_lua file name text)
+    if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
+        message(FATAL_ERROR "${file}: the name must be a C++ name in snake case")
+    endif()
+    file(SIZE "${file}" size)
+    string(LENGTH "${text}" length)
+    if(NOT size EQUAL length)
+        message(FATAL_ERROR "${file}: has bytes that CMake cannot read")
+    endif()
+    if(size EQUAL 0 OR size GREATER 16384)
+        message(FATAL_ERROR "${file}: ${size} bytes; 1 to 16384 are allowed")
+    endif()
+    string(FIND "${text}" ")lua\"" delimiter)
+    string(FIND "${text}" "\r" carriage_return)
+    if(NOT delimiter EQUAL -1)
+        message(FATAL_ERROR "${file}: contains the end of the raw string, )lua\"")
+    endif()
+    if(NOT carriage_return EQUAL -1)
+        message(FATAL_ERROR "${file}: contains a carriage return")
+    endif()
+endfunction()
+
+function(redlock_generate_scripts output directory names)
+    string(REPLACE "," ";" names "${names}")
+    set(table "")
+    set(accessors "")
+    set(index 0)
+    foreach(name IN LISTS names)
+        set(file "${directory}/${name}.lua")
+        file(READ "${file}" text)
+        redlock_check_lua("${file}" "${name}" "${text}")
+        file(SHA1 "${file}" sha1)
+        string(APPEND table "    {\"${name}\", R\"lua(${text})lua\", \"${sha1}\"},\n")
+        string(APPEND accessors
+            "const redlock::resp::script& redlock::resp::${name}() noexcept {\n"
+            "    return table[${index}];\n}\n\n")
+        math(EXPR index "${index} + 1")
+    endforeach()
+    if(index EQUAL 0)
+        message(FATAL_ERROR "${directory}: no scripts")
+    endif()
+    file(WRITE "${output}"
+        "// The text and SHA1 of the Lua scripts, generated from lua/; changes here are lost.\n"
+        "// SPDX-License-Identifier: MIT\n"
+        "#include \"resp/scripts.hpp\"\n\n"
+        "namespace {\n\n"
+        "constexpr redlock::resp::script table[] = {\n${table}};\n\n"
+        "}  // namespace\n\n"
+        "${accessors}"
+        "std::span<const redlock::resp::script> redlock::resp::all_scripts() noexcept {\n"
+        "    return table;\n}\n")
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+    redlock_generate_scripts("${output}" "${directory}" "${names}")
+endif()

@@ -1,0 +1,25 @@
+# How this project compiles its own files: warnings and sanitizers; knows no target's sources.
+# SPDX-License-Identifier: MIT
+
+# Warnings as a private requirement, so that nobody who links the library inherits them. Conversions
+# between signed and unsigned are left out: clang counts them among -Wconversion, g++ does not. And
+# g++ alone takes a parameter named like a member function for a shadow.
+add_library(redlock_warnings INTERFACE)
+target_compile_options(redlock_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
+    $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>
+    $<$<BOOL:${REDLOCK_WARNINGS_AS_ERRORS}>:-Werror>)
+
+# Sanitizers have to reach every object and every link of the build, so they are set for all.
+if(REDLOCK_SANITIZE)
+    add_compile_options(-fsanitize=${REDLOCK_SANITIZE} -fno-sanitize-recover=all
+                        -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${REDLOCK_SANITIZE})
+endif()
+
+# redlock_own_target(NAME): a test, tool, benchmark or example of this project.
+function(redlock_own_target name)
+    target_compile_features(${name} PRIVATE cxx_std_20)
+    set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+    target_link_libraries(${name} PRIVATE redlock_warnings)
+endfunction()

@@ -1,0 +1,38 @@
+# What is installed: library, headers, CMake package and pkg-config file; knows no tool.
+# SPDX-License-Identifier: MIT
+include(CMakePackageConfigHelpers)
+
+set(redlock_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/redlock")
+set(redlock_generated "${CMAKE_CURRENT_BINARY_DIR}/generated")
+
+install(TARGETS redlock EXPORT redlock_targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(DIRECTORY include/redlock DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT redlock_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
+        FILE redlock-targets.cmake)
+
+if(redlock_type STREQUAL "STATIC_LIBRARY")
+    set(redlock_is_static TRUE)
+    set(redlock_pc_requires " hiredis")
+    install(FILES cmake/Findhiredis_parser.cmake DESTINATION "${redlock_package_dir}")
+else()
+    set(redlock_is_static FALSE)
+    set(redlock_pc_requires "")
+endif()
+configure_package_config_file(cmake/redlock-config.cmake.in
+    "${redlock_generated}/redlock-config.cmake" INSTALL_DESTINATION "${redlock_package_dir}")
+# Before 1.0 each minor version has an ABI and an API of its own.
+write_basic_package_version_file("${redlock_generated}/redlock-config-version.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${redlock_generated}/redlock-config.cmake"
+              "${redlock_generated}/redlock-config-version.cmake"
+        DESTINATION "${redlock_package_dir}")
+
+# The prefix is told from where the file lies, so that an installed tree can be moved.
+file(RELATIVE_PATH redlock_pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" redlock_pc_prefix "${redlock_pc_prefix}")
+configure_file(cmake/redlock.pc.in "${redlock_generated}/redlock.pc" @ONLY)
+install(FILES "${redlock_generated}/redlock.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,139 @@
+// The asynchronous client: locks over a quorum of nodes; knows nothing of sockets and scripts.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/detail/initiate.hpp>
+#include <redlock/export.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/loss.hpp>
+#include <redlock/options.hpp>
+#include <redlock/resource_state.hpp>
+#include <redlock/stats.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace redlock {
+
+/// Takes, keeps and gives back locks over N independent Redis masters (the Redlock algorithm).
+///
+/// **Thread-safety.** Every member may be called from any thread; the client works on a strand of
+/// its own over the executor it was given.
+///
+/// **Completion.** A handler is posted to its associated executor, the client's when it has none,
+/// and is never called from within the initiating function.
+///
+/// **Cancellation.** Every operation supports terminal, partial and total cancellation through the
+/// handler's cancellation slot and completes with `asio::error::operation_aborted`. What it leaves
+/// behind is said for each.
+///
+/// **Lifetime.** Destroying the client, or the execution context, ends every operation. The
+/// execution context may be destroyed first; the client is closed from then on. Connections are
+/// opened by the constructor and stay open, so `io_context::run()` returns once the client is closed.
+class REDLOCK_EXPORT client {
+public:
+    using executor_type = asio::any_io_executor;
+
+    /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong.
+    client(asio::any_io_executor executor, client_options options);
+    /// `close()`.
+    ~client();
+    client(client&& other) noexcept;
+    client& operator=(client&& other) noexcept;
+
+    /// Writes the releases of the leases still out as far as the connections take them at once, then
+    /// ends every operation with `errc::client_closed`, every lease and every connection. Idempotent.
+    void close() noexcept;
+
+    executor_type get_executor() const noexcept;
+
+    /// Acquires `resource`: `SET resource owner NX PX ttl` on all nodes in parallel, granted when a
+    /// quorum said so within the validity (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+    ///
+    /// With `wait` > 0 it tries again until then. Completes as soon as the votes decide it.
+    /// - success: the lease. Grants that come later belong to it and are released with it.
+    /// - `contended`, `no_quorum`, `validity_exhausted`: the lease is empty and carries the votes.
+    ///   A release was sent to every node that was asked, whatever it answered; it is not waited for.
+    /// - `operation_aborted`, `client_closed`: likewise.
+    /// - `invalid_argument`: nothing was sent. The resource is 1 to 512 bytes; the ttl is positive,
+    ///   at most `ttl_max` and longer than its own drift allowance; no duration is negative.
+    template <asio::completion_token_for<void(error_code, lease)> T = asio::deferred_t>
+    auto async_acquire(std::string resource, acquire_options options, T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code, lease)>(
+            detail::initiate_acquire{impl_, detail::acquire_flavour::contention_is_an_error}, token,
+            std::move(resource), options);
+    }
+    template <asio::completion_token_for<void(error_code, lease)> T = asio::deferred_t>
+    auto async_acquire(std::string resource, T&& token = T{}) {
+        return async_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
+    }
+
+    /// The same, where contention is no error: somebody else's lock gives no error and an empty
+    /// lease that carries the votes.
+    template <asio::completion_token_for<void(error_code, lease)> T = asio::deferred_t>
+    auto async_try_acquire(std::string resource, acquire_options options, T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code, lease)>(
+            detail::initiate_acquire{impl_, detail::acquire_flavour::contention_is_a_value}, token,
+            std::move(resource), options);
+    }
+    template <asio::completion_token_for<void(error_code, lease)> T = asio::deferred_t>
+    auto async_try_acquire(std::string resource, T&& token = T{}) {
+        return async_try_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
+    }
+
+    /// Prolongs a lease to `ttl` from now on a quorum of nodes; renewal keeps the new ttl.
+    /// - success: `valid_until()` has moved. It never moves back.
+    /// - `no_quorum`: too few nodes answered; the old validity stands.
+    /// - `not_held`: a quorum says that the key is not ours; `lost`: the lease had ended;
+    ///   `invalid_argument`: the lease is empty, of another client, or the ttl is out of range.
+    /// - cancelled: what was sent may still prolong the keys, never the validity.
+    template <asio::completion_token_for<void(error_code)> T = asio::deferred_t>
+    auto async_extend(const lease& held, std::chrono::milliseconds ttl, T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code)>(detail::initiate_extend{impl_}, token,
+                                                         held.state(), ttl);
+    }
+
+    /// Gives a lease back on every node. The lease is over when this is called, whatever comes.
+    /// Completes at a quorum of answers, or when that is impossible.
+    /// - success: a quorum deleted our key; `not_held`: a quorum says that it was not ours any more;
+    ///   `no_quorum`: too few answered. A node that did not answer gets the release on its next
+    ///   connection, until the ttl has passed.
+    /// - cancelled: the release goes on in the background.
+    template <asio::completion_token_for<void(error_code)> T = asio::deferred_t>
+    auto async_release(lease held, T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code)>(detail::initiate_release{impl_}, token,
+                                                         std::move(held));
+    }
+
+    /// Waits until a lease is lost. Loss is a value: completes without error and with the reason,
+    /// no later than `valid_until()`. `not_held` when the lease is given back or detached first.
+    /// Leaves nothing behind.
+    template <asio::completion_token_for<void(error_code, loss)> T = asio::deferred_t>
+    auto async_lost(const lease& held, T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code, loss)>(detail::initiate_lost{impl_}, token,
+                                                               held.state());
+    }
+
+    /// Asks every node who holds `resource`. Completes when every node answered or timed out; the
+    /// state says, node by node, what is known. Takes nothing and leaves nothing behind.
+    /// - success, also when nodes are down; `invalid_argument`, `client_closed`.
+    template <asio::completion_token_for<void(error_code, resource_state)> T = asio::deferred_t>
+    auto async_inspect(std::string resource, T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code, resource_state)>(
+            detail::initiate_inspect{impl_}, token, std::move(resource));
+    }
+
+    /// Counters since the client was made.
+    client_stats stats() const;
+
+private:
+    std::shared_ptr<detail::client_impl> impl_;
+};
+
+}  // namespace redlock

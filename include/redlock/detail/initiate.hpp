@@ -1,0 +1,108 @@
+// The seam between the templates of the client and the compiled library: handlers lose their type.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/error.hpp>
+#include <redlock/export.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/loss.hpp>
+#include <redlock/options.hpp>
+#include <redlock/resource_state.hpp>
+
+#include <boost/asio/any_completion_handler.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace redlock {
+
+namespace asio = boost::asio;
+
+namespace detail {
+
+class client_impl;
+using impl_ptr = std::shared_ptr<client_impl>;
+using state_ptr = std::shared_ptr<lease_state>;
+
+enum class acquire_flavour : bool { contention_is_an_error, contention_is_a_value };
+
+using acquire_handler = asio::any_completion_handler<void(error_code, lease)>;
+using plain_handler = asio::any_completion_handler<void(error_code)>;
+using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
+using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
+
+// A client that was moved from passes a null `impl`: the operation completes with client_closed.
+REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
+                                  std::string resource, const acquire_options& options,
+                                  acquire_handler handler);
+REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
+                                 std::chrono::milliseconds ttl, plain_handler handler);
+REDLOCK_EXPORT void start_release(const impl_ptr& impl, lease held, plain_handler handler);
+REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler);
+REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
+                                  inspect_handler handler);
+
+// Classes with constructors, not lambdas: g++ 12 destroys capturing temporaries of a co_await
+// expression twice.
+class initiate {
+public:
+    explicit initiate(impl_ptr impl) noexcept : impl_(std::move(impl)) {}
+
+protected:
+    impl_ptr impl_;
+};
+
+class initiate_acquire : initiate {
+public:
+    initiate_acquire(impl_ptr impl, acquire_flavour flavour) noexcept
+        : initiate(std::move(impl)), flavour_(flavour) {}
+    template <class Handler>
+    void operator()(Handler&& handler, std::string resource, acquire_options options) const {
+        start_acquire(impl_, flavour_, std::move(resource), options,
+                      acquire_handler(std::forward<Handler>(handler)));
+    }
+
+private:
+    acquire_flavour flavour_;
+};
+
+class initiate_extend : initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, state_ptr state, std::chrono::milliseconds ttl) const {
+        start_extend(impl_, std::move(state), ttl, plain_handler(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_release : initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, lease held) const {
+        start_release(impl_, std::move(held), plain_handler(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_lost : initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, state_ptr state) const {
+        start_lost(impl_, std::move(state), lost_handler(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_inspect : initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, std::string resource) const {
+        start_inspect(impl_, std::move(resource), inspect_handler(std::forward<Handler>(handler)));
+    }
+};
+
+}  // namespace detail
+}  // namespace redlock

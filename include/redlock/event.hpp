@@ -1,0 +1,55 @@
+// What the client tells whoever watches it; knows no sink but standard error.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/error.hpp>
+#include <redlock/export.hpp>
+#include <redlock/vote.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace redlock {
+
+/// What happened. More kinds may join: a switch over them needs a default.
+enum class event_kind : std::uint8_t {
+    node_up,          ///< The handshake with a node succeeded; `duration` is what it took.
+    node_down,        ///< The connection to a node ended or could not be made; `error` says why.
+    granted,          ///< A lease was granted; `duration` is what the attempt took.
+    refused,          ///< An acquire ended without a lease; `error` and `votes` say why.
+    renewed,          ///< A lease was prolonged by a quorum.
+    renewal_failed,   ///< A renewal reached no quorum; it is tried again until the lease is lost.
+    lost,             ///< A lease was lost; `detail` names the reason.
+    released,         ///< A quorum answered a release.
+    release_owed,     ///< A release could not be sent; it goes first on the next connection.
+    node_reported,    ///< A node is fit to connect but something about it needs a person.
+};
+
+enum class severity : std::uint8_t { debug, info, warning, error };
+
+/// One event. The views are valid during the call only.
+struct event {
+    event_kind kind{};
+    redlock::severity severity = redlock::severity::info;
+    std::string_view resource{};
+    std::string_view node{};
+    error_code error{};
+    std::chrono::microseconds duration{0};
+    std::span<const node_vote> votes{};
+    std::string_view detail{};
+};
+
+REDLOCK_EXPORT std::string_view to_string(event_kind kind) noexcept;
+REDLOCK_EXPORT std::string_view to_string(severity s) noexcept;
+
+/// One line for people, without secrets and whole owner ids. Thread-safe.
+REDLOCK_EXPORT std::string format(const event& e);
+
+/// An observer for `client_options::on_event` that writes what is at least as severe as `threshold`
+/// to standard error, one line each.
+REDLOCK_EXPORT void write_to_stderr(const event& e, severity threshold = severity::warning);
+
+}  // namespace redlock

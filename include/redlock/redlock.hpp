@@ -1,0 +1,20 @@
+// Everything of the library in one header, for those who prefer that.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/client.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/config.hpp>
+#include <redlock/error.hpp>
+#include <redlock/event.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/loss.hpp>
+#include <redlock/options.hpp>
+#include <redlock/owner_id.hpp>
+#include <redlock/refusal.hpp>
+#include <redlock/resource_state.hpp>
+#include <redlock/result.hpp>
+#include <redlock/stats.hpp>
+#include <redlock/version.hpp>
+#include <redlock/vote.hpp>

@@ -1,0 +1,34 @@
+// Why an acquisition ended without a lease; knows nothing of how it went.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/error.hpp>
+#include <redlock/export.hpp>
+#include <redlock/vote.hpp>
+
+#include <boost/assert/source_location.hpp>
+
+#include <string>
+#include <vector>
+
+namespace redlock {
+
+/// Why, node by node.
+struct refusal {
+    boost::system::error_code code;
+    std::vector<node_vote> votes;
+
+    /// The whole story in one sentence, without secrets.
+    REDLOCK_EXPORT std::string message() const;
+
+    friend bool operator==(const refusal& r, const error_code& e) noexcept { return r.code == e; }
+    friend bool operator==(const refusal& r, errc e) noexcept { return r.code == e; }
+    friend bool operator==(const refusal& r, condition c) noexcept { return r.code == c; }
+};
+
+/// What `result<T, refusal>::value()` does without a value: throws `boost::system::system_error`
+/// with the code and the sentence.
+[[noreturn]] REDLOCK_EXPORT void throw_exception_from_error(const refusal& r,
+                                                            const boost::source_location& where);
+
+}  // namespace redlock

@@ -1,0 +1,64 @@
+// What one node answered in one attempt; knows nothing of how votes are counted.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/error.hpp>
+#include <redlock/export.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace redlock {
+
+/// What one node answered.
+enum class vote : std::uint8_t {
+    pending,      ///< Nothing yet; the outcome did not depend on it.
+    granted,      ///< The key is ours on this node.
+    held,         ///< Somebody else's key is there.
+    queued,       ///< Free, but another waiter stands before us.
+    stale,        ///< Free, but this node has seen a higher fence than the one proposed.
+    quarantine,   ///< The node restarted without its data and has no vote yet.
+    refused,      ///< The node answered with an error, or is not fit to vote; `error` says why.
+    timed_out,    ///< No answer within `node_timeout`.
+    unreachable,  ///< No connection; `error` is the connection's own.
+};
+
+/// The name of the enumerator, as it is used in texts.
+REDLOCK_EXPORT std::string_view to_string(vote v) noexcept;
+
+/// A node's name: an immutable string that copies without allocating and outlives the client.
+class node_name {
+public:
+    node_name() = default;
+    explicit node_name(std::string text)
+        : text_(std::make_shared<const std::string>(std::move(text))) {}
+
+    std::string_view view() const noexcept { return text_ ? std::string_view(*text_) : ""; }
+    operator std::string_view() const noexcept { return view(); }
+    std::string str() const { return std::string(view()); }
+    friend bool operator==(const node_name& a, std::string_view b) noexcept {
+        return a.view() == b;
+    }
+
+private:
+    std::shared_ptr<const std::string> text_;
+};
+
+/// One node's vote, with its cause and its time.
+struct node_vote {
+    node_name node;                          ///< `node_options::name`.
+    vote answer = vote::pending;             ///< What it answered.
+    error_code error{};                      ///< The cause where it is refused or no answer came.
+    std::string detail{};                    ///< The server's own words, or who holds the key.
+    std::chrono::microseconds elapsed{0};    ///< From sending the round to this answer.
+    std::chrono::milliseconds retry_in{0};   ///< held: the key's PTTL; quarantine: what is left of it.
+    std::uint64_t fence = 0;                 ///< The highest fence the node told of; 0 when none.
+};
+
+/// One line for people: node, answer, cause, time. Holds no secret and no whole owner id.
+REDLOCK_EXPORT std::string format(const node_vote& v);
+
+}  // namespace redlock

@@ -1,0 +1,50 @@
+// One try to acquire: votes in, verdict out; knows no node's name and sends nothing itself.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/poll.hpp"
+#include "core/quorum.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/vote.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::core {
+
+/// What a vote is worth in an attempt.
+ballot weigh(vote v) noexcept;
+
+/// The Redlock rule: granted once a quorum said so within the validity, refused as soon as that can
+/// no longer be (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+///
+/// Made when the round is handed to the first connection. Whoever drives it gives back every vote
+/// of a refused or abandoned attempt.
+class attempt {
+public:
+    enum class verdict : std::uint8_t { open, granted, refused };
+
+    attempt(std::size_t nodes, time_point sent, duration ttl, drift_policy drift) noexcept
+        : poll_(nodes), valid_until_(core::valid_until(sent, ttl, drift)) {}
+
+    /// A node answered, or did not in time. What comes after the verdict changes nothing.
+    verdict cast(std::size_t node, vote v, time_point now) noexcept;
+    /// The caller no longer wants it: cancelled, or out of time.
+    void abandon(error_code why) noexcept;
+
+    verdict state() const noexcept { return state_; }
+    /// Why it was refused.
+    error_code reason() const noexcept { return reason_; }
+    time_point valid_until() const noexcept { return valid_until_; }
+
+private:
+    verdict decide(verdict v, error_code why) noexcept;
+
+    poll poll_;
+    time_point valid_until_;
+    verdict state_ = verdict::open;
+    error_code reason_;
+};
+
+}  // namespace redlock::core

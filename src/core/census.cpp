@@ -1,0 +1,50 @@
+// What the nodes' keys together say about a resource.
+// SPDX-License-Identifier: MIT
+#include "core/census.hpp"
+
+#include "core/quorum.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace redlock::core {
+
+namespace {
+
+bool has_answered(const node_state& n) {
+    return n.state == key_state::free || n.state == key_state::held ||
+           n.state == key_state::shared;
+}
+
+// A key without expiry (-1 ms) stands in the way for ever.
+std::chrono::milliseconds time_left(const node_state& n) {
+    return n.ttl < std::chrono::milliseconds(0) ? std::chrono::milliseconds::max() : n.ttl;
+}
+
+}  // namespace
+
+void take_census(resource_state& state, std::span<const std::string> values) {
+    const auto& nodes = state.nodes;
+    state.quorum = quorum(nodes.size());
+    const auto answers = std::count_if(nodes.begin(), nodes.end(), has_answered);
+    state.decided = static_cast<std::size_t>(answers) >= state.quorum;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        state.fence = std::max(state.fence, nodes[i].fence);
+        if (nodes[i].state != key_state::held && nodes[i].state != key_state::shared) continue;
+        std::vector<std::chrono::milliseconds> left;
+        for (std::size_t j = 0; j < nodes.size(); ++j) {
+            if (nodes[j].state == nodes[i].state && values[j] == values[i]) {
+                left.push_back(time_left(nodes[j]));
+            }
+        }
+        if (left.size() < state.quorum || state.held) continue;
+        const auto nth = left.begin() + static_cast<std::ptrdiff_t>(state.quorum - 1);
+        std::nth_element(left.begin(), nth, left.end(), std::greater<>());
+        state.held = true;
+        state.owner = nodes[i].owner;
+        state.valid_for = *nth;
+    }
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,73 @@
+// The life of a lease from grant to loss.
+// SPDX-License-Identifier: MIT
+#include "core/hold.hpp"
+
+#include <algorithm>
+
+namespace redlock::core {
+
+using namespace std::chrono_literals;
+
+hold::hold(time_point granted_at, time_point valid_until, terms t) noexcept
+    : terms_(t),
+      cap_(t.max_hold > 0ns ? granted_at + t.max_hold : time_point::max()),
+      valid_until_(std::min(valid_until, cap_)),
+      renew_at_(t.renew && valid_until < cap_ ? granted_at + t.ttl / 3 : time_point::max()) {}
+
+bool hold::capped() const noexcept { return valid_until_ >= cap_; }
+
+// A timer that rings at the very end would report after it: this is for the machine to wake us.
+duration hold::slack() const noexcept { return std::min<duration>(5ms, terms_.ttl / 20); }
+
+time_point hold::report_at() const noexcept {
+    return valid_until_ - std::max(terms_.loss_margin, slack());
+}
+
+time_point hold::deadline() const noexcept {
+    if (lost_) return time_point::max();
+    return renewing_ ? report_at() : std::min(renew_at_, report_at());
+}
+
+hold::action hold::lose(loss why) noexcept {
+    lost_ = true;
+    reason_ = why;
+    return action::lost;
+}
+
+hold::action hold::on_time(time_point now) noexcept {
+    if (lost_) return action::none;
+    if (now >= report_at()) {
+        if (capped()) return lose(loss::max_hold);
+        return lose(renewing_ || failing_ ? loss::unreachable : loss::expired);
+    }
+    if (renewing_ || now < renew_at_) return action::none;
+    renewing_ = true;
+    return action::renew;
+}
+
+void hold::extended(time_point sent, time_point valid_until, duration ttl) noexcept {
+    if (lost_) return;
+    terms_.ttl = ttl;
+    valid_until_ = std::max(valid_until_, std::min(valid_until, cap_));
+    renewing_ = false;
+    failing_ = false;
+    failures_ = 0;
+    renew_at_ = terms_.renew && !capped() ? sent + ttl / 3 : time_point::max();
+}
+
+hold::action hold::renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept {
+    if (lost_) return action::none;
+    renewing_ = false;
+    if (why == errc::not_held) return lose(loss::taken);
+    failing_ = true;
+    // From a fiftieth of the ttl, doubling, to a tenth of it: some eight tries before the end.
+    const auto step = std::max<duration>(terms_.ttl / 50, 1ms) * (1U << std::min(failures_, 3U));
+    const auto limit = std::max<duration>(terms_.ttl / 10, 1ms);
+    const auto delay = std::min(step, limit);
+    ++failures_;
+    renew_at_ = now + delay / 2 + duration(static_cast<duration::rep>(
+                                      random % static_cast<std::uint64_t>(delay.count() / 2 + 1)));
+    return action::none;
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,60 @@
+// The life of a lease from grant to loss: when to renew, when it is lost; knows no nodes.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/loss.hpp>
+
+#include <cstdint>
+
+namespace redlock::core {
+
+/// Renews at a third of the ttl, tries a failed renewal again with a bounded back-off, and reports
+/// the loss from its own timer: whatever the network does, before the validity ends.
+class hold {
+public:
+    struct terms {
+        duration ttl{};
+        bool renew = true;
+        duration max_hold{0};     ///< 0: no cap.
+        duration loss_margin{0};  ///< Report the loss this long before the validity ends.
+    };
+    enum class action : std::uint8_t { none, renew, lost };
+
+    hold(time_point granted_at, time_point valid_until, terms t) noexcept;
+
+    /// The timer rang. `renew`: send one renewal round now and tell how it ended.
+    action on_time(time_point now) noexcept;
+    /// A round that was sent at `sent`, by renewal or by the holder, prolonged the lease.
+    void extended(time_point sent, time_point valid_until, duration ttl) noexcept;
+    /// The renewal reached no quorum. `random` spreads the retries of many leases.
+    action renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept;
+
+    /// When `on_time` wants to be called next.
+    time_point deadline() const noexcept;
+    time_point valid_until() const noexcept { return valid_until_; }
+    /// When the loss is reported if nothing prolongs the lease.
+    time_point report_at() const noexcept;
+    duration ttl() const noexcept { return terms_.ttl; }
+    bool is_lost() const noexcept { return lost_; }
+    loss reason() const noexcept { return reason_; }
+
+private:
+    bool capped() const noexcept;
+    duration slack() const noexcept;
+    action lose(loss why) noexcept;
+
+    terms terms_;
+    time_point cap_;  // grant + max_hold; the end of time without one
+    time_point valid_until_;
+    time_point renew_at_;
+    bool renewing_ = false;
+    bool failing_ = false;
+    std::uint32_t failures_ = 0;
+    bool lost_ = false;
+    loss reason_ = loss::expired;
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,66 @@
+// The life of one connection.
+// SPDX-License-Identifier: MIT
+#include "core/link.hpp"
+
+#include <algorithm>
+
+namespace redlock::core {
+
+using namespace std::chrono_literals;
+
+link::action link::connect(time_point now) noexcept {
+    phase_ = phase::connecting;
+    deadline_ = now + connect_timeout_;
+    return action::open;
+}
+
+link::action link::start(time_point now) noexcept {
+    return phase_ == phase::idle ? connect(now) : action::none;
+}
+
+void link::opened() noexcept {
+    if (phase_ == phase::connecting) phase_ = phase::greeting;
+}
+
+void link::greeted() noexcept {
+    if (phase_ != phase::greeting) return;
+    phase_ = phase::ready;
+    deadline_ = time_point::max();
+    failures_ = 0;
+}
+
+link::action link::down(time_point now, bool stalled, std::uint64_t random) noexcept {
+    const bool had_served = phase_ == phase::ready && !stalled;
+    if (phase_ == phase::closed || phase_ == phase::idle || phase_ == phase::resting) {
+        return action::none;
+    }
+    if (had_served) return connect(now);
+    phase_ = phase::resting;
+    // From 10 ms, doubling, to a second, of which up to half is jitter: quick for a restart, cheap
+    // for a node that is gone.
+    const duration rest = std::min<duration>(10ms * (1U << std::min(failures_, 7U)), 1s);
+    const auto spread = static_cast<std::uint64_t>((rest / 2).count()) + 1;
+    ++failures_;
+    deadline_ = now + rest / 2 + duration(static_cast<duration::rep>(random % spread));
+    return action::none;
+}
+
+link::action link::on_time(time_point now) noexcept {
+    if (now < deadline_) return action::none;
+    switch (phase_) {
+        case phase::resting: return connect(now);
+        case phase::connecting:
+        case phase::greeting: return action::give_up;
+        case phase::idle:
+        case phase::ready:
+        case phase::closed: break;
+    }
+    return action::none;
+}
+
+void link::close() noexcept {
+    phase_ = phase::closed;
+    deadline_ = time_point::max();
+}
+
+}  // namespace redlock::core

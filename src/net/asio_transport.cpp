@@ -1,0 +1,161 @@
+// The sockets of one node.
+// SPDX-License-Identifier: MIT
+#include "net/asio_transport.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+
+#include <array>
+#include <utility>
+
+namespace redlock::net {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+asio_transport::asio_transport(strand on, std::size_t index, const node_options& node,
+                               transport_host& host, traffic& counts)
+    : strand_(std::move(on)),
+      index_(index),
+      node_(&node),
+      host_(&host),
+      counts_(&counts),
+      socket_(strand_),
+      resolver_(strand_) {}
+
+template <class F>
+auto asio_transport::step(F&& then) {
+    // What is under way keeps the host, and with it this object, alive; the host's own end cancels
+    // it. So there is no cycle: the reactor owns the handler.
+    return [this, keep = host_->keep_alive(), generation = generation_,
+            then = std::forward<F>(then)](error_code ec, auto&&... rest) {
+        if (generation != generation_) return;
+        then(ec, std::forward<decltype(rest)>(rest)...);
+        keep->end_turn();
+    };
+}
+
+void asio_transport::open() {
+    if (!host_->keep_alive()) return;
+    ++generation_;
+    endpoints_.clear();
+    next_endpoint_ = 0;
+    if (!node_->unix_socket.empty()) {
+        endpoints_.emplace_back(asio::local::stream_protocol::endpoint(node_->unix_socket));
+        return connect_next();
+    }
+    error_code not_literal;
+    const auto address = asio::ip::make_address(node_->host, not_literal);
+    if (not_literal) return resolve();
+    endpoints_.emplace_back(asio::ip::tcp::endpoint(address, node_->port));
+    connect_next();
+}
+
+void asio_transport::resolve() {
+    resolver_.async_resolve(
+        node_->host, std::to_string(node_->port),
+        step([this](error_code ec, const asio::ip::tcp::resolver::results_type& found) {
+            if (ec) return tell_down(ec);
+            for (const auto& entry : found) endpoints_.emplace_back(entry.endpoint());
+            connect_next();
+        }));
+}
+
+void asio_transport::connect_next() {
+    error_code ignored;
+    socket_.close(ignored);
+    const endpoint& to = endpoints_[next_endpoint_++];
+    socket_.async_connect(to, step([this](error_code ec) { on_connect(ec); }));
+}
+
+void asio_transport::on_connect(error_code ec) {
+    if (!ec) socket_.non_blocking(true, ec);
+    if (ec) {
+        if (next_endpoint_ < endpoints_.size()) return connect_next();
+        return tell_down(ec);
+    }
+    if (node_->unix_socket.empty()) {
+        error_code not_serious;
+        socket_.set_option(asio::ip::tcp::no_delay(true), not_serious);
+        socket_.set_option(asio::socket_base::keep_alive(true), not_serious);
+    }
+    is_open_ = true;
+    written_ = 0;
+    host_->node(index_).on_open(clock::now());
+    await_bytes();
+}
+
+void asio_transport::await_bytes() {
+    socket_.async_wait(asio::socket_base::wait_read,
+                       step([this](error_code ec) { on_readable(ec); }));
+}
+
+void asio_transport::on_readable(error_code ec) {
+    if (ec) return tell_down(ec);
+    std::array<char, 16'384> buffer;
+    const std::uint64_t generation = generation_;
+    // A short read means that the socket is empty; the bound keeps one busy node from starving
+    // the others.
+    for (int reads = 0; reads < 8; ++reads) {
+        const std::size_t n = socket_.read_some(asio::buffer(buffer), ec);
+        if (ec == asio::error::would_block) break;
+        if (ec) return tell_down(ec);
+        counts_->reads.add();
+        host_->node(index_).on_bytes({buffer.data(), n}, clock::now());
+        if (generation != generation_) return;
+        if (n < buffer.size()) break;
+    }
+    await_bytes();
+}
+
+void asio_transport::flush() {
+    if (!is_open_ || waits_for_room_) return;
+    std::string& bytes = host_->node(index_).outgoing();
+    while (written_ < bytes.size()) {
+        error_code ec;
+        const std::size_t n = socket_.write_some(asio::buffer(bytes) + written_, ec);
+        if (ec == asio::error::would_block) return await_room();
+        if (ec) return fail(ec);
+        counts_->writes.add();
+        written_ += n;
+    }
+    bytes.clear();
+    written_ = 0;
+}
+
+void asio_transport::await_room() {
+    // What has left makes room, so that a slow node's buffer does not keep what it has taken.
+    host_->node(index_).outgoing().erase(0, std::exchange(written_, 0));
+    waits_for_room_ = true;
+    socket_.async_wait(asio::socket_base::wait_write, step([this](error_code ec) {
+                           waits_for_room_ = false;
+                           if (ec) tell_down(ec);
+                       }));
+}
+
+void asio_transport::fail(error_code ec) {
+    // Found while flushing: told in a turn of its own, since this one is about to end.
+    asio::post(strand_, [tell = step([this](error_code why) { tell_down(why); }), ec]() mutable {
+        tell(ec);
+    });
+    is_open_ = false;
+}
+
+void asio_transport::tell_down(error_code ec) { host_->node(index_).on_down(ec, clock::now()); }
+
+void asio_transport::drop() {
+    ++generation_;
+    is_open_ = false;
+    waits_for_room_ = false;
+    written_ = 0;
+    resolver_.cancel();
+    // The releases that were written still have to be read by the server: shut down, not reset.
+    error_code ignored;
+    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+    socket_.close(ignored);
+}
+
+}  // namespace redlock::net

@@ -1,0 +1,83 @@
+// The sockets of one node: resolve, connect, read, write; knows no replies and takes no decisions.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "net/session.hpp"
+
+#include <redlock/options.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::net {
+
+using strand = boost::asio::strand<boost::asio::any_io_executor>;
+
+/// Whoever owns transports: kept alive by what they have under way.
+class transport_host {
+public:
+    /// Null once nothing may be started any more.
+    virtual std::shared_ptr<transport_host> keep_alive() noexcept = 0;
+    virtual session& node(std::size_t index) = 0;
+    /// Called after the facts of one completion were told to the session.
+    virtual void end_turn() = 0;
+
+protected:
+    ~transport_host() = default;
+};
+
+/// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
+/// socket is full; so whoever closes knows what has left.
+class asio_transport final : public transport {
+public:
+    asio_transport(strand on, std::size_t index, const node_options& node, transport_host& host,
+                   traffic& counts);
+
+    void open() override;
+    void drop() override;
+    /// Takes the session's outgoing bytes to the socket, as far as it takes them now.
+    void flush();
+
+private:
+    using socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, strand>;
+    using resolver = boost::asio::ip::basic_resolver<boost::asio::ip::tcp, strand>;
+    using endpoint = boost::asio::generic::stream_protocol::endpoint;
+
+    void resolve();
+    void connect_next();
+    void on_connect(boost::system::error_code ec);
+    void await_bytes();
+    void on_readable(boost::system::error_code ec);
+    void await_room();
+    void fail(boost::system::error_code ec);
+    void tell_down(boost::system::error_code ec);
+    /// Wraps a member so that it runs only if the connection is still the one it was started for,
+    /// and ends the turn afterwards.
+    template <class F>
+    auto step(F&& then);
+
+    strand strand_;
+    std::size_t index_;
+    const node_options* node_;
+    transport_host* host_;
+    traffic* counts_;
+    socket socket_;
+    resolver resolver_;
+    std::vector<endpoint> endpoints_;  // still to be tried
+    std::size_t next_endpoint_ = 0;
+    std::uint64_t generation_ = 0;     // counts connections: completions of old ones are ignored
+    bool is_open_ = false;
+    bool waits_for_room_ = false;
+    std::size_t written_ = 0;          // bytes of the session's outgoing that have left
+};
+
+}  // namespace redlock::net

@@ -1,0 +1,60 @@
+// One command on its way to nodes, and who waits for the answers; knows no connection.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+#include "resp/reply.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/vote.hpp>
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redlock::net {
+
+using core::duration;
+using core::time_point;
+
+/// Why a node gave no answer, or none that counts.
+struct failure {
+    vote answer = vote::unreachable;  ///< refused, timed_out or unreachable
+    error_code error;
+    std::string detail;
+};
+
+/// A command that was handed to nodes. `round` tells apart the times it was handed out: what comes
+/// for an earlier one must not count for a later one. A node that took the call reports once per round,
+/// a reply or a failure, unless the call was no longer wanted before it could be sent.
+///
+/// The count is thread-safe because a call may be cancelled from any thread.
+class call : public boost::intrusive_ref_counter<call, boost::thread_safe_counter> {
+public:
+    call() = default;
+    call(const call&) = delete;
+    call& operator=(const call&) = delete;
+    virtual ~call() = default;
+
+    virtual void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                          time_point now) = 0;
+    virtual void on_failure(std::size_t node, std::uint32_t round, const failure& why,
+                            time_point now) = 0;
+
+    /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
+    /// the node had lost its scripts.
+    virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
+    /// The command with the script's text in place of its SHA1.
+    virtual void write_with_script(std::uint32_t round, std::string& out) const = 0;
+    /// Until when it is owed to a node whose connection breaks before it answered; the beginning of
+    /// time when it is not.
+    virtual time_point owed_until() const noexcept { return time_point::min(); }
+};
+
+using call_ptr = boost::intrusive_ptr<call>;
+
+}  // namespace redlock::net

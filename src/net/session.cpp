@@ -1,0 +1,223 @@
+// One node: its link, its handshake, its pipeline and what is owed to it.
+// SPDX-License-Identifier: MIT
+#include "net/session.hpp"
+
+#include "net/answers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::net {
+
+session::session(std::size_t index, const client_options& options, transport& wire,
+                 session_owner& owner, traffic& counts, session_limits limits)
+    : index_(index),
+      options_(&options),
+      wire_(&wire),
+      owner_(&owner),
+      counts_(&counts),
+      limits_(limits),
+      link_(options.connect_timeout),
+      handshake_(options.nodes[index], options.client_name),
+      parser_({.max_reply_bytes = 64U << 10, .max_elements = 1024}) {}
+
+void session::start(time_point now) {
+    if (link_.start(now) == core::link::action::open) {
+        opened_at_ = now;
+        wire_->open();
+    }
+}
+
+bool session::is_full(std::size_t more_bytes) const noexcept {
+    return pipeline_.size() + waiting_.size() >= limits_.max_commands ||
+           outgoing_.size() + waiting_bytes_ + more_bytes > limits_.max_bytes;
+}
+
+std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::string_view wire,
+                                       time_point now) {
+    const bool is_release = what->owed_until() > now;
+    // Releases are bounded by the leases in flight: refusing them would only leave keys behind.
+    if (!is_release && is_full(wire.size())) {
+        return failure{vote::unreachable, errc::backlog, "too much waits for this node already"};
+    }
+    entry item{std::move(what), round};
+    if (link_.is_ready()) {
+        send(std::move(item), wire, now);
+        return std::nullopt;
+    }
+    if (link_.is_hopeful()) {
+        waiting_bytes_ += wire.size();
+        waiting_.push_back({std::move(item), std::string(wire)});
+        return std::nullopt;
+    }
+    if (is_release) {
+        item.is_told = true;
+        owe(std::move(item), now);
+    }
+    return last_failure_;
+}
+
+void session::send(entry item, std::string_view wire, time_point now) {
+    outgoing_.append(wire);
+    counts_->commands.add();
+    pipeline_.push(std::move(item), now, now + options_->node_timeout);
+}
+
+void session::send_with_script(entry item, time_point now) {
+    item.with_script = true;
+    item.what->write_with_script(item.round, outgoing_);
+    counts_->commands.add();
+    pipeline_.push(std::move(item), now, now + options_->node_timeout);
+}
+
+void session::owe(entry item, time_point now) {
+    while (!owed_.empty() && owed_.front().what->owed_until() <= now) owed_.pop_front();
+    owed_.push_back(std::move(item));
+    counts_->owed_releases.add();
+    owner_->on_release_owed(index_);
+}
+
+void session::on_open(time_point) {
+    link_.opened();
+    parser_.reset();
+    outgoing_.clear();
+    handshake_.begin(outgoing_);
+}
+
+void session::on_bytes(std::string_view bytes, time_point now) {
+    for (;;) {
+        resp::reply reply;
+        switch (parser_.feed(bytes, reply)) {
+            case resp::parser::outcome::need_more: return;
+            case resp::parser::outcome::broken:
+                give_up({vote::unreachable, errc::protocol_error, presentable(parser_.error())},
+                        true, now);
+                return;
+            case resp::parser::outcome::complete: break;
+        }
+        switch (link_.state()) {
+            case core::link::phase::greeting: on_greeting(reply, now); break;
+            case core::link::phase::ready: on_answer(reply, now); break;
+            default: return;  // given up while its bytes were read
+        }
+    }
+}
+
+void session::on_greeting(const resp::reply& reply, time_point now) {
+    switch (handshake_.on_reply(reply)) {
+        case handshake::outcome::more: break;
+        case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;
+        case handshake::outcome::done: on_ready(now); break;
+    }
+}
+
+void session::on_ready(time_point now) {
+    link_.greeted();
+    counts_->connects.add();
+    owner_->on_node_up(index_, now - opened_at_);
+    // What is owed goes before everything that was asked for since.
+    for (entry& item : std::exchange(owed_, {})) {
+        if (item.what->owed_until() <= now || !item.what->is_wanted(item.round)) continue;
+        send_with_script(std::move(item), now);
+    }
+    waiting_bytes_ = 0;
+    for (queued& q : std::exchange(waiting_, {})) {
+        if (q.item.what->is_wanted(q.item.round)) send(std::move(q.item), q.wire, now);
+    }
+}
+
+void session::on_answer(const resp::reply& reply, time_point now) {
+    if (pipeline_.empty()) {
+        give_up({vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
+                now);
+        return;
+    }
+    slot first = pipeline_.pop();
+    entry& item = first.what;
+    if (first.expired) counts_->late_replies.add();
+    const bool may_repeat = !first.expired || item.what->owed_until() > now;
+    if (reply.is_error("NOSCRIPT") && !item.with_script && may_repeat &&
+        item.what->is_wanted(item.round)) {
+        send_with_script(std::move(item), now);
+        return;
+    }
+    if (!item.is_told) item.what->on_reply(index_, item.round, reply, now);
+}
+
+void session::on_down(error_code why, time_point now) {
+    give_up({vote::unreachable, why, {}}, false, now);
+}
+
+void session::give_up(failure why, bool stalled, time_point now) {
+    if (link_.state() == core::link::phase::closed) return;
+    wire_->drop();
+    counts_->disconnects.add();
+    last_failure_ = std::move(why);
+    const failure told = last_failure_;
+    const bool open_again = link_.down(now, stalled, owner_->random_word()) ==
+                            core::link::action::open;
+    outgoing_.clear();
+    tell_all(told, now);
+    owner_->on_node_down(index_, told);
+    if (open_again) {
+        opened_at_ = now;
+        wire_->open();
+    }
+}
+
+void session::tell_all(const failure& why, time_point now) {
+    // The calls may submit again while they are told, so everything is taken out first.
+    auto unanswered = std::exchange(pipeline_, {});
+    auto unsent = std::exchange(waiting_, {});
+    waiting_bytes_ = 0;
+    const auto tell = [&](entry item) {
+        const bool was_told = std::exchange(item.is_told, true);
+        if (item.what->owed_until() > now) owe(item, now);
+        if (!was_told) item.what->on_failure(index_, item.round, why, now);
+    };
+    while (!unanswered.empty()) tell(unanswered.pop().what);
+    for (queued& q : unsent) tell(std::move(q.item));
+}
+
+time_point session::stall_deadline() const noexcept {
+    const time_point since = pipeline_.waiting_since();
+    if (since == time_point::max()) return since;
+    return since + std::max<duration>(options_->connect_timeout, 10 * options_->node_timeout);
+}
+
+time_point session::deadline() const noexcept {
+    return std::min({link_.deadline(), pipeline_.deadline(), stall_deadline()});
+}
+
+void session::on_time(time_point now) {
+    pipeline_.expire(now, [&](entry& item) {
+        counts_->timeouts.add();
+        if (std::exchange(item.is_told, true)) return;
+        const call_ptr what = item.what;  // the call may submit more, and move the entries
+        what->on_failure(index_, item.round, {vote::timed_out, errc::timed_out, {}}, now);
+    });
+    if (now >= stall_deadline()) {
+        give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"}, true, now);
+        return;
+    }
+    switch (link_.on_time(now)) {
+        case core::link::action::none: break;
+        case core::link::action::give_up:
+            give_up({vote::timed_out, errc::timed_out, "could not connect in time"}, true, now);
+            break;
+        case core::link::action::open:
+            opened_at_ = now;
+            wire_->open();
+            break;
+    }
+}
+
+void session::close(time_point now) {
+    if (link_.state() == core::link::phase::closed) return;
+    link_.close();
+    wire_->drop();
+    tell_all({vote::unreachable, errc::client_closed, {}}, now);
+    owed_.clear();
+}
+
+}  // namespace redlock::net

@@ -1,0 +1,125 @@
+// One node: its link, its handshake, its pipeline and what is owed to it; touches no socket.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/link.hpp"
+#include "core/pipeline.hpp"
+#include "net/call.hpp"
+#include "net/counters.hpp"
+#include "net/handshake.hpp"
+#include "resp/parser.hpp"
+
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::net {
+
+/// What a session asks of the world. A performer reports back through `session::on_…`, never from
+/// within these calls.
+class transport {
+public:
+    virtual void open() = 0;
+    /// Drops the connection at once; nothing more is reported of it.
+    virtual void drop() = 0;
+
+protected:
+    ~transport() = default;
+};
+
+/// What a session tells its owner, and gets from it.
+class session_owner {
+public:
+    virtual std::uint64_t random_word() = 0;
+    virtual void on_node_up(std::size_t node, duration took) = 0;
+    virtual void on_node_down(std::size_t node, const failure& why) = 0;
+    virtual void on_release_owed(std::size_t node) = 0;
+
+protected:
+    ~session_owner() = default;
+};
+
+/// Bounds on what may wait for one node.
+struct session_limits {
+    std::size_t max_commands = 65'536;
+    std::size_t max_bytes = 16U << 20;
+};
+
+/// Commands leave in the order in which they are submitted, and replies are matched in that order.
+/// Whoever performs takes `outgoing()` to the socket once per turn of its loop.
+class session {
+public:
+    session(std::size_t index, const client_options& options, transport& wire, session_owner& owner,
+            traffic& counts, session_limits limits = {});
+
+    // From the coordinator.
+    void start(time_point now);
+    /// Hands a command to the node. A failure is returned when it can't be taken; otherwise the
+    /// call hears of it exactly once. A release that can't be sent now is owed, and fails.
+    std::optional<failure> submit(call_ptr what, std::uint32_t round, std::string_view wire,
+                                  time_point now);
+    /// No more commands: what is outstanding fails with client_closed.
+    void close(time_point now);
+    /// Nothing is written, awaited or queued.
+    bool is_idle() const noexcept { return pipeline_.empty() && waiting_.empty(); }
+
+    // From whoever performs.
+    void on_open(time_point now);
+    void on_bytes(std::string_view bytes, time_point now);
+    void on_down(error_code why, time_point now);
+    void on_time(time_point now);
+    time_point deadline() const noexcept;
+    /// Bytes to write; the performer takes them from the front.
+    std::string& outgoing() noexcept { return outgoing_; }
+
+    bool is_ready() const noexcept { return link_.is_ready(); }
+    std::size_t index() const noexcept { return index_; }
+
+private:
+    struct entry {
+        call_ptr what;
+        std::uint32_t round = 0;
+        bool with_script = false;  // it carried the script's text: no second NOSCRIPT is believed
+        bool is_told = false;      // the call has heard of its failure
+    };
+    struct queued {
+        entry item;
+        std::string wire;
+    };
+    using slot = core::pipeline<entry>::slot;
+
+    void send(entry item, std::string_view wire, time_point now);
+    void send_with_script(entry item, time_point now);
+    void on_greeting(const resp::reply& reply, time_point now);
+    void on_answer(const resp::reply& reply, time_point now);
+    void on_ready(time_point now);
+    void owe(entry item, time_point now);
+    void give_up(failure why, bool stalled, time_point now);
+    void tell_all(const failure& why, time_point now);
+    time_point stall_deadline() const noexcept;
+    bool is_full(std::size_t more_bytes) const noexcept;
+
+    std::size_t index_;
+    const client_options* options_;
+    transport* wire_;
+    session_owner* owner_;
+    traffic* counts_;
+    session_limits limits_;
+    core::link link_;
+    handshake handshake_;
+    resp::parser parser_;
+    core::pipeline<entry> pipeline_;
+    std::deque<queued> waiting_;  // submitted while the link was on its way
+    std::size_t waiting_bytes_ = 0;
+    std::deque<entry> owed_;
+    std::string outgoing_;
+    failure last_failure_;
+    time_point opened_at_{};
+};
+
+}  // namespace redlock::net

@@ -1,0 +1,24 @@
+// The Lua scripts and their SHA1, embedded at build time; knows nothing of how they are called.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace redlock::resp {
+
+struct script {
+    std::string_view name;  ///< The file name without `.lua`.
+    std::string_view text;
+    std::string_view sha1;  ///< 40 lower-case hex digits, as SCRIPT LOAD answers.
+};
+
+// One per file in lua/. The definitions are generated from the files, qualified, so a file without
+// a declaration here does not compile.
+const script& compare_delete() noexcept;
+const script& compare_expire() noexcept;
+
+/// In the order of their names.
+std::span<const script> all_scripts() noexcept;
+
+}  // namespace redlock::resp

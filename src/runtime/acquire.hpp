@@ -1,0 +1,73 @@
+// Acquiring a lease: attempts one after the other until granted, refused or too late.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/agenda.hpp"
+#include "core/attempt.hpp"
+#include "core/wait.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/operation.hpp"
+
+#include <redlock/options.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+class acquire_operation : public operation, private core::appointment {
+public:
+    acquire_operation(std::string resource, const acquire_options& options)
+        : resource_(std::move(resource)), options_(options) {}
+
+    void start(time_point now) final;
+    void cancel(error_code why, time_point now) final;
+    bool wants(std::string_view resource, const owner_id& owner) const noexcept {
+        return !over_ && options_.owner == owner && resource_ == resource;
+    }
+
+protected:
+    /// Exactly once. The state is live without an error; with one it carries the votes.
+    virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
+
+private:
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t round) const noexcept final;
+    void write_with_script(std::uint32_t, std::string&) const final {}  // SET is no script
+    void on_due(time_point now) final;
+
+    std::string check() const;
+    void try_once(time_point now);
+    void cast(std::size_t node, vote answer, const net::failure& why, time_point now);
+    void grant(time_point now);
+    void refused(error_code why, time_point now);
+    void give_back(time_point now);
+    void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now);
+
+    std::string resource_;
+    acquire_options options_;
+    duration ttl_{};
+    std::string key_;
+    std::optional<core::wait> wait_;
+    time_point begun_{};
+
+    // The present attempt.
+    std::uint32_t round_ = 0;
+    owner_id owner_;
+    std::string value_;
+    std::optional<core::attempt> attempt_;
+    node_mask sent_ = 0;
+    time_point sent_at_{};
+    std::vector<node_vote> votes_;
+
+    error_code last_refusal_;
+    bool over_ = false;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,152 @@
+// The public client: checks what it is given and launches operations.
+// SPDX-License-Identifier: MIT
+#include <redlock/client.hpp>
+
+#include "runtime/acquire.hpp"
+#include "runtime/asio_operations.hpp"
+#include "runtime/client_impl.hpp"
+#include "runtime/extend.hpp"
+#include "runtime/inspect.hpp"
+#include "runtime/lost.hpp"
+#include "runtime/release.hpp"
+
+#include <boost/asio/system_executor.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace redlock {
+
+namespace detail {
+
+namespace {
+
+class asio_acquire final : public asio_operation<acquire_operation, error_code, lease> {
+public:
+    asio_acquire(std::shared_ptr<client_impl> client, acquire_handler h, acquire_flavour flavour,
+                 std::string resource, const acquire_options& options)
+        : asio_operation(std::move(client), std::move(h), std::move(resource), options),
+          flavour_(flavour) {}
+
+private:
+    void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
+        if (flavour_ == acquire_flavour::contention_is_a_value && outcome == errc::contended) {
+            outcome.clear();
+        }
+        finish(outcome, lease(std::move(state)));
+    }
+
+    acquire_flavour flavour_;
+};
+
+class asio_extend final : public asio_operation<extend_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
+class asio_release final : public asio_operation<release_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
+class asio_lost final : public asio_operation<lost_operation, error_code, loss> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, loss why) override { finish(outcome, why); }
+};
+
+class asio_inspect final : public asio_operation<inspect_operation, error_code, resource_state> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, resource_state state) override {
+        finish(outcome, std::move(state));
+    }
+};
+
+template <class Operation, class Handler, class... Args>
+void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
+    Operation::launch(boost::intrusive_ptr<Operation>(
+        new Operation(impl, std::move(handler), std::forward<Args>(args)...)));
+}
+
+// For an operation that no client can take: completes on the handler's own executor.
+template <class... Results>
+void refuse(boost::asio::any_completion_handler<void(Results...)> handler, Results... results) {
+    const boost::asio::any_io_executor through = boost::asio::system_executor();
+    completion<Results...>(std::move(handler), through).post(through, std::move(results)...);
+}
+
+}  // namespace
+
+void start_acquire(const impl_ptr& impl, acquire_flavour flavour, std::string resource,
+                   const acquire_options& options, acquire_handler handler) {
+    if (!impl) return refuse<error_code, lease>(std::move(handler), errc::client_closed, lease());
+    launch<asio_acquire>(impl, std::move(handler), flavour, std::move(resource), options);
+}
+
+void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,
+                  plain_handler handler) {
+    if (!impl) return refuse<error_code>(std::move(handler), errc::client_closed);
+    launch<asio_extend>(impl, std::move(handler), std::move(state), ttl);
+}
+
+void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
+    if (!impl) return refuse<error_code>(std::move(handler), errc::client_closed);
+    launch<asio_release>(impl, std::move(handler), std::move(held).surrender());
+}
+
+void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {
+    if (!impl) return refuse<error_code, loss>(std::move(handler), errc::client_closed, loss{});
+    launch<asio_lost>(impl, std::move(handler), std::move(state));
+}
+
+void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
+    if (!impl) {
+        return refuse<error_code, resource_state>(std::move(handler), errc::client_closed,
+                                                  resource_state{});
+    }
+    launch<asio_inspect>(impl, std::move(handler), std::move(resource));
+}
+
+}  // namespace detail
+
+namespace {
+
+client_options checked(client_options options) {
+    std::string wrong;
+    for (const auto& issue : validate(options)) {
+        if (issue.severity != config_issue::level::error) continue;
+        wrong += (wrong.empty() ? "redlock::client_options: " : "; ") + issue.where + ": " +
+                 issue.message;
+    }
+    if (!wrong.empty()) throw std::invalid_argument(wrong);
+    return options;
+}
+
+}  // namespace
+
+client::client(asio::any_io_executor executor, client_options options)
+    : impl_(detail::client_impl::make(std::move(executor), checked(std::move(options)))) {}
+
+client::~client() { close(); }
+
+client::client(client&& other) noexcept = default;
+
+client& client::operator=(client&& other) noexcept {
+    if (this != &other) {
+        close();
+        impl_ = std::move(other.impl_);
+    }
+    return *this;
+}
+
+void client::close() noexcept {
+    if (impl_) impl_->close();
+}
+
+client::executor_type client::get_executor() const noexcept {
+    return impl_ ? impl_->executor() : executor_type();
+}
+
+client_stats client::stats() const { return impl_ ? impl_->stats() : client_stats{}; }
+
+}  // namespace redlock

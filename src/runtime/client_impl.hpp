@@ -1,0 +1,104 @@
+// The Asio side of a client: strand, sockets, alarm and handlers performed for the engine.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "net/asio_transport.hpp"
+#include "runtime/asio_alarm.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/mailbox.hpp"
+
+#include <redlock/options.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution_context.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+namespace redlock::detail {
+
+class client_impl;
+
+/// Ends the clients of an execution context that is destroyed before them: completion handlers may
+/// own the very client that owns them, and only the context can cut that knot.
+class client_service final : public boost::asio::execution_context::service {
+public:
+    static inline boost::asio::execution_context::id id;
+
+    using service::service;
+    void add(client_impl& c);
+    void remove(client_impl& c) noexcept;
+
+private:
+    void shutdown() override;
+
+    std::mutex mutex_;
+    std::list<client_impl*> clients_;
+};
+
+class client_impl final : public std::enable_shared_from_this<client_impl>,
+                          public lease_home,
+                          private engine_host,
+                          private net::transport_host {
+public:
+    /// `options` are valid. Made by `make`, which also starts it.
+    client_impl(boost::asio::any_io_executor executor, client_options options);
+    ~client_impl() override;
+    static std::shared_ptr<client_impl> make(boost::asio::any_io_executor executor,
+                                             client_options options);
+
+    const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
+    client_stats stats() const noexcept { return engine_->stats(); }
+
+    /// From any thread. False when nothing is taken any more; the message was then discarded.
+    bool put(mail& m) noexcept;
+    void close() noexcept;
+    /// The execution context is being destroyed.
+    void discard() noexcept;
+    /// On the strand.
+    void begin(operation_ptr what) { engine_->begin(std::move(what), clock::now()); }
+
+    void part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept override;
+    void on_farewell(lease_state& state, farewell::kind what) override;
+
+private:
+    class closing final : public mail {
+    public:
+        explicit closing(client_impl& c) : client_(&c) {}
+        void deliver() override { client_->engine_->close(clock::now()); }
+        void discard() noexcept override {}
+
+    private:
+        client_impl* client_;
+    };
+
+    std::uint64_t random_word() override { return random_(); }
+    owner_id fresh_owner() override { return owner_id::random(); }
+    net::transport& wire(std::size_t node) override { return *wires_[node]; }
+    std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
+    std::shared_ptr<net::transport_host> keep_alive() noexcept override;
+    net::session& node(std::size_t index) override { return engine_->node(index); }
+    void end_turn() override;
+    void start();
+
+    boost::asio::any_io_executor executor_;
+    client_service* service_;
+    net::strand strand_;
+    client_options options_;
+    std::mt19937_64 random_;
+    mailbox mailbox_;
+    closing closing_{*this};
+    std::once_flag closed_;
+    bool is_discarded_ = false;
+    asio_alarm alarm_;
+    std::vector<std::unique_ptr<net::asio_transport>> wires_;
+    net::traffic traffic_;
+    std::unique_ptr<engine> engine_;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,219 @@
+// The coordinator: operations, leases and nodes put together.
+// SPDX-License-Identifier: MIT
+#include "runtime/engine.hpp"
+
+#include "runtime/acquire.hpp"
+#include "runtime/release.hpp"
+
+#include <algorithm>
+
+namespace redlock::detail {
+
+using std::chrono::microseconds;
+
+engine::engine(const client_options& options, engine_host& host, net::traffic& traffic)
+    : options_(&options), host_(&host), traffic_(&traffic) {
+    for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
+    for (std::size_t i = 0; i < options.nodes.size(); ++i) {
+        net::session_owner& owner = *this;
+        sessions_.push_back(
+            std::make_unique<net::session>(i, options, host.wire(i), owner, traffic));
+    }
+}
+
+engine::~engine() { discard(); }
+
+void engine::start(time_point now) {
+    for (const auto& s : sessions_) s->start(now);
+}
+
+void engine::enlist(operation& what) {
+    what.engine_ = this;
+    intrusive_ptr_add_ref(static_cast<net::call*>(&what));  // the list's, until `finished`
+    operations_.push_back(what);
+}
+
+void engine::begin(operation_ptr what, time_point now) {
+    enlist(*what);
+    if (closing_) {
+        what->cancel(errc::client_closed, now);
+    } else {
+        what->start(now);
+    }
+}
+
+void engine::finished(operation& what) noexcept {
+    what.listed_.unlink();
+    intrusive_ptr_release(static_cast<net::call*>(&what));
+}
+
+void engine::adopt(holding_ptr what) {
+    intrusive_ptr_add_ref(what.get());  // the list's, until `forget`
+    counts_.begun_leases.add();
+    holdings_.push_back(*what);
+    what->begin();
+}
+
+void engine::forget(holding& what) noexcept {
+    counts_.ended_leases.add();
+    what.listed_.unlink();
+    intrusive_ptr_release(&what);
+}
+
+void engine::close(time_point now) {
+    if (closing_) return;
+    closing_ = true;
+    while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
+    while (!holdings_.empty()) {
+        const holding_ptr lease(&holdings_.front());
+        lease->end(errc::client_closed, now);
+        lease->release_in_background(now);
+        if (lease->state().end()) lease->state().alert();
+    }
+    agenda_.set(curtain_, now + options_->node_timeout);
+    end_if_idle(now);
+}
+
+void engine::end_if_idle(time_point now) {
+    if (!closing_ || over_) return;
+    const bool idle = std::all_of(sessions_.begin(), sessions_.end(),
+                                  [](const auto& s) { return s->is_idle(); });
+    if (idle) end(now);
+}
+
+void engine::end(time_point now) {
+    if (over_) return;
+    over_ = true;
+    curtain_.cancel();
+    for (const auto& s : sessions_) s->close(now);
+}
+
+void engine::discard() noexcept {
+    closing_ = true;
+    over_ = true;
+    while (!holdings_.empty()) {
+        const holding_ptr lease(&holdings_.front());
+        lease->drop();
+        forget(*lease);
+    }
+    while (!operations_.empty()) {
+        const operation_ptr what(&operations_.front());
+        finished(*what);
+        what->discard();
+    }
+    sessions_.clear();
+}
+
+void engine::on_time(time_point now) {
+    agenda_.on_time(now);
+    for (const auto& s : sessions_) {
+        if (s->deadline() <= now) s->on_time(now);
+    }
+}
+
+time_point engine::deadline() const noexcept {
+    time_point first = agenda_.deadline();
+    for (const auto& s : sessions_) first = std::min(first, s->deadline());
+    return first;
+}
+
+void engine::give_back(lease_state& state, time_point now) {
+    if (state.held_as == nullptr) return;
+    const holding_ptr lease(state.held_as);
+    counts_.released.add();
+    lease->end(errc::not_held, now);
+    lease->release_in_background(now);
+}
+
+void engine::let_go(lease_state& state, time_point now) {
+    if (state.held_as == nullptr) return;
+    holding_ptr(state.held_as)->end(errc::not_held, now);
+}
+
+engine::fan_out engine::send(net::call& what, std::uint32_t round, std::string_view wire,
+                             time_point now, node_mask mask) {
+    fan_out result;
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+        if ((mask >> i & 1U) == 0) continue;
+        if (auto why = sessions_[i]->submit(net::call_ptr(&what), round, wire, now)) {
+            result.failures.emplace_back(i, std::move(*why));
+        } else {
+            result.sent |= node_mask{1} << i;
+        }
+    }
+    return result;
+}
+
+void engine::release_in_background(std::string key, std::string value, node_mask mask,
+                                   time_point owed_until, time_point now) {
+    // Also while closing: it is what closing is for.
+    const operation_ptr what(
+        new background_release(std::move(key), std::move(value), mask, owed_until));
+    enlist(*what);
+    what->start(now);
+}
+
+bool engine::owner_is_in_use(const acquire_operation& by, std::string_view resource,
+                             const owner_id& owner) const {
+    return std::any_of(holdings_.begin(), holdings_.end(),
+                       [&](const holding& h) {
+                           return h.state().owner == owner && h.state().resource == resource;
+                       }) ||
+           std::any_of(operations_.begin(), operations_.end(), [&](const operation& o) {
+               const auto* other = dynamic_cast<const acquire_operation*>(&o);
+               return other != nullptr && other != &by && other->wants(resource, owner);
+           });
+}
+
+core::drift_policy engine::drift() const noexcept {
+    return {options_->drift_factor, options_->drift_min};
+}
+
+duration engine::resolve_ttl(std::chrono::milliseconds asked) const noexcept {
+    using namespace std::chrono_literals;
+    return asked == 0ms ? std::min<duration>(10s, options_->ttl_max) : duration(asked);
+}
+
+void engine::emit(const event& e) const {
+    if (options_->on_event) options_->on_event(e);
+}
+
+void engine::on_node_up(std::size_t node, duration took) {
+    emit({.kind = event_kind::node_up, .severity = severity::info, .node = names_[node],
+          .duration = std::chrono::duration_cast<microseconds>(took)});
+}
+
+void engine::on_node_down(std::size_t node, const net::failure& why) {
+    emit({.kind = event_kind::node_down, .severity = severity::warning, .node = names_[node],
+          .error = why.error, .detail = why.detail});
+}
+
+void engine::on_release_owed(std::size_t node) {
+    emit({.kind = event_kind::release_owed, .severity = severity::info, .node = names_[node]});
+}
+
+client_stats engine::stats() const noexcept {
+    client_stats s;
+    s.granted = counts_.granted.get();
+    s.contended = counts_.contended.get();
+    s.no_quorum = counts_.no_quorum.get();
+    s.validity_exhausted = counts_.validity_exhausted.get();
+    s.cancelled = counts_.cancelled.get();
+    s.retries = counts_.retries.get();
+    s.released = counts_.released.get();
+    s.lost = counts_.lost.get();
+    s.renewals = counts_.renewals.get();
+    s.renewal_failures = counts_.renewal_failures.get();
+    s.leases = counts_.begun_leases.get() - counts_.ended_leases.get();
+    s.commands = traffic_->commands.get();
+    s.writes = traffic_->writes.get();
+    s.reads = traffic_->reads.get();
+    s.timeouts = traffic_->timeouts.get();
+    s.late_replies = traffic_->late_replies.get();
+    s.connects = traffic_->connects.get();
+    s.disconnects = traffic_->disconnects.get();
+    s.owed_releases = traffic_->owed_releases.get();
+    return s;
+}
+
+}  // namespace redlock::detail

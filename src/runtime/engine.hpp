@@ -1,0 +1,140 @@
+// The coordinator: operations, leases and nodes put together; touches no socket, clock or thread.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/agenda.hpp"
+#include "net/call.hpp"
+#include "net/counters.hpp"
+#include "net/session.hpp"
+#include "runtime/holding.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/operation.hpp"
+
+#include <redlock/event.hpp>
+#include <redlock/options.hpp>
+#include <redlock/stats.hpp>
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// What the engine needs from whoever performs.
+class engine_host {
+public:
+    virtual std::uint64_t random_word() = 0;
+    virtual owner_id fresh_owner() = 0;
+    virtual net::transport& wire(std::size_t node) = 0;
+    virtual std::shared_ptr<lease_home> home() = 0;
+
+protected:
+    ~engine_host() = default;
+};
+
+/// Counts of operations; `net::traffic` counts what they cost.
+struct tallies {
+    net::counter granted, contended, no_quorum, validity_exhausted, cancelled, retries, released,
+        lost, renewals, renewal_failures, begun_leases, ended_leases;
+};
+
+class acquire_operation;
+
+/// Not thread-safe: everything happens on one strand, or in one simulated client.
+class engine final : private net::session_owner {
+public:
+    /// `options` are valid and their client_name is set; all three outlive the engine.
+    engine(const client_options& options, engine_host& host, net::traffic& traffic);
+    ~engine();
+    engine(const engine&) = delete;
+    engine& operator=(const engine&) = delete;
+
+    void start(time_point now);
+    void begin(operation_ptr what, time_point now);
+    /// Its completion was handed over: the engine forgets it.
+    void finished(operation& what) noexcept;
+    /// Ends all operations and leases; releases what is held. Connections linger until the releases
+    /// are answered, at most node_timeout.
+    void close(time_point now);
+    /// While closing: whether the last releases are answered is looked at here.
+    void end_if_idle(time_point now);
+    bool is_over() const noexcept { return over_; }
+    /// The execution context is gone: drops everything, tells nobody.
+    void discard() noexcept;
+
+    void on_time(time_point now);
+    time_point deadline() const noexcept;
+    net::session& node(std::size_t i) noexcept { return *sessions_[i]; }
+    std::size_t size() const noexcept { return sessions_.size(); }
+
+    /// Gives a lease back in the background, or lets it run out.
+    void give_back(lease_state& state, time_point now);
+    void let_go(lease_state& state, time_point now);
+
+    // For operations.
+    struct fan_out {
+        node_mask sent = 0;
+        std::vector<std::pair<std::size_t, net::failure>> failures;
+    };
+    /// Hands a command to the nodes of `mask`. The failures are for the caller to count, after it
+    /// has noted what was sent.
+    fan_out send(net::call& what, std::uint32_t round, std::string_view wire, time_point now,
+                 node_mask mask = all_nodes);
+    /// Deletes `key` on the nodes of `mask` if it holds `value`; nobody waits for the answers.
+    void release_in_background(std::string key, std::string value, node_mask mask,
+                               time_point owed_until, time_point now);
+    void adopt(holding_ptr what);
+    void forget(holding& what) noexcept;
+    void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
+    bool owner_is_in_use(const acquire_operation& by, std::string_view resource,
+                         const owner_id& owner) const;
+    void emit(const event& e) const;
+
+    const client_options& options() const noexcept { return *options_; }
+    core::drift_policy drift() const noexcept;
+    duration resolve_ttl(std::chrono::milliseconds asked) const noexcept;
+    const node_name& name(std::size_t node) const noexcept { return names_[node]; }
+    engine_host& host() const noexcept { return *host_; }
+    tallies& counts() noexcept { return counts_; }
+    client_stats stats() const noexcept;  ///< From any thread.
+
+private:
+    struct curtain final : core::appointment {
+        explicit curtain(engine& e) : engine_(&e) {}
+        void on_due(time_point now) override { engine_->end(now); }
+        engine* engine_;
+    };
+
+    std::uint64_t random_word() override { return host_->random_word(); }
+    void on_node_up(std::size_t node, duration took) override;
+    void on_node_down(std::size_t node, const net::failure& why) override;
+    void on_release_owed(std::size_t node) override;
+    void enlist(operation& what);
+    void end(time_point now);
+
+    const client_options* options_;
+    engine_host* host_;
+    std::vector<node_name> names_;
+    core::agenda agenda_;
+    net::traffic* traffic_;
+    tallies counts_;
+    std::vector<std::unique_ptr<net::session>> sessions_;
+    boost::intrusive::list<
+        operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
+        boost::intrusive::constant_time_size<false>>
+        operations_;
+    boost::intrusive::list<
+        holding, boost::intrusive::member_hook<holding, list_hook, &holding::listed_>,
+        boost::intrusive::constant_time_size<false>>
+        holdings_;
+    curtain curtain_{*this};
+    bool closing_ = false;
+    bool over_ = false;
+};
+
+}  // namespace redlock::detail

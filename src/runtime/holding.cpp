@@ -1,0 +1,109 @@
+// The client's side of one lease.
+// SPDX-License-Identifier: MIT
+#include "runtime/holding.hpp"
+
+#include "runtime/engine.hpp"
+#include "runtime/extend.hpp"
+
+#include <algorithm>
+
+namespace redlock::detail {
+
+holding::holding(engine& home, std::shared_ptr<lease_state> state, std::string key,
+                 std::string value, core::hold machine, node_mask sent, time_point gone_at)
+    : home_(&home),
+      state_(std::move(state)),
+      key_(std::move(key)),
+      value_(std::move(value)),
+      machine_(machine),
+      sent_(sent),
+      gone_at_(gone_at) {}
+
+void holding::begin() {
+    state_->held_as = this;
+    rearm();
+}
+
+void holding::rearm() noexcept { home_->arm(*this, machine_.deadline()); }
+
+void holding::note_sent(node_mask nodes, time_point gone_at) noexcept {
+    sent_ |= nodes;
+    gone_at_ = std::max(gone_at_, gone_at);
+}
+
+void holding::on_due(time_point now) {
+    switch (machine_.on_time(now)) {
+        case core::hold::action::none: rearm(); break;
+        case core::hold::action::lost: lose(now); break;
+        case core::hold::action::renew:
+            rearm();
+            renew(now);
+            break;
+    }
+}
+
+void holding::renew(time_point now) {
+    home_->begin(operation_ptr(new renewal(holding_ptr(this))), now);
+}
+
+void holding::extended(time_point sent, time_point until, duration ttl) {
+    machine_.extended(sent, until, ttl);
+    state_->prolong(machine_.valid_until());
+    rearm();
+}
+
+void holding::renewal_failed(error_code why, time_point now) {
+    home_->counts().renewal_failures.add();
+    home_->emit({.kind = event_kind::renewal_failed, .severity = severity::warning,
+                 .resource = state_->resource, .error = why});
+    if (machine_.renewal_failed(why, now, home_->host().random_word()) ==
+        core::hold::action::lost) {
+        lose(now);
+    } else {
+        rearm();
+    }
+}
+
+void holding::lose(time_point now) {
+    const holding_ptr keep(this);
+    const loss why = machine_.reason();
+    if (!state_->lose(why)) {
+        // The holder was faster: its own message is on its way and does the rest.
+        return;
+    }
+    home_->counts().lost.add();
+    home_->emit({.kind = event_kind::lost, .severity = severity::error,
+                 .resource = state_->resource, .error = errc::lost, .detail = to_string(why)});
+    leave(why, errc::lost, now);
+    release_in_background(now);
+}
+
+void holding::end(error_code why, time_point now) { leave(std::nullopt, why, now); }
+
+void holding::leave(std::optional<loss> lost, error_code why, time_point now) {
+    if (over_) return;
+    const holding_ptr keep(this);
+    over_ = true;
+    cancel();
+    state_->held_as = nullptr;
+    home_->forget(*this);
+    while (!dependents_.empty()) {
+        dependent& d = dependents_.front();
+        dependents_.pop_front();
+        d.on_lease_over(lost, why, now);
+    }
+}
+
+void holding::drop() noexcept {
+    over_ = true;
+    cancel();
+    dependents_.clear();
+    state_->held_as = nullptr;
+    state_->end();
+}
+
+void holding::release_in_background(time_point now) {
+    home_->release_in_background(key_, value_, sent_, gone_at_, now);
+}
+
+}  // namespace redlock::detail

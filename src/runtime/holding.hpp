@@ -1,0 +1,96 @@
+// The client's side of one lease: renews it, reports its loss, gives it back; knows no acquire.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/agenda.hpp"
+#include "core/hold.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/operation.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+class holding;
+
+/// An operation that ends with the lease it is about.
+class dependent {
+public:
+    /// `lost`: why it was lost; nothing when it was given back, detached or closed over, and `why`
+    /// says which.
+    virtual void on_lease_over(std::optional<loss> lost, error_code why, time_point now) = 0;
+
+    void part() noexcept {
+        if (listed_.is_linked()) listed_.unlink();
+    }
+
+protected:
+    ~dependent() = default;
+
+private:
+    friend class holding;
+    list_hook listed_;
+};
+
+class holding final : public boost::intrusive_ref_counter<holding, boost::thread_safe_counter>,
+                      private core::appointment {
+public:
+    holding(engine& home, std::shared_ptr<lease_state> state, std::string key, std::string value,
+            core::hold machine, node_mask sent, time_point gone_at);
+
+    const std::string& key() const noexcept { return key_; }
+    const std::string& value() const noexcept { return value_; }
+    lease_state& state() const noexcept { return *state_; }
+    core::hold& machine() noexcept { return machine_; }
+    bool is_over() const noexcept { return over_; }
+
+    void begin();
+    /// A round to prolong it was sent: these nodes may keep the key until then.
+    void note_sent(node_mask nodes, time_point gone_at) noexcept;
+    void extended(time_point sent, time_point until, duration ttl);
+    void renewal_failed(error_code why, time_point now);
+
+    void add(dependent& d) noexcept { dependents_.push_back(d); }
+
+    /// The holder gave it back or detached it, or the client closes: no more renewals. `why` is
+    /// what its dependents are told.
+    void end(error_code why, time_point now);
+    /// The execution context is gone: tells nobody.
+    void drop() noexcept;
+    /// Gives the key back on every node that may have it; nobody waits.
+    void release_in_background(time_point now);
+    node_mask sent() const noexcept { return sent_; }
+    time_point gone_at() const noexcept { return gone_at_; }
+
+private:
+    friend class engine;
+    void on_due(time_point now) override;
+    void rearm() noexcept;
+    void renew(time_point now);
+    void lose(time_point now);
+    void leave(std::optional<loss> lost, error_code why, time_point now);
+
+    engine* home_;
+    std::shared_ptr<lease_state> state_;
+    std::string key_;
+    std::string value_;
+    core::hold machine_;
+    node_mask sent_;
+    time_point gone_at_;
+    bool over_ = false;
+    boost::intrusive::list<
+        dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
+        boost::intrusive::constant_time_size<false>>
+        dependents_;
+    list_hook listed_;
+};
+using holding_ptr = boost::intrusive_ptr<holding>;
+
+}  // namespace redlock::detail

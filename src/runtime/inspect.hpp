@@ -1,0 +1,46 @@
+// Asking every node who holds a resource; takes nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/operation.hpp"
+
+#include <redlock/resource_state.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+class inspect_operation : public operation {
+public:
+    explicit inspect_operation(std::string resource) : resource_(std::move(resource)) {}
+    void start(time_point now) final;
+    void cancel(error_code why, time_point now) final;
+
+protected:
+    virtual void complete(error_code outcome, resource_state state) = 0;
+
+private:
+    // The two questions to each node.
+    static constexpr std::uint32_t ask_value = 0;
+    static constexpr std::uint32_t ask_ttl = 1;
+
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    void write_with_script(std::uint32_t, std::string&) const final {}  // GET is no script
+    void on_value(node_state& node, std::string& value, const resp::reply& reply);
+    void answered();
+    void end(error_code outcome);
+
+    std::string resource_;
+    resource_state state_;
+    std::vector<std::string> values_;
+    std::size_t open_ = 0;  // answers still to come
+    bool over_ = false;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,73 @@
+// The handle that a holder has: every question is answered from the shared state.
+// SPDX-License-Identifier: MIT
+#include <redlock/lease.hpp>
+
+#include "runtime/lease_state.hpp"
+
+#include <algorithm>
+
+namespace redlock {
+
+lease::lease(std::shared_ptr<detail::lease_state> state) noexcept : state_(std::move(state)) {}
+
+lease::lease(lease&& other) noexcept = default;
+
+lease& lease::operator=(lease&& other) noexcept {
+    lease old(std::move(*this));
+    state_ = std::move(other.state_);
+    return *this;
+}
+
+lease::~lease() {
+    if (!state_ || !state_->is_live()) return;
+    if (const auto home = state_->home.lock()) {
+        home->part(std::move(state_), detail::farewell::kind::give_back);
+    }
+}
+
+void lease::detach() noexcept {
+    if (!state_) return;
+    if (const auto home = state_->home.lock()) {
+        home->part(std::move(state_), detail::farewell::kind::let_go);
+    }
+    state_.reset();
+}
+
+std::shared_ptr<detail::lease_state> lease::surrender() && noexcept {
+    if (state_) state_->end();
+    return std::move(state_);
+}
+
+lease::operator bool() const noexcept {
+    return state_ && state_->is_live() && clock::now() < state_->valid_until();
+}
+
+const std::string& lease::resource() const noexcept {
+    static const std::string none;
+    return state_ ? state_->resource : none;
+}
+
+owner_id lease::owner() const noexcept { return state_ ? state_->owner : owner_id{}; }
+
+std::uint64_t lease::fence() const noexcept { return 0; }
+
+clock::time_point lease::valid_until() const noexcept {
+    return state_ ? state_->valid_until() : clock::time_point{};
+}
+
+std::chrono::milliseconds lease::remaining() const noexcept {
+    using std::chrono::milliseconds;
+    if (!state_ || !state_->is_live()) return milliseconds(0);
+    const auto left = state_->valid_until() - clock::now();
+    return std::max(milliseconds(0), std::chrono::floor<milliseconds>(left));
+}
+
+std::span<const node_vote> lease::votes() const noexcept {
+    return state_ ? std::span<const node_vote>(state_->votes) : std::span<const node_vote>();
+}
+
+std::stop_token lease::lost_token() const noexcept {
+    return state_ ? state_->lost_token() : std::stop_token();
+}
+
+}  // namespace redlock

@@ -1,0 +1,114 @@
+// What a lease and its client share about one lock, from any thread; knows no nodes.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/mailbox.hpp"
+
+#include <redlock/clock.hpp>
+#include <redlock/loss.hpp>
+#include <redlock/owner_id.hpp>
+#include <redlock/vote.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+class holding;
+class lease_home;
+class lease_state;
+
+/// The message that a holder is done with a lease.
+class farewell final : public mail {
+public:
+    enum class kind : bool { give_back, let_go };
+
+    void write(std::shared_ptr<lease_state> about, lease_home& to, kind what) noexcept {
+        about_ = std::move(about);
+        to_ = &to;
+        what_ = what;
+    }
+    void deliver() override;
+    void discard() noexcept override { about_.reset(); }
+
+private:
+    std::shared_ptr<lease_state> about_;
+    lease_home* to_ = nullptr;
+    kind what_ = kind::give_back;
+};
+
+/// Where a lease goes when its holder is done with it. May be gone before the lease is.
+class lease_home {
+public:
+    virtual ~lease_home() = default;
+    /// From any thread: gives it back in the background, or lets it run out.
+    virtual void part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept = 0;
+    /// On the strand: the message has arrived.
+    virtual void on_farewell(lease_state& state, farewell::kind what) = 0;
+};
+
+class lease_state {
+public:
+    enum class status : std::uint8_t { refused, live, ended, lost };
+
+    /// A lock that is held.
+    lease_state(std::string what, owner_id by, clock::time_point until,
+                std::vector<node_vote> cast)
+        : resource(std::move(what)),
+          owner(by),
+          votes(std::move(cast)),
+          status_(status::live),
+          valid_until_(until.time_since_epoch().count()) {}
+    /// An acquire that was refused: nothing but its votes.
+    lease_state(std::string what, std::vector<node_vote> cast)
+        : resource(std::move(what)), votes(std::move(cast)) {}
+
+    // Never changed once a lease points here.
+    const std::string resource;
+    const owner_id owner{};
+    const std::vector<node_vote> votes;
+    std::weak_ptr<lease_home> home;
+
+    bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }
+    status state() const noexcept { return status_.load(std::memory_order_acquire); }
+    clock::time_point valid_until() const noexcept {
+        return clock::time_point(
+            clock::duration(valid_until_.load(std::memory_order_acquire)));
+    }
+    void prolong(clock::time_point until) noexcept {
+        valid_until_.store(until.time_since_epoch().count(), std::memory_order_release);
+    }
+
+    /// The holder is done, or the client is: true for the first who says so.
+    bool end() noexcept { return leave(status::ended); }
+    /// True if it was live; then whoever watches hears of it.
+    bool lose(loss why);
+    loss lost_for() const noexcept { return lost_for_.load(std::memory_order_acquire); }
+    /// Tells the watchers without a loss: the client closes over a live lease.
+    void alert();
+    std::stop_token lost_token();
+
+    farewell goodbye;             ///< Written at most once, by whoever ended it.
+    holding* held_as = nullptr;  ///< The client's side; touched on the client's strand only.
+
+private:
+    bool leave(status next) noexcept {
+        auto expected = status::live;
+        return status_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);
+    }
+
+    std::atomic<status> status_{status::refused};
+    std::atomic<loss> lost_for_{loss::expired};
+    std::atomic<clock::rep> valid_until_{0};
+    std::mutex alarm_mutex_;
+    bool alerted_ = false;
+    std::optional<std::stop_source> alarm_;  // made for the first who asks: most never do
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,49 @@
+// What every operation of a client has in common; knows none in particular.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "net/call.hpp"
+
+#include <redlock/options.hpp>
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstdint>
+
+namespace redlock::detail {
+
+using core::duration;
+using core::time_point;
+class engine;
+
+/// Nodes that a command went to, as bits.
+using node_mask = std::uint32_t;
+static_assert(max_nodes <= 32);
+inline constexpr node_mask all_nodes = ~node_mask{0};
+
+/// Takes itself out of the list that it is in when it is destroyed.
+using list_hook = boost::intrusive::list_member_hook<
+    boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+/// One thing that somebody waits for. It is alive while the engine lists it, a call of it is on its
+/// way, or its caller still may cancel it.
+class operation : public net::call {
+public:
+    /// Begins. Called once, by `engine::begin`.
+    virtual void start(time_point now) = 0;
+    /// Ends it early, if it has not ended: nothing of it stays behind on the nodes.
+    virtual void cancel(error_code why, time_point now) = 0;
+    /// Drops the completion without calling it: the execution context is gone.
+    virtual void discard() noexcept = 0;
+
+protected:
+    engine& home() const noexcept { return *engine_; }
+
+private:
+    friend class engine;
+    engine* engine_ = nullptr;
+    list_hook listed_;
+};
+using operation_ptr = boost::intrusive_ptr<operation>;
+
+}  // namespace redlock::detail

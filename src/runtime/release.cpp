@@ -1,0 +1,70 @@
+// Giving a key back on the nodes that may have it.
+// SPDX-License-Identifier: MIT
+#include "runtime/release.hpp"
+
+#include "net/answers.hpp"
+#include "runtime/commands.hpp"
+#include "runtime/engine.hpp"
+
+namespace redlock::detail {
+
+void release_round::send(std::string key, std::string value, node_mask nodes,
+                         time_point owed_until, time_point now) {
+    key_ = std::move(key);
+    value_ = std::move(value);
+    owed_until_ = owed_until;
+    machine_.emplace(home().size());
+    std::string wire;
+    write_compare_delete(wire, script_form::by_hash, key_, value_);
+    const auto result = home().send(*this, 0, wire, now, nodes);
+    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    for (std::size_t node = 0; node < home().size(); ++node) {
+        if ((nodes >> node & 1U) == 0) cast(node, core::ballot::unable);  // it never had the key
+    }
+}
+
+void release_round::refuse(error_code why) { end(why); }
+
+void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                             time_point) {
+    cast(node, net::read_compare(reply).ballot);
+}
+
+void release_round::on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point) {
+    cast(node, core::ballot::unable);
+}
+
+void release_round::cast(std::size_t node, core::ballot b) {
+    if (machine_->cast(node, b)) end(machine_->outcome());
+}
+
+void release_round::write_with_script(std::uint32_t, std::string& out) const {
+    write_compare_delete(out, script_form::whole, key_, value_);
+}
+
+void release_round::cancel(error_code why, time_point) { end(why); }
+
+void release_round::end(error_code outcome) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    complete(outcome);
+    home().finished(*this);
+}
+
+void release_operation::start(time_point now) {
+    const auto state = std::move(state_);
+    if (!state || state->home.lock() != home().host().home()) return refuse(errc::invalid_argument);
+    if (state->held_as == nullptr) {
+        const bool was_lost = state->state() == lease_state::status::lost;
+        return refuse(was_lost ? errc::lost : errc::not_held);
+    }
+    const holding_ptr lease(state->held_as);
+    home().counts().released.add();
+    lease->end(errc::not_held, now);
+    send(lease->key(), lease->value(), lease->sent(), lease->gone_at(), now);
+    home().emit({.kind = event_kind::released, .severity = severity::debug,
+                 .resource = state->resource});
+}
+
+}  // namespace redlock::detail

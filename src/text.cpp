@@ -1,0 +1,116 @@
+// Text for people: escaping, durations and the cause of one vote; knows no operation and no sink.
+// SPDX-License-Identifier: MIT
+#include "text.hpp"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace redlock::text {
+
+namespace {
+
+// Length of the UTF-8 character that `s` begins with; 0 where there is none that may be shown.
+std::size_t shown_character(std::string_view s) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+    if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
+    const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+    if (byte(0) < 0xc2 || byte(0) > 0xf4 || s.size() < length) return 0;
+    std::uint32_t point = byte(0) & (0x7fU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0U) != 0x80U) return 0;
+        point = (point << 6U) | (byte(i) & 0x3fU);
+    }
+    const bool control = point < 0xa0 || point == 0x2028 || point == 0x2029;
+    const bool turns_direction =
+        (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+    const bool impossible = (point >= 0xd800 && point <= 0xdfff) || point > 0x10ffff;
+    return control || turns_direction || overlong || impossible ? 0 : length;
+}
+
+// The value of a lock is 22 characters of identity, "@" and the client's name. The identity may come
+// abbreviated already; whole, it would let the reader act as the holder.
+std::string holder(std::string_view value) {
+    constexpr std::size_t id_length = 22;
+    const auto at = value.find('@');
+    if (at != value.npos && at <= id_length && at + 1 < value.size()) {
+        return printable(value.substr(at + 1), 64);
+    }
+    if (value.size() >= id_length) return printable(value, 6);
+    return printable(value);
+}
+
+std::string held_cause(const node_vote& v) {
+    std::string out = "held";
+    if (!v.detail.empty()) out += " by " + holder(v.detail);
+    if (v.retry_in.count() > 0) out += " for " + brief(v.retry_in) + " more";
+    if (v.retry_in.count() < 0) out += " without expiry";
+    return out;
+}
+
+std::string with_error(std::string_view what, const node_vote& v) {
+    std::string out(what);
+    // The server's own words say more than that it answered an error.
+    const bool words_suffice = v.error == errc::server_error && !v.detail.empty();
+    if (v.error && !words_suffice) out += ": " + printable(v.error.message());
+    if (!v.detail.empty()) out += ": " + printable(v.detail);
+    return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view raw, std::size_t limit) {
+    std::string out;
+    std::size_t i = 0;
+    while (i < raw.size()) {
+        const std::size_t length = shown_character(raw.substr(i));
+        if (i + (length == 0 ? 1 : length) > limit) return out + "...";
+        if (length == 0) {
+            char hex[5];
+            std::snprintf(hex, sizeof hex, "\\x%02x",
+                          static_cast<unsigned>(static_cast<unsigned char>(raw[i])));
+            out += hex;
+            ++i;
+        } else {
+            out += raw.substr(i, length);
+            i += length;
+        }
+    }
+    return out;
+}
+
+std::string brief(std::chrono::microseconds span) {
+    const double us = static_cast<double>(span.count());
+    char out[40];
+    if (us < 9'950) {
+        std::snprintf(out, sizeof out, "%.1f ms", us / 1e3);
+    } else if (us < 999'500) {
+        std::snprintf(out, sizeof out, "%.0f ms", us / 1e3);
+    } else if (us < 9'950'000) {
+        std::snprintf(out, sizeof out, "%.1f s", us / 1e6);
+    } else if (us < 120e6) {
+        std::snprintf(out, sizeof out, "%.0f s", us / 1e6);
+    } else {
+        std::snprintf(out, sizeof out, "%.0f min", us / 60e6);
+    }
+    return out;
+}
+
+std::string cause(const node_vote& v) {
+    switch (v.answer) {
+        case vote::pending: return "not awaited";
+        case vote::granted: return "granted";
+        case vote::held: return held_cause(v);
+        case vote::queued: return "free, but another waiter is first";
+        case vote::stale: return "has seen a higher fence";
+        case vote::quarantine:
+            return v.retry_in.count() > 0 ? "in quarantine, " + brief(v.retry_in) + " more"
+                                          : std::string("in quarantine");
+        case vote::refused: return with_error("refused", v);
+        case vote::timed_out: return "no answer in time";
+        case vote::unreachable: return with_error("unreachable", v);
+    }
+    return "unknown answer";
+}
+
+}  // namespace redlock::text

@@ -1,0 +1,27 @@
+// Text for people, made of what others sent; knows no operation and no sink.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/vote.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace redlock::text {
+
+/// The most that is shown of one text from elsewhere.
+inline constexpr std::size_t longest_shown = 200;
+
+/// `raw` on one line: whole UTF-8 characters stay, control characters and stray bytes become \xNN,
+/// and what exceeds `limit` bytes of input is cut with "...".
+std::string printable(std::string_view raw, std::size_t limit = longest_shown);
+
+/// "0.4 ms", "430 ms", "4.2 s", "43 s", "5 min".
+std::string brief(std::chrono::microseconds span);
+
+/// What a node answered and why, without its name and its time.
+std::string cause(const node_vote& v);
+
+}  // namespace redlock::text

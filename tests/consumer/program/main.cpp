@@ -1,0 +1,32 @@
+// A user's program, as small as it gets: asks for a lock where no server is, and is told why not.
+// SPDX-License-Identifier: MIT
+#include <redlock/blocking_client.hpp>
+#include <redlock/error.hpp>
+#include <redlock/options.hpp>
+#include <redlock/version.hpp>
+
+#include <iostream>
+#include <string>
+
+int main() {
+    redlock::client_options options;
+    if (redlock::validate(options).empty()) {
+        std::cerr << "options without a node passed\n";
+        return 1;
+    }
+    redlock::node_options nobody;
+    nobody.port = 1;
+    options.nodes = {nobody};
+    if (!redlock::validate(options).empty()) {
+        std::cerr << "good options did not pass\n";
+        return 1;
+    }
+    redlock::blocking_client client(options);
+    const auto lease = client.acquire("consumer");
+    if (lease || lease.error() != redlock::errc::no_quorum) {
+        std::cerr << "expected no_quorum\n";
+        return 1;
+    }
+    std::cout << "redlock " << REDLOCK_VERSION << ": " << lease.error().message() << '\n';
+    return 0;
+}

@@ -1,0 +1,67 @@
+// Several independent servers as the nodes of one client; knows servers and options, no locks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "direct.hpp"
+#include "redis_server.hpp"
+
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace redlock::testing {
+
+/// N servers, started in parallel. Not thread-safe.
+class cluster {
+public:
+    explicit cluster(std::size_t size, const server_options& each = {}) {
+        for (std::size_t i = 0; i < size; ++i) {
+            servers_.emplace_back(each, redis_server::start::do_not_wait);
+        }
+        for (auto& server : servers_) server.await_ready();
+    }
+
+    std::size_t size() const noexcept { return servers_.size(); }
+    redis_server& operator[](std::size_t i) { return servers_.at(i); }
+
+    void kill(std::size_t i) { servers_.at(i).kill(); }
+    void stop(std::size_t i) { servers_.at(i).stop(); }
+    void cont(std::size_t i) { servers_.at(i).cont(); }
+    void restart(std::size_t i, redis_server::data what = redis_server::data::keep) {
+        servers_.at(i).restart(what);
+    }
+
+    /// A connection of the test's own.
+    direct ask(std::size_t i) {
+        return direct(servers_.at(i).port(), servers_.at(i).password());
+    }
+
+    /// On how many of the servers that run and are not stopped a key exists.
+    std::size_t holding(const std::string& key) {
+        std::size_t found = 0;
+        for (auto& server : servers_) {
+            if (server.reachable() && direct(server.port(), server.password()).exists(key)) ++found;
+        }
+        return found;
+    }
+
+    /// All nodes, named "n0", "n1", …; time-outs wide enough for a busy machine.
+    client_options options() const {
+        client_options all;
+        for (const auto& server : servers_) {
+            all.nodes.push_back(server.node());
+            all.nodes.back().name = "n" + std::to_string(all.nodes.size() - 1);
+        }
+        all.node_timeout = std::chrono::milliseconds(500);
+        all.connect_timeout = std::chrono::milliseconds(1'000);
+        all.client_name = "test";
+        return all;
+    }
+
+private:
+    std::vector<redis_server> servers_;
+};
+
+}  // namespace redlock::testing

@@ -1,0 +1,55 @@
+// Tests the embedded Lua scripts; knows nothing of a server or of what the scripts do.
+// SPDX-License-Identifier: MIT
+#include "resp/scripts.hpp"
+#include "support/catch.hpp"
+
+#include <boost/uuid/detail/sha1.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace {
+
+std::string sha1_hex(std::string_view text) {
+    boost::uuids::detail::sha1 hash;
+    hash.process_bytes(text.data(), text.size());
+    unsigned int words[5];
+    hash.get_digest(words);
+    char hex[41];
+    std::snprintf(hex, sizeof hex, "%08x%08x%08x%08x%08x", words[0], words[1], words[2], words[3],
+                  words[4]);
+    return hex;
+}
+
+}  // namespace
+
+// The SHA1 was taken from the file, so this also shows that the text is the file's to the byte.
+TEST_CASE("the SHA1 of a script is that of its embedded text") {
+    REQUIRE_FALSE(redlock::resp::all_scripts().empty());
+    for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
+        INFO(script.name);
+        CHECK(script.sha1 == sha1_hex(script.text));
+    }
+}
+
+TEST_CASE("scripts are in the order of their names") {
+    const auto scripts = redlock::resp::all_scripts();
+    CHECK(std::is_sorted(scripts.begin(), scripts.end(),
+                         [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+TEST_CASE("an accessor gives the script of its name") {
+    CHECK(redlock::resp::compare_delete().name == "compare_delete");
+    CHECK(redlock::resp::compare_expire().name == "compare_expire");
+}
+
+TEST_CASE("a script says what it takes and returns") {
+    for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
+        INFO(script.name);
+        CHECK(script.text.find("-- KEYS[1]") != std::string_view::npos);
+        CHECK(script.text.find("-- ARGV[1]") != std::string_view::npos);
+        CHECK(script.text.find("-- Returns ") != std::string_view::npos);
+    }
+}
