@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -20,8 +21,8 @@ constexpr std::size_t warm_up = 20;  // connections are opened meanwhile
 int main(int argc, char** argv) {
     if (argc != 3 || std::string(argv[1]) != "--config") {
         std::cerr << "usage: bench_acquire_times --config FILE\n"
-                     "Prints the median and the 99th percentile of 300 acquires in microseconds, and "
-                     "how many were refused.\n";
+                     "Prints the median and the 99th percentile of 300 acquires in microseconds, "
+                     "and how many were refused.\n";
         return 2;
     }
     const auto options = redlock::load_options(argv[2]);
@@ -38,13 +39,14 @@ int main(int argc, char** argv) {
         const auto begin = std::chrono::steady_clock::now();
         auto lease = client.acquire("demo:times", once);
         const auto end = std::chrono::steady_clock::now();
-        if (lease) client.release(std::move(*lease));
+        if (lease) static_cast<void>(client.release(std::move(*lease)));
         if (i < warm_up) continue;
         refused += lease ? 0 : 1;
         times_us.push_back(
             std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
     }
     std::sort(times_us.begin(), times_us.end());
-    std::cout << times_us[cycles / 2] << ' ' << times_us[cycles * 99 / 100] << ' ' << refused << '\n';
+    std::cout << times_us[cycles / 2] << ' ' << times_us[cycles * 99 / 100] << ' ' << refused
+              << '\n';
     return 0;
 }

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/options.hpp>
 
-#include "core/quorum.hpp"
+#include "lease_terms.hpp"
 #include "text.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -18,6 +21,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds longest_node_timeout = std::chrono::seconds(60);
 constexpr milliseconds longest_connect_timeout = std::chrono::minutes(10);
 constexpr milliseconds longest_ttl = std::chrono::hours(24);
+constexpr milliseconds longest_patience = std::chrono::hours(24 * 366);
 constexpr std::size_t max_key_prefix = 256;
 constexpr std::size_t max_host = 253;
 constexpr std::size_t max_node_name = 255;
@@ -53,8 +57,8 @@ private:
 void check_address(const node_options& node, const std::string& where, findings& out) {
     if (!node.unix_socket.empty()) {
         if (node.unix_socket.size() > max_socket_path) {
-            out.error(where + "/unix_socket", "is longer than the 107 bytes that the system allows; "
-                                              "use a shorter path or a symbolic link");
+            out.error(where + "/unix_socket", "is longer than the 107 bytes that the system "
+                                              "allows; use a shorter path or a link");
         }
         if (node.unix_socket.find('\0') != std::string::npos) {
             out.error(where + "/unix_socket", "can't contain a NUL byte");
@@ -76,7 +80,7 @@ void check_address(const node_options& node, const std::string& where, findings&
 
 void check_tls(const node_options& node, const std::string& where, findings& out) {
     if (!node.tls) return;
-    out.error(where + "/tls", "TLS is not built yet; remove it, or reach the node through a tunnel");
+    out.error(where + "/tls", "TLS is not built yet; leave it out, or use a tunnel");
     if (node.tls->cert_file.empty() != node.tls->key_file.empty()) {
         out.error(where + (node.tls->cert_file.empty() ? "/tls/cert_file" : "/tls/key_file"),
                   "is missing; a client certificate and its key go together");
@@ -104,9 +108,9 @@ std::string server_of(const node_options& node) {
 }
 
 void check_nodes(const std::vector<node_options>& nodes, findings& out) {
-    if (nodes.empty()) out.error("/nodes", "is empty; name at least one node, better three or five");
+    if (nodes.empty()) out.error("/nodes", "is empty; name one node or more, better three");
     if (nodes.size() > max_nodes) {
-        out.error("/nodes", "has more than " + std::to_string(max_nodes) + " nodes; five are plenty");
+        out.error("/nodes", "has more than " + std::to_string(max_nodes) + "; five are plenty");
         return;
     }
     std::map<std::string, std::size_t> seen;
@@ -120,7 +124,7 @@ void check_nodes(const std::vector<node_options>& nodes, findings& out) {
         }
     }
     if (nodes.size() == 1) {
-        out.warning("/nodes", "one node is no quorum: when it fails, nothing can be locked; use three");
+        out.warning("/nodes", "when the one node fails, nothing can be locked; use three");
     } else if (!nodes.empty() && nodes.size() % 2 == 0) {
         const std::string here = std::to_string(nodes.size());
         const std::string fewer = std::to_string(nodes.size() - 1);
@@ -139,8 +143,7 @@ void check_times(const client_options& o, findings& out) {
         good = false;
     }
     if (!good) return;
-    const core::drift_policy drift{o.drift_factor, o.drift_min};
-    if (drift.allowance(o.ttl_max) >= o.ttl_max) {
+    if (longest_validity(o, o.ttl_max) <= core::duration::zero()) {
         out.error("/ttl_max_ms", "the drift allowance (ttl x drift_factor + drift_min) leaves "
                                  "nothing of it; raise it, or lower the drift");
     }
@@ -172,6 +175,27 @@ std::vector<config_issue> validate(const client_options& options) {
     return out.take();
 }
 
+std::vector<config_issue> validate(const acquire_options& options, const client_options& client) {
+    findings out;
+    const auto validity = longest_validity(client, effective_ttl(client, options.ttl));
+    if (options.ttl < milliseconds(0) || options.ttl > client.ttl_max) {
+        out.error("/ttl_ms", "must be 1 to ttl_max_ms, which is " +
+                                 std::to_string(client.ttl_max.count()) +
+                                 ", or 0 for the usual one");
+    } else if (validity.count() <= 0) {
+        out.error("/ttl_ms", "is not longer than its own drift allowance; raise it");
+    } else if (options.loss_margin >= validity) {
+        out.error("/loss_margin_ms", "leaves nothing of the ttl; lower it");
+    }
+    out.range("/wait_ms", options.wait, milliseconds(0), longest_patience);
+    out.range("/max_hold_ms", options.max_hold, milliseconds(0), longest_patience);
+    out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
+    if (options.mode != lock_mode::exclusive) {
+        out.error("/mode", "shared locks are not built yet; use an exclusive one");
+    }
+    return out.take();
+}
+
 std::string validate_resource(const client_options& options, std::string_view resource) {
     if (resource.empty()) return "the resource has no name";
     if (resource.size() > max_resource_bytes) {
@@ -193,6 +217,17 @@ std::string validate_resource(const client_options& options, std::string_view re
                "the library's own keys";
     }
     return {};
+}
+
+std::string default_client_name() {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    std::string name(host.data());
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == ' ' || !is_printable_ascii(c); }, '_');
+    const std::string pid = ":" + std::to_string(::getpid());
+    name.resize(std::min(name.size(), max_client_name - pid.size()));
+    return name + pid;
 }
 
 std::string display_name(const node_options& node) {

@@ -28,8 +28,8 @@ std::size_t shown_character(std::string_view s) {
     return control || turns_direction || overlong || impossible ? 0 : length;
 }
 
-// The value of a lock is 22 characters of identity, "@" and the client's name. The identity may come
-// abbreviated already; whole, it would let the reader act as the holder.
+// The value of a lock is 22 characters of identity, "@" and the client's name. The identity may
+// come abbreviated already; whole, it would let the reader act as the holder.
 std::string holder(std::string_view value) {
     constexpr std::size_t id_length = 22;
     const auto at = value.find('@');

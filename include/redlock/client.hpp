@@ -101,9 +101,10 @@ public:
 
     /// Gives a lease back on every node. The lease is over when this is called, whatever comes.
     /// Completes at a quorum of answers, or when that is impossible.
-    /// - success: a quorum deleted our key; `not_held`: a quorum says that it was not ours any more;
-    ///   `no_quorum`: too few answered. A node that did not answer gets the release on its next
-    ///   connection, until the ttl has passed.
+    /// - success: a quorum answered; `not_held`: a quorum says that the key was not ours any more;
+    ///   `lost`: the lease had been lost before; `no_quorum`: too few answered. A node that did not
+    ///   answer gets the release on its next connection, until the ttl has passed.
+    /// - `invalid_argument`: the lease is empty, or another client's, which then releases it.
     /// - cancelled: the release goes on in the background.
     template <asio::completion_token_for<void(error_code)> T = asio::deferred_t>
     auto async_release(lease held, T&& token = T{}) {

@@ -34,7 +34,7 @@ enum class errc {
     timed_out = 100,         ///< No answer within `node_timeout`.
     backlog = 101,           ///< Too much is waiting for this node already; nothing was sent.
     protocol_error = 102,    ///< The node answered with bytes that are no valid reply.
-    server_error = 103,      ///< The node answered with an error of its own (see the vote's detail).
+    server_error = 103,      ///< The node answered an error of its own (see the vote's detail).
     not_master = 104,        ///< The node is a replica.
     duplicate_node = 105,    ///< Another node of the list is the same server.
     clock_skew = 106,        ///< The node's clock is too far from the median of the nodes.
@@ -44,10 +44,12 @@ enum class errc {
 
 /// Conditions to compare an `error_code` with, when the exact code does not matter.
 enum class condition {
-    retryable = 1,      ///< The same call may succeed later: contended, no_quorum, exhausted.
+    /// The same call may succeed later: contended, no_quorum, validity_exhausted; of one node's
+    /// causes timed_out, backlog, in_quarantine and broken connections.
+    retryable = 1,
     ownership = 2,      ///< The caller does not, or no longer, own the lock: not_held, lost.
     unreachable = 3,    ///< Nodes could not be asked: no_quorum, timeouts, refused connections.
-    configuration = 4,  ///< A person must mend something: password, options, scripts refused.
+    configuration = 4,  ///< A person must mend something: password, options, scripts, a replica.
 };
 
 /// The category of `errc`; its name is "redlock".

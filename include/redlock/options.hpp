@@ -20,23 +20,23 @@ struct event;
 
 /// TLS towards one node.
 struct tls_options {
-    std::string ca_file;      ///< PEM file of trusted roots; empty: the system's.
-    std::string cert_file;    ///< Client certificate (PEM); empty: none.
-    std::string key_file;     ///< Its private key (PEM).
-    std::string server_name;  ///< Name to verify and to send as SNI; empty: the host.
-    bool verify = true;       ///< false accepts any certificate: for tests only.
+    std::string ca_file{};      ///< PEM file of trusted roots; empty: the system's.
+    std::string cert_file{};    ///< Client certificate (PEM); empty: none.
+    std::string key_file{};     ///< Its private key (PEM).
+    std::string server_name{};  ///< Name to verify and to send as SNI; empty: the host.
+    bool verify = true;         ///< false accepts any certificate: for tests only.
 };
 
 /// One independent Redis (or Valkey) master: one vote.
 struct node_options {
-    std::string name;                    ///< For people; default "host:port".
+    std::string name{};                  ///< For people; default "host:port".
     std::string host = "127.0.0.1";      ///< Name or address; resolved at each connection.
     std::uint16_t port = 6379;           ///< TCP port.
-    std::string unix_socket;             ///< Path; when set, host and port are not used.
-    std::string username;                ///< ACL user; empty: the default user.
-    std::string password;                ///< Empty: no AUTH is sent.
+    std::string unix_socket{};           ///< Path; when set, host and port are not used.
+    std::string username{};              ///< ACL user; empty: the default user.
+    std::string password{};              ///< Empty: no AUTH is sent.
     std::uint16_t database = 0;          ///< SELECTed in the handshake.
-    std::optional<tls_options> tls;      ///< Set: TLS.
+    std::optional<tls_options> tls{};    ///< Set: TLS.
 };
 
 /// How the client treats a node that restarted and may have lost its data.
@@ -48,18 +48,18 @@ enum class restart_guard : std::uint8_t {
 
 /// What a client is made of. `validate()` lists everything that is wrong with it.
 struct client_options {
-    std::vector<node_options> nodes;                ///< 1 to 32; an odd number is best.
+    std::vector<node_options> nodes{};              ///< 1 to 32; an odd number is best.
     std::chrono::milliseconds node_timeout{50};     ///< One command on one node.
     std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
     std::chrono::milliseconds ttl_max{60'000};      ///< Longest ttl accepted; also the quarantine.
     double drift_factor = 0.01;                     ///< Clock drift allowed, as a share of the ttl.
     std::chrono::milliseconds drift_min{2};         ///< Added to it.
-    std::string key_prefix;                         ///< Empty: the key is the resource name.
-    std::string client_name;                        ///< Empty: "host:pid"; shown to who asks.
+    std::string key_prefix{};                       ///< Empty: the key is the resource name.
+    std::string client_name{};                      ///< Empty: "host:pid"; shown to who asks.
     bool fencing = true;                            ///< false: plain SET NX PX, no fence.
     restart_guard guard = restart_guard::automatic;
     /// Called for each event on the client's internal strand: return quickly, do not throw.
-    std::function<void(const event&)> on_event;
+    std::function<void(const event&)> on_event{};
 };
 
 enum class lock_mode : std::uint8_t { exclusive, shared };
@@ -70,8 +70,8 @@ struct acquire_options {
     std::chrono::milliseconds ttl{0};          ///< 0: the smaller of 10 s and ttl_max.
     std::chrono::milliseconds wait{0};         ///< 0: one attempt.
     bool renew = true;                         ///< Keep the lease alive until released or lost.
-    std::chrono::milliseconds max_hold{0};     ///< 0: no cap; else validity ends by grant + max_hold.
-    std::chrono::milliseconds loss_margin{0};  ///< Report the loss this long before the validity ends.
+    std::chrono::milliseconds max_hold{0};     ///< 0: no cap; else from the grant on.
+    std::chrono::milliseconds loss_margin{0};  ///< Report a loss this long before the end.
     lock_mode mode = lock_mode::exclusive;     ///< `shared` is not built yet: invalid_argument.
     owner_id owner{};                          ///< Zero: a fresh random one.
 };
@@ -81,13 +81,18 @@ static_assert(std::is_trivially_destructible_v<acquire_options>);
 struct config_issue {
     enum class level : std::uint8_t { error, warning };
     level severity = level::error;
-    std::string where;    ///< JSON pointer, such as "/nodes/2/port".
-    std::string message;  ///< What is wrong and what would be right; never a secret.
+    std::string where{};    ///< JSON pointer, such as "/nodes/2/port".
+    std::string message{};  ///< What is wrong and what would be right; never a secret.
 };
 
 /// Every problem of the options at once; empty when they are good. An even number of nodes is a
 /// warning. Thread-safe.
 REDLOCK_EXPORT std::vector<config_issue> validate(const client_options& options);
+
+/// Every problem of an acquisition's options for a client with `client` options, which are good;
+/// empty when there is none. Thread-safe.
+REDLOCK_EXPORT std::vector<config_issue> validate(const acquire_options& options,
+                                                  const client_options& client);
 
 /// Why `resource` can't name a lock under these options, or an empty text when it can.
 REDLOCK_EXPORT std::string validate_resource(const client_options& options,
@@ -99,6 +104,9 @@ inline constexpr std::size_t max_nodes = 32;
 inline constexpr std::size_t max_resource_bytes = 512;
 /// The longest client name, in characters.
 inline constexpr std::size_t max_client_name = 64;
+
+/// The client_name that stands for an empty one: "host:pid" of this process.
+REDLOCK_EXPORT std::string default_client_name();
 
 /// The name by which a node goes: its own, or else "host:port" or the socket's path.
 REDLOCK_EXPORT std::string display_name(const node_options& node);

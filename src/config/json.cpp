@@ -26,8 +26,8 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
     return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-// Builds the tree from the parser's events, so that nothing is built of what exceeds the bounds, and
-// names that come twice are seen (a ready-made tree keeps one of them silently).
+// Builds the tree from the parser's events, so that nothing is built of what exceeds the bounds,
+// and names that come twice are seen (a ready-made tree keeps one of them silently).
 class builder : public nlohmann::json_sax<nlohmann::json> {
 public:
     builder(std::string_view text, report& out) : text_(text), out_(&out) {
@@ -108,7 +108,7 @@ private:
             here.dropped = std::move(v);
             return &here.dropped;
         }
-        return &here.value->members.emplace_back(here.name, std::move(v)).second;
+        return &here.value->members.emplace_back(json_member{here.name, std::move(v)}).value;
     }
 
     bool put(json v) {
@@ -156,8 +156,8 @@ private:
 
 const json* json::find(std::string_view name) const {
     const auto hit = std::find_if(members.begin(), members.end(),
-                                  [&](const auto& m) { return m.first == name; });
-    return hit == members.end() ? nullptr : &hit->second;
+                                  [&](const auto& m) { return m.name == name; });
+    return hit == members.end() ? nullptr : &hit->value;
 }
 
 std::optional<json> parse_json(std::string_view text, report& out) {
@@ -167,8 +167,9 @@ std::optional<json> parse_json(std::string_view text, report& out) {
     }
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
     builder events(text, out);
-    const bool whole = nlohmann::json::sax_parse(text, &events, nlohmann::json::input_format_t::json,
-                                                 /*strict*/ true, /*ignore_comments*/ true);
+    const auto format = nlohmann::json::input_format_t::json;
+    const bool whole = nlohmann::json::sax_parse(text, &events, format, /*strict*/ true,
+                                                 /*ignore_comments*/ true);
     if (!whole) return std::nullopt;
     return events.take();
 }

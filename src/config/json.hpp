@@ -8,12 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace redlock::config {
 
 enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
+
+struct json_member;
 
 /// One value. Only what fits its kind is set.
 struct json {
@@ -22,9 +23,14 @@ struct json {
     double number = 0;
     std::string text;
     std::vector<json> items;
-    std::vector<std::pair<std::string, json>> members;  // each name once, in their order
+    std::vector<json_member> members;  // each name once, in their order
 
     const json* find(std::string_view name) const;
+};
+
+struct json_member {
+    std::string name;
+    json value;
 };
 
 /// Bounds on what is read: a configuration is far below each of them.

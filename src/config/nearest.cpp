@@ -47,7 +47,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
     for (const std::string_view name : known) {
         const std::size_t far = distance(typed, name);
         // A third of the letters may be wrong; also a forgotten unit: "node_timeout".
-        const std::size_t allowed = std::max<std::size_t>(1, std::max(typed.size(), name.size()) / 3);
+        const std::size_t letters = std::max(typed.size(), name.size());
+        const std::size_t allowed = std::max<std::size_t>(1, letters / 3);
         if (far <= allowed && far < best_distance) {
             best = name;
             best_distance = far;

@@ -4,7 +4,6 @@
 
 #include "config/file.hpp"
 #include "config/nearest.hpp"
-#include "core/quorum.hpp"
 #include "text.hpp"
 
 #include <algorithm>
@@ -278,15 +277,9 @@ private:
         for (const char* bound : {"/ttl_max_ms", "/drift_factor", "/drift_min_ms"}) {
             if (out_->failed_at(bound)) return;  // nothing to measure by
         }
-        const milliseconds ttl = d.ttl.count() == 0 ? std::min(milliseconds(10'000), c.ttl_max)
-                                                    : d.ttl;
-        const auto validity = ttl - core::drift_policy{c.drift_factor, c.drift_min}.allowance(ttl);
-        if (d.ttl > c.ttl_max) {
-            in.error("ttl_ms", "is longer than ttl_max_ms, " + std::to_string(c.ttl_max.count()));
-        } else if (validity.count() <= 0) {
-            in.error("ttl_ms", "is not longer than its own drift allowance; raise it");
-        } else if (d.loss_margin >= validity) {
-            in.error("loss_margin_ms", "leaves nothing of the ttl; lower it");
+        for (config_issue& issue : validate(d, c)) {
+            issue.where.insert(0, "/defaults");
+            if (!out_->failed_at(issue.where)) out_->add(std::move(issue));
         }
     }
 

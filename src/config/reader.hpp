@@ -11,8 +11,8 @@
 
 namespace redlock::config {
 
-/// The options that `document` says, checked by `validate()` as well. Meaningless when `out` failed.
-/// Files named in it are relative to `base`.
+/// The options that `document` says, checked by `validate()` as well. Meaningless when `out`
+/// failed. Files named in it are relative to `base`.
 configuration read_document(const json& document, const std::filesystem::path& base, report& out);
 
 }  // namespace redlock::config

@@ -63,7 +63,7 @@ private:
         }
         if (take_prefix("unix://")) return parse_socket();
         if (take_prefix("rediss://")) {
-            node_.tls.emplace();
+            node_.tls = tls_options{};
             return parse_server();
         }
         if (take_prefix("redis://")) return parse_server();
@@ -136,8 +136,8 @@ private:
             host = text.substr(0, colon);
             if (has_port) port = text.substr(colon + 1);
             if (port.find(':') != port.npos) {
-                return fail("has several \":\" after the \"@\"; an IPv6 address stands in brackets: "
-                            "redis://[::1]:6379");
+                return fail("has several \":\" where host and port stand; an IPv6 address "
+                            "stands in brackets: redis://[::1]:6379");
             }
             if (!std::all_of(host.begin(), host.end(), is_name_character)) {
                 return fail("has a character in its host name that none may have; percent-encode "

@@ -22,19 +22,22 @@ void link::opened() noexcept {
     if (phase_ == phase::connecting) phase_ = phase::greeting;
 }
 
-void link::greeted() noexcept {
+void link::greeted(time_point now) noexcept {
     if (phase_ != phase::greeting) return;
     phase_ = phase::ready;
     deadline_ = time_point::max();
-    failures_ = 0;
+    serving_since_ = now;
 }
 
 link::action link::down(time_point now, bool stalled, std::uint64_t random) noexcept {
-    const bool had_served = phase_ == phase::ready && !stalled;
     if (phase_ == phase::closed || phase_ == phase::idle || phase_ == phase::resting) {
         return action::none;
     }
-    if (had_served) return connect(now);
+    // Not for any service: a node that greets and hangs up must not be dialled in a tight loop.
+    if (phase_ == phase::ready && now - serving_since_ >= connect_timeout_) {
+        failures_ = 0;
+        if (!stalled) return connect(now);
+    }
     phase_ = phase::resting;
     // From 10 ms, doubling, to a second, of which up to half is jitter: quick for a restart, cheap
     // for a node that is gone.

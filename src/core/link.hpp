@@ -9,7 +9,7 @@
 namespace redlock::core {
 
 /// Facts in (opened, greeted, down, time), actions out. One deadline covers resolving, connecting
-/// and the handshake together; a connection that ends is tried again at once if it had served,
+/// and the handshake together; a connection that ends is tried again at once if it had served for a while,
 /// after a jittered and growing rest if it had not.
 class link {
 public:
@@ -24,7 +24,7 @@ public:
 
     action start(time_point now) noexcept;
     void opened() noexcept;
-    void greeted() noexcept;
+    void greeted(time_point now) noexcept;
     /// The connection failed or ended; `stalled`: it was given up because nothing was answered.
     /// `random` is the jitter.
     action down(time_point now, bool stalled, std::uint64_t random) noexcept;
@@ -46,6 +46,7 @@ private:
     duration connect_timeout_;
     phase phase_ = phase::idle;
     time_point deadline_ = time_point::max();
+    time_point serving_since_{};
     std::uint32_t failures_ = 0;  // since it last served
 };
 

@@ -2,20 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "net/answers.hpp"
 
-#include <algorithm>
+#include "text.hpp"
 
 namespace redlock::net {
-
-std::string presentable(std::string_view text) {
-    constexpr std::size_t longest = 160;
-    std::string out(text.substr(0, longest));
-    for (char& c : out) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte > 0x7e) c = '?';
-    }
-    if (text.size() > longest) out += "...";
-    return out;
-}
 
 failure read_failure(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::error) {
@@ -28,7 +17,7 @@ failure read_failure(const resp::reply& reply) {
     if (reply.is_error("NOSCRIPT")) why = errc::script_rejected;
     if (reply.is_error("READONLY")) why = errc::not_master;
     if (reply.is_error("WRONGTYPE")) why = errc::foreign_data;
-    return {vote::refused, why, presentable(reply.text())};
+    return {vote::refused, why, text::printable(reply.text())};
 }
 
 set_answer read_set(const resp::reply& reply) {
@@ -50,11 +39,11 @@ compare_answer read_compare(const resp::reply& reply) {
 std::string abbreviate_owner(std::string_view value) {
     constexpr std::size_t id_length = 22;
     if (value.size() > id_length && value[id_length] == '@') {
-        return presentable(value.substr(0, 6)) + "...@" + presentable(value.substr(id_length + 1));
+        return text::printable(value.substr(0, 6)) + "...@" + text::printable(value.substr(id_length + 1));
     }
     constexpr std::size_t shown = 12;
-    if (value.size() <= shown) return presentable(value);
-    return presentable(value.substr(0, shown)) + "...";
+    if (value.size() <= shown) return text::printable(value);
+    return text::printable(value.substr(0, shown)) + "...";
 }
 
 }  // namespace redlock::net

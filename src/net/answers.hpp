@@ -11,9 +11,6 @@
 
 namespace redlock::net {
 
-/// Text from a server, fit to be shown: bounded, without control characters.
-std::string presentable(std::string_view text);
-
 /// An error reply, or a reply of a kind that the command can't have.
 failure read_failure(const resp::reply& reply);
 

@@ -48,8 +48,9 @@ public:
     /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
     /// the node had lost its scripts.
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
-    /// The command with the script's text in place of its SHA1.
-    virtual void write_with_script(std::uint32_t round, std::string& out) const = 0;
+    /// Writes the command with the script's text in place of its SHA1. False where it calls no
+    /// script: nothing is written then.
+    virtual bool write_with_script(std::uint32_t, std::string&) const { return false; }
     /// Until when it is owed to a node whose connection breaks before it answered; the beginning of
     /// time when it is not.
     virtual time_point owed_until() const noexcept { return time_point::min(); }

@@ -3,6 +3,7 @@
 #include "net/session.hpp"
 
 #include "net/answers.hpp"
+#include "text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -63,11 +64,12 @@ void session::send(entry item, std::string_view wire, time_point now) {
     pipeline_.push(std::move(item), now, now + options_->node_timeout);
 }
 
-void session::send_with_script(entry item, time_point now) {
+bool session::send_with_script(entry& item, time_point now) {
+    if (!item.what->write_with_script(item.round, outgoing_)) return false;
     item.with_script = true;
-    item.what->write_with_script(item.round, outgoing_);
     counts_->commands.add();
     pipeline_.push(std::move(item), now, now + options_->node_timeout);
+    return true;
 }
 
 void session::owe(entry item, time_point now) {
@@ -90,7 +92,7 @@ void session::on_bytes(std::string_view bytes, time_point now) {
         switch (parser_.feed(bytes, reply)) {
             case resp::parser::outcome::need_more: return;
             case resp::parser::outcome::broken:
-                give_up({vote::unreachable, errc::protocol_error, presentable(parser_.error())},
+                give_up({vote::unreachable, errc::protocol_error, text::printable(parser_.error())},
                         true, now);
                 return;
             case resp::parser::outcome::complete: break;
@@ -112,13 +114,13 @@ void session::on_greeting(const resp::reply& reply, time_point now) {
 }
 
 void session::on_ready(time_point now) {
-    link_.greeted();
+    link_.greeted(now);
     counts_->connects.add();
     owner_->on_node_up(index_, now - opened_at_);
     // What is owed goes before everything that was asked for since.
     for (entry& item : std::exchange(owed_, {})) {
         if (item.what->owed_until() <= now || !item.what->is_wanted(item.round)) continue;
-        send_with_script(std::move(item), now);
+        send_with_script(item, now);
     }
     waiting_bytes_ = 0;
     for (queued& q : std::exchange(waiting_, {})) {
@@ -137,8 +139,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     if (first.expired) counts_->late_replies.add();
     const bool may_repeat = !first.expired || item.what->owed_until() > now;
     if (reply.is_error("NOSCRIPT") && !item.with_script && may_repeat &&
-        item.what->is_wanted(item.round)) {
-        send_with_script(std::move(item), now);
+        item.what->is_wanted(item.round) && send_with_script(item, now)) {
         return;
     }
     if (!item.is_told) item.what->on_reply(index_, item.round, reply, now);

@@ -94,7 +94,8 @@ private:
     using slot = core::pipeline<entry>::slot;
 
     void send(entry item, std::string_view wire, time_point now);
-    void send_with_script(entry item, time_point now);
+    /// False, and nothing sent, where the command has no script.
+    bool send_with_script(entry& item, time_point now);
     void on_greeting(const resp::reply& reply, time_point now);
     void on_answer(const resp::reply& reply, time_point now);
     void on_ready(time_point now);

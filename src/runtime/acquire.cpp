@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/acquire.hpp"
 
+#include "lease_terms.hpp"
 #include "net/answers.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/engine.hpp"
@@ -18,16 +19,9 @@ using std::chrono::microseconds;
 std::string acquire_operation::check() const {
     const auto& client = home().options();
     if (auto why = validate_resource(client, resource_); !why.empty()) return why;
-    if (options_.mode != lock_mode::exclusive) return "shared locks are not built yet";
-    if (options_.ttl < 0ms || options_.ttl > client.ttl_max) {
-        return "the ttl must lie between 1 ms and ttl_max";
+    if (const auto issues = validate(options_, client); !issues.empty()) {
+        return issues.front().where.substr(1) + " " + issues.front().message;
     }
-    const duration longest_validity = ttl_ - home().drift().allowance(ttl_);
-    if (longest_validity <= 0ns) return "the drift allowance leaves nothing of the ttl";
-    if (options_.wait < 0ms || options_.max_hold < 0ms || options_.loss_margin < 0ms) {
-        return "wait, max_hold and loss_margin can't be negative";
-    }
-    if (options_.loss_margin >= longest_validity) return "the loss margin leaves nothing of the ttl";
     if (!options_.owner.is_zero() && home().owner_is_in_use(*this, resource_, options_.owner)) {
         return "this owner holds, or is acquiring, the resource already";
     }
@@ -36,7 +30,7 @@ std::string acquire_operation::check() const {
 
 void acquire_operation::start(time_point now) {
     begun_ = now;
-    ttl_ = home().resolve_ttl(options_.ttl);
+    ttl_ = effective_ttl(home().options(), options_.ttl);
     if (const auto why = check(); !why.empty()) {
         home().emit({.kind = event_kind::refused, .severity = severity::warning,
                      .resource = resource_, .error = errc::invalid_argument, .detail = why});

@@ -39,7 +39,6 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
-    void write_with_script(std::uint32_t, std::string&) const final {}  // SET is no script
     void on_due(time_point now) final;
 
     std::string check() const;

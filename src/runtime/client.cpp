@@ -91,7 +91,10 @@ void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::millisecon
 
 void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
     if (!impl) return refuse<error_code>(std::move(handler), errc::client_closed);
-    launch<asio_release>(impl, std::move(handler), std::move(held).surrender());
+    // Another client's lease is refused, and released by its own client as `held` goes.
+    state_ptr state;
+    if (held.state() && held.state()->home.lock() == impl) state = std::move(held).surrender();
+    launch<asio_release>(impl, std::move(handler), std::move(state));
 }
 
 void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {

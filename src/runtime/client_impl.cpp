@@ -6,12 +6,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <string>
 #include <utility>
+#include <vector>
 
 namespace redlock::detail {
 
@@ -19,20 +15,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-std::string default_name() {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    const std::string pid = ":" + std::to_string(::getpid());
-    std::string name(host.data());
-    for (char& c : name) {
-        if (c <= 0x20 || c > 0x7e) c = '_';
-    }
-    name.resize(std::min(name.size(), max_client_name - pid.size()));
-    return name + pid;
-}
-
 client_options completed(client_options options) {
-    if (options.client_name.empty()) options.client_name = default_name();
+    if (options.client_name.empty()) options.client_name = default_client_name();
     return options;
 }
 
@@ -63,31 +47,32 @@ client_impl::client_impl(asio::any_io_executor executor, client_options options)
     : executor_(std::move(executor)),
       service_(&asio::use_service<client_service>(
           asio::query(executor_, asio::execution::context))),
-      strand_(asio::make_strand(executor_)),
+      io_(std::make_unique<performers>(executor_)),
       options_(completed(std::move(options))),
-      random_(std::random_device{}()),
-      alarm_(strand_) {
+      random_(std::random_device{}()) {
     for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
         net::transport_host& host = *this;
-        wires_.push_back(std::make_unique<net::asio_transport>(strand_, i, options_.nodes[i], host,
-                                                               traffic_));
+        io_->wires.push_back(std::make_unique<net::asio_transport>(
+            io_->strand, i, options_.nodes[i], host, traffic_));
     }
     engine_host& host = *this;
     engine_ = std::make_unique<engine>(options_, host, traffic_);
     service_->add(*this);
 }
 
-client_impl::~client_impl() { service_->remove(*this); }
+client_impl::~client_impl() {
+    if (service_ != nullptr) service_->remove(*this);
+}
 
 std::shared_ptr<client_impl> client_impl::make(asio::any_io_executor executor,
                                                client_options options) {
     auto made = std::make_shared<client_impl>(std::move(executor), std::move(options));
-    asio::post(made->strand_, [made] { made->start(); });
+    asio::post(made->io_->strand, [made] { made->start(); });
     return made;
 }
 
 void client_impl::start() {
-    alarm_.start(shared_from_this(), [this] {
+    io_->alarm.start(shared_from_this(), [this] {
         engine_->on_time(clock::now());
         end_turn();
     });
@@ -96,7 +81,7 @@ void client_impl::start() {
 }
 
 std::shared_ptr<net::transport_host> client_impl::keep_alive() noexcept {
-    if (is_discarded_) return nullptr;
+    if (!io_) return nullptr;
     auto self = weak_from_this().lock();
     auto* const host = static_cast<net::transport_host*>(self.get());
     return {std::move(self), host};
@@ -104,26 +89,23 @@ std::shared_ptr<net::transport_host> client_impl::keep_alive() noexcept {
 
 void client_impl::end_turn() {
     const auto now = clock::now();
-    for (const auto& w : wires_) w->flush();
+    for (const auto& w : io_->wires) w->flush();
     engine_->end_if_idle(now);
     if (engine_->is_over()) {
-        alarm_.stop();
+        io_->alarm.stop();
     } else {
-        alarm_.set(engine_->deadline());
+        io_->alarm.set(engine_->deadline());
     }
 }
 
-bool client_impl::put(mail& m) noexcept {
-    switch (mailbox_.put(m)) {
-        case mailbox::outcome::queued: return true;
-        case mailbox::outcome::closed: m.discard(); return false;
-        case mailbox::outcome::first: break;
-    }
-    asio::post(strand_, [self = shared_from_this()] {
-        self->mailbox_.collect();
-        self->end_turn();
+void client_impl::put(mail& m) noexcept {
+    const bool taken = mailbox_.put(m, [this] {
+        asio::post(io_->strand, [self = shared_from_this()] {
+            self->mailbox_.collect();
+            self->end_turn();
+        });
     });
-    return true;
+    if (!taken) m.discard();
 }
 
 void client_impl::close() noexcept {
@@ -131,11 +113,10 @@ void client_impl::close() noexcept {
 }
 
 void client_impl::discard() noexcept {
-    is_discarded_ = true;
     mailbox_.close();
     engine_->discard();
-    for (const auto& w : wires_) w->drop();
-    alarm_.stop();
+    io_.reset();
+    service_ = nullptr;
 }
 
 void client_impl::part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept {

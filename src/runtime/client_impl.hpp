@@ -55,8 +55,8 @@ public:
     const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
     client_stats stats() const noexcept { return engine_->stats(); }
 
-    /// From any thread. False when nothing is taken any more; the message was then discarded.
-    bool put(mail& m) noexcept;
+    /// From any thread. Discards the message when nothing is taken any more.
+    void put(mail& m) noexcept;
     void close() noexcept;
     /// The execution context is being destroyed.
     void discard() noexcept;
@@ -77,9 +77,19 @@ private:
         client_impl* client_;
     };
 
+    /// What may not outlive the execution context.
+    struct performers {
+        explicit performers(const boost::asio::any_io_executor& executor)
+            : strand(boost::asio::make_strand(executor)), alarm(strand) {}
+
+        net::strand strand;
+        asio_alarm alarm;
+        std::vector<std::unique_ptr<net::asio_transport>> wires;
+    };
+
     std::uint64_t random_word() override { return random_(); }
     owner_id fresh_owner() override { return owner_id::random(); }
-    net::transport& wire(std::size_t node) override { return *wires_[node]; }
+    net::transport& wire(std::size_t node) override { return *io_->wires[node]; }
     std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
     std::shared_ptr<net::transport_host> keep_alive() noexcept override;
     net::session& node(std::size_t index) override { return engine_->node(index); }
@@ -87,16 +97,13 @@ private:
     void start();
 
     boost::asio::any_io_executor executor_;
-    client_service* service_;
-    net::strand strand_;
+    client_service* service_;  // null, like io_, once the execution context is gone
+    std::unique_ptr<performers> io_;
     client_options options_;
     std::mt19937_64 random_;
     mailbox mailbox_;
     closing closing_{*this};
     std::once_flag closed_;
-    bool is_discarded_ = false;
-    asio_alarm alarm_;
-    std::vector<std::unique_ptr<net::asio_transport>> wires_;
     net::traffic traffic_;
     std::unique_ptr<engine> engine_;
 };

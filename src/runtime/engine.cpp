@@ -169,13 +169,13 @@ core::drift_policy engine::drift() const noexcept {
     return {options_->drift_factor, options_->drift_min};
 }
 
-duration engine::resolve_ttl(std::chrono::milliseconds asked) const noexcept {
-    using namespace std::chrono_literals;
-    return asked == 0ms ? std::min<duration>(10s, options_->ttl_max) : duration(asked);
-}
-
 void engine::emit(const event& e) const {
-    if (options_->on_event) options_->on_event(e);
+    if (!options_->on_event) return;
+    try {
+        options_->on_event(e);
+    } catch (...) {
+        // An observer that fails must not take a lock down with it.
+    }
 }
 
 void engine::on_node_up(std::size_t node, duration took) {
@@ -204,7 +204,8 @@ client_stats engine::stats() const noexcept {
     s.lost = counts_.lost.get();
     s.renewals = counts_.renewals.get();
     s.renewal_failures = counts_.renewal_failures.get();
-    s.leases = counts_.begun_leases.get() - counts_.ended_leases.get();
+    const auto ended = counts_.ended_leases.get();  // first: the difference is never negative
+    s.leases = counts_.begun_leases.get() - ended;
     s.commands = traffic_->commands.get();
     s.writes = traffic_->writes.get();
     s.reads = traffic_->reads.get();

@@ -97,7 +97,6 @@ public:
 
     const client_options& options() const noexcept { return *options_; }
     core::drift_policy drift() const noexcept;
-    duration resolve_ttl(std::chrono::milliseconds asked) const noexcept;
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
     engine_host& host() const noexcept { return *host_; }
     tallies& counts() noexcept { return counts_; }

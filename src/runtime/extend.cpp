@@ -49,8 +49,9 @@ void extension_round::cast(std::size_t node, core::ballot b, time_point now) {
 
 bool extension_round::is_wanted(std::uint32_t) const noexcept { return !over_; }
 
-void extension_round::write_with_script(std::uint32_t, std::string& out) const {
+bool extension_round::write_with_script(std::uint32_t, std::string& out) const {
     write_compare_expire(out, script_form::whole, lease_->key(), lease_->value(), ttl_);
+    return true;
 }
 
 void extension_round::on_lease_over(std::optional<loss> lost, error_code why, time_point now) {
@@ -80,16 +81,16 @@ void renewal::on_end(error_code outcome, time_point now) {
 
 void extend_operation::start(time_point now) {
     const auto state = std::move(state_);
-    const auto ttl = home().resolve_ttl(asked_);
-    if (!state || ttl <= duration::zero() || asked_ == std::chrono::milliseconds::zero() ||
-        state->home.lock() != home().host().home()) {
+    const bool is_ours = state && state->home.lock() == home().host().home();
+    if (!is_ours || asked_ <= std::chrono::milliseconds::zero() ||
+        !validate(acquire_options{.ttl = asked_}, home().options()).empty()) {
         return refuse(errc::invalid_argument, now);
     }
     if (state->held_as == nullptr || !state->is_live()) {
         const bool was_lost = state->state() == lease_state::status::lost;
         return refuse(was_lost ? errc::lost : errc::not_held, now);
     }
-    send(holding_ptr(state->held_as), ttl, now);
+    send(holding_ptr(state->held_as), asked_, now);
 }
 
 void extend_operation::on_end(error_code outcome, time_point now) {

@@ -33,7 +33,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
-    void write_with_script(std::uint32_t round, std::string& out) const final;
+    bool write_with_script(std::uint32_t round, std::string& out) const final;
     void on_lease_over(std::optional<loss> lost, error_code why, time_point now) final;
     void cast(std::size_t node, core::ballot b, time_point now);
     void end(error_code outcome, time_point now);

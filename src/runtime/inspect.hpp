@@ -31,7 +31,6 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
-    void write_with_script(std::uint32_t, std::string&) const final {}  // GET is no script
     void on_value(node_state& node, std::string& value, const resp::reply& reply);
     void answered();
     void end(error_code outcome);

@@ -27,7 +27,6 @@ private:
     void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
     void on_failure(std::size_t, std::uint32_t, const net::failure&, time_point) final {}
     bool is_wanted(std::uint32_t) const noexcept final { return false; }
-    void write_with_script(std::uint32_t, std::string&) const final {}
 
     std::shared_ptr<lease_state> state_;
     bool over_ = false;

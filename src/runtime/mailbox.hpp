@@ -25,17 +25,23 @@ private:
 /// Many threads put, one takes. Thread-safe.
 class mailbox {
 public:
-    enum class outcome { queued, first, closed };
-
-    /// `first`: nobody is on the way to collect; the caller has to send somebody. `closed`: nothing
-    /// was kept, and the message was neither delivered nor discarded.
-    outcome put(mail& m) noexcept {
+    /// Calls `send_collector()` where nobody is on the way to collect; if that throws, the message
+    /// waits for the next one's. False when the box is closed: nothing was kept then, and the
+    /// message was neither delivered nor discarded. Once `close` has returned, no collector is sent.
+    template <class F>
+    bool put(mail& m, F&& send_collector) noexcept {
         const std::lock_guard lock(mutex_);
-        if (closed_) return outcome::closed;
+        if (closed_) return false;
         m.next_ = nullptr;
         *tail_ = &m;
         tail_ = &m.next_;
-        return std::exchange(collected_, true) ? outcome::queued : outcome::first;
+        if (collector_sent_) return true;
+        try {
+            send_collector();
+            collector_sent_ = true;
+        } catch (...) {  // out of memory
+        }
+        return true;
     }
 
     /// Delivers what is there, in order, and what is left meanwhile next time.
@@ -62,7 +68,7 @@ private:
     mail* take(bool close) noexcept {
         const std::lock_guard lock(mutex_);
         closed_ = closed_ || close;
-        collected_ = false;
+        collector_sent_ = false;
         tail_ = &head_;
         return std::exchange(head_, nullptr);
     }
@@ -70,7 +76,7 @@ private:
     std::mutex mutex_;
     mail* head_ = nullptr;
     mail** tail_ = &head_;
-    bool collected_ = false;
+    bool collector_sent_ = false;
     bool closed_ = false;
 };
 

@@ -38,8 +38,9 @@ void release_round::cast(std::size_t node, core::ballot b) {
     if (machine_->cast(node, b)) end(machine_->outcome());
 }
 
-void release_round::write_with_script(std::uint32_t, std::string& out) const {
+bool release_round::write_with_script(std::uint32_t, std::string& out) const {
     write_compare_delete(out, script_form::whole, key_, value_);
+    return true;
 }
 
 void release_round::cancel(error_code why, time_point) { end(why); }
@@ -54,7 +55,7 @@ void release_round::end(error_code outcome) {
 
 void release_operation::start(time_point now) {
     const auto state = std::move(state_);
-    if (!state || state->home.lock() != home().host().home()) return refuse(errc::invalid_argument);
+    if (!state) return refuse(errc::invalid_argument);
     if (state->held_as == nullptr) {
         const bool was_lost = state->state() == lease_state::status::lost;
         return refuse(was_lost ? errc::lost : errc::not_held);

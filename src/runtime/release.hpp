@@ -31,7 +31,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
-    void write_with_script(std::uint32_t round, std::string& out) const final;
+    bool write_with_script(std::uint32_t round, std::string& out) const final;
     time_point owed_until() const noexcept final { return owed_until_; }
     void cast(std::size_t node, core::ballot b);
     void end(error_code outcome);

@@ -5,8 +5,8 @@
 #include <redlock/options.hpp>
 #include <redlock/version.hpp>
 
+#include <cstdint>
 #include <iostream>
-#include <string>
 
 int main() {
     redlock::client_options options;
@@ -14,9 +14,9 @@ int main() {
         std::cerr << "options without a node passed\n";
         return 1;
     }
-    redlock::node_options nobody;
-    nobody.port = 1;
-    options.nodes = {nobody};
+    for (const std::uint16_t port : {1, 2, 3}) {
+        options.nodes.emplace_back().port = port;
+    }
     if (!redlock::validate(options).empty()) {
         std::cerr << "good options did not pass\n";
         return 1;

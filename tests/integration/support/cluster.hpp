@@ -47,6 +47,15 @@ public:
         return found;
     }
 
+    /// How many keys there are on the servers that run and are not stopped, all together.
+    std::size_t keys() {
+        std::size_t found = 0;
+        for (auto& server : servers_) {
+            if (server.reachable()) found += direct(server.port(), server.password()).keys().size();
+        }
+        return found;
+    }
+
     /// All nodes, named "n0", "n1", …; time-outs wide enough for a busy machine.
     client_options options() const {
         client_options all;

@@ -1,0 +1,208 @@
+// The blocking client: waits, in the caller's thread, for the asynchronous one; knows no nodes.
+// SPDX-License-Identifier: MIT
+#include <redlock/blocking_client.hpp>
+
+#include <redlock/client.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+namespace redlock {
+
+namespace {
+
+// Where one outcome arrives. It may lie on the waiting thread's stack: an operation of a client always
+// completes, and the handler lets go of the lock last of all.
+template <class... Values>
+class outcome {
+public:
+    using values = std::tuple<Values...>;
+
+    auto handler() {
+        return [this](Values... results) {
+            const std::lock_guard lock(mutex_);
+            values_.emplace(std::move(results)...);
+            arrived_.notify_one();
+        };
+    }
+    values wait() {
+        std::unique_lock lock(mutex_);
+        arrived_.wait(lock, [this] { return values_.has_value(); });
+        return std::move(*values_);
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable arrived_;
+    std::optional<values> values_;
+};
+
+// A thread that takes no signals: those of the program are for its own threads.
+template <class F>
+std::thread quiet_thread(F body) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        std::thread made(std::move(body));
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        return made;
+    } catch (...) {
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw;
+    }
+}
+
+}  // namespace
+
+struct blocking_client::worker {
+    explicit worker(client_options options)
+        : linger(options.node_timeout),
+          async(context.get_executor(), std::move(options)),
+          thread(quiet_thread([this] { work(); })) {}
+
+    ~worker() {
+        assert(!is_this_thread() && "a blocking_client can't be destroyed from its own callbacks");
+        async.close();
+        guard.reset();
+        context.stop();
+        thread.join();
+    }
+
+    void work() {
+        context.run();
+        // Stopped: what is left are the last releases. The context is out of work when they are
+        // answered.
+        context.restart();
+        context.run_for(linger);
+    }
+
+    /// Why nothing can be asked of `of`, which was moved from if it is null.
+    static error_code unusable(const std::unique_ptr<worker>& of) noexcept {
+        if (!of) return errc::client_closed;
+        if (of->is_this_thread()) return errc::would_deadlock;
+        return {};
+    }
+
+    bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
+
+    std::chrono::milliseconds linger;
+    asio::io_context context{1};
+    asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
+    client async;
+    std::thread thread;
+};
+
+namespace {
+
+// Cancels an operation when a stop is requested, from whatever thread. The signal is touched in the
+// worker's thread only, and by the initiation before it can be: `on_stop` is made after that.
+class canceller {
+public:
+    explicit canceller(asio::io_context& where)
+        : where_(&where), signal_(std::make_shared<asio::cancellation_signal>()) {}
+
+    asio::cancellation_slot slot() const { return signal_->slot(); }
+
+    void operator()() const noexcept {
+        try {
+            asio::post(*where_,
+                       [signal = signal_] { signal->emit(asio::cancellation_type::terminal); });
+        } catch (...) {
+            // Out of memory: the operation ends by its own deadline.
+        }
+    }
+
+private:
+    asio::io_context* where_;
+    std::shared_ptr<asio::cancellation_signal> signal_;
+};
+
+// `start(handler)` initiates an acquire.
+template <class F>
+result<lease, refusal> acquire_with(asio::io_context& context, const std::stop_token& stop,
+                                    F&& start) {
+    if (stop.stop_requested()) return refusal{asio::error::operation_aborted, {}};
+    outcome<error_code, lease> done;
+    const canceller cancel(context);
+    start(asio::bind_cancellation_slot(cancel.slot(), done.handler()));
+    const std::stop_callback on_stop(stop, cancel);
+    auto [ec, got] = done.wait();
+    if (ec) return refusal{ec, {got.votes().begin(), got.votes().end()}};
+    return std::move(got);
+}
+
+result<void> as_result(error_code ec) {
+    if (ec) return ec;
+    return {};
+}
+
+}  // namespace
+
+blocking_client::blocking_client(client_options options)
+    : worker_(std::make_unique<worker>(std::move(options))) {}
+
+blocking_client::~blocking_client() = default;
+blocking_client::blocking_client(blocking_client&&) noexcept = default;
+blocking_client& blocking_client::operator=(blocking_client&&) noexcept = default;
+
+result<lease, refusal> blocking_client::acquire(std::string resource, acquire_options options,
+                                                std::stop_token stop) {
+    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
+    return acquire_with(worker_->context, stop, [&](auto handler) {
+        worker_->async.async_acquire(std::move(resource), options, std::move(handler));
+    });
+}
+
+result<lease, refusal> blocking_client::try_acquire(std::string resource, acquire_options options,
+                                                    std::stop_token stop) {
+    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
+    return acquire_with(worker_->context, stop, [&](auto handler) {
+        worker_->async.async_try_acquire(std::move(resource), options, std::move(handler));
+    });
+}
+
+result<void> blocking_client::extend(const lease& held, std::chrono::milliseconds ttl) {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    outcome<error_code> done;
+    worker_->async.async_extend(held, ttl, done.handler());
+    return as_result(std::get<0>(done.wait()));
+}
+
+result<void> blocking_client::release(lease held) {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    outcome<error_code> done;
+    worker_->async.async_release(std::move(held), done.handler());
+    return as_result(std::get<0>(done.wait()));
+}
+
+result<resource_state> blocking_client::inspect(std::string resource) {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    outcome<error_code, resource_state> done;
+    worker_->async.async_inspect(std::move(resource), done.handler());
+    auto [ec, state] = done.wait();
+    if (ec) return ec;
+    return std::move(state);
+}
+
+client_stats blocking_client::stats() const {
+    return worker_ ? worker_->async.stats() : client_stats{};
+}
+
+}  // namespace redlock

@@ -1,0 +1,404 @@
+// Acquiring on real servers: grants, refusals, the wire form of a lock; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+#include <algorithm>
+#include <string>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+bool is_base64url(const std::string& text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+    });
+}
+
+std::size_t count(const lease& held, vote kind) {
+    const auto votes = held.votes();
+    return static_cast<std::size_t>(std::count_if(
+        votes.begin(), votes.end(), [kind](const node_vote& v) { return v.answer == kind; }));
+}
+
+}  // namespace
+
+TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") {
+    const auto size = static_cast<std::size_t>(GENERATE(1, 2, 3, 4, 5));
+    CAPTURE(size);
+    cluster nodes(size);
+    driver d(nodes.options());
+    const auto before = clock::now();
+    auto got = d.acquire("orders", {.ttl = 10s});
+    INFO(text_of(got.value()));
+    REQUIRE(got.error() == error_code{});
+    lease& held = got.value();
+    CHECK(held);
+    CHECK(held.resource() == "orders");
+    CHECK(held.fence() == 0);
+    CHECK_FALSE(held.owner().is_zero());
+    CHECK_FALSE(held.lost_token().stop_requested());
+    CHECK(held.votes().size() == size);
+    CHECK(count(held, vote::granted) >= size / 2 + 1);
+    CHECK(held.votes()[0].node == "n0");
+    // 10 s less the drift allowance of 1 % and 2 ms.
+    CHECK(held.valid_until() <= got.when() + 9'898ms);
+    CHECK(held.valid_until() >= before + 9'898ms);
+
+    REQUIRE(d.until([&] { return nodes.holding("orders") == size; }));
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto value = nodes.ask(i).get("orders").value_or("");
+        CHECK(value == held.owner().to_string() + "@test");
+        CHECK(value.find('@') == 22);
+        CHECK(is_base64url(value.substr(0, 22)));
+        const auto left = nodes.ask(i).pttl("orders");
+        CHECK(left > 0ms);
+        CHECK(left <= 10s);
+    }
+    CHECK(d.release(std::move(held)) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("orders") == 0; }));
+}
+
+TEST_CASE("somebody else's lease refuses, and says who on which node", "[acquire]") {
+    cluster nodes(3);
+    auto named = nodes.options();
+    named.client_name = "first";
+    driver first(named);
+    driver second(nodes.options());
+    auto held = first.acquire("r", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(first.until([&] { return nodes.holding("r") == 3; }));
+
+    auto refused = second.acquire("r", {.ttl = 30s});
+    CHECK(refused.error() == errc::contended);
+    CHECK(refused.error() == condition::retryable);
+    CHECK_FALSE(refused.value());
+    REQUIRE(refused.value().votes().size() == 3);
+    CHECK(count(refused.value(), vote::held) >= 2);
+    CHECK(count(refused.value(), vote::granted) == 0);
+
+    auto tried = second.try_acquire("r", {.ttl = 30s});
+    CHECK(tried.error() == error_code{});
+    CHECK_FALSE(tried.value());
+    CHECK(tried.value().votes().size() == 3);
+
+    // What the refused gave back was not the holder's.
+    second.pass(50ms);
+    CHECK(nodes.holding("r") == 3);
+    CHECK(held.value());
+    CHECK(first.release(std::move(held.value())) == error_code{});
+    auto then = second.acquire("r", {.ttl = 30s, .wait = 5s});
+    CHECK(then.error() == error_code{});
+}
+
+TEST_CASE("a client contends with itself as with anybody", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r");
+    REQUIRE(held.error() == error_code{});
+    CHECK(d.acquire("r").error() == errc::contended);
+    CHECK(d.acquire("other").error() == error_code{});
+}
+
+TEST_CASE("plain locks of other programs exclude us, and ours exclude them", "[acquire]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    const auto foreign = [&](std::size_t on) {
+        for (std::size_t i = 0; i < on; ++i) {
+            REQUIRE(nodes.ask(i).set_nx_px("r", "foreign", 60s));
+        }
+    };
+    const auto foreign_left = [&] {
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < 5; ++i) found += nodes.ask(i).get("r") == "foreign" ? 1U : 0U;
+        return found;
+    };
+    SECTION("on a quorum") {
+        foreign(3);
+        auto got = d.acquire("r");
+        CHECK(got.error() == errc::contended);
+        CHECK(d.until([&] { return nodes.holding("r") == 3; }));
+        CHECK(foreign_left() == 3);
+    }
+    SECTION("on a minority") {
+        foreign(2);
+        auto got = d.acquire("r");
+        INFO(text_of(got.value()));
+        REQUIRE(got.error() == error_code{});
+        CHECK(foreign_left() == 2);
+        CHECK(d.release(std::move(got.value())) == error_code{});
+        CHECK(d.until([&] { return nodes.holding("r") == 2; }));
+        CHECK(foreign_left() == 2);
+    }
+    SECTION("without expiry") {
+        for (std::size_t i = 0; i < 5; ++i) nodes.ask(i).set("r", "foreign");
+        CHECK(d.acquire("r", {.ttl = 1s, .wait = 200ms}).error() == errc::contended);
+        CHECK(foreign_left() == 5);
+        CHECK(nodes.ask(0).pttl("r") == -1ms);
+    }
+    SECTION("ours") {
+        auto got = d.acquire("r", {.ttl = 30s});
+        REQUIRE(got.error() == error_code{});
+        REQUIRE(d.until([&] { return nodes.holding("r") == 5; }));
+        for (std::size_t i = 0; i < 5; ++i) {
+            CHECK_FALSE(nodes.ask(i).set_nx_px("r", "foreign", 1s));
+        }
+    }
+}
+
+TEST_CASE("a key that is no string costs that node's vote and is left alone", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    nodes.ask(1).command({"RPUSH", "r", "an item"});
+    auto got = d.acquire("r", {.ttl = 5s});
+    REQUIRE(got.error() == error_code{});
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("r") == 1; }));
+    CHECK(nodes.ask(1).command({"LLEN", "r"}).number == 1);
+}
+
+TEST_CASE("keys carry the prefix and lie in the database of the options", "[acquire]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.key_prefix = "locks:";
+    for (auto& node : options.nodes) node.database = 3;
+    driver d(options);
+    auto got = d.acquire("r");
+    REQUIRE(got.error() == error_code{});
+    REQUIRE(d.until([&] { return got.value() && nodes.ask(0).info("db3").starts_with("keys=1"); }));
+    auto ask = nodes.ask(0);
+    CHECK(ask.keys().empty());
+    ask.select(3);
+    CHECK(ask.keys() == std::vector<std::string>{"locks:r"});
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.until([&] { return ask.keys().empty(); }));
+}
+
+TEST_CASE("the password and the ACL user of the options are used", "[acquire]") {
+    server_options each;
+    each.password = "s3cret word";
+    cluster nodes(3, each);
+    auto options = nodes.options();
+    SECTION("requirepass") {}
+    SECTION("a user with no more rights than locks need") {
+        for (std::size_t i = 0; i < 3; ++i) {
+            nodes.ask(i).acl_setuser({"locker", "on", ">p@ss:word/", "resetkeys", "~lock:*",
+                                      "-@all", "+client|setname", "+script|load", "+set", "+get",
+                                      "+del", "+pttl", "+pexpire", "+evalsha", "+eval", "+time",
+                                      "+ping"});
+            options.nodes[i].username = "locker";
+            options.nodes[i].password = "p@ss:word/";
+        }
+    }
+    options.key_prefix = "lock:";
+    driver d(options);
+    auto got = d.acquire("r", {.ttl = 5s});
+    INFO(text_of(got.value()));
+    REQUIRE(got.error() == error_code{});
+    CHECK(d.extend(got.value(), 8s) == error_code{});
+    CHECK(d.inspect("r").value().held);
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("lock:r") == 0; }));
+}
+
+TEST_CASE("nodes are reached over unix sockets", "[acquire]") {
+    server_options each;
+    each.unix_socket = true;
+    cluster nodes(3, each);
+    auto options = nodes.options();
+    for (std::size_t i = 0; i < 3; ++i) {
+        options.nodes[i].unix_socket = nodes[i].unix_socket();
+        options.nodes[i].port = 1;  // nobody is to look at it
+        options.nodes[i].name.clear();
+    }
+    driver d(options);
+    auto got = d.acquire("r");
+    REQUIRE(got.error() == error_code{});
+    CHECK(got.value().votes()[2].node.str().find(nodes[2].unix_socket()) != std::string::npos);
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    nodes.kill(0);
+    nodes.kill(1);
+    CHECK(d.acquire("r").error() == errc::no_quorum);
+}
+
+TEST_CASE("nodes are found by name, and named by host and port where they have none", "[acquire]") {
+    cluster nodes(1);
+    auto options = nodes.options();
+    options.nodes[0].host = "localhost";
+    options.nodes[0].name.clear();
+    driver d(options);
+    auto got = d.acquire("r");
+    REQUIRE(got.error() == error_code{});
+    CHECK(got.value().votes()[0].node.str() == "localhost:" + std::to_string(nodes[0].port()));
+}
+
+TEST_CASE("the client's name stands on its connections and in its keys", "[acquire]") {
+    cluster nodes(1);
+    auto options = nodes.options();
+    options.client_name = "till-7";
+    driver d(options);
+    CHECK(nodes.ask(0).clients_named("till-7") == 1);
+    auto got = d.acquire("r");
+    REQUIRE(got.error() == error_code{});
+    CHECK(nodes.ask(0).get("r") == got.value().owner().to_string() + "@till-7");
+}
+
+TEST_CASE("without a ttl it is ten seconds, or ttl_max where that is less", "[acquire]") {
+    cluster nodes(1);
+    auto options = nodes.options();
+    const auto most = GENERATE(2'000ms, 60'000ms);
+    options.ttl_max = most;
+    driver d(options);
+    auto got = d.acquire("r");
+    REQUIRE(got.error() == error_code{});
+    const auto expected = std::min<std::chrono::milliseconds>(most, 10s);
+    const auto left = nodes.ask(0).pttl("r");
+    CHECK(left <= expected);
+    CHECK(left > expected - 1'900ms);
+}
+
+TEST_CASE("an argument out of range is refused and nothing is sent", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    const auto sent = d.client().stats().commands;
+    CHECK(d.acquire("").error() == errc::invalid_argument);
+    CHECK(d.acquire(std::string(513, 'x')).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.ttl = 60'001ms}).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.ttl = -1ms}).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.ttl = 2ms}).error() == errc::invalid_argument);  // all of it is drift
+    CHECK(d.acquire("r", {.wait = -1ms}).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.max_hold = -1ms}).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.loss_margin = -1ms}).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.ttl = 1s, .loss_margin = 1s}).error() == errc::invalid_argument);
+    CHECK(d.acquire("r", {.mode = lock_mode::shared}).error() == errc::invalid_argument);
+    CHECK(d.try_acquire("").error() == errc::invalid_argument);
+    CHECK(d.client().stats().commands == sent);
+    // The ends of the ranges are inside.
+    CHECK(d.acquire(std::string(512, 'x'), {.ttl = 60s}).error() == error_code{});
+    CHECK(d.acquire("y", {.ttl = 300ms}).error() == error_code{});
+}
+
+TEST_CASE("options that are wrong are refused when the client is made", "[acquire]") {
+    asio::io_context context;
+    client_options none;
+    CHECK_THROWS_AS(client(context.get_executor(), none), std::invalid_argument);
+    cluster nodes(1);
+    auto options = nodes.options();
+    options.drift_factor = 2;
+    options.node_timeout = -1ms;
+    try {
+        client refused(context.get_executor(), options);
+        FAIL("the options were taken");
+    } catch (const std::invalid_argument& e) {
+        const std::string text = e.what();
+        CHECK(text.find("drift_factor") != std::string::npos);
+        CHECK(text.find("node_timeout") != std::string::npos);
+    }
+}
+
+TEST_CASE("an owner that is given is used, and not twice at once", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    const auto me = owner_id::random();
+    auto got = d.acquire("r", {.owner = me});
+    REQUIRE(got.error() == error_code{});
+    CHECK(got.value().owner() == me);
+    CHECK(nodes.ask(0).get("r") == me.to_string() + "@test");
+    auto again = d.acquire("r", {.owner = me});
+    CHECK_FALSE(again.value());
+    CHECK(again.error() != error_code{});
+    CHECK(nodes.holding("r") == 3);
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.acquire("r", {.owner = me}).error() == error_code{});
+}
+
+TEST_CASE("a waiter gets the resource when it is given back", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    driver other(nodes.options());
+    auto held = other.acquire("r", {.ttl = 60s});
+    REQUIRE(held.error() == error_code{});
+    auto waiting = d.start_acquire("r", {.ttl = 5s, .wait = 15s});
+    d.pass(100ms);
+    CHECK_FALSE(waiting.done());
+    CHECK(other.release(std::move(held.value())) == error_code{});
+    CHECK(d.finish(waiting).error() == error_code{});
+    CHECK(waiting.value());
+    CHECK(d.client().stats().retries >= 1);
+}
+
+TEST_CASE("a waiter gets the resource when the key runs out", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 3; ++i) REQUIRE(nodes.ask(i).set_nx_px("r", "foreign", 300ms));
+    CHECK(d.acquire("r", {.ttl = 5s, .wait = 15s}).error() == error_code{});
+}
+
+TEST_CASE("waiting ends by its deadline", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r", {.ttl = 60s});
+    REQUIRE(held.error() == error_code{});
+    SECTION("where somebody holds it") {
+        auto refused = d.acquire("r", {.ttl = 5s, .wait = 200ms});
+        CHECK(refused.error() == errc::contended);
+        CHECK(refused.value().votes().size() == 3);
+    }
+    SECTION("where no quorum answers") {
+        nodes.stop(0);
+        nodes.stop(1);
+        auto refused = d.acquire("free", {.ttl = 5s, .wait = 300ms});
+        CHECK(refused.error() == errc::no_quorum);
+        nodes.cont(0);
+        nodes.cont(1);
+    }
+    CHECK(d.until([&] { return nodes.holding("free") == 0; }));
+    CHECK(held.value());
+}
+
+TEST_CASE("of those who try at the same time at most one is granted", "[acquire]") {
+    cluster nodes(5);
+    asio::io_context context;
+    std::vector<std::unique_ptr<event_log>> logs;
+    std::vector<client> clients;
+    for (int i = 0; i < 3; ++i) {
+        auto options = nodes.options();
+        logs.push_back(std::make_unique<event_log>());
+        logs.back()->attach(options);
+        clients.emplace_back(context.get_executor(), std::move(options));
+    }
+    REQUIRE(run_until(context, [&] {
+        return std::all_of(logs.begin(), logs.end(), [](auto& l) { return l->nodes_up() == 5; });
+    }));
+    int granted = 0;
+    for (int round = 0; round < 100; ++round) {
+        std::vector<outcome<lease>> tries(clients.size());
+        for (std::size_t i = 0; i < clients.size(); ++i) {
+            clients[i].async_acquire("r", {.ttl = 30s}, tries[i].handler());
+        }
+        REQUIRE(run_until(context, [&] {
+            return std::all_of(tries.begin(), tries.end(), [](auto& t) { return t.done(); });
+        }));
+        const auto won = std::count_if(tries.begin(), tries.end(),
+                                       [](auto& t) { return static_cast<bool>(t.value()); });
+        REQUIRE(won <= 1);
+        granted += static_cast<int>(won);
+        for (auto& t : tries) REQUIRE((t.error() == errc::contended || t.value()));
+        for (std::size_t i = 0; i < clients.size(); ++i) {
+            if (!tries[i].value()) continue;
+            outcome<> released;
+            clients[i].async_release(std::move(tries[i].value()), released.handler());
+            REQUIRE(run_until(context, [&] { return released.done(); }));
+        }
+        // Votes of a failed round are given back, so the next round starts from nothing.
+        REQUIRE(run_until(context, [&] { return nodes.holding("r") == 0; }));
+    }
+    CHECK(granted > 0);
+}

@@ -1,0 +1,160 @@
+// Cancelling at every moment, on real servers: it ends at once and leaves no key.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/hostile_server.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+TEST_CASE("an acquire may be cancelled at every step", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    bool cancelled = false;
+    bool granted = false;
+    for (int steps = 0; steps < 30; ++steps) {
+        CAPTURE(steps);
+        auto trying = d.start_acquire("r", {.ttl = 60s});
+        for (int i = 0; i < steps; ++i) d.context().run_one_for(1ms);
+        trying.cancel();
+        d.finish(trying);
+        if (trying.error() == error_code{}) {
+            granted = true;
+            CHECK(trying.value());
+            CHECK(d.release(std::move(trying.value())) == error_code{});
+        } else {
+            cancelled = true;
+            CHECK(trying.error() == asio::error::operation_aborted);
+            CHECK_FALSE(trying.value());
+        }
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }, 10s));
+    }
+    CHECK(cancelled);
+    CHECK(granted);
+}
+
+TEST_CASE("every type of cancellation ends an acquire", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 3; ++i) nodes.stop(i);
+    using type = asio::cancellation_type;
+    for (const auto kind : {type::terminal, type::partial, type::total}) {
+        auto trying = d.start_acquire("r", {.ttl = 60s, .wait = 60s});
+        d.context().poll();
+        trying.cancel(kind);
+        CHECK(d.until([&] { return trying.done(); }, 5s));
+        CHECK(trying.error() == asio::error::operation_aborted);
+    }
+    CHECK(d.client().stats().cancelled == 3);
+    for (std::size_t i = 0; i < 3; ++i) nodes.cont(i);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    CHECK(d.acquire("r", {.ttl = 5s, .wait = 10s}).error() == error_code{});
+}
+
+TEST_CASE("a waiter may be cancelled", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r", {.ttl = 60s});
+    REQUIRE(held.value());
+    for (int i = 0; i < 10; ++i) {
+        auto waiting = d.start_acquire("r", {.ttl = 60s, .wait = 60s});
+        d.pass(std::chrono::milliseconds(3 * i));
+        CHECK_FALSE(waiting.done());
+        waiting.cancel();
+        CHECK(d.until([&] { return waiting.done(); }, 5s));
+        CHECK(waiting.error() == asio::error::operation_aborted);
+    }
+    CHECK(held.value());
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("a cancelled acquire whose grants come late leaves no key", "[cancel]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.node_timeout = 5s;
+    options.connect_timeout = 10s;
+    driver d(options);
+    for (std::size_t i = 0; i < 3; ++i) nodes.stop(i);
+    auto trying = d.start_acquire("r", {.ttl = 60s});
+    d.pass(20ms);
+    trying.cancel();
+    CHECK(d.finish(trying).error() == asio::error::operation_aborted);
+    d.pass(20ms);
+    for (std::size_t i = 0; i < 3; ++i) nodes.cont(i);
+    REQUIRE(eventually([&] { return nodes.ask(0).calls("set") == 1; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
+}
+
+TEST_CASE("cancelling an acquire that is over does nothing", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    got.cancel();
+    d.pass(20ms);
+    CHECK(got.value());
+    CHECK(nodes.holding("r") == 3);
+}
+
+TEST_CASE("a release goes on when it is cancelled", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (int steps = 0; steps < 10; ++steps) {
+        auto got = d.acquire("r", {.ttl = 60s});
+        REQUIRE(got.value());
+        auto releasing = d.start_release(std::move(got.value()));
+        for (int i = 0; i < steps; ++i) d.context().run_one_for(1ms);
+        releasing.cancel();
+        d.finish(releasing);
+        const auto error = releasing.error();
+        CHECK((error == error_code{} || error == asio::error::operation_aborted));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }, 10s));
+    }
+}
+
+TEST_CASE("a cancelled extension moves no validity", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 20s, .renew = false});
+    REQUIRE(got.value());
+    nodes.stop(0);
+    nodes.stop(1);
+    const auto before = got.value().valid_until();
+    outcome<> extending;
+    d.client().async_extend(got.value(), 50s, extending.handler());
+    d.pass(20ms);
+    extending.cancel();
+    CHECK(d.finish(extending).error() == asio::error::operation_aborted);
+    nodes.cont(0);
+    nodes.cont(1);
+    d.pass(100ms);
+    CHECK(got.value().valid_until() == before);
+    CHECK(got.value());
+    CHECK(d.release(std::move(got.value())) == error_code{});
+}
+
+TEST_CASE("inspecting may be cancelled", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 3; ++i) nodes.stop(i);
+    outcome<resource_state> inspecting;
+    d.client().async_inspect("r", inspecting.handler());
+    d.pass(20ms);
+    inspecting.cancel();
+    CHECK(d.finish(inspecting).error() == asio::error::operation_aborted);
+}
+
+TEST_CASE("cancelling before anything ran sends nothing that stays", "[cancel]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    driver d(options, 0);  // not even connected
+    auto trying = d.start_acquire("r", {.ttl = 60s});
+    trying.cancel();
+    CHECK(d.finish(trying).error() == asio::error::operation_aborted);
+    d.await_up(3);
+    d.pass(50ms);
+    CHECK(nodes.holding("r") == 0);
+}

@@ -1,0 +1,158 @@
+// Prolonging leases by hand on real servers; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+// Three nodes and a lease that nothing but the test prolongs.
+struct scene {
+    explicit scene(std::chrono::milliseconds ttl, bool renew = false)
+        : nodes(3), d(nodes.options()) {
+        auto got = d.acquire("r", {.ttl = ttl, .renew = renew});
+        REQUIRE(got.error() == error_code{});
+        held = std::move(got.value());
+        REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    }
+    cluster nodes;
+    driver d;
+    lease held;
+};
+
+}  // namespace
+
+TEST_CASE("an extension moves the validity and the keys", "[extend]") {
+    scene s(5s);
+    const auto before = s.held.valid_until();
+    CHECK(s.d.extend(s.held, 30s) == error_code{});
+    CHECK(s.held.valid_until() > before + 20s);
+    CHECK(s.held.valid_until() <= clock::now() + 29'698ms);
+    CHECK(s.held);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(s.d.until([&] { return s.nodes.ask(i).pttl("r") > 20s; }));
+        CHECK(s.nodes.ask(i).pttl("r") <= 30s);
+    }
+}
+
+TEST_CASE("an extension never shortens", "[extend]") {
+    scene s(30s);
+    const auto before = s.held.valid_until();
+    CHECK(s.d.extend(s.held, 1s) == error_code{});
+    CHECK(s.held.valid_until() == before);
+    s.d.pass(20ms);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(s.nodes.ask(i).pttl("r") > 20s);
+}
+
+TEST_CASE("a minority that is gone costs an extension nothing", "[extend]") {
+    scene s(10s);
+    SECTION("dead") { s.nodes.kill(1); }
+    SECTION("hung") { s.nodes.stop(1); }
+    SECTION("without the key") { s.nodes.ask(1).del("r"); }
+    SECTION("with somebody else's key") { s.nodes.ask(1).set("r", "foreign"); }
+    CHECK(s.d.extend(s.held, 30s) == error_code{});
+    CHECK(s.held.remaining() > 20s);
+    if (s.nodes[1].reachable()) {
+        const auto value = s.nodes.ask(1).get("r");
+        CHECK((!value || value == "foreign"));  // extending takes nothing
+    }
+}
+
+TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", "[extend]") {
+    scene s(10s);
+    const auto before = s.held.valid_until();
+    SECTION("no key") {
+        s.nodes.ask(0).del("r");
+        s.nodes.ask(1).del("r");
+    }
+    SECTION("somebody else's") {
+        s.nodes.ask(0).set("r", "foreign");
+        s.nodes.ask(1).set("r", "foreign");
+    }
+    CHECK(s.d.extend(s.held, 30s) == errc::not_held);
+    CHECK(s.held.valid_until() == before);
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto value = s.nodes.ask(i).get("r");
+        CHECK((!value || value == "foreign"));
+        CHECK(s.nodes.ask(i).pttl("r") < 0ms);
+    }
+}
+
+TEST_CASE("without a quorum of answers the old validity stands", "[extend]") {
+    scene s(20s);
+    const auto before = s.held.valid_until();
+    SECTION("dead") {
+        s.nodes.kill(0);
+        s.nodes.kill(1);
+        CHECK(s.d.extend(s.held, 30s) == errc::no_quorum);
+    }
+    SECTION("hung") {
+        s.nodes.stop(0);
+        s.nodes.stop(1);
+        CHECK(s.d.extend(s.held, 30s) == errc::no_quorum);
+    }
+    CHECK(s.held.valid_until() == before);
+    CHECK(s.held);
+}
+
+TEST_CASE("an extension does not revive a lease that is over", "[extend]") {
+    scene s(300ms);
+    auto lost = s.d.start_lost(s.held);
+    REQUIRE(s.d.finish(lost).error() == error_code{});
+    CHECK(s.d.extend(s.held, 30s) == errc::lost);
+    CHECK_FALSE(s.held);
+    CHECK(s.d.until([&] { return s.nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("an extension that ends after the validity does not count", "[extend]") {
+    scene s(400ms);
+    s.nodes.stop(0);
+    s.nodes.stop(1);
+    outcome<> extended;
+    s.d.client().async_extend(s.held, 30s, extended.handler());
+    REQUIRE(s.d.until([&] { return s.held.remaining() == 0ms; }));
+    s.nodes.cont(0);
+    s.nodes.cont(1);
+    const auto error = s.d.finish(extended).error();
+    CHECK((error == errc::lost || error == errc::no_quorum));
+    CHECK_FALSE(s.held);
+    CHECK(s.held.remaining() == 0ms);
+}
+
+TEST_CASE("an extension with wrong arguments sends nothing", "[extend]") {
+    scene s(20s);
+    driver other(s.nodes.options());
+    const auto sent = s.d.client().stats().commands;
+    CHECK(s.d.extend(lease{}, 5s) == errc::invalid_argument);
+    CHECK(s.d.extend(s.held, 0ms) == errc::invalid_argument);
+    CHECK(s.d.extend(s.held, -5s) == errc::invalid_argument);
+    CHECK(s.d.extend(s.held, 61s) == errc::invalid_argument);
+    CHECK(other.extend(s.held, 5s) == errc::invalid_argument);
+    CHECK(s.d.client().stats().commands == sent);
+    s.held.detach();
+    CHECK(s.d.extend(s.held, 5s) == errc::invalid_argument);
+}
+
+TEST_CASE("renewal keeps the ttl of the last extension", "[extend]") {
+    scene s(900ms, true);
+    CHECK(s.d.extend(s.held, 4s) == error_code{});
+    const auto renewals = s.d.client().stats().renewals;
+    REQUIRE(s.d.until([&] { return s.d.client().stats().renewals > renewals; }));
+    // Renewed at a third of the new ttl, for the new ttl.
+    CHECK(s.held.remaining() > 3s);
+    CHECK(s.held);
+}
+
+TEST_CASE("an extension passes no max_hold", "[extend]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 2s, .renew = false, .max_hold = 3s});
+    REQUIRE(got.value());
+    CHECK(d.extend(got.value(), 30s) == error_code{});
+    CHECK(got.value().valid_until() <= got.when() + 3s);
+}

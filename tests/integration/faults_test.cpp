@@ -1,0 +1,408 @@
+// Nodes that fail in every way a server can, on real servers; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/hostile_server.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+enum class fault { refused, dead, hung, late, garbage };
+
+const char* name_of(fault f) {
+    switch (f) {
+        case fault::refused: return "refused: nobody listened from the start";
+        case fault::dead: return "dead: killed while connected";
+        case fault::hung: return "hung: stopped while connected";
+        case fault::late: return "late: answers long after node_timeout";
+        case fault::garbage: return "garbage: answers with bytes that are no reply";
+    }
+    return "";
+}
+
+// Five nodes of which the first `bad` fail in one way.
+struct faulty_five {
+    faulty_five(fault f, std::size_t bad_nodes) : bad(bad_nodes), nodes(5) {
+        auto options = nodes.options();
+        for (std::size_t i = 0; i < bad; ++i) {
+            if (f == fault::refused) nodes.kill(i);
+            if (f == fault::late) replace(options, i, hostile::delays(3s));
+            if (f == fault::garbage) replace(options, i, hostile::answers(hostile::garbage()));
+        }
+        d.emplace(options, f == fault::refused ? 5 - bad : 5);
+        for (std::size_t i = 0; i < bad; ++i) {
+            if (f == fault::dead) nodes.kill(i);
+            if (f == fault::hung) nodes.stop(i);
+        }
+    }
+    void replace(client_options& options, std::size_t i, misbehaviour script) {
+        nodes.kill(i);
+        hostiles.push_back(std::make_unique<hostile_server>(std::move(script)));
+        options.nodes[i] = hostiles.back()->node("n" + std::to_string(i));
+    }
+    std::size_t bad;
+    cluster nodes;
+    std::vector<std::unique_ptr<hostile_server>> hostiles;
+    std::optional<driver> d;
+};
+
+bool is_expected(fault f, const node_vote& v) {
+    switch (f) {
+        case fault::refused: return v.answer == vote::unreachable;
+        // Its connection may still be on its way to being found broken.
+        case fault::dead: return v.answer == vote::unreachable;
+        case fault::hung:
+        case fault::late: return v.answer == vote::timed_out;
+        case fault::garbage:
+            return (v.answer == vote::unreachable || v.answer == vote::refused) &&
+                   (v.error == errc::protocol_error || v.error == errc::server_error ||
+                    v.error == asio::error::connection_refused);
+    }
+    return false;
+}
+
+const server_options durable{{"--appendonly", "yes", "--appendfsync", "always"}, {}, false};
+
+}  // namespace
+
+TEST_CASE("any minority of nodes may fail in any way", "[faults]") {
+    const auto f = GENERATE(fault::refused, fault::dead, fault::hung, fault::late, fault::garbage);
+    const auto bad = static_cast<std::size_t>(GENERATE(1, 2));
+    CAPTURE(name_of(f), bad);
+    faulty_five five(f, bad);
+    driver& d = *five.d;
+    for (int i = 0; i < 5; ++i) {
+        auto got = d.acquire("r", {.ttl = 20s});
+        INFO(text_of(got.value()));
+        REQUIRE(got.error() == error_code{});
+        if (f == fault::hung && i == 0) {
+            // Who hangs is not waited for.
+            CHECK(got.value().votes()[0].answer == vote::pending);
+        }
+        CHECK(d.extend(got.value(), 30s) == error_code{});
+        CHECK(d.release(std::move(got.value())) == error_code{});
+        REQUIRE(d.until([&] { return five.nodes.holding("r") == 0; }));
+    }
+    // The next holder is refused by the good ones, too, so exclusion stands.
+    auto held = d.acquire("r", {.ttl = 20s});
+    REQUIRE(held.value());
+    CHECK(d.acquire("r").error() != error_code{});
+    CHECK(held.value());
+}
+
+TEST_CASE("where a quorum fails, the votes name the nodes and the causes", "[faults]") {
+    const auto f = GENERATE(fault::refused, fault::dead, fault::hung, fault::late, fault::garbage);
+    CAPTURE(name_of(f));
+    faulty_five five(f, 3);
+    driver& d = *five.d;
+    for (int i = 0; i < 3; ++i) {
+        auto got = d.acquire("r", {.ttl = 20s});
+        INFO(text_of(got.value()));
+        CHECK(got.error() == errc::no_quorum);
+        CHECK(got.error() == condition::unreachable);
+        CHECK_FALSE(got.value());
+        const auto votes = got.value().votes();
+        REQUIRE(votes.size() == 5);
+        for (std::size_t n = 0; n < five.bad; ++n) {
+            CHECK(votes[n].node.str() == "n" + std::to_string(n));
+            CHECK(is_expected(f, votes[n]));
+            CHECK(votes[n].error != error_code{});
+        }
+        CHECK(d.until([&] { return five.nodes.holding("r") == 0; }));
+    }
+    if (f != fault::hung) return;
+    // What the hung ones had in their buffers is given back as well.
+    for (std::size_t n = 0; n < five.bad; ++n) five.nodes.cont(n);
+    d.await_up(5);
+    CHECK(d.until([&] { return five.nodes.holding("r") == 0; }));
+    CHECK(d.acquire("r", {.ttl = 20s, .wait = 5s}).error() == error_code{});
+}
+
+TEST_CASE("nodes out of memory refuse, and say so", "[faults]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    auto held = d.acquire("held", {.ttl = 20s});
+    REQUIRE(held.value());
+    REQUIRE(d.until([&] { return nodes.holding("held") == 5; }));
+    const auto bad = static_cast<std::size_t>(GENERATE(2, 3));
+    for (std::size_t i = 0; i < bad; ++i) {
+        nodes.ask(i).config_set("maxmemory-policy", "noeviction");
+        nodes.ask(i).config_set("maxmemory", "1");
+    }
+    auto got = d.acquire("r", {.ttl = 20s});
+    INFO(text_of(got.value()));
+    if (bad == 2) {
+        CHECK(got.error() == error_code{});
+        CHECK(d.release(std::move(got.value())) == error_code{});
+    } else {
+        CHECK(got.error() == errc::no_quorum);
+        for (std::size_t i = 0; i < bad; ++i) {
+            CHECK(got.value().votes()[i].answer == vote::refused);
+            CHECK(got.value().votes()[i].error == errc::server_error);
+            CHECK(got.value().votes()[i].detail.starts_with("OOM"));
+        }
+    }
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    // What was held before is prolonged and released as ever.
+    CHECK(d.extend(held.value(), 30s) == error_code{});
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("held") == 0; }));
+    for (std::size_t i = 0; i < bad; ++i) nodes.ask(i).config_set("maxmemory", "0");
+    CHECK(d.acquire("r", {.ttl = 20s}).error() == error_code{});
+}
+
+TEST_CASE("replicas do not vote", "[faults]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 2; ++i) {
+        nodes.ask(i).command({"REPLICAOF", "127.0.0.1", std::to_string(nodes[2].port())});
+    }
+    REQUIRE(eventually([&] {
+        return nodes.ask(0).info("master_link_status") == "up" &&
+               nodes.ask(1).info("master_link_status") == "up";
+    }));
+    auto got = d.acquire("r", {.ttl = 20s, .wait = 300ms});
+    INFO(text_of(got.value()));
+    CHECK(got.error() == errc::no_quorum);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(got.value().votes()[i].answer == vote::refused);
+        CHECK(got.value().votes()[i].error == errc::not_master);
+    }
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    for (std::size_t i = 0; i < 2; ++i) nodes.ask(i).command({"REPLICAOF", "NO", "ONE"});
+    CHECK(d.acquire("r", {.ttl = 20s, .wait = 5s}).error() == error_code{});
+}
+
+TEST_CASE("a wrong password is told as such, and never repeated", "[faults]") {
+    server_options each;
+    each.password = "right-one";
+    cluster nodes(5, each);
+    auto options = nodes.options();
+    const auto bad = static_cast<std::size_t>(GENERATE(2, 3));
+    const std::string given = GENERATE("wr0ng-s3cret", "");
+    for (std::size_t i = 0; i < bad; ++i) options.nodes[i].password = given;
+    driver d(options, 5 - bad);
+    REQUIRE(d.until([&] { return d.log().count(event_kind::node_down) >= bad; }));
+    auto got = d.acquire("r", {.ttl = 20s});
+    INFO(text_of(got.value()));
+    CHECK(got.error() == (bad == 2 ? error_code{} : make_error_code(errc::no_quorum)));
+    if (bad == 3) {
+        for (std::size_t i = 0; i < bad; ++i) {
+            CHECK(got.value().votes()[i].answer == vote::refused);
+            CHECK(got.value().votes()[i].error == errc::auth_failed);
+            CHECK(got.value().votes()[i].error == condition::configuration);
+        }
+    }
+    if (!given.empty()) {
+        CHECK(text_of(got.value()).find(given) == std::string::npos);
+        for (const auto& e : d.log().all()) CHECK(e.text.find(given) == std::string::npos);
+    }
+    CHECK(text_of(got.value()).find("right-one") == std::string::npos);
+    got.value() = lease{};
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("a user without the right to run scripts is told as such", "[faults]") {
+    cluster nodes(1);
+    nodes.ask(0).acl_setuser({"locker", "on", ">pw", "~*", "+@all", "-@scripting"});
+    auto options = nodes.options();
+    options.nodes[0].username = "locker";
+    options.nodes[0].password = "pw";
+    driver d(options, 0);
+    REQUIRE(d.until([&] { return d.log().count(event_kind::node_down) > 0; }));
+    auto got = d.acquire("r");
+    CHECK(got.error() == errc::no_quorum);
+    CHECK(got.value().votes()[0].error == errc::script_rejected);
+}
+
+TEST_CASE("a node that loads its data has no vote until it is ready", "[faults]") {
+    cluster nodes(1);
+    {
+        auto ask = nodes.ask(0);
+        for (int i = 0; i < 3'000; ++i) {
+            ask.set("filler" + std::to_string(i), std::string(100, 'x'));
+        }
+        REQUIRE(ask.command({"SAVE"}).type == reply::kind::status);
+    }
+    auto& server = nodes[0];
+    server.options().args = {"--key-load-delay", "10000",
+                             "--loading-process-events-interval-bytes", "1024"};
+    server.restart(redis_server::data::keep, redis_server::start::do_not_wait);
+    REQUIRE(eventually([&] {
+        try {
+            return nodes.ask(0).info("loading") == "1";
+        } catch (const std::exception&) {
+            return false;
+        }
+    }));
+    driver d(nodes.options(), 0);
+    REQUIRE(d.until([&] { return d.log().count(event_kind::node_down) > 0; }));
+    auto got = d.acquire("r", {.ttl = 20s});
+    INFO(text_of(got.value()));
+    CHECK(got.error() == errc::no_quorum);
+    CHECK(text_of(got.value()).find("LOADING") != std::string::npos);
+    CHECK(got.value().votes()[0].error == errc::server_error);
+    nodes.ask(0).config_set("key-load-delay", "0");
+    server.await_ready();
+    d.await_up(1);
+    CHECK(d.acquire("r", {.ttl = 20s}).error() == error_code{});
+}
+
+TEST_CASE("scripts may be flushed at any moment", "[faults]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    const auto flush = [&] {
+        for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).script_flush();
+    };
+    const int moment = GENERATE(0, 1, 2);
+    CAPTURE(moment);
+    if (moment == 0) flush();
+    auto got = d.acquire("r", {.ttl = 20s});
+    REQUIRE(got.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    if (moment == 1) flush();
+    CHECK(d.extend(got.value(), 40s) == error_code{});
+    CHECK(d.until([&] { return nodes.ask(0).pttl("r") > 30s; }));
+    if (moment == 2) flush();
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    // From now on they are known again, by hash.
+    const auto whole = nodes.ask(0).calls("eval");
+    auto next = d.acquire("r", {.ttl = 20s});
+    REQUIRE(next.value());
+    CHECK(d.release(std::move(next.value())) == error_code{});
+    CHECK(nodes.ask(0).calls("eval") == whole);
+}
+
+TEST_CASE("scripts flushed while a refused attempt is given back leave no key", "[faults]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 3; ++i) REQUIRE(nodes.ask(i).set_nx_px("r", "foreign", 60s));
+    for (int round = 0; round < 10; ++round) {
+        for (std::size_t i = 0; i < 5; ++i) nodes.ask(i).script_flush();
+        CHECK(d.acquire("r", {.ttl = 60s}).error() == errc::contended);
+        REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    }
+}
+
+TEST_CASE("connections may be cut between any two calls", "[faults]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    const auto cut = [&] {
+        for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).kill_other_clients();
+    };
+    const int moment = GENERATE(0, 1, 2);
+    CAPTURE(moment);
+    for (int round = 0; round < 5; ++round) {
+        if (moment == 0) cut();
+        auto got = d.acquire("r", {.ttl = 40s, .wait = 10s});
+        INFO(text_of(got.value()));
+        REQUIRE(got.error() == error_code{});
+        if (moment == 1) {
+            cut();
+            const auto error = d.extend(got.value(), 50s);
+            CHECK((error == error_code{} || error == errc::no_quorum));
+            CHECK(got.value());
+        }
+        if (moment == 2) cut();
+        const auto error = d.release(std::move(got.value()));
+        CHECK((error == error_code{} || error == errc::no_quorum || error == errc::not_held));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }, 10s));
+        d.await_up(3);
+    }
+}
+
+TEST_CASE("connections may be cut at any step of a call", "[faults]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    std::vector<direct> ask;
+    // Through connections that are not cut themselves: each spares its own.
+    for (std::size_t i = 0; i < 3; ++i) ask.push_back(nodes.ask(i));
+    for (int steps = 0; steps < 12; ++steps) {
+        CAPTURE(steps);
+        auto trying = d.start_acquire("r", {.ttl = 40s});
+        for (int i = 0; i < steps; ++i) d.context().run_one_for(1ms);
+        for (auto& a : ask) a.kill_other_clients();
+        d.finish(trying);
+        INFO(text_of(trying.value()));
+        CHECK((trying.error() == error_code{} || trying.error() == errc::no_quorum));
+        if (trying.value()) {
+            auto releasing = d.start_release(std::move(trying.value()));
+            for (int i = 0; i < steps; ++i) d.context().run_one_for(1ms);
+            for (auto& a : ask) a.kill_other_clients();
+            d.finish(releasing);
+        }
+        REQUIRE(d.until([&] {
+            return std::none_of(ask.begin(), ask.end(), [](auto& a) { return a.exists("r"); });
+        }, 10s));
+        d.await_up(3);
+    }
+}
+
+TEST_CASE("restarted nodes are found again", "[faults]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    for (const auto what : {redis_server::data::keep, redis_server::data::empty}) {
+        for (std::size_t i = 0; i < 5; ++i) nodes.kill(i);
+        for (std::size_t i = 0; i < 5; ++i) d.await_down("n" + std::to_string(i));
+        CHECK(d.acquire("r").error() == errc::no_quorum);
+        for (std::size_t i = 0; i < 5; ++i) nodes.restart(i, what);
+        d.await_up(5);
+        auto got = d.acquire("r");
+        CHECK(got.error() == error_code{});
+        CHECK(d.release(std::move(got.value())) == error_code{});
+    }
+}
+
+TEST_CASE("a waiter outlasts an outage of all nodes", "[faults]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 3; ++i) nodes.kill(i);
+    auto waiting = d.start_acquire("r", {.ttl = 20s, .wait = 15s});
+    REQUIRE(d.until([&] { return d.client().stats().retries >= 3; }));
+    for (std::size_t i = 0; i < 3; ++i) nodes.restart(i);
+    CHECK(d.finish(waiting).error() == error_code{});
+}
+
+TEST_CASE("a grant that comes too late for its ttl is no grant", "[faults]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.node_timeout = 2s;
+    driver d(options);
+    for (std::size_t i = 0; i < 3; ++i) nodes.stop(i);
+    auto trying = d.start_acquire("r", {.ttl = 300ms});
+    d.pass(500ms);
+    CHECK_FALSE(trying.done());
+    for (std::size_t i = 0; i < 3; ++i) nodes.cont(i);
+    CHECK(d.finish(trying).error() == errc::validity_exhausted);
+    CHECK_FALSE(trying.value());
+    CHECK(d.client().stats().validity_exhausted == 1);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("a killed node that kept its data is cleaned after a failed acquire", "[faults]") {
+    cluster nodes(3, durable);
+    auto options = nodes.options();
+    options.node_timeout = 200ms;
+    driver d(options);
+    // A foreign minority and a hung node: refused, while the hung one takes the key later.
+    REQUIRE(nodes.ask(0).set_nx_px("r", "foreign", 60s));
+    nodes.stop(1);
+    auto got = d.acquire("r", {.ttl = 60s});
+    CHECK_FALSE(got.value());
+    nodes.cont(1);
+    REQUIRE(d.until([&] { return nodes.holding("r") == 1; }, 10s));
+    nodes.restart(1);
+    d.await_up("n1");
+    CHECK(d.until([&] { return nodes.holding("r") == 1; }, 10s));
+    CHECK(nodes.ask(0).get("r") == "foreign");
+}

@@ -1,0 +1,352 @@
+// Servers that break the protocol: each costs its vote and at most its connection.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/hostile_server.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+struct misdeed {
+    std::string what;
+    misbehaviour script;
+};
+
+std::vector<misdeed> broken_replies() {
+    using namespace hostile;
+    return {
+        {"garbage", answers(garbage())},
+        {"zeroes", answers(std::string(64, '\0'))},
+        {"an empty line", answers("\r\n")},
+        {"half a status, then silence", answers_then_silence("+O")},
+        {"half a bulk, then silence", answers_then_silence("$100\r\nhalf")},
+        {"half a bulk, then the end", answers_then_closes("$100\r\nhalf")},
+        {"the end at once", answers_then_closes("")},
+        {"a huge bulk", answers_then_silence("$536870912\r\nxxxx")},
+        {"a bulk of no possible length", answers("$9223372036854775807\r\n")},
+        {"a bulk of negative length", answers("$-7\r\n")},
+        {"a bulk without its end", answers("$2\r\nOKxx")},
+        {"a length that is no number", answers("$abc\r\n")},
+        {"a huge array", answers_then_silence("*2147483647\r\n")},
+        {"an array of no possible length", answers("*99999999999999999999\r\n")},
+        {"arrays nested nine deep", answers(nested(9))},
+        {"a nesting bomb", answers(nested(100'000))},
+        {"an endless line", floods(std::string(65'536, '+'))},
+        {"an endless bulk", floods("$1000000000\r\n" + std::string(65'536, 'x'))},
+        {"endless replies", floods(":1\r\n:1\r\n:1\r\n:1\r\n")},
+        {"an endless array", floods("*1000000\r\n:1\r\n:2\r\n:3\r\n")},
+        {"a push of RESP3", answers(">2\r\n+message\r\n+x\r\n")},
+        {"a map of RESP3", answers("%1\r\n+a\r\n+b\r\n")},
+        {"an integer that is none", answers(":12a\r\n")},
+    };
+}
+
+std::vector<misdeed> wrong_replies() {
+    using namespace hostile;
+    return {
+        {"an array", answers("*1\r\n+OK\r\n")},
+        {"an integer", answers(":7\r\n")},
+        {"another status", answers("+QUEUED\r\n")},
+        {"OK as a bulk", answers("$2\r\nOK\r\n")},
+        {"an empty array", answers("*0\r\n")},
+        {"LOADING", error("LOADING Redis is loading the dataset in memory")},
+        {"OOM", error("OOM command not allowed when used memory > 'maxmemory'.")},
+        {"READONLY", error("READONLY You can't write against a read only replica.")},
+        {"NOAUTH", error("NOAUTH Authentication required.")},
+        {"MOVED", error("MOVED 3999 127.0.0.1:6381")},
+        {"NOSCRIPT for ever", error("NOSCRIPT No matching script. Please use EVAL.")},
+        {"MISCONF", error("MISCONF Redis is configured to save RDB snapshots")},
+        {"BUSY", error("BUSY Redis is busy running a script.")},
+        {"an error without a word", error("")},
+        {"an error of a megabyte", error(std::string(1'000'000, 'E'))},
+        {"an error with control characters", error("ERR \x1b[31m\x07 red")},
+    };
+}
+
+std::vector<misdeed> silences() {
+    using namespace hostile;
+    return {
+        {"accepts and never answers", never_answers()},
+        {"silence after the greeting", answers_then_silence("")},
+        {"answers two seconds late", delays(2s)},
+    };
+}
+
+std::vector<misdeed> broken_greetings() {
+    using namespace hostile;
+    using then = answer::then;
+    return {
+        {"closes at SETNAME", at("CLIENT SETNAME", 0, {.bytes = "", .after = then::close})},
+        {"silent at SETNAME", at("CLIENT SETNAME", 0, {.bytes = "", .after = then::fall_silent})},
+        {"garbage at SETNAME", at("CLIENT SETNAME", 0, {.bytes = garbage()})},
+        {"closes at the first script",
+         at("SCRIPT LOAD", 0, {.bytes = "", .after = then::close})},
+        {"closes in the second script's answer",
+         at("SCRIPT LOAD", 1, {.bytes = "$40\r\n0123", .after = then::close})},
+        {"another SHA1", at("SCRIPT LOAD", 0, {.bytes = "$40\r\n" + std::string(40, 'f') +
+                                                        "\r\n"})},
+        {"an error for a script", at("SCRIPT LOAD", 1, {.bytes = "-ERR no scripts here\r\n"})},
+        {"an array for a script", at("SCRIPT LOAD", 1, {.bytes = "*1\r\n:1\r\n"})},
+        {"one reply too many", at("SCRIPT LOAD", 1, {.bytes = "+OK\r\n+OK\r\n"})},
+        {"NOAUTH", at("CLIENT SETNAME", 0, {.bytes = "-NOAUTH Authentication required.\r\n"})},
+    };
+}
+
+std::vector<misdeed> all_misdeeds() {
+    std::vector<misdeed> all;
+    for (auto list : {broken_replies(), wrong_replies(), silences(), broken_greetings()}) {
+        all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+}
+
+long resident_kib() {
+    std::ifstream file("/proc/self/statm");
+    long pages = 0;
+    long resident = 0;
+    file >> pages >> resident;
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+client_options with(cluster& nodes, std::vector<const hostile_server*> hostiles) {
+    auto options = nodes.options();
+    options.node_timeout = 300ms;
+    for (std::size_t i = 0; i < hostiles.size(); ++i) {
+        options.nodes.push_back(hostiles[i]->node("h" + std::to_string(i)));
+    }
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("a hostile node among three costs its own vote and nothing else", "[hostile]") {
+    cluster nodes(2);
+    for (const auto& m : all_misdeeds()) {
+        CAPTURE(m.what);
+        hostile_server enemy(m.script);
+        const auto memory = resident_kib();
+        driver d(with(nodes, {&enemy}), 2);
+        for (int i = 0; i < 4; ++i) {
+            auto got = d.acquire("r", {.ttl = 20s});
+            INFO(text_of(got.value()));
+            REQUIRE(got.error() == error_code{});
+            REQUIRE(d.extend(got.value(), 30s) == error_code{});
+            REQUIRE(d.inspect("r").error() == error_code{});
+            REQUIRE(d.release(std::move(got.value())) == error_code{});
+            REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+        }
+        CHECK(resident_kib() - memory < 100 * 1024);
+        CHECK(d.client().stats().granted == 4);
+    }
+}
+
+TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[hostile]") {
+    cluster none(0);
+    for (const auto& m : all_misdeeds()) {
+        CAPTURE(m.what);
+        hostile_server enemy(m.script);
+        driver d(with(none, {&enemy}), 0);
+        REQUIRE(d.until([&] {
+            return d.log().nodes_up() == 1 || d.log().count(event_kind::node_down) > 0;
+        }));
+        auto got = d.acquire("r", {.ttl = 20s});
+        INFO(text_of(got.value()));
+        CHECK(got.error() == errc::no_quorum);
+        REQUIRE(got.value().votes().size() == 1);
+        const auto& v = got.value().votes()[0];
+        CHECK(v.node.str() == "h0");
+        CHECK((v.answer == vote::refused || v.answer == vote::timed_out ||
+               v.answer == vote::unreachable));
+        CHECK(v.error != error_code{});
+        const auto text = format(v);
+        CHECK(text.find("h0") != std::string::npos);
+        CHECK(text.size() < 1'000);
+        for (char c : text) CHECK((static_cast<unsigned char>(c) >= 0x20));
+    }
+}
+
+TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]") {
+    cluster nodes(1);
+    for (const auto& m : {broken_replies()[0], wrong_replies()[0], silences()[0]}) {
+        CAPTURE(m.what);
+        hostile_server one(m.script);
+        hostile_server two(m.script);
+        driver d(with(nodes, {&one, &two}), 1);
+        auto got = d.acquire("r", {.ttl = 60s});
+        INFO(text_of(got.value()));
+        CHECK(got.error() == errc::no_quorum);
+        CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    }
+}
+
+TEST_CASE("a node that mends its ways votes again", "[hostile]") {
+    cluster none(0);
+    for (const auto& m : all_misdeeds()) {
+        CAPTURE(m.what);
+        hostile_server enemy(m.script);
+        auto options = with(none, {&enemy});
+        options.connect_timeout = 500ms;
+        driver d(options, 0);
+        d.acquire("r");
+        enemy.behave(hostile::none());
+        auto got = d.acquire("s", {.ttl = 20s, .wait = 15s});
+        INFO(text_of(got.value()));
+        CHECK(got.error() == error_code{});
+    }
+}
+
+TEST_CASE("replies in pieces are replies", "[hostile]") {
+    cluster none(0);
+    for (const std::size_t piece : {1U, 2U, 3U, 7U}) {
+        hostile_server slow(hostile::splits(piece));
+        driver d(with(none, {&slow}));
+        auto got = d.acquire("r", {.ttl = 20s});
+        INFO(text_of(got.value()));
+        REQUIRE(got.error() == error_code{});
+        CHECK(d.extend(got.value(), 30s) == error_code{});
+        CHECK(d.release(std::move(got.value())) == error_code{});
+        CHECK(slow.connections_accepted() == 1);
+        CHECK(d.client().stats().disconnects == 0);
+    }
+}
+
+TEST_CASE("a late reply is matched to nothing else", "[hostile]") {
+    cluster none(0);
+    // Only the first SET is late, and would grant; all that follow are refused in time.
+    hostile_server odd([](const request& r) {
+        if (r.name != "SET") return answer{.bytes = r.proper};
+        if (r.number_of_name == 0) return answer{.bytes = "+OK\r\n", .delay = 800ms};
+        return answer{.bytes = "$-1\r\n"};
+    });
+    auto options = with(none, {&odd});
+    options.node_timeout = 200ms;
+    driver d(options);
+    auto first = d.acquire("r", {.ttl = 20s});
+    CHECK(first.error() == errc::no_quorum);
+    CHECK(first.value().votes()[0].answer == vote::timed_out);
+    REQUIRE(d.until([&] { return d.client().stats().late_replies >= 1; }));
+    auto second = d.acquire("r", {.ttl = 20s});
+    CHECK(second.error() == errc::contended);
+    CHECK(odd.connections_accepted() == 1);
+    CHECK(odd.commands("EVALSHA") >= 1);  // the release of the first
+}
+
+TEST_CASE("commands that wait behind a late reply time out and grant nothing", "[hostile]") {
+    cluster none(0);
+    hostile_server odd([](const request& r) {
+        if (r.name != "SET") return answer{.bytes = r.proper};
+        if (r.number_of_name == 0) return answer{.bytes = "+OK\r\n", .delay = 600ms};
+        return answer{.bytes = "$-1\r\n"};
+    });
+    auto options = with(none, {&odd});
+    options.node_timeout = 200ms;
+    driver d(options);
+    for (int i = 0; i < 5; ++i) {
+        auto got = d.acquire("r", {.ttl = 20s});
+        CHECK_FALSE(got.value());
+        CHECK(got.error() != error_code{});
+    }
+}
+
+TEST_CASE("a reply that nobody asked for ends the connection, and is no vote", "[hostile]") {
+    cluster none(0);
+    const std::string bytes = GENERATE("+OK\r\n", ":1\r\n", ">1\r\n+x\r\n", "*0\r\n");
+    CAPTURE(bytes);
+    hostile_server odd([](const request& r) {
+        return answer{.bytes = r.name == "SET" ? "$-1\r\n" : r.proper};
+    });
+    driver d(with(none, {&odd}));
+    odd.push(bytes);
+    REQUIRE(d.until([&] { return d.log().count(event_kind::node_down) == 1; }));
+    CHECK(d.acquire("r").error() != error_code{});
+    d.await_up(1);
+    CHECK(odd.connections_accepted() == 2);
+    CHECK(d.acquire("r").error() == errc::contended);
+}
+
+TEST_CASE("two replies to one command end the connection", "[hostile]") {
+    cluster none(0);
+    // "held", and one more that would grant whatever was asked next.
+    hostile_server odd([](const request& r) {
+        return answer{.bytes = r.name == "SET" ? "$-1\r\n+OK\r\n" : r.proper};
+    });
+    driver d(with(none, {&odd}));
+    auto got = d.acquire("r", {.ttl = 20s});
+    CHECK(got.error() == errc::contended);
+    // The one too many meets the release, whose reply it can't be, or the one after that.
+    CHECK(d.until([&] { return d.log().count(event_kind::node_down) >= 1; }));
+    d.await_up(1);
+    CHECK(d.acquire("r", {.ttl = 20s}).error() == errc::contended);
+}
+
+TEST_CASE("NOSCRIPT to what is no script shifts no replies", "[hostile]") {
+    cluster none(0);
+    // Every first SET is answered NOSCRIPT, every later one "held": nothing may ever be granted.
+    hostile_server odd([](const request& r) {
+        if (r.name == "SET" && r.number_of_name == 0) {
+            return answer{.bytes = "-NOSCRIPT No matching script. Please use EVAL.\r\n"};
+        }
+        if (r.name == "SET") return answer{.bytes = "$-1\r\n"};
+        return answer{.bytes = r.proper};
+    });
+    driver d(with(none, {&odd}));
+    auto first = d.acquire("r", {.ttl = 20s});
+    CHECK(first.error() == errc::no_quorum);
+    CHECK(first.value().votes()[0].answer == vote::refused);
+    for (int i = 0; i < 5; ++i) {
+        auto next = d.acquire("r", {.ttl = 20s});
+        CHECK(next.error() == errc::contended);
+        CHECK(next.value().votes()[0].answer == vote::held);
+    }
+    CHECK(d.client().stats().disconnects == 0);
+    CHECK(d.client().stats().timeouts == 0);
+}
+
+TEST_CASE("a flood is cut off", "[hostile]") {
+    cluster none(0);
+    hostile_server flood(hostile::floods("$1000000000\r\n" + std::string(1 << 20, 'x')));
+    auto options = with(none, {&flood});
+    driver d(options);
+    CHECK(d.acquire("r").error() == errc::no_quorum);
+    CHECK(d.until([&] { return d.log().count(event_kind::node_down) >= 1; }));
+    CHECK(flood.bytes_written() < (64U << 20));
+}
+
+TEST_CASE("a hostile node is not tried again without a rest", "[hostile]") {
+    cluster none(0);
+    hostile_server enemy(hostile::at("CLIENT SETNAME", 0,
+                                     {.bytes = "", .after = answer::then::close}));
+    driver d(with(none, {&enemy}), 0);
+    d.pass(2s);
+    CHECK(enemy.connections_accepted() >= 2);
+    // 10 ms, doubling to a second, half of it jitter: about a dozen in two seconds.
+    CHECK(enemy.connections_accepted() < 40);
+}
+
+TEST_CASE("commands to a node that never answers are bounded", "[hostile]") {
+    cluster none(0);
+    hostile_server mute(hostile::answers_then_silence(""));
+    driver d(with(none, {&mute}));
+    const auto memory = resident_kib();
+    const std::string resource(500, 'x');
+    std::vector<outcome<lease>> tries(20'000);
+    int number = 0;
+    for (auto& t : tries) {
+        d.client().async_acquire(resource + std::to_string(number++), {.ttl = 20s}, t.handler());
+    }
+    for (auto& t : tries) {
+        d.finish(t);
+        REQUIRE(t.error() == errc::no_quorum);
+    }
+    CHECK(resident_kib() - memory < 400 * 1024);
+}

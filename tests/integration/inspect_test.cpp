@@ -1,0 +1,119 @@
+// Asking who holds a resource, on real servers; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+TEST_CASE("a free resource is free on every node", "[inspect]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.inspect("r");
+    REQUIRE(got.error() == error_code{});
+    const auto& state = got.value();
+    CHECK(state.resource == "r");
+    CHECK(state.decided);
+    CHECK_FALSE(state.held);
+    CHECK(state.owner.empty());
+    CHECK(state.quorum == 2);
+    CHECK(state.valid_for == 0ms);
+    REQUIRE(state.nodes.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(state.nodes[i].node.str() == "n" + std::to_string(i));
+        CHECK(state.nodes[i].state == key_state::free);
+        CHECK(nodes.ask(i).keys().empty());
+    }
+}
+
+TEST_CASE("a held resource tells its holder, but not enough to act as it", "[inspect]") {
+    cluster nodes(3);
+    auto named = nodes.options();
+    named.client_name = "till-7";
+    driver holder(named);
+    driver d(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 30s});
+    REQUIRE(held.value());
+    REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
+    const auto state = d.inspect("r").value();
+    CHECK(state.held);
+    CHECK(state.decided);
+    CHECK(state.owner.find("@till-7") != std::string::npos);
+    CHECK(state.owner.find(held.value().owner().to_string()) == std::string::npos);
+    CHECK(state.valid_for > 20s);
+    CHECK(state.valid_for <= 30s);
+    CHECK(state.fence == 0);
+    for (const auto& node : state.nodes) {
+        CHECK(node.state == key_state::held);
+        CHECK(node.owner == state.owner);
+        CHECK(node.ttl > 20s);
+        CHECK(node.ttl <= 30s);
+    }
+}
+
+TEST_CASE("nodes that are gone are told with their cause", "[inspect]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.node_timeout = 200ms;
+    driver d(options);
+    auto held = d.acquire("r", {.ttl = 30s});
+    REQUIRE(held.value());
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.kill(0);
+    SECTION("a minority") {
+        const auto state = d.inspect("r").value();
+        CHECK(state.decided);
+        CHECK(state.held);
+        CHECK(state.nodes[0].state == key_state::unreachable);
+        CHECK(state.nodes[0].error != error_code{});
+    }
+    SECTION("a majority") {
+        nodes.stop(1);
+        const auto state = d.inspect("r").value();
+        CHECK_FALSE(state.decided);
+        CHECK_FALSE(state.held);
+        CHECK(state.nodes[0].state == key_state::unreachable);
+        CHECK(state.nodes[1].state == key_state::timed_out);
+        CHECK(state.nodes[2].state == key_state::held);
+    }
+}
+
+TEST_CASE("split and foreign keys are told as they are", "[inspect]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    nodes.ask(0).set("r", "one");
+    nodes.ask(1).set("r", "two");
+    auto state = d.inspect("r").value();
+    CHECK(state.decided);
+    CHECK_FALSE(state.held);
+    CHECK(state.nodes[0].owner == "one");
+    CHECK(state.nodes[1].owner == "two");
+    CHECK(state.nodes[0].ttl == -1ms);
+    CHECK(state.nodes[2].state == key_state::free);
+    nodes.ask(1).set("r", "one");
+    state = d.inspect("r").value();
+    CHECK(state.held);
+    CHECK(state.owner == "one");
+}
+
+TEST_CASE("a key that is no string is told, not read", "[inspect]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"RPUSH", "r", "an item"});
+    const auto state = d.inspect("r").value();
+    CHECK_FALSE(state.held);
+    for (const auto& node : state.nodes) {
+        CHECK(node.state == key_state::refused);
+        CHECK(node.error == errc::foreign_data);
+    }
+}
+
+TEST_CASE("what cannot name a lock cannot be inspected", "[inspect]") {
+    cluster nodes(1);
+    driver d(nodes.options());
+    CHECK(d.inspect("").error() == errc::invalid_argument);
+    CHECK(d.inspect(std::string(513, 'x')).error() == errc::invalid_argument);
+}

@@ -1,0 +1,192 @@
+// Giving leases back on real servers: what is gone, what is left alone; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+TEST_CASE("a released key is gone on every node", "[release]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    for (int i = 0; i < 20; ++i) {
+        auto got = d.acquire("r", {.ttl = 60s});
+        REQUIRE(got.error() == error_code{});
+        REQUIRE(d.release(std::move(got.value())) == error_code{});
+        CHECK_FALSE(got.value());
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+    }
+    CHECK(d.client().stats().released == 20);
+    CHECK(d.client().stats().leases == 0);
+}
+
+TEST_CASE("a node that answers late gets the release behind its acquire", "[release]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.node_timeout = 200ms;
+    driver d(options);
+    nodes.stop(2);
+    auto got = d.acquire("r", {.ttl = 60s});
+    REQUIRE(got.error() == error_code{});
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    SECTION("on the same connection") { nodes.cont(2); }
+    SECTION("on the next connection") {
+        d.await_down("n2");  // it was given up
+        nodes.cont(2);
+    }
+    d.await_up("n2");
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    // The stopped node took the key before it let it go, or never got that far.
+    CHECK(d.acquire("r").error() == error_code{});
+}
+
+TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[release]") {
+    cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    REQUIRE(got.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.kill(2);
+    SECTION("released by hand") {
+        CHECK(d.release(std::move(got.value())) == error_code{});
+    }
+    SECTION("released by the destructor") { got.value() = lease{}; }
+    REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+    nodes.restart(2);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
+    CHECK(d.client().stats().owed_releases >= 1);
+    CHECK(d.log().count(event_kind::release_owed) >= 1);
+}
+
+TEST_CASE("somebody else's key is never deleted", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s, .renew = false});
+    REQUIRE(got.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    SECTION("on a quorum: not_held") {
+        nodes.ask(0).set("r", "foreign");
+        nodes.ask(2).set("r", "foreign");
+        const auto error = d.release(std::move(got.value()));
+        CHECK(error == errc::not_held);
+        CHECK(error == condition::ownership);
+        CHECK(d.until([&] { return nodes.holding("r") == 2; }));
+        CHECK(nodes.ask(0).get("r") == "foreign");
+        CHECK(nodes.ask(2).get("r") == "foreign");
+    }
+    SECTION("on a minority: ours is released") {
+        nodes.ask(1).set("r", "foreign");
+        CHECK(d.release(std::move(got.value())) == error_code{});
+        CHECK(d.until([&] { return nodes.holding("r") == 1; }));
+        CHECK(nodes.ask(1).get("r") == "foreign");
+    }
+}
+
+TEST_CASE("no key on a quorum is not_held", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s, .renew = false});
+    REQUIRE(got.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.ask(0).del("r");
+    nodes.ask(1).del("r");
+    CHECK(d.release(std::move(got.value())) == errc::not_held);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") {
+    cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    REQUIRE(got.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.kill(0);
+    nodes.kill(1);
+    const auto error = d.release(std::move(got.value()));
+    CHECK(error == errc::no_quorum);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    nodes.restart(0);
+    nodes.restart(1);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("what is no lease of this client cannot be released through it", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    CHECK(d.release(lease{}) == errc::invalid_argument);
+    driver other(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    REQUIRE(got.error() == error_code{});
+    CHECK(other.release(std::move(got.value())) == errc::invalid_argument);
+    // The lease went with the call: its own client gives it back.
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("the lease is over when the release is called", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    REQUIRE(got.error() == error_code{});
+    auto lost = d.start_lost(got.value());
+    const auto token = got.value().lost_token();
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.finish(lost).error() == errc::not_held);
+    CHECK_FALSE(token.stop_requested());
+}
+
+TEST_CASE("a lease that is destroyed is given back", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    SECTION("by the destructor") {
+        { auto got = d.acquire("r", {.ttl = 60s}); REQUIRE(got.value()); }
+    }
+    SECTION("by assignment") {
+        auto got = d.acquire("r", {.ttl = 60s});
+        REQUIRE(got.value());
+        auto next = d.acquire("s", {.ttl = 60s});
+        got.value() = std::move(next.value());
+        CHECK(got.value().resource() == "s");
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+        CHECK(nodes.holding("s") >= 2);
+    }
+    CHECK(d.until([&] { return nodes.holding("r") == 0 && nodes.holding("s") == 0; }));
+}
+
+TEST_CASE("a closed client has given its leases back", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    auto detached = d.acquire("s", {.ttl = 60s});
+    REQUIRE(got.value());
+    REQUIRE(detached.value());
+    REQUIRE(d.until([&] { return nodes.holding("s") == 3; }));
+    detached.value().detach();
+    CHECK_FALSE(detached.value());
+    SECTION("by close") { d.client().close(); }
+    SECTION("by its destructor") { d.destroy_client(); }
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+    CHECK_FALSE(got.value());
+    CHECK(got.value().remaining() == 0ms);
+    CHECK(nodes.holding("s") == 3);
+}
+
+TEST_CASE("a closed client refuses everything at once", "[release]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = d.acquire("r", {.ttl = 60s});
+    REQUIRE(got.value());
+    auto lost = d.start_lost(got.value());
+    auto waiting = d.start_acquire("r", {.wait = 60s});
+    d.client().close();
+    d.client().close();
+    CHECK(d.finish(lost).error() == errc::client_closed);
+    CHECK(d.finish(waiting).error() == errc::client_closed);
+    CHECK(d.acquire("s").error() == errc::client_closed);
+    CHECK(d.extend(got.value(), 5s) == errc::client_closed);
+    CHECK(d.inspect("s").error() == errc::client_closed);
+    CHECK(d.release(std::move(got.value())) == errc::client_closed);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}

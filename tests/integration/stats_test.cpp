@@ -1,0 +1,116 @@
+// What a lock costs the servers, and what the client counts and tells; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+
+#include <redlock/error.hpp>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    constexpr long long cycles = 50;
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).reset_calls();
+    const auto before = d.client().stats();
+    for (int i = 0; i < cycles; ++i) {
+        auto got = d.acquire("r", {.ttl = 10s});
+        REQUIRE(got.value());
+        REQUIRE(d.release(std::move(got.value())) == error_code{});
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto ask = nodes.ask(i);
+        CHECK(ask.calls("set") == cycles);
+        CHECK(ask.calls("evalsha") == cycles);
+        CHECK(ask.calls("eval") == 0);
+        CHECK(ask.calls("script|load") == 0);
+    }
+    const auto after = d.client().stats();
+    CHECK(after.commands - before.commands == 2 * 3 * cycles);
+    CHECK(after.writes - before.writes <= 2 * 3 * cycles);
+    CHECK(after.granted == cycles);
+    CHECK(after.released == cycles);
+    CHECK(after.retries == 0);
+    CHECK(after.timeouts == 0);
+    CHECK(after.connects == 3);
+    CHECK(after.disconnects == 0);
+}
+
+TEST_CASE("commands of one turn of the loop leave in one write per node", "[stats]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    const auto before = d.client().stats();
+    constexpr int many = 100;
+    std::vector<outcome<lease>> tries(many);
+    for (int i = 0; i < many; ++i) {
+        d.client().async_acquire("r" + std::to_string(i), {.ttl = 10s},
+                                 tries[static_cast<std::size_t>(i)].handler());
+    }
+    for (auto& t : tries) REQUIRE(d.finish(t).value());
+    const auto after = d.client().stats();
+    CHECK(after.commands - before.commands == 3 * many);
+    CHECK(after.writes - before.writes <= 3 * many / 10);
+}
+
+TEST_CASE("the counters tell how acquires ended", "[stats]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.node_timeout = 200ms;
+    driver d(options);
+    auto held = d.acquire("r", {.ttl = 30s});
+    REQUIRE(held.value());
+    CHECK(d.client().stats().leases == 1);
+    d.acquire("r");
+    CHECK(d.client().stats().contended == 1);
+    nodes.stop(0);
+    nodes.stop(1);
+    d.acquire("s");
+    CHECK(d.client().stats().no_quorum == 1);
+    CHECK(d.client().stats().timeouts >= 2);
+    auto waiting = d.start_acquire("r", {.wait = 60s});
+    d.pass(20ms);
+    waiting.cancel();
+    d.finish(waiting);
+    CHECK(d.client().stats().cancelled == 1);
+    nodes.cont(0);
+    nodes.cont(1);
+    CHECK(d.until([&] { return d.client().stats().late_replies >= 2; }));
+    CHECK(d.client().stats().granted == 1);
+    held.value() = lease{};
+    CHECK(d.until([&] { return d.client().stats().leases == 0; }));
+}
+
+TEST_CASE("events name the node, the resource and the cause, and no secret", "[stats]") {
+    server_options each;
+    each.password = "s3cret-w0rd";
+    cluster nodes(3, each);
+    std::string whole_owner;
+    driver d(nodes.options());
+    auto held = d.acquire("orders", {.ttl = 900ms});
+    REQUIRE(held.value());
+    whole_owner = held.value().owner().to_string();
+    d.acquire("orders");
+    REQUIRE(d.until([&] { return d.log().count(event_kind::renewed) > 0; }));
+    nodes.kill(1);
+    d.await_down("n1");
+    d.release(std::move(held.value()));
+    REQUIRE(d.until([&] { return d.log().count(event_kind::released) > 0; }));
+    CHECK(d.log().count(event_kind::node_up) == 3);
+    CHECK(d.log().count(event_kind::granted) == 1);
+    CHECK(d.log().count(event_kind::refused) == 1);
+    for (const auto& e : d.log().all()) {
+        CHECK_FALSE(e.text.empty());
+        CHECK(e.text.find(each.password) == std::string::npos);
+        CHECK(e.text.find(whole_owner) == std::string::npos);
+        if (e.kind == event_kind::node_down) {
+            CHECK(e.node == "n1");
+            CHECK(e.error != error_code{});
+        }
+        if (e.kind == event_kind::granted || e.kind == event_kind::refused) {
+            CHECK(e.resource == "orders");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+// Configurations as texts and files, good and bad ones; knows nothing of how they are read.
+// SPDX-License-Identifier: MIT
+#include <redlock/config.hpp>
+#include <redlock/error.hpp>
+
+#include "samples.hpp"
+#include "tests/support/catch.hpp"
+
+#include <cstdlib>
+#include <random>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::set<std::string> error_places(const std::vector<config_issue>& issues) {
+    std::set<std::string> out;
+    for (const auto& issue : issues) {
+        if (issue.severity == config_issue::level::error) out.insert(issue.where);
+    }
+    return out;
+}
+
+std::string message_at(const std::vector<config_issue>& issues, const std::string& where) {
+    for (const auto& issue : issues) {
+        if (issue.where == where) return issue.message;
+    }
+    return "(none)";
+}
+
+std::string three_nodes_and(const std::string& more) {
+    return R"({"nodes": ["redis://a", "redis://b", "redis://c"])" + more + "}";
+}
+
+// Whether the text is a configuration; what is wrong with it is appended.
+bool accepts(const std::string& text, std::vector<config_issue>& issues) {
+    return parse_options(text, issues).has_value();
+}
+
+bool accepts(const std::string& text) { return parse_options(text).has_value(); }
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+// A folder of its own, gone with the test.
+struct scratch {
+    std::filesystem::path path;
+    scratch() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "redlock-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+        path = pattern;
+    }
+    ~scratch() { std::filesystem::remove_all(path); }
+    std::filesystem::path write(const std::string& name, const std::string& text) const {
+        std::ofstream(path / name, std::ios::binary) << text;
+        return path / name;
+    }
+};
+
+struct variable {
+    variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+    ~variable() { ::unsetenv(name_); }
+    const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("the shipped configurations are good") {
+    std::size_t count = 0;
+    for (const auto& file : samples::files_in(samples::shipped())) {
+        if (file.filename() == "redlock.schema.json") continue;
+        INFO(file.string());
+        std::vector<config_issue> issues;
+        const auto read = load_configuration(file, issues);
+        CHECK(read.has_value());
+        CHECK(issues.empty());
+        ++count;
+    }
+    CHECK(count >= 2);
+}
+
+TEST_CASE("the local configuration names five masters on loopback") {
+    const auto read = load_options(samples::shipped() / "local.json");
+    REQUIRE(read.has_value());
+    REQUIRE(read->nodes.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+        CHECK(read->nodes[i].host == "127.0.0.1");
+        CHECK(read->nodes[i].port == 7001 + i);
+    }
+}
+
+TEST_CASE("the annotated example says what it says") {
+    std::vector<config_issue> issues;
+    const auto read = load_configuration(samples::shipped() / "example.json", issues);
+    REQUIRE(read.has_value());
+    REQUIRE(read->client.nodes.size() == 5);
+    CHECK(read->client.nodes[2].host == "2001:db8::3");
+    CHECK(read->client.nodes[3].unix_socket == "/run/redis/redis.sock");
+    CHECK(read->client.nodes[4].name == "lock-5");
+    CHECK(read->defaults.ttl == 10s);
+    CHECK(read->defaults.loss_margin == 100ms);
+}
+
+TEST_CASE("every bad sample is refused at the places it names, and at no other") {
+    const auto files = samples::files_in(samples::here() / "bad");
+    CHECK(files.size() > 80);
+    for (const auto& file : files) {
+        INFO(file.filename().string());
+        const std::string text = samples::content(file);
+        std::vector<config_issue> issues;
+        const auto read = parse_configuration(text, issues);
+        CHECK_FALSE(read.has_value());
+        if (!read) CHECK(read.error() == errc::config_invalid);
+        CHECK(error_places(issues) == samples::expected_pointers(text));
+        for (const auto& issue : issues) CHECK_FALSE(issue.message.empty());
+    }
+}
+
+TEST_CASE("every option arrives in its field") {
+    std::vector<config_issue> issues;
+    const auto read = parse_configuration(R"({
+        "$schema": "x", "nodes": [
+            {"name": "n", "host": "h", "port": 1, "username": "u", "password": "p", "database": 3},
+            {"unix_socket": "/s"}, "redis://c"],
+        "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
+        "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "fencing": false,
+        "restart_guard": "strict", "defaults": {"ttl_ms": 5000, "wait_ms": 15, "renew": false,
+        "max_hold_ms": 16, "loss_margin_ms": 17}})", issues);
+    REQUIRE(issues.empty());
+    REQUIRE(read.has_value());
+    const client_options& c = read->client;
+    REQUIRE(c.nodes.size() == 3);
+    CHECK(c.nodes[0].name == "n");
+    CHECK(c.nodes[0].host == "h");
+    CHECK(c.nodes[0].port == 1);
+    CHECK(c.nodes[0].username == "u");
+    CHECK(c.nodes[0].password == "p");
+    CHECK(c.nodes[0].database == 3);
+    CHECK(c.nodes[1].unix_socket == "/s");
+    CHECK(c.nodes[2].host == "c");
+    CHECK(c.key_prefix == "p:");
+    CHECK(c.node_timeout == 11ms);
+    CHECK(c.connect_timeout == 12ms);
+    CHECK(c.ttl_max == 13s);
+    CHECK(c.drift_factor == 0.25);
+    CHECK(c.drift_min == 14ms);
+    CHECK(c.client_name == "me");
+    CHECK_FALSE(c.fencing);
+    CHECK(c.guard == restart_guard::strict);
+    CHECK(read->defaults.ttl == 5s);
+    CHECK(read->defaults.wait == 15ms);
+    CHECK_FALSE(read->defaults.renew);
+    CHECK(read->defaults.max_hold == 16ms);
+    CHECK(read->defaults.loss_margin == 17ms);
+}
+
+TEST_CASE("what is left out has the defaults of the options") {
+    const auto read = parse_options(three_nodes_and(""));
+    REQUIRE(read.has_value());
+    CHECK(read->node_timeout == client_options{}.node_timeout);
+    CHECK(read->ttl_max == client_options{}.ttl_max);
+    CHECK(read->guard == restart_guard::automatic);
+    CHECK(read->fencing);
+    for (const char* name : {"off", "automatic", "strict"}) {
+        CHECK(accepts(three_nodes_and(R"(, "restart_guard": ")" + std::string(name) + '"')));
+    }
+    CHECK(parse_options(three_nodes_and(R"(, "restart_guard": "off")"))->guard ==
+          restart_guard::off);
+}
+
+TEST_CASE("a near miss is answered with the right name") {
+    std::vector<config_issue> issues;
+    CHECK_FALSE(accepts(three_nodes_and(R"(, "tll_max_ms": 1, "node_timeout": 1,
+        "restart_guard": "automatik", "zebra": 1)"), issues));
+    CHECK(contains(message_at(issues, "/tll_max_ms"), "did you mean \"ttl_max_ms\"?"));
+    CHECK(contains(message_at(issues, "/node_timeout"), "did you mean \"node_timeout_ms\"?"));
+    CHECK(contains(message_at(issues, "/restart_guard"), "did you mean \"automatic\"?"));
+    CHECK(contains(message_at(issues, "/zebra"), "known are "));
+}
+
+TEST_CASE("an even number of nodes, or a single one, is a warning") {
+    std::vector<config_issue> issues;
+    CHECK(accepts(R"({"nodes": ["redis://a", "redis://b"]})", issues));
+    REQUIRE(issues.size() == 1);
+    CHECK(issues[0].severity == config_issue::level::warning);
+    CHECK(issues[0].where == "/nodes");
+    issues.clear();
+    CHECK(accepts(R"({"nodes": ["redis://a"]})", issues));
+    REQUIRE(issues.size() == 1);
+    CHECK(issues[0].severity == config_issue::level::warning);
+}
+
+TEST_CASE("comments and a byte order mark are no part of the text") {
+    const std::string text = "\xef\xbb\xbf// one\n/* two */ " + three_nodes_and("/* three */");
+    CHECK(accepts(text));
+}
+
+TEST_CASE("a syntax error names line and column, and quotes nothing") {
+    std::vector<config_issue> issues;
+    CHECK_FALSE(accepts("{\n  \"nodes\": [\n    redis\n", issues));
+    REQUIRE(issues.size() == 1);
+    CHECK(contains(issues[0].message, "line 3, column 5"));
+    issues.clear();
+    CHECK_FALSE(accepts("{\"password\": \"hunter2\x01\"}", issues));
+    REQUIRE(issues.size() == 1);
+    CHECK_FALSE(contains(issues[0].message, "hunter2"));
+    issues.clear();
+    CHECK_FALSE(accepts("{\"x\": 1e999}", issues));
+    REQUIRE(issues.size() == 1);
+    CHECK(contains(issues[0].message, "too large"));
+    for (const char* text : {"", " ", "null", "nul", "\"", "{\"a\"", "\xff", "[1,", "/*"}) {
+        CHECK_FALSE(accepts(text));
+    }
+}
+
+TEST_CASE("what exceeds the bounds is refused before it costs") {
+    std::vector<config_issue> issues;
+    CHECK_FALSE(accepts(std::string(1024 * 1024 + 1, ' '), issues));
+    CHECK(contains(message_at(issues, ""), "1 MiB"));
+    CHECK_FALSE(accepts(std::string(1024 * 1024, '['), issues));
+    std::string deep;
+    for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
+    CHECK_FALSE(accepts(deep, issues));
+    std::string wide = "[0";
+    for (int i = 0; i < 100'000; ++i) wide += ",0";
+    CHECK_FALSE(accepts(wide + "]", issues));
+    issues.clear();
+    std::string keys;
+    for (int i = 0; i < 1000; ++i) keys += ", \"key" + std::to_string(i) + "\": 1";
+    CHECK_FALSE(accepts(three_nodes_and(keys), issues));
+    CHECK(issues.size() <= 101);
+    issues.clear();
+    CHECK_FALSE(accepts(three_nodes_and(", \"" + std::string(100'000, 'k') + "\": 1"), issues));
+    REQUIRE(issues.size() == 1);
+    CHECK(issues[0].where.size() < 100);
+}
+
+TEST_CASE("a second value of a key is reported inside lists and objects too") {
+    std::vector<config_issue> issues;
+    CHECK_FALSE(accepts(R"({"nodes": ["redis://a", {"host": "b", "tls": {"verify": true},
+        "tls": {"verify": {"x": 1}, "verify": 2}}, "redis://c"]})", issues));
+    CHECK(error_places(issues) ==
+          std::set<std::string>{"/nodes/1/tls", "/nodes/1/tls/verify"});
+    CHECK(contains(message_at(issues, "/nodes/1/tls"), "twice"));
+}
+
+TEST_CASE("passwords come from the environment and from files") {
+    const scratch folder;
+    const variable set("REDLOCK_TEST_PASSWORD", "from env");
+    const variable empty("REDLOCK_TEST_EMPTY", "");
+    folder.write("secret", "from file\n");
+    folder.write("dos", "from dos\r\n");
+    folder.write("blank", "\n");
+    folder.write("long", std::string(5000, 'x'));
+    const auto config = folder.write("redlock.json", R"({"nodes": [
+        {"host": "a", "password_env": "REDLOCK_TEST_PASSWORD"},
+        {"host": "b", "username": "u", "password_file": "secret"},
+        {"host": "c", "password_file": "dos"}]})");
+    std::vector<config_issue> issues;
+    const auto read = load_options(config, issues);
+    REQUIRE(issues.empty());
+    REQUIRE(read.has_value());
+    CHECK(read->nodes[0].password == "from env");
+    CHECK(read->nodes[1].password == "from file");
+    CHECK(read->nodes[2].password == "from dos");
+
+    const auto bad = folder.write("bad.json", R"({"nodes": [
+        {"host": "a", "username": "u", "password_env": "REDLOCK_TEST_EMPTY"},
+        {"host": "b", "password_file": "blank"}, {"host": "c", "password_file": "absent"},
+        {"host": "d", "password_file": "."}, {"host": "e", "password_file": "long"}]})");
+    CHECK_FALSE(load_options(bad, issues).has_value());
+    CHECK(error_places(issues) ==
+          std::set<std::string>{"/nodes/0/password_env", "/nodes/1/password_file",
+                                "/nodes/2/password_file", "/nodes/3/password_file",
+                                "/nodes/4/password_file"});
+    CHECK(contains(message_at(issues, "/nodes/0/password_env"), "REDLOCK_TEST_EMPTY"));
+    CHECK(contains(message_at(issues, "/nodes/2/password_file"), "absent"));
+}
+
+TEST_CASE("a file that can't be read is the system's error") {
+    std::vector<config_issue> issues;
+    const auto read = load_configuration("/no/such/redlock.json", issues);
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error() == boost::system::errc::no_such_file_or_directory);
+    REQUIRE(issues.size() == 1);
+    CHECK(contains(issues[0].message, "/no/such/redlock.json"));
+}
+
+TEST_CASE("no issue contains a password") {
+    std::vector<config_issue> issues;
+    CHECK_FALSE(accepts(R"({"nodes": [
+        "redis://u:hunter2@h:0", "redis://hunter2@h", "rediss://:hunter2@h", "hunter2",
+        "redis://u:hunter2@@h", "redis://:hunter2%zz@h", "redis://h?hunter2=1",
+        "redis://h/hunter2", "redis://h:hunter2", "redis://u:hun/hunter2@h", "unix://hunter2/s",
+        {"host": "h", "port": 0, "password": "hunter2"}, {"host": "x", "password": ["hunter2"]},
+        {"port": "hunter2"}], "fencing": "hunter2", "ttl_max_ms": "hunter2"})", issues));
+    CHECK(issues.size() >= 16);
+    for (const auto& issue : issues) {
+        INFO(issue.where << ": " << issue.message);
+        CHECK_FALSE(contains(issue.message, "hunter2"));
+        CHECK_FALSE(contains(issue.where, "hunter2"));
+    }
+}
+
+TEST_CASE("mutated configurations never crash, and a refusal always says where") {
+    std::vector<std::string> seeds;
+    for (const auto& file : samples::files_in(samples::shipped())) {
+        seeds.push_back(samples::content(file));
+    }
+    for (const auto& file : samples::files_in(samples::here() / "bad")) {
+        seeds.push_back(samples::content(file));
+    }
+    const std::string pieces[] = {"{", "}", "[", "]", "\"", ",", ":", "//", "/*", "\\u0000", "%",
+                                  "@", "1e99", "-1", "null", "\xff", "\xef\xbb\xbf", "?name="};
+    std::mt19937_64 random(20240517);
+    for (int round = 0; round < 4000; ++round) {
+        std::string text = seeds[random() % seeds.size()];
+        for (std::uint64_t edits = 1 + random() % 4; edits != 0; --edits) {
+            const std::size_t at = random() % (text.size() + 1);
+            switch (random() % 4) {
+                case 0: text.erase(at, random() % 20); break;
+                case 1: text.insert(at, pieces[random() % std::size(pieces)]); break;
+                case 2: text.insert(at, text.substr(random() % (text.size() + 1), 30)); break;
+                default:
+                    if (at < text.size()) text[at] = static_cast<char>(random());
+            }
+        }
+        std::vector<config_issue> issues;
+        const auto read = parse_configuration(text, issues, "/nowhere");
+        if (read.has_value() != error_places(issues).empty()) {
+            INFO(text);
+            REQUIRE(read.has_value() == error_places(issues).empty());
+        }
+    }
+}

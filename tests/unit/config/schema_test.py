@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# Checks that the JSON Schema agrees with the shipped and the bad configurations; knows no C++.
+# SPDX-License-Identifier: MIT
+"""Exit status: 0 all agree, 1 some do not, 77 the package python3-jsonschema is missing."""
+import json
+import pathlib
+import re
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("python3-jsonschema is not installed: skipped", file=sys.stderr)
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONFIG = HERE.parents[2] / "config"
+TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.S)
+
+
+def read(path):
+    """The JSON of a file, its comments left out; strings keep what looks like one."""
+    text = path.read_text(encoding="utf-8")
+    return json.loads(TOKEN.sub(lambda m: m[0] if m[0][0] == '"' else " ", text))
+
+
+def main():
+    schema = json.loads((CONFIG / "redlock.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    failures = []
+
+    shipped = [p for p in sorted(CONFIG.glob("*.json")) if p.name != "redlock.schema.json"]
+    for path in shipped:
+        for error in validator.iter_errors(read(path)):
+            failures.append(f"{path.name}: refused at {error.json_path}: {error.message}")
+
+    refused = accepted = 0
+    for path in sorted((HERE / "bad").glob("*.json")):
+        claim = path.read_text(encoding="utf-8").splitlines()[2]
+        if claim == "// schema: refuses it too":
+            refused += 1
+            if validator.is_valid(read(path)):
+                failures.append(f"bad/{path.name}: accepted by the schema")
+        elif claim == "// schema: can't say this":
+            accepted += 1
+        else:
+            failures.append(f"bad/{path.name}: its third line says nothing of the schema")
+
+    if len(shipped) < 2 or refused < 50:
+        failures.append("too few samples were found")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"{len(shipped)} shipped, {refused} refused, {accepted} beyond what a schema can say")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

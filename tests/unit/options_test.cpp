@@ -1,0 +1,232 @@
+// The checks of client options and resource names, field by field.
+// SPDX-License-Identifier: MIT
+#include <redlock/options.hpp>
+
+#include "tests/support/catch.hpp"
+
+#include <limits>
+#include <set>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+client_options good() {
+    client_options o;
+    for (std::uint16_t port = 7001; port <= 7003; ++port) o.nodes.push_back({.port = port});
+    return o;
+}
+
+std::set<std::string> places(const client_options& o, config_issue::level level) {
+    std::set<std::string> out;
+    for (const auto& issue : validate(o)) {
+        CHECK_FALSE(issue.message.empty());
+        if (issue.severity == level) out.insert(issue.where);
+    }
+    return out;
+}
+
+std::set<std::string> errors(const client_options& o) {
+    return places(o, config_issue::level::error);
+}
+
+using set = std::set<std::string>;
+
+}  // namespace
+
+TEST_CASE("good options have no issue") {
+    CHECK(validate(good()).empty());
+}
+
+TEST_CASE("the number of nodes") {
+    client_options o;
+    CHECK(errors(o) == set{"/nodes"});
+    for (std::size_t n = 1; n <= 33; ++n) {
+        INFO(n);
+        o.nodes.push_back({.port = static_cast<std::uint16_t>(7000 + n)});
+        CHECK(errors(o) == (n > 32 ? set{"/nodes"} : set{}));
+        const bool doubtful = n == 1 || (n % 2 == 0);
+        CHECK(places(o, config_issue::level::warning) == (doubtful ? set{"/nodes"} : set{}));
+    }
+}
+
+TEST_CASE("the address of a node") {
+    client_options o = good();
+    o.nodes[1].port = 0;
+    CHECK(errors(o) == set{"/nodes/1/port"});
+    o.nodes[1] = {.host = "", .port = 1};
+    CHECK(errors(o) == set{"/nodes/1/host"});
+    o.nodes[1] = {.host = std::string(253, 'h')};
+    CHECK(errors(o) == set{});
+    for (const char* host : {"a b", "redis://a", "u@h", "a\nb"}) {
+        o.nodes[1] = {.host = host};
+        CHECK(errors(o) == set{"/nodes/1/host"});
+    }
+    o.nodes[1] = {.host = std::string(254, 'h')};
+    CHECK(errors(o) == set{"/nodes/1/host"});
+    o.nodes[1] = {.host = "", .port = 0, .unix_socket = std::string(107, 's')};
+    CHECK(errors(o) == set{});
+    o.nodes[1].unix_socket += 's';
+    CHECK(errors(o) == set{"/nodes/1/unix_socket"});
+    o.nodes[1].unix_socket = std::string("a\0b", 3);
+    CHECK(errors(o) == set{"/nodes/1/unix_socket"});
+}
+
+TEST_CASE("one server is one node") {
+    client_options o = good();
+    o.nodes[2] = o.nodes[0];
+    CHECK(errors(o) == set{"/nodes/2"});
+    o.nodes[2].database = 1;
+    CHECK(errors(o) == set{"/nodes/2"});
+    o = good();
+    o.nodes[0].host = "Lock-1.example";
+    o.nodes[1] = {.host = "lock-1.EXAMPLE", .port = 7001};
+    CHECK(errors(o) == set{"/nodes/1"});
+    o.nodes[0] = {.unix_socket = "/S"};
+    o.nodes[1] = {.unix_socket = "/s"};  // paths are case-sensitive
+    CHECK(errors(o) == set{});
+    o.nodes[1].unix_socket = "/S";
+    CHECK(errors(o) == set{"/nodes/1"});
+}
+
+TEST_CASE("credentials, TLS and names") {
+    client_options o = good();
+    o.nodes[0].username = "me";
+    CHECK(errors(o) == set{"/nodes/0/username"});
+    o.nodes[0].password = "secret";
+    CHECK(errors(o) == set{});
+    o.nodes[0].tls.emplace();
+    CHECK(errors(o) == set{"/nodes/0/tls"});
+    o.nodes[0].tls->key_file = "k";
+    CHECK(errors(o) == set{"/nodes/0/tls", "/nodes/0/tls/cert_file"});
+    o = good();
+    o.nodes[0].name = "a\nb";
+    CHECK(errors(o) == set{"/nodes/0/name"});
+    o.nodes[0].name = std::string(256, 'n');
+    CHECK(errors(o) == set{"/nodes/0/name"});
+    o = good();
+    o.client_name = std::string(64, 'c');
+    CHECK(errors(o) == set{});
+    o.client_name += 'c';
+    CHECK(errors(o) == set{"/client_name"});
+    o.client_name = "Zürich";
+    CHECK(errors(o) == set{"/client_name"});
+    o = good();
+    o.key_prefix = std::string(256, 'p');
+    CHECK(errors(o) == set{});
+    o.key_prefix += 'p';
+    CHECK(errors(o) == set{"/key_prefix"});
+    o.key_prefix = std::string("a\0", 2);
+    CHECK(errors(o) == set{"/key_prefix"});
+}
+
+TEST_CASE("times are bounded on both sides") {
+    struct limit {
+        const char* where;
+        std::chrono::milliseconds client_options::*field;
+        std::chrono::milliseconds low;
+        std::chrono::milliseconds high;
+    };
+    const limit limits[] = {{"/node_timeout_ms", &client_options::node_timeout, 1ms, 60s},
+                            {"/connect_timeout_ms", &client_options::connect_timeout, 1ms, 10min},
+                            {"/ttl_max_ms", &client_options::ttl_max, 4ms, 24h},
+                            {"/drift_min_ms", &client_options::drift_min, 0ms, 24h}};
+    for (const auto& l : limits) {
+        INFO(l.where);
+        client_options o = good();
+        o.*l.field = l.low;
+        CHECK(errors(o) == set{});
+        o.*l.field = l.low - 1ms;
+        if (l.field == &client_options::ttl_max) {
+            // 3 ms leave 0.97 ms after the drift; zero is no time.
+            CHECK(errors(o) == set{});
+            o.*l.field = 0ms;
+        }
+        CHECK(errors(o) == set{l.where});
+        o.*l.field = l.high + 1ms;
+        CHECK(errors(o) == set{l.where});
+        o.*l.field = std::chrono::milliseconds::max();
+        CHECK(errors(o) == set{l.where});
+        o.*l.field = std::chrono::milliseconds::min();
+        CHECK(errors(o) == set{l.where});
+        if (l.field == &client_options::drift_min) continue;  // the ttl would be too short for it
+        o.*l.field = l.high;
+        CHECK(errors(o) == set{});
+    }
+}
+
+TEST_CASE("the drift") {
+    client_options o = good();
+    for (const double factor : {0.0, 0.5}) {
+        o.drift_factor = factor;
+        CHECK(errors(o) == set{});
+    }
+    for (const double factor : {1.0, -0.01, std::numeric_limits<double>::quiet_NaN(),
+                                std::numeric_limits<double>::infinity()}) {
+        o.drift_factor = factor;
+        CHECK(errors(o) == set{"/drift_factor"});
+    }
+    o.drift_factor = 0.5;
+    o.ttl_max = 4ms;  // exactly what the drift takes
+    CHECK(errors(o) == set{"/ttl_max_ms"});
+    o.ttl_max = 5ms;
+    CHECK(errors(o) == set{});
+    o.drift_min = 24h;
+    CHECK(errors(o) == set{"/ttl_max_ms"});
+}
+
+TEST_CASE("all problems are told at once, and no secret with them") {
+    client_options o = good();
+    o.nodes[0].port = 0;
+    o.nodes[1].username = "hunter1";
+    o.nodes[2].password = "hunter2";
+    o.nodes[2].host = "hunter3@h";
+    o.node_timeout = 0ms;
+    o.client_name = "\x01";
+    CHECK(errors(o) == set{"/nodes/0/port", "/nodes/1/username", "/nodes/2/host",
+                           "/node_timeout_ms", "/client_name"});
+    for (const auto& issue : validate(o)) {
+        CHECK(issue.message.find("hunter") == std::string::npos);
+    }
+}
+
+TEST_CASE("a resource has 1 to 512 bytes of any kind") {
+    const client_options o = good();
+    CHECK_FALSE(validate_resource(o, "").empty());
+    CHECK(validate_resource(o, "r").empty());
+    CHECK(validate_resource(o, std::string_view("\0\n", 2)).empty());
+    CHECK(validate_resource(o, std::string(512, 'r')).empty());
+    CHECK_FALSE(validate_resource(o, std::string(513, 'r')).empty());
+}
+
+TEST_CASE("a resource that could be a key of the library's own is refused") {
+    client_options o = good();
+    for (const char* name : {"{stock}:fence", "{stock}:queue", "{stock}:readers", "{}:fence",
+                             "a{b{c}:fence", "redlock:node", "app:redlock:node",
+                             "redlock:wake:1"}) {
+        INFO(name);
+        CHECK_FALSE(validate_resource(o, name).empty());
+    }
+    for (const char* name : {"stock", "{stock}", "{stock}:fences", "stock:fence", "stock}:fence",
+                             "redlock:nodes", "redlock", "redlock:shared", "{a}:wake"}) {
+        INFO(name);
+        CHECK(validate_resource(o, name).empty());
+    }
+    // Prefix and resource together form the key.
+    o.key_prefix = "redlock:";
+    CHECK_FALSE(validate_resource(o, "node").empty());
+    CHECK(validate_resource(o, "nodes").empty());
+    o.key_prefix = "{a}:";
+    CHECK_FALSE(validate_resource(o, "fence").empty());
+    CHECK(validate_resource(o, "offence").empty());
+    o.key_prefix = "{a";
+    CHECK_FALSE(validate_resource(o, "b}:queue").empty());
+}
+
+TEST_CASE("a node goes by its name, its address or its socket") {
+    CHECK(display_name({}) == "127.0.0.1:6379");
+    CHECK(display_name({.host = "::1", .port = 1}) == "[::1]:1");
+    CHECK(display_name({.host = "h", .port = 1, .unix_socket = "/s"}) == "/s");
+    CHECK(display_name({.name = "n", .host = "h", .unix_socket = "/s"}) == "n");
+}

@@ -1,0 +1,131 @@
+// CMD and its process group: started, signalled, reaped.
+// SPDX-License-Identifier: MIT
+#include "tools/child.hpp"
+
+#include "tools/exit_status.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+namespace redlock::tool {
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> out;
+    for (auto& text : texts) out.push_back(text.data());
+    out.push_back(nullptr);
+    return out;
+}
+
+std::vector<std::string> merged(const environment& additions) {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : additions) out.push_back(name + "=" + value);
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text(*entry);
+        const bool replaced =
+            std::any_of(additions.begin(), additions.end(), [&](const auto& added) {
+                return text.substr(0, text.find('=')) == added.first;
+            });
+        if (!replaced) out.emplace_back(text);
+    }
+    return out;
+}
+
+void shut(int& descriptor) noexcept {
+    if (descriptor >= 0) ::close(descriptor);
+    descriptor = -1;
+}
+
+}  // namespace
+
+child::~child() {
+    shut(exec_report_[0]);
+    shut(exec_report_[1]);
+}
+
+void child::start(const std::vector<std::string>& command, const environment& additions,
+                  bool foreground) {
+    // Everything that allocates comes before fork: a resolver's thread may hold the heap's lock.
+    std::vector<std::string> words = command;
+    std::vector<std::string> variables = merged(additions);
+    const auto word_pointers = pointers(words);
+    const auto variable_pointers = pointers(variables);
+    if (::pipe2(exec_report_, O_CLOEXEC | O_NONBLOCK) != 0) {
+        throw std::system_error(errno, std::generic_category(), "pipe");
+    }
+    // CMD's orphans come here to be reaped: an unreaped one would keep the group alive for ever.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const pid_t parent = ::getpid();
+    const signals_blocked until_forked;  // a handler of this process must not run in the child
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid_ == 0) become(word_pointers.data(), variable_pointers.data(), parent, foreground);
+    // In both processes, because neither may go on before it is done.
+    ::setpgid(pid_, pid_);
+    if (foreground) screen_->hand_to(pid_);
+    shut(exec_report_[1]);
+}
+
+// Async-signal-safe calls only.
+void child::become(char* const* arguments, char* const* variables, pid_t parent,
+                   bool foreground) const noexcept {
+    ::setpgid(0, 0);
+    if (foreground) screen_->hand_to(::getpid());
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(own_failure);  // it died before it could be asked for
+    given_->restore();
+    ::execvpe(arguments[0], arguments, variables);
+    const int why = errno;
+    [[maybe_unused]] const auto written = ::write(exec_report_[1], &why, sizeof why);
+    ::_exit(own_failure);
+}
+
+void child::send(int signal) const noexcept {
+    if (pid_ > 0) ::kill(-pid_, signal);
+}
+
+child::news child::reap() noexcept {
+    news what = news::none;
+    for (;;) {
+        int status = 0;
+        const pid_t who = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
+        if (who < 0 && errno == EINTR) continue;
+        if (who <= 0) return what;
+        if (who != pid_ || ended_) continue;
+        if (WIFSTOPPED(status)) {
+            stop_signal_ = WSTOPSIG(status);
+            what = news::stopped;
+        } else {
+            wait_status_ = status;
+            ended_ = true;
+            read_exec_error();
+            what = news::ended;
+        }
+    }
+}
+
+void child::read_exec_error() noexcept {
+    int why = 0;
+    if (::read(exec_report_[0], &why, sizeof why) == sizeof why) exec_error_ = why;
+    shut(exec_report_[0]);
+}
+
+bool child::group_is_gone() const noexcept { return ::kill(-pid_, 0) != 0 && errno == ESRCH; }
+
+int child::exit_status() const noexcept {
+    if (exec_error_ == ENOENT) return not_found;
+    if (exec_error_ != 0) return not_executable;
+    return WIFSIGNALED(wait_status_) ? signalled + WTERMSIG(wait_status_)
+                                     : WEXITSTATUS(wait_status_);
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,203 @@
+// The command line of redlock, read into what is asked for.
+// SPDX-License-Identifier: MIT
+#include "tools/command_line.hpp"
+
+#include "tools/duration.hpp"
+#include "tools/json_writer.hpp"
+
+#include <redlock/version.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::tool {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* statuses =
+    "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n\n"
+    "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 somebody\n"
+    "else held RESOURCE until the wait was over; 121 no quorum of nodes; 122 the lease was lost and\n"
+    "CMD stopped; 125 redlock itself failed; 126 CMD can't be executed; 127 CMD was not found.\n\n"
+    "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the lease\n"
+    "is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so that it is\n"
+    "gone before the lease ends. Processes that leave the group are out of reach, and so is CMD\n"
+    "while redlock itself is stopped with SIGSTOP. If redlock is killed, CMD is killed with it, but\n"
+    "not what CMD started. What CMD leaves in the background when it ends runs on without the lease.";
+
+// CLI11 does not see CMD, so its usage line has to be completed.
+class formatter final : public CLI::Formatter {
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+        if (app->get_name() == "run") {
+            usage.insert(usage.find_last_not_of('\n') + 1, " -- CMD [ARGS...]");
+        }
+        return usage;
+    }
+};
+
+class parser {
+public:
+    parser();
+    command_line parse(std::vector<std::string> words);
+
+private:
+    void duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
+                  const std::string& text);
+    std::string help_text() const;
+    std::string unexpected() const;
+
+    CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
+    CLI::App* run_;
+    CLI::App* inspect_;
+    CLI::App* help_;
+    node_source nodes_;
+    bool json_ = false;
+    bool version_ = false;
+    bool wants_help_ = false;
+    std::string topic_;
+    run_request running_;
+    inspect_request inspecting_;
+};
+
+parser::parser() {
+    app_.set_help_flag();
+    app_.formatter(std::make_shared<formatter>());  // its subcommands inherit it
+    app_.require_subcommand(0, 1);
+    app_.allow_extras();  // they are refused here, in words of this command
+    app_.fallthrough();
+    app_.add_flag("-h,--help", wants_help_, "Say how a command is used");
+    app_.add_flag("--version", version_, "Print the version");
+    app_.add_option("--node", nodes_.uris,
+                    "A node: redis://[user:password@]host:port[/database] or unix:///path; once per "
+                    "node")
+        ->type_name("URI")
+        ->allow_extra_args(false);
+    app_.add_option("--config", nodes_.config_file,
+                    "A JSON file that names the nodes; else REDLOCK_CONFIG does")
+        ->type_name("FILE");
+    app_.add_flag("--json", json_, "Print JSON");
+    app_.footer("redlock help CMD explains one command.");
+
+    run_ = app_.add_subcommand("run", "Run a command while holding a lock");
+    run_->footer(statuses);
+    duration(*run_, "--ttl", running_.lease.ttl, "Length of the lease, such as 10s; renewed at a third");
+    duration(*run_, "--wait", running_.lease.wait, "Wait for the lock at most so long; without: try once");
+    duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time");
+    duration(*run_, "--margin", running_.lease.margin,
+             "Time to end CMD in when the lease is lost; without: a quarter of the ttl or of "
+             "--max-hold, at most 2s");
+    run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
+    run_->add_option("RESOURCE", running_.resource, "What to lock")->required();
+
+    inspect_ = app_.add_subcommand("inspect", "Show who holds a lock, node by node");
+    inspect_->footer("The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+                      "With --json: one object.\n\nExit status: 0; 121 if too few nodes answered to tell; 125 on failure.");
+    inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
+
+    help_ = app_.add_subcommand("help", "Explain redlock, or one command");
+    help_->footer("");
+    help_->add_option("CMD", topic_, "run, inspect or help");
+    for (auto* command : {run_, inspect_, help_}) command->set_help_flag();
+}
+
+void parser::duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
+                      const std::string& text) {
+    const std::function<void(const std::string&)> read = [name, &into](const std::string& word) {
+        milliseconds value{};
+        if (const auto wrong = parse_duration(word, value); !wrong.empty()) {
+            throw CLI::ValidationError(name, wrong);
+        }
+        into = value;
+    };
+    to.add_option_function<std::string>(name, read, text)->type_name("DURATION");
+}
+
+std::string parser::help_text() const {
+    const CLI::App* topic = &app_;
+    for (const auto* command : {run_, inspect_, help_}) {
+        const bool asked_with_flag = command->parsed() && command != help_;
+        if (asked_with_flag || topic_ == command->get_name()) topic = command;
+    }
+    const std::string prefix = topic == &app_ ? "" : "redlock";
+    return app_.get_formatter()->make_help(topic, prefix, CLI::AppFormatMode::Normal);
+}
+
+// What is wrong with the first word that no option or argument took; empty when there is none.
+std::string parser::unexpected() const {
+    for (const auto& word : app_.remaining(true)) {
+        if (word == "--") continue;
+        if (word.front() == '-') return "there is no option " + word + ": see redlock help";
+        if (run_->parsed()) {
+            return "run takes one RESOURCE so far, and '" + word + "' is one more: remove it, or "
+                   "write -- before CMD";
+        }
+        if (app_.get_subcommands().empty()) {
+            return "there is no command '" + word + "': run, inspect and help exist";
+        }
+        return "'" + word + "' is one argument too many: see redlock help";
+    }
+    return {};
+}
+
+command_line parser::parse(std::vector<std::string> words) {
+    // What comes after the first "--" belongs to CMD, untouched.
+    std::vector<std::string> command;
+    const auto mark = std::find(words.begin(), words.end(), "--");
+    const bool is_run = !words.empty() && std::find(words.begin(), mark, "run") != mark;
+    if (is_run && mark != words.end()) {
+        command.assign(mark + 1, words.end());
+        words.erase(mark, words.end());
+    }
+    std::reverse(words.begin(), words.end());
+    std::string wrong;
+    try {
+        app_.parse(words);
+    } catch (const CLI::ParseError& e) {
+        wrong = e.what();
+    }
+    if (wants_help_) return text_request{help_text()};
+    if (!wrong.empty()) return usage_error{wrong + ": see redlock help"};
+    if (wrong = unexpected(); !wrong.empty()) return usage_error{wrong};
+    if (version_) {
+        if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};
+        json_writer json;
+        json.begin_object().key("version").string(REDLOCK_VERSION).end_object();
+        return text_request{json.text() + "\n"};
+    }
+    if (run_->parsed()) {
+        if (command.empty()) {
+            return usage_error{"run needs a command: redlock run RESOURCE -- CMD"};
+        }
+        running_.nodes = nodes_;
+        running_.command = std::move(command);
+        return running_;
+    }
+    if (inspect_->parsed()) {
+        inspecting_.nodes = nodes_;
+        inspecting_.json = json_;
+        return inspecting_;
+    }
+    if (!help_->parsed()) return usage_error{"no command was given: run, inspect or help"};
+    if (!topic_.empty() && topic_ != "run" && topic_ != "inspect" && topic_ != "help") {
+        return usage_error{"there is no command '" + topic_ + "': run, inspect and help exist"};
+    }
+    return text_request{help_text()};
+}
+
+}  // namespace
+
+command_line parse_command_line(int argc, const char* const* argv) {
+    return parser().parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,26 @@
+// The command line of redlock, read into what is asked for; runs none of it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "tools/inspect.hpp"
+#include "tools/run.hpp"
+
+#include <string>
+#include <variant>
+
+namespace redlock::tool {
+
+/// To be printed on standard output as it is.
+struct text_request {
+    std::string text;
+};
+/// Not understood: what is wrong and what would be right.
+struct usage_error {
+    std::string what;
+};
+
+using command_line = std::variant<usage_error, text_request, run_request, inspect_request>;
+
+command_line parse_command_line(int argc, const char* const* argv);
+
+}  // namespace redlock::tool

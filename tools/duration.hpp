@@ -1,0 +1,18 @@
+// Durations as people write them on a command line; knows no option.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace redlock::tool {
+
+/// Reads a whole number with a unit: ms, s, m or h. Returns what is wrong and what would be right;
+/// empty when it was read.
+std::string parse_duration(std::string_view text, std::chrono::milliseconds& out);
+
+/// "1500ms", "10s", "5m": the largest unit in which it is a whole number.
+std::string format_duration(std::chrono::milliseconds span);
+
+}  // namespace redlock::tool

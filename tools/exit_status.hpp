@@ -1,0 +1,18 @@
+// What the command tells its caller by its exit status; knows no operation.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace redlock::tool {
+
+enum exit_status : int {
+    success = 0,
+    contended = 120,       ///< Somebody else held the resource until the wait was over.
+    no_quorum = 121,       ///< Too few nodes could vote.
+    lease_lost = 122,      ///< The lease was lost and CMD stopped.
+    own_failure = 125,     ///< Configuration, usage, or the system refused something.
+    not_executable = 126,  ///< CMD was found but could not be run.
+    not_found = 127,       ///< There is no such CMD.
+    signalled = 128,       ///< Plus the signal's number.
+};
+
+}  // namespace redlock::tool

@@ -1,0 +1,143 @@
+// `redlock inspect`: asks every node, and shows the answers.
+// SPDX-License-Identifier: MIT
+#include "tools/inspect.hpp"
+
+#include "tools/drain.hpp"
+#include "tools/duration.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/json_writer.hpp"
+#include "tools/report.hpp"
+
+#include <redlock/client.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::tool {
+
+namespace {
+
+std::string problem(const node_state& node) {
+    std::string out = node.error ? node.error.message() : "";
+    if (!node.detail.empty()) out += (out.empty() ? "" : ": ") + node.detail;
+    return out;
+}
+
+std::string left(const node_state& node) {
+    if (node.state != key_state::held && node.state != key_state::shared) return "-";
+    return node.ttl.count() < 0 ? "no expiry" : format_duration(node.ttl);
+}
+
+// How many columns a text takes: UTF-8 continues in bytes 10xxxxxx.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned>(c) & 0xc0U) != 0x80U; }));
+}
+
+void add_row(std::string& out, const std::array<std::string, 5>& row,
+             const std::array<std::size_t, 5>& widths) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        line += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+}
+
+int show(const resource_state& state, bool json) {
+    if (!print(json ? to_json(state) : to_table(state))) return own_failure;
+    if (state.decided) return success;
+    const auto counts = std::to_string(state.quorum) + " of " + std::to_string(state.nodes.size());
+    std::string line = "fewer than " + counts + " nodes answered:";
+    for (const auto& node : state.nodes) {
+        if (node.error) line += " " + node.node.str() + ": " + problem(node) + ";";
+    }
+    complain(line + " mend these nodes or their entries in the configuration");
+    return no_quorum;
+}
+
+}  // namespace
+
+std::string to_json(const resource_state& state) {
+    json_writer json;
+    json.begin_object();
+    json.key("resource").string(state.resource);
+    json.key("held").boolean(state.held);
+    json.key("owner").string(state.owner);
+    json.key("fence").number_unsigned(state.fence);
+    json.key("valid_ms").number(state.valid_for.count());
+    json.key("quorum").number_unsigned(state.quorum);
+    json.key("nodes").begin_array();
+    for (const auto& node : state.nodes) {
+        json.begin_object();
+        json.key("name").string(node.node);
+        json.key("state").string(to_string(node.state));
+        json.key("owner").string(node.owner);
+        json.key("ttl_ms").number(node.ttl.count());
+        json.key("error").string(problem(node));
+        json.end_object();
+    }
+    json.end_array().end_object();
+    return json.text() + "\n";
+}
+
+std::string to_table(const resource_state& state) {
+    std::string out = "'" + state.resource + "' is ";
+    if (!state.decided) {
+        out += "unknown: too few nodes answered";
+    } else if (state.held) {
+        out += "held by " + state.owner;
+        if (state.valid_for.count() > 0) out += ", for " + format_duration(state.valid_for) + " more";
+        if (state.held_for) out += ", since " + format_duration(*state.held_for);
+        if (state.fence != 0) out += ", fence " + std::to_string(state.fence);
+    } else {
+        out += "not held";
+    }
+    out += " (quorum " + std::to_string(state.quorum) + " of " +
+           std::to_string(state.nodes.size()) + ")\n\n";
+
+    std::vector<std::array<std::string, 5>> rows{{"NODE", "STATE", "OWNER", "TTL", "ERROR"}};
+    for (const auto& node : state.nodes) {
+        rows.push_back({node.node.str(), std::string(to_string(node.state)),
+                        node.owner.empty() ? "-" : node.owner, left(node), problem(node)});
+    }
+    std::array<std::size_t, 5> widths{};
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    }
+    for (const auto& row : rows) add_row(out, row, widths);
+    return out;
+}
+
+int inspect(const inspect_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
+        complain("RESOURCE: " + why);
+        return own_failure;
+    }
+    asio::io_context context(1);
+    client asking(context.get_executor(), found->client);
+    int status = own_failure;
+    bool answered = false;
+    asking.async_inspect(request.resource, [&](error_code ec, const resource_state& state) {
+        answered = true;
+        if (ec) {
+            complain("'" + request.resource + "': " + ec.message());
+        } else {
+            status = show(state, request.json);
+        }
+    });
+    while (!answered) context.run_one();
+    asking.close();
+    drain(context, found->client.node_timeout, status);
+    return status;
+}
+
+}  // namespace redlock::tool

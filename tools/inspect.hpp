@@ -1,0 +1,27 @@
+// `redlock inspect`: who holds a resource, node by node; knows no lease.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "tools/nodes.hpp"
+
+#include <redlock/resource_state.hpp>
+
+#include <string>
+
+namespace redlock::tool {
+
+struct inspect_request {
+    node_source nodes;
+    std::string resource;
+    bool json = false;
+};
+
+/// The exit status: 0 when a quorum of nodes answered.
+int inspect(const inspect_request& request);
+
+/// One object on one line.
+std::string to_json(const resource_state& state);
+/// For people.
+std::string to_table(const resource_state& state);
+
+}  // namespace redlock::tool

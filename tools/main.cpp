@@ -1,0 +1,38 @@
+// The redlock command: does what its command line asks for.
+// SPDX-License-Identifier: MIT
+#include "tools/command_line.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/report.hpp"
+
+#include <exception>
+#include <string>
+
+namespace {
+
+using namespace redlock::tool;
+
+struct performer {
+    const inherited_signals& given;
+
+    int operator()(const usage_error& wrong) const {
+        complain(wrong.what);
+        return own_failure;
+    }
+    int operator()(const text_request& request) const {
+        return print(request.text) ? success : own_failure;
+    }
+    int operator()(const run_request& request) const { return run(request, given); }
+    int operator()(const inspect_request& request) const { return inspect(request); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const inherited_signals given;
+    try {
+        return std::visit(performer{given}, parse_command_line(argc, argv));
+    } catch (const std::exception& e) {
+        complain(e.what());
+        return own_failure;
+    }
+}

@@ -1,0 +1,23 @@
+// Where the command finds its nodes; knows no operation on them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/config.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+/// `--node`, else `--config`, else the environment's REDLOCK_CONFIG.
+struct node_source {
+    std::vector<std::string> uris;
+    std::string config_file;
+};
+
+/// Complains about everything that is wrong; empty when the nodes can't be used. The client's name
+/// is set in what is returned: "host:pid" by default.
+std::optional<configuration> find_nodes(const node_source& from);
+
+}  // namespace redlock::tool

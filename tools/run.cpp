@@ -1,0 +1,378 @@
+// `redlock run`: acquire, run, and end the command's process group before the validity ends.
+// SPDX-License-Identifier: MIT
+#include "tools/run.hpp"
+
+#include "tools/child.hpp"
+#include "tools/drain.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/report.hpp"
+#include "tools/terminal.hpp"
+
+#include <redlock/client.hpp>
+#include <redlock/event.hpp>
+#include <redlock/refusal.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <system_error>
+#include <utility>
+
+namespace redlock::tool {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How often a group that is being ended is looked at: nothing tells when its last process is gone.
+constexpr auto look_again = 5ms;
+// A process in the kernel's uninterruptible sleep survives KILL: it is not waited for for ever.
+constexpr auto longest_death = 5s;
+
+class runner {
+public:
+    runner(const run_request& request, const configuration& from, const acquire_options& terms,
+           const inherited_signals& given);
+    int run();
+
+private:
+    enum class phase { waiting, running, stopping, releasing, over };
+
+    client_options observed(client_options options);
+    void observe(const event& e);
+    void await_signal();
+    void on_signal(int signal);
+    void on_acquired(error_code ec, lease got);
+    void refused(error_code ec, const lease& got);
+    void start_command();
+    void on_child();
+    void on_child_stopped();
+    void suspend(bool whole_job);
+    void on_child_ended();
+    void on_lost(loss why);
+    void stop_command();
+    void look();
+    void release();
+    void on_released(error_code ec);
+    void finish(int status);
+    std::string nodes_down() const;
+    std::string name() const { return "'" + request_.resource + "'"; }
+
+    const run_request& request_;
+    acquire_options terms_;
+    client_options options_;
+    std::map<std::string, std::string> down_;  // node: why
+    std::string last_detail_;
+    terminal terminal_;
+    asio::io_context context_{1};
+    asio::signal_set signals_{context_};
+    asio::steady_timer timer_{context_};
+    asio::cancellation_signal give_up_;
+    client client_;
+    child child_;
+    lease lease_;
+    phase phase_ = phase::waiting;
+    clock::time_point kill_at_{};
+    bool stop_was_asked_ = false;  // SIGTSTP came to redlock, not from the terminal to CMD
+    bool owns_screen_ = false;     // CMD is, or was before a suspension, in the foreground
+    int ended_by_ = 0;
+    int status_ = own_failure;
+};
+
+runner::runner(const run_request& request, const configuration& from, const acquire_options& terms,
+               const inherited_signals& given)
+    : request_(request),
+      terms_(terms),
+      options_(observed(from.client)),
+      client_(context_.get_executor(), options_),
+      child_(given, terminal_) {
+    // What was ignored when redlock was started stays ignored, for CMD as well.
+    constexpr std::array forwarded{SIGHUP,  SIGINT,  SIGTERM,  SIGQUIT,
+                                   SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP};
+    for (const int s : forwarded) {
+        if (!given.ignores(s)) signals_.add(s);
+    }
+    ::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the statuses away
+    signals_.add(SIGCHLD);
+    given.ignore_own();
+}
+
+client_options runner::observed(client_options options) {
+    options.on_event = [this](const event& e) { observe(e); };
+    return options;
+}
+
+void runner::observe(const event& e) {
+    switch (e.kind) {
+        case event_kind::node_up: down_.erase(std::string(e.node)); break;
+        case event_kind::node_down:
+            down_[std::string(e.node)] =
+                e.error.message() + (e.detail.empty() ? "" : ": " + std::string(e.detail));
+            break;
+        case event_kind::refused: last_detail_ = e.detail; break;
+        default: break;
+    }
+}
+
+std::string runner::nodes_down() const {
+    std::string out;
+    for (const auto& [node, why] : down_) out += "; " + node + ": " + why;
+    return out;
+}
+
+int runner::run() {
+    await_signal();
+    client_.async_acquire(request_.resource, terms_,
+                          asio::bind_cancellation_slot(
+                              give_up_.slot(), [this](error_code ec, lease got) {
+                                  on_acquired(ec, std::move(got));
+                              }));
+    while (phase_ != phase::over) context_.run_one();
+    client_.close();
+    drain(context_, options_.node_timeout, status_);
+    return status_;
+}
+
+void runner::await_signal() {
+    signals_.async_wait([this](error_code ec, int signal) {
+        if (ec) return;
+        on_signal(signal);
+        if (phase_ != phase::over) await_signal();
+    });
+}
+
+void runner::on_signal(int signal) {
+    if (signal == SIGCHLD) return on_child();
+    switch (phase_) {
+        case phase::waiting:
+            if (signal == SIGWINCH) return;
+            if (signal == SIGTSTP) return suspend(false);
+            if (ended_by_ != 0) return;
+            ended_by_ = signal;
+            return give_up_.emit(asio::cancellation_type::terminal);
+        case phase::running:
+            // Redlock stops only when CMD did: one that ignores it still needs its lease renewed.
+            if (signal == SIGTSTP) stop_was_asked_ = true;
+            return child_.send(signal);
+        case phase::stopping: return child_.send(signal);
+        case phase::releasing:
+        case phase::over: return;
+    }
+}
+
+void runner::on_acquired(error_code ec, lease got) {
+    // A lease that came at the last moment is given back as it goes.
+    if (ended_by_ != 0) return finish(signalled + ended_by_);
+    if (ec) return refused(ec, got);
+    lease_ = std::move(got);
+    client_.async_lost(lease_, [this](error_code ended, loss why) {
+        if (!ended) on_lost(why);
+    });
+    start_command();
+}
+
+void runner::refused(error_code ec, const lease& got) {
+    const refusal why{ec, {got.votes().begin(), got.votes().end()}};
+    const std::string line = name() + ": " + why.message();
+    if (ec == errc::contended) {
+        complain(line + ": wait longer (--wait), or see who holds it: redlock inspect");
+        return finish(contended);
+    }
+    if (ec == errc::validity_exhausted) {
+        complain(line + ": lengthen --ttl, or look for slow nodes");
+        return finish(no_quorum);
+    }
+    if (ec == errc::invalid_argument) {
+        complain(name() + ": " + (last_detail_.empty() ? ec.message() : last_detail_));
+        return finish(own_failure);
+    }
+    if (ec == errc::no_quorum || ec == condition::unreachable || ec == condition::configuration) {
+        complain(line + ": mend these nodes, or their entries in the configuration");
+        return finish(no_quorum);
+    }
+    complain(line);
+    finish(own_failure);
+}
+
+void runner::start_command() {
+    const environment variables{
+        {"REDLOCK_RESOURCE", request_.resource},
+        {"REDLOCK_FENCE", std::to_string(lease_.fence())},
+        {"REDLOCK_OWNER", lease_.owner().to_string() + "@" + options_.client_name}};
+    phase_ = phase::running;
+    owns_screen_ = ::isatty(STDIN_FILENO) == 1 && terminal_.is_ours();
+    try {
+        child_.start(request_.command, variables, owns_screen_);
+    } catch (const std::system_error& e) {
+        complain(std::string("CMD can't be started: ") + e.what());
+        status_ = own_failure;
+        release();
+    }
+}
+
+void runner::on_child() {
+    switch (child_.reap()) {
+        case child::news::none: break;
+        case child::news::stopped:
+            if (phase_ == phase::running) on_child_stopped();
+            break;
+        case child::news::ended:
+            if (phase_ == phase::running) return on_child_ended();
+            break;
+    }
+    if (phase_ == phase::stopping) look();
+}
+
+void runner::on_child_stopped() {
+    const int signal = child_.stop_signal();
+    if ((signal == SIGTTIN || signal == SIGTTOU) && terminal_.is_ours()) {
+        owns_screen_ = true;
+        terminal_.hand_to(child_.pid());
+        return child_.send(SIGCONT);
+    }
+    if (signal == SIGSTOP) return;  // somebody's own doing: the lease is kept for them
+    if (owns_screen_ || std::exchange(stop_was_asked_, false)) suspend(owns_screen_);
+}
+
+// Stops redlock as a program without a handler would be. Nothing is renewed meanwhile, so what the
+// clock says decides whether CMD may go on.
+void runner::suspend(bool whole_job) {
+    if (owns_screen_) terminal_.take_back_from(child_.pid());
+    struct sigaction plain {};
+    struct sigaction before {};
+    plain.sa_handler = SIG_DFL;
+    ::sigaction(SIGTSTP, &plain, &before);
+    ::kill(whole_job ? 0 : ::getpid(), SIGTSTP);  // returns when somebody sent SIGCONT
+    ::sigaction(SIGTSTP, &before, nullptr);
+    if (phase_ != phase::running) return;
+    if (clock::now() >= lease_.valid_until()) return;  // on_lost is due, and kills it as it sleeps
+    if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
+    child_.send(SIGCONT);
+}
+
+void runner::on_child_ended() {
+    if (owns_screen_) terminal_.take_back_from(child_.pid());
+    status_ = child_.exit_status();
+    if (const int why = child_.exec_error(); why != 0) {
+        complain(request_.command.front() + ": " + std::strerror(why) + ": give CMD as a program in "
+                 "PATH or as the path of an executable file");
+    } else if (clock::now() >= lease_.valid_until()) {
+        complain("the lease of " + name() + " ended before CMD did, which ended with status " +
+                 std::to_string(status_) + ": check what CMD wrote last");
+        status_ = lease_lost;
+    }
+    release();
+}
+
+void runner::on_lost(loss why) {
+    if (phase_ != phase::running) return;
+    std::string line = "the lease of " + name() + " is lost, CMD is stopped: ";
+    switch (why) {
+        case loss::expired: line += "it was not renewed; lengthen --ttl or leave out --no-renew"; break;
+        case loss::taken:
+            line += "a quorum of nodes says that the key is gone or somebody else's; see redlock "
+                    "inspect, and who deletes keys";
+            break;
+        case loss::unreachable:
+            line += "no quorum of nodes renewed it" + nodes_down() + "; check the nodes";
+            break;
+        case loss::max_hold: line += "--max-hold is over; lengthen it if CMD needs longer"; break;
+    }
+    complain(line);
+    stop_command();
+}
+
+void runner::stop_command() {
+    phase_ = phase::stopping;
+    const auto now = clock::now();
+    // A key that was taken may be somebody else's already, however long it was valid: the margin
+    // is all that CMD gets.
+    const auto left = std::min<clock::duration>(lease_.valid_until() - now, terms_.loss_margin);
+    kill_at_ = now + left / 2;
+    if (left > 0ns) {
+        child_.send(SIGTERM);
+        child_.send(SIGCONT);  // one that sleeps can't obey
+    }
+    look();
+}
+
+void runner::look() {
+    child_.reap();
+    const auto now = clock::now();
+    if (child_.has_ended() && child_.group_is_gone()) {
+        if (owns_screen_) terminal_.take_back_from(child_.pid());
+        return finish(lease_lost);
+    }
+    // Again each time: a process may have been made meanwhile.
+    if (now >= kill_at_) child_.send(SIGKILL);
+    if (now >= kill_at_ + longest_death) {
+        complain("processes of group " + std::to_string(child_.pid()) + " survive SIGKILL and may "
+                 "still work on " + name() + ": look at them with ps");
+        return finish(own_failure);
+    }
+    timer_.expires_after(look_again);
+    timer_.async_wait([this](error_code ec) {
+        if (!ec && phase_ == phase::stopping) look();
+    });
+}
+
+void runner::release() {
+    phase_ = phase::releasing;
+    client_.async_release(std::move(lease_), [this](error_code ec) {
+        if (phase_ == phase::releasing) on_released(ec);
+    });
+    // Where nodes hang, the release reaches them later or the ttl ends the key.
+    timer_.expires_after(options_.node_timeout + options_.connect_timeout);
+    timer_.async_wait([this](error_code ec) {
+        if (!ec && phase_ == phase::releasing) on_released(errc::no_quorum);
+    });
+}
+
+void runner::on_released(error_code ec) {
+    if (ec == errc::not_held && status_ != own_failure && status_ != lease_lost) {
+        complain("the lease of " + name() + " was gone from a quorum of nodes before CMD ended, "
+                 "which ended with status " + std::to_string(status_) +
+                 ": see who deletes keys, and check what CMD wrote last");
+        status_ = lease_lost;
+    } else if (ec == errc::no_quorum) {
+        complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
+                 "; the lock is free at the latest when its ttl is over");
+    }
+    finish(status_);
+}
+
+void runner::finish(int status) {
+    status_ = status;
+    phase_ = phase::over;
+    signals_.cancel();
+    timer_.cancel();
+}
+
+}  // namespace
+
+int run(const run_request& request, const inherited_signals& given) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
+        complain("RESOURCE: " + why);
+        return own_failure;
+    }
+    acquire_options terms;
+    if (const auto why = settle(request.lease, *found, terms); !why.empty()) {
+        complain(why);
+        return own_failure;
+    }
+    return runner(request, *found, terms, given).run();
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,40 @@
+// The signal settings that redlock was started with, for CMD to be given.
+// SPDX-License-Identifier: MIT
+#include "tools/signals.hpp"
+
+namespace redlock::tool {
+
+inherited_signals::inherited_signals() noexcept {
+    ::sigprocmask(SIG_SETMASK, nullptr, &mask_);
+    sigemptyset(&ignored_);
+    for (int s = 1; s < NSIG; ++s) {
+        struct sigaction now {};
+        if (::sigaction(s, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) sigaddset(&ignored_, s);
+    }
+}
+
+void inherited_signals::ignore_own() const noexcept {
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGTTOU, SIG_IGN);
+}
+
+void inherited_signals::restore() const noexcept {
+    for (int s = 1; s < NSIG; ++s) {
+        struct sigaction now {};
+        if (::sigaction(s, nullptr, &now) != 0) continue;  // a number that the C library keeps
+        struct sigaction wanted {};
+        wanted.sa_handler = ignores(s) ? SIG_IGN : SIG_DFL;
+        if (now.sa_handler != wanted.sa_handler) ::sigaction(s, &wanted, nullptr);
+    }
+    ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+}
+
+signals_blocked::signals_blocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+signals_blocked::~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+}  // namespace redlock::tool

@@ -1,0 +1,52 @@
+// What a run asks of its lease, from command line and configuration.
+// SPDX-License-Identifier: MIT
+#include "tools/terms.hpp"
+
+#include "tools/duration.hpp"
+
+#include <algorithm>
+
+namespace redlock::tool {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+milliseconds default_margin(const acquire_options& o) {
+    const auto least = std::min<milliseconds>(o.ttl / 4, 2s);
+    return std::max(1ms, o.max_hold > 0ms ? std::min(least, o.max_hold / 4) : least);
+}
+
+}  // namespace
+
+std::string settle(const lease_request& request, const configuration& from, acquire_options& out) {
+    out = from.defaults;
+    out.ttl = request.ttl.value_or(out.ttl);
+    out.wait = request.wait.value_or(out.wait);
+    out.max_hold = request.max_hold.value_or(out.max_hold);
+    out.renew = out.renew && !request.no_renew;
+    const milliseconds longest = from.client.ttl_max;
+    if (request.ttl == 0ms) return "--ttl must be longer than 0";
+    if (out.ttl == 0ms) out.ttl = std::min<milliseconds>(10s, longest);
+    if (out.ttl > longest) {
+        return "--ttl " + format_duration(out.ttl) + " is above the longest that the nodes take, " +
+               format_duration(longest) + ": shorten it, or raise \"ttl_max_ms\" in every client's "
+               "configuration";
+    }
+    if (request.margin) out.loss_margin = *request.margin;
+    if (out.loss_margin == 0ms) out.loss_margin = default_margin(out);
+    const std::string margin = "--margin " + format_duration(out.loss_margin);
+    if (out.max_hold > 0ms && out.loss_margin >= out.max_hold) {
+        return margin + " leaves nothing of --max-hold " + format_duration(out.max_hold) +
+               ": it must be shorter";
+    }
+    // A lease is renewed when a third of its ttl is over, and needs time for some tries.
+    if (out.loss_margin > out.ttl / 2) {
+        return margin + " is more than half of --ttl " + format_duration(out.ttl) +
+               ": shorten it or lengthen --ttl";
+    }
+    return {};
+}
+
+}  // namespace redlock::tool
