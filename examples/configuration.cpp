@@ -1,48 +1,72 @@
-// Reads a configuration and says everything that is wrong with it; takes no lock.
+// Reads a configuration and says everything that is wrong with it; connects to no node.
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
 #include <redlock/config.hpp>
 
+#include <algorithm>
 #include <iostream>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace {
 
-void show(const std::vector<redlock::config_issue>& issues) {
-    for (const auto& issue : issues) {
-        const bool is_error = issue.severity == redlock::config_issue::level::error;
-        std::cout << "  " << (is_error ? "error   " : "warning ") << issue.where << ": "
-                  << issue.message << '\n';
+using issues = std::vector<redlock::config_issue>;
+
+void show(const issues& found) {
+    for (const auto& [severity, where, message] : found) {
+        const bool is_error = severity == redlock::config_issue::level::error;
+        std::cout << (is_error ? "  error   " : "  warning ") << where
+                  << (where.empty() ? "" : ": ") << message << '\n';
     }
 }
 
-// Three mistakes, found in one go.
+void show(const redlock::configuration& good) {
+    for (const redlock::node_options& node : good.client.nodes) {
+        std::cout << "  " << redlock::display_name(node) << ", database " << node.database
+                  << ", user " << (node.username.empty() ? "default" : node.username)
+                  << (node.password.empty() ? ", no password\n" : ", password set\n");
+    }
+    std::cout << "  a node has " << good.client.node_timeout.count() << " ms to answer, a lock "
+              << good.client.ttl_max.count() << " ms to live at most\n";
+}
+
+// A number out of range, a name misspelt, a text for a number; and a secret nobody shall read.
+constexpr std::string_view secret = "hunter2";
 constexpr std::string_view mistaken = R"({
-    "nodes": ["redis://127.0.0.1:7001", {"host": "127.0.0.1", "prot": 7002}],
-    "node_timeout_ms": "fast",
-    "ttl_max_ms": -1
+    "nodes": ["redis://shop:hunter2@127.0.0.1:70000", {"host": "127.0.0.1", "prot": 7002}],
+    "node_timeout_ms": "fast"
 })";
+
+bool tells_the_secret(const redlock::config_issue& issue) {
+    return (issue.where + issue.message).find(secret) != std::string::npos;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<redlock::config_issue> issues;
-    const auto good = redlock::load_configuration(example::config_file(argc, argv), issues);
-    show(issues);
+    const std::string file = example::config_file(argc, argv);
+    issues found;
+    const auto good = redlock::load_configuration(file, found);
+    std::cout << file << ":\n";
+    show(found);
     if (!good) {
-        std::cerr << "the configuration can't be used: " << good.error().message() << '\n';
+        std::cerr << "it can't be used: " << good.error().message() << '\n';
         return 1;
     }
-    std::cout << good->client.nodes.size() << " nodes:\n";
-    for (const auto& node : good->client.nodes) {
-        std::cout << "  " << redlock::display_name(node) << '\n';
-    }
+    show(*good);
 
-    issues.clear();
-    const auto bad = redlock::parse_configuration(mistaken, issues);
-    std::cout << "a configuration with mistakes:\n";
-    show(issues);
-    return example::check(!bad && issues.size() >= 3, "every mistake is told at once");
+    issues mistakes;
+    const auto bad = redlock::parse_configuration(mistaken, mistakes);
+    std::cout << "one with mistakes:\n";
+    show(mistakes);
+    const auto names = [&](std::string_view pointer) {
+        return std::any_of(mistakes.begin(), mistakes.end(),
+                           [&](const auto& issue) { return issue.where == pointer; });
+    };
+    const bool all = names("/nodes/0") && names("/nodes/1/prot") && names("/node_timeout_ms");
+    const bool secret_kept = std::none_of(mistakes.begin(), mistakes.end(), tells_the_secret);
+    return example::check(!bad && all && secret_kept,
+                          "every mistake is told at once with its place, and no secret");
 }

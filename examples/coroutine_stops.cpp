@@ -3,7 +3,6 @@
 #include "support.hpp"
 
 #include <redlock/client.hpp>
-#include <redlock/config.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -26,41 +25,51 @@ using namespace std::chrono_literals;
 namespace {
 
 // Work that would go on for ever, and notes when it was last done.
-asio::awaitable<void> work(redlock::clock::time_point& last) {
+asio::awaitable<void> work(redlock::clock::time_point& last_worked) {
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (;;) {
-        last = redlock::clock::now();
+        last_worked = redlock::clock::now();
         pause.expires_after(10ms);
         co_await pause.async_wait(asio::use_awaitable);
     }
 }
 
-asio::awaitable<bool> hold_and_work(redlock::client& client) {
+asio::awaitable<bool> work_while_held(redlock::client& client) {
+    // Told 500 ms before the end: time to stop in good order.
     const redlock::acquire_options options{
-        .ttl = 5s, .wait = 10s, .max_hold = 500ms, .loss_margin = 100ms};
+        .ttl = 5s, .wait = 10s, .max_hold = 1s, .loss_margin = 500ms};
     const redlock::lease lease =
         co_await client.async_acquire("example:coroutine", options, asio::use_awaitable);
+
+    // `||` cancels what is left when one of the two has succeeded. Loss is a success of async_lost,
+    // and for that reason: an error would leave the work running.
     redlock::clock::time_point last_worked{};
-    // Loss is a success of async_lost, so `||` ends the work: a loss reported as an error would not.
-    const auto first =
+    const std::variant<std::monostate, redlock::loss> first =
         co_await (work(last_worked) || client.async_lost(lease, asio::use_awaitable));
-    if (first.index() != 1) co_return false;
-    std::cout << "lost: " << redlock::to_string(std::get<1>(first)) << '\n';
-    co_return std::get<1>(first) == redlock::loss::max_hold && last_worked < lease.valid_until();
+
+    const auto* const reason = std::get_if<redlock::loss>(&first);
+    if (reason == nullptr) co_return false;
+    std::cout << "lost: " << redlock::to_string(*reason) << '\n';
+    const bool worked = last_worked != redlock::clock::time_point{};
+    co_return *reason == redlock::loss::max_hold && !lease && worked &&
+        last_worked < lease.valid_until();
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+    const redlock::client_options options = example::options(argc, argv);
     asio::io_context context;
-    redlock::client client(context.get_executor(),
-                           redlock::load_options(example::config_file(argc, argv)).value());
+    redlock::client client(context.get_executor(), options);
     bool stopped_in_time = false;
     auto on_end = [&](const std::exception_ptr& failure, bool in_time) {
-        stopped_in_time = !failure && in_time;
-        client.close();
+        if (failure) std::rethrow_exception(failure);
+        stopped_in_time = in_time;
+        client.close();  // its connections are what keeps the context running
     };
-    asio::co_spawn(context, hold_and_work(client), on_end);
+    asio::co_spawn(context, work_while_held(client), on_end);
     context.run();
     return example::check(stopped_in_time, "the work stopped before the lease ended");
+} catch (const std::exception& why) {
+    return example::failed(why);
 }

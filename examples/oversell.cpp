@@ -3,7 +3,6 @@
 #include "support.hpp"
 
 #include <redlock/blocking_client.hpp>
-#include <redlock/config.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <iostream>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -23,67 +21,61 @@ using namespace std::chrono_literals;
 
 constexpr int sellers = 6;
 constexpr int stock_at_first = 20;
+constexpr int failure = 255;  // of a process; any other status is how many pieces it sold
 
-int read_number(const std::string& file) {
-    int number = -1;
-    std::ifstream(file) >> number;
-    return number;
+int read_stock(const std::string& file) {
+    int stock = -1;
+    std::ifstream(file) >> stock;
+    return stock;
 }
 
-// Takes one piece from the stock in the plainest way: only a lock makes that right.
-bool sell_one(const std::string& file) {
-    const int stock = read_number(file);
-    if (stock <= 0) return false;
-    std::this_thread::sleep_for(2ms);  // time enough for somebody else to read the same number
-    std::ofstream(file) << stock - 1;
-    return true;
-}
-
-// Sells until nothing is left. The status of the process is how many it sold; 255 is a failure.
-int sell(const std::string& config, const std::string& file) {
-    redlock::blocking_client client(redlock::load_options(config).value());
-    int sold = 0;
-    for (;;) {
-        auto lease = client.acquire("example:stock", {.ttl = 5s, .wait = 60s});
+// Sells until nothing is left, in the plainest way: read, think, write. The lock makes it right.
+int sell(const redlock::client_options& options, const std::string& file) noexcept {
+    redlock::blocking_client client(options);
+    for (int sold = 0;; ++sold) {
+        const auto lease = client.acquire("example:stock", {.ttl = 5s, .wait = 60s});
         if (!lease) {
             std::cerr << lease.error().message() << '\n';
-            return 255;
+            return failure;
         }
-        const bool more = sell_one(file);
-        if (!client.release(std::move(*lease))) return 255;
-        if (!more) return sold;
-        ++sold;
-    }
+        const int stock = read_stock(file);
+        if (stock == 0) return sold;
+        std::this_thread::sleep_for(2ms);  // time enough for somebody else to read the same number
+        // The lease reads the clock here: after a long pause it may be ours no more.
+        if (stock < 0 || !*lease) return failure;
+        std::ofstream(file) << stock - 1;
+    }  // the lease gives the lock back
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string config = example::config_file(argc, argv);
-    const auto file = (std::filesystem::temp_directory_path() /
-                       ("redlock-stock-" + std::to_string(::getpid())))
-                          .string();
+    const redlock::client_options options = example::options(argc, argv);
+    const std::string file =
+        std::filesystem::temp_directory_path() / ("redlock-stock-" + std::to_string(::getpid()));
     std::ofstream(file) << stock_at_first;
 
-    // A client owns a thread and sockets, so the processes are made before any client is.
+    // A client owns a thread and sockets, which no fork may copy: each process makes its own.
     std::vector<pid_t> processes;
     for (int i = 0; i < sellers; ++i) {
         const pid_t pid = ::fork();
-        if (pid == 0) ::_exit(sell(config, file));
-        processes.push_back(pid);
+        if (pid == 0) ::_exit(sell(options, file));
+        if (pid > 0) processes.push_back(pid);
     }
+
+    bool good = processes.size() == sellers;
     int sold = 0;
-    bool good = true;
     for (const pid_t pid : processes) {
         int status = 0;
         ::waitpid(pid, &status, 0);
-        const bool failed = pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 255;
-        good = good && !failed;
-        if (!failed) sold += WEXITSTATUS(status);
+        const int pieces = WIFEXITED(status) ? WEXITSTATUS(status) : failure;
+        good = good && pieces != failure;
+        sold += pieces != failure ? pieces : 0;
     }
-    const int left = read_number(file);
+    const int left = read_stock(file);
     std::filesystem::remove(file);
-    std::cout << sellers << " processes sold " << sold << " of " << stock_at_first << ", " << left
-              << " left\n";
-    return example::check(good && sold == stock_at_first && left == 0, "nothing is oversold");
+    std::cout << processes.size() << " processes sold " << sold << " of " << stock_at_first << ", "
+              << left << " left\n";
+    return example::check(good && sold == stock_at_first && left == 0,
+                          "all is sold, nothing is oversold");
 }

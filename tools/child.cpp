@@ -31,10 +31,9 @@ std::vector<std::string> merged(const environment& additions) {
     for (const auto& [name, value] : additions) out.push_back(name + "=" + value);
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view text(*entry);
-        const bool replaced =
-            std::any_of(additions.begin(), additions.end(), [&](const auto& added) {
-                return text.substr(0, text.find('=')) == added.first;
-            });
+        const bool replaced = std::any_of(
+            additions.begin(), additions.end(),
+            [&](const auto& added) { return text.substr(0, text.find('=')) == added.first; });
         if (!replaced) out.emplace_back(text);
     }
     return out;

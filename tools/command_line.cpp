@@ -26,13 +26,17 @@ using std::chrono::milliseconds;
 constexpr const char* statuses =
     "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n\n"
     "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 somebody\n"
-    "else held RESOURCE until the wait was over; 121 no quorum of nodes; 122 the lease was lost and\n"
+    "else held RESOURCE until the wait was over; 121 no quorum of nodes; 122 the lease was lost "
+    "and\n"
     "CMD stopped; 125 redlock itself failed; 126 CMD can't be executed; 127 CMD was not found.\n\n"
-    "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the lease\n"
+    "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the "
+    "lease\n"
     "is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so that it is\n"
     "gone before the lease ends. Processes that leave the group are out of reach, and so is CMD\n"
-    "while redlock itself is stopped with SIGSTOP. If redlock is killed, CMD is killed with it, but\n"
-    "not what CMD started. What CMD leaves in the background when it ends runs on without the lease.";
+    "while redlock itself is stopped with SIGSTOP. If redlock is killed, CMD is killed with it, "
+    "but\n"
+    "not what CMD started. What CMD leaves in the background when it ends runs on without the "
+    "lease.";
 
 // CLI11 does not see CMD, so its usage line has to be completed.
 class formatter final : public CLI::Formatter {
@@ -77,9 +81,10 @@ parser::parser() {
     app_.fallthrough();
     app_.add_flag("-h,--help", wants_help_, "Say how a command is used");
     app_.add_flag("--version", version_, "Print the version");
-    app_.add_option("--node", nodes_.uris,
-                    "A node: redis://[user:password@]host:port[/database] or unix:///path; once per "
-                    "node")
+    app_.add_option(
+            "--node", nodes_.uris,
+            "A node: redis://[user:password@]host:port[/database] or unix:///path; once per "
+            "node")
         ->type_name("URI")
         ->allow_extra_args(false);
     app_.add_option("--config", nodes_.config_file,
@@ -90,8 +95,10 @@ parser::parser() {
 
     run_ = app_.add_subcommand("run", "Run a command while holding a lock");
     run_->footer(statuses);
-    duration(*run_, "--ttl", running_.lease.ttl, "Length of the lease, such as 10s; renewed at a third");
-    duration(*run_, "--wait", running_.lease.wait, "Wait for the lock at most so long; without: try once");
+    duration(*run_, "--ttl", running_.lease.ttl,
+             "Length of the lease, such as 10s; renewed at a third");
+    duration(*run_, "--wait", running_.lease.wait,
+             "Wait for the lock at most so long; without: try once");
     duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time");
     duration(*run_, "--margin", running_.lease.margin,
              "Time to end CMD in when the lease is lost; without: a quarter of the ttl or of "
@@ -100,8 +107,10 @@ parser::parser() {
     run_->add_option("RESOURCE", running_.resource, "What to lock")->required();
 
     inspect_ = app_.add_subcommand("inspect", "Show who holds a lock, node by node");
-    inspect_->footer("The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-                      "With --json: one object.\n\nExit status: 0; 121 if too few nodes answered to tell; 125 on failure.");
+    inspect_->footer(
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object.\n\nExit status: 0; 121 if too few nodes answered to tell; 125 on "
+        "failure.");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
 
     help_ = app_.add_subcommand("help", "Explain redlock, or one command");
@@ -128,8 +137,8 @@ std::string parser::help_text() const {
         const bool asked_with_flag = command->parsed() && command != help_;
         if (asked_with_flag || topic_ == command->get_name()) topic = command;
     }
-    const std::string prefix = topic == &app_ ? "" : "redlock";
-    return app_.get_formatter()->make_help(topic, prefix, CLI::AppFormatMode::Normal);
+    const std::string name = topic == &app_ ? "redlock" : "redlock " + topic->get_name();
+    return app_.get_formatter()->make_help(topic, name, CLI::AppFormatMode::Normal);
 }
 
 // What is wrong with the first word that no option or argument took; empty when there is none.
@@ -138,7 +147,8 @@ std::string parser::unexpected() const {
         if (word == "--") continue;
         if (word.front() == '-') return "there is no option " + word + ": see redlock help";
         if (run_->parsed()) {
-            return "run takes one RESOURCE so far, and '" + word + "' is one more: remove it, or "
+            return "run takes one RESOURCE so far, and '" + word +
+                   "' is one more: remove it, or "
                    "write -- before CMD";
         }
         if (app_.get_subcommands().empty()) {

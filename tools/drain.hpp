@@ -8,8 +8,8 @@
 
 namespace redlock::tool {
 
-/// Lets a closed client send its last releases. The resolver of the system can't be interrupted, and
-/// the context's destructor waits for it: where one hangs, the process ends here with `status`.
+/// Lets a closed client send its last releases. The resolver of the system can't be interrupted,
+/// and the context's destructor waits for it: where one hangs, the process ends here with `status`.
 void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, int status);
 
 }  // namespace redlock::tool

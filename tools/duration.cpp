@@ -15,8 +15,7 @@ struct unit {
     std::string_view name;
     std::int64_t ms;
 };
-constexpr std::array<unit, 4> units{
-    {{"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
+constexpr std::array<unit, 4> units{{{"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -29,8 +28,9 @@ std::string parse_duration(std::string_view text, std::chrono::milliseconds& out
     const std::string_view name(rest, static_cast<std::size_t>(end - rest));
     if (problem == std::errc::result_out_of_range) return quoted(text) + " is too long";
     if (problem != std::errc{} || count < 0) {
-        return quoted(text) + " is no duration: write a whole number and a unit, such as 500ms, "
-                              "10s or 5m";
+        return quoted(text) +
+               " is no duration: write a whole number and a unit, such as 500ms, "
+               "10s or 5m";
     }
     if (name.empty()) {
         const std::string number(text);
@@ -51,7 +51,8 @@ std::string parse_duration(std::string_view text, std::chrono::milliseconds& out
 std::string format_duration(std::chrono::milliseconds span) {
     if (span.count() == 0) return "0ms";
     for (const unit& u : units) {
-        if (span.count() % u.ms == 0) return std::to_string(span.count() / u.ms) + std::string(u.name);
+        if (span.count() % u.ms == 0)
+            return std::to_string(span.count() / u.ms) + std::string(u.name);
     }
     return {};
 }

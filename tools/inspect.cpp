@@ -3,7 +3,6 @@
 #include "tools/inspect.hpp"
 
 #include "tools/drain.hpp"
-#include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
@@ -14,7 +13,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,15 +30,22 @@ std::string problem(const node_state& node) {
     return out;
 }
 
+std::string seconds(std::chrono::milliseconds span) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(span.count()) / 1e3);
+    return text;
+}
+
 std::string left(const node_state& node) {
     if (node.state != key_state::held && node.state != key_state::shared) return "-";
-    return node.ttl.count() < 0 ? "no expiry" : format_duration(node.ttl);
+    return node.ttl.count() < 0 ? "no expiry" : seconds(node.ttl);
 }
 
 // How many columns a text takes: UTF-8 continues in bytes 10xxxxxx.
 std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned>(c) & 0xc0U) != 0x80U; }));
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+        return (static_cast<unsigned>(c) & 0xc0U) != 0x80U;
+    }));
 }
 
 void add_row(std::string& out, const std::array<std::string, 5>& row,
@@ -93,8 +101,8 @@ std::string to_table(const resource_state& state) {
         out += "unknown: too few nodes answered";
     } else if (state.held) {
         out += "held by " + state.owner;
-        if (state.valid_for.count() > 0) out += ", for " + format_duration(state.valid_for) + " more";
-        if (state.held_for) out += ", since " + format_duration(*state.held_for);
+        if (state.valid_for.count() > 0) out += ", for " + seconds(state.valid_for) + " more";
+        if (state.held_for) out += ", since " + seconds(*state.held_for);
         if (state.fence != 0) out += ", fence " + std::to_string(state.fence);
     } else {
         out += "not held";

@@ -73,8 +73,9 @@ std::optional<configuration> find_nodes(const node_source& from) {
     } else if (variable != nullptr && *variable != '\0') {
         found = from_file(variable);
     } else {
-        complain("no nodes are known: give --node URI (once per node), --config FILE or the "
-                 "environment variable REDLOCK_CONFIG");
+        complain(
+            "no nodes are known: give --node URI (once per node), --config FILE or the "
+            "environment variable REDLOCK_CONFIG");
     }
     if (found && found->client.client_name.empty()) {
         found->client.client_name = default_client_name();

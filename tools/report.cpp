@@ -43,7 +43,8 @@ std::string redacted(std::string_view text) {
 
 void complain(std::string_view what) {
     std::string line = "redlock: " + redacted(what);
-    std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     line += '\n';
     write_all(STDERR_FILENO, line);  // with nobody to read it there is nobody to tell
 }

@@ -66,6 +66,7 @@ private:
     void on_released(error_code ec);
     void finish(int status);
     std::string nodes_down() const;
+    bool is_over() const { return clock::now() >= lease_.valid_until(); }
     std::string name() const { return "'" + request_.resource + "'"; }
 
     const run_request& request_;
@@ -97,8 +98,8 @@ runner::runner(const run_request& request, const configuration& from, const acqu
       client_(context_.get_executor(), options_),
       child_(given, terminal_) {
     // What was ignored when redlock was started stays ignored, for CMD as well.
-    constexpr std::array forwarded{SIGHUP,  SIGINT,  SIGTERM,  SIGQUIT,
-                                   SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP};
+    constexpr std::array forwarded{SIGHUP,  SIGINT,   SIGTERM, SIGQUIT, SIGUSR1,
+                                   SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
     for (const int s : forwarded) {
         if (!given.ignores(s)) signals_.add(s);
     }
@@ -132,11 +133,11 @@ std::string runner::nodes_down() const {
 
 int runner::run() {
     await_signal();
-    client_.async_acquire(request_.resource, terms_,
-                          asio::bind_cancellation_slot(
-                              give_up_.slot(), [this](error_code ec, lease got) {
-                                  on_acquired(ec, std::move(got));
-                              }));
+    client_.async_acquire(
+        request_.resource, terms_,
+        asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
+            on_acquired(ec, std::move(got));
+        }));
     while (phase_ != phase::over) context_.run_one();
     client_.close();
     drain(context_, options_.node_timeout, status_);
@@ -155,7 +156,7 @@ void runner::on_signal(int signal) {
     if (signal == SIGCHLD) return on_child();
     switch (phase_) {
         case phase::waiting:
-            if (signal == SIGWINCH) return;
+            if (signal == SIGWINCH || signal == SIGCONT) return;
             if (signal == SIGTSTP) return suspend(false);
             if (ended_by_ != 0) return;
             ended_by_ = signal;
@@ -163,6 +164,8 @@ void runner::on_signal(int signal) {
         case phase::running:
             // Redlock stops only when CMD did: one that ignores it still needs its lease renewed.
             if (signal == SIGTSTP) stop_was_asked_ = true;
+            if (signal == SIGCONT && is_over())
+                return;  // on_lost is due, and kills it as it sleeps
             return child_.send(signal);
         case phase::stopping: return child_.send(signal);
         case phase::releasing:
@@ -241,7 +244,9 @@ void runner::on_child_stopped() {
         return child_.send(SIGCONT);
     }
     if (signal == SIGSTOP) return;  // somebody's own doing: the lease is kept for them
-    if (owns_screen_ || std::exchange(stop_was_asked_, false)) suspend(owns_screen_);
+    const bool wants_screen = signal == SIGTTIN || signal == SIGTTOU;
+    const bool by_terminal = terminal_.exists() && (owns_screen_ || wants_screen);
+    if (by_terminal || std::exchange(stop_was_asked_, false)) suspend(by_terminal);
 }
 
 // Stops redlock as a program without a handler would be. Nothing is renewed meanwhile, so what the
@@ -255,7 +260,7 @@ void runner::suspend(bool whole_job) {
     ::kill(whole_job ? 0 : ::getpid(), SIGTSTP);  // returns when somebody sent SIGCONT
     ::sigaction(SIGTSTP, &before, nullptr);
     if (phase_ != phase::running) return;
-    if (clock::now() >= lease_.valid_until()) return;  // on_lost is due, and kills it as it sleeps
+    if (is_over()) return;
     if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
     child_.send(SIGCONT);
 }
@@ -264,9 +269,10 @@ void runner::on_child_ended() {
     if (owns_screen_) terminal_.take_back_from(child_.pid());
     status_ = child_.exit_status();
     if (const int why = child_.exec_error(); why != 0) {
-        complain(request_.command.front() + ": " + std::strerror(why) + ": give CMD as a program in "
+        complain(request_.command.front() + ": " + std::strerror(why) +
+                 ": give CMD as a program in "
                  "PATH or as the path of an executable file");
-    } else if (clock::now() >= lease_.valid_until()) {
+    } else if (is_over()) {
         complain("the lease of " + name() + " ended before CMD did, which ended with status " +
                  std::to_string(status_) + ": check what CMD wrote last");
         status_ = lease_lost;
@@ -278,10 +284,13 @@ void runner::on_lost(loss why) {
     if (phase_ != phase::running) return;
     std::string line = "the lease of " + name() + " is lost, CMD is stopped: ";
     switch (why) {
-        case loss::expired: line += "it was not renewed; lengthen --ttl or leave out --no-renew"; break;
+        case loss::expired:
+            line += "it was not renewed; lengthen --ttl or leave out --no-renew";
+            break;
         case loss::taken:
-            line += "a quorum of nodes says that the key is gone or somebody else's; see redlock "
-                    "inspect, and who deletes keys";
+            line +=
+                "a quorum of nodes says that the key is gone or somebody else's; see redlock "
+                "inspect, and who deletes keys";
             break;
         case loss::unreachable:
             line += "no quorum of nodes renewed it" + nodes_down() + "; check the nodes";
@@ -316,8 +325,10 @@ void runner::look() {
     // Again each time: a process may have been made meanwhile.
     if (now >= kill_at_) child_.send(SIGKILL);
     if (now >= kill_at_ + longest_death) {
-        complain("processes of group " + std::to_string(child_.pid()) + " survive SIGKILL and may "
-                 "still work on " + name() + ": look at them with ps");
+        complain("processes of group " + std::to_string(child_.pid()) +
+                 " survive SIGKILL and may "
+                 "still work on " +
+                 name() + ": look at them with ps");
         return finish(own_failure);
     }
     timer_.expires_after(look_again);
@@ -340,9 +351,10 @@ void runner::release() {
 
 void runner::on_released(error_code ec) {
     if (ec == errc::not_held && status_ != own_failure && status_ != lease_lost) {
-        complain("the lease of " + name() + " was gone from a quorum of nodes before CMD ended, "
-                 "which ended with status " + std::to_string(status_) +
-                 ": see who deletes keys, and check what CMD wrote last");
+        complain("the lease of " + name() +
+                 " was gone from a quorum of nodes before CMD ended, "
+                 "which ended with status " +
+                 std::to_string(status_) + ": see who deletes keys, and check what CMD wrote last");
         status_ = lease_lost;
     } else if (ec == errc::no_quorum) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +

@@ -9,7 +9,8 @@ inherited_signals::inherited_signals() noexcept {
     sigemptyset(&ignored_);
     for (int s = 1; s < NSIG; ++s) {
         struct sigaction now {};
-        if (::sigaction(s, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) sigaddset(&ignored_, s);
+        if (::sigaction(s, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+            sigaddset(&ignored_, s);
     }
 }
 

@@ -31,7 +31,8 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (out.ttl == 0ms) out.ttl = std::min<milliseconds>(10s, longest);
     if (out.ttl > longest) {
         return "--ttl " + format_duration(out.ttl) + " is above the longest that the nodes take, " +
-               format_duration(longest) + ": shorten it, or raise \"ttl_max_ms\" in every client's "
+               format_duration(longest) +
+               ": shorten it, or raise \"ttl_max_ms\" in every client's "
                "configuration";
     }
     if (request.margin) out.loss_margin = *request.margin;

@@ -13,16 +13,16 @@ namespace redlock::tool {
 
 /// The options of `redlock run` as they were given.
 struct lease_request {
-    std::optional<std::chrono::milliseconds> ttl;
-    std::optional<std::chrono::milliseconds> wait;
-    std::optional<std::chrono::milliseconds> max_hold;
-    std::optional<std::chrono::milliseconds> margin;
+    std::optional<std::chrono::milliseconds> ttl{};
+    std::optional<std::chrono::milliseconds> wait{};
+    std::optional<std::chrono::milliseconds> max_hold{};
+    std::optional<std::chrono::milliseconds> margin{};
     bool no_renew = false;
 };
 
 /// Completes the request from the configuration. The loss margin, in which CMD's process group is
-/// ended, is by default a quarter of the ttl, of the longest hold, or 2 s, whichever is least. Returns
-/// what is wrong and what would be right; empty when `out` is good.
+/// ended, is by default a quarter of the ttl, of the longest hold, or 2 s, whichever is least.
+/// Returns what is wrong and what would be right; empty when `out` is good.
 std::string settle(const lease_request& request, const configuration& from, acquire_options& out);
 
 }  // namespace redlock::tool

@@ -100,10 +100,12 @@ public:
     }
 
     /// Gives a lease back on every node. The lease is over when this is called, whatever comes.
-    /// Completes at a quorum of answers, or when that is impossible.
+    /// Completes at a quorum of answers, unless a quorum may still deny it, or when that is
+    /// impossible.
     /// - success: a quorum answered; `not_held`: a quorum says that the key was not ours any more;
-    ///   `lost`: the lease had been lost before; `no_quorum`: too few answered. A node that did not
-    ///   answer gets the release on its next connection, until the ttl has passed.
+    ///   `no_quorum`: too few answered. A node that did not answer gets the release on its next
+    ///   connection, until the ttl has passed.
+    /// - `lost`: the lease had been lost before; its keys are deleted all the same.
     /// - `invalid_argument`: the lease is empty, or another client's, which then releases it.
     /// - cancelled: the release goes on in the background.
     template <asio::completion_token_for<void(error_code)> T = asio::deferred_t>

@@ -55,8 +55,9 @@ public:
     /// an error. Valid as long as the lease.
     std::span<const node_vote> votes() const noexcept;
 
-    /// Stop is requested when the lease is lost, before `valid_until()`. Callbacks run on the
-    /// client's internal strand: keep them short.
+    /// Stop is requested when the lease is lost, before `valid_until()`. The keys stay on the nodes
+    /// until then, or until this object gives them back, so that nobody else enters while the holder
+    /// winds up. Callbacks run on the client's internal strand: keep them short.
     std::stop_token lost_token() const noexcept;
 
     /// Lets the lease run out by itself: no release, no renewal. Afterwards the lease is empty.

@@ -34,6 +34,8 @@ attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcep
     if (poll_.hopeless()) {
         return decide(verdict::refused, poll_.crippled() ? errc::no_quorum : errc::contended);
     }
+    // Nobody who answers later can change the clock.
+    if (now >= valid_until_) return decide(verdict::refused, errc::validity_exhausted);
     return state_;
 }
 

@@ -12,7 +12,16 @@ hold::hold(time_point granted_at, time_point valid_until, terms t) noexcept
     : terms_(t),
       cap_(t.max_hold > 0ns ? granted_at + t.max_hold : time_point::max()),
       valid_until_(std::min(valid_until, cap_)),
-      renew_at_(t.renew && valid_until < cap_ ? granted_at + t.ttl / 3 : time_point::max()) {}
+      last_sent_(granted_at),
+      renew_at_(next_renewal()) {}
+
+// A third of the ttl after the last round; where a late grant or a long margin puts the loss before
+// that, halfway to it.
+time_point hold::next_renewal() const noexcept {
+    if (!terms_.renew || capped()) return time_point::max();
+    const time_point usual = last_sent_ + terms_.ttl / 3;
+    return usual < report_at() ? usual : last_sent_ + (report_at() - last_sent_) / 2;
+}
 
 bool hold::capped() const noexcept { return valid_until_ >= cap_; }
 
@@ -47,12 +56,15 @@ hold::action hold::on_time(time_point now) noexcept {
 
 void hold::extended(time_point sent, time_point valid_until, duration ttl) noexcept {
     if (lost_) return;
-    terms_.ttl = ttl;
     valid_until_ = std::max(valid_until_, std::min(valid_until, cap_));
     renewing_ = false;
     failing_ = false;
     failures_ = 0;
-    renew_at_ = terms_.renew && !capped() ? sent + ttl / 3 : time_point::max();
+    if (sent >= last_sent_) {  // rounds of holder and renewal may be answered out of order
+        last_sent_ = sent;
+        terms_.ttl = ttl;
+    }
+    renew_at_ = next_renewal();
 }
 
 hold::action hold::renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept {
@@ -60,6 +72,10 @@ hold::action hold::renewal_failed(error_code why, time_point now, std::uint64_t 
     renewing_ = false;
     if (why == errc::not_held) return lose(loss::taken);
     failing_ = true;
+    if (capped()) {  // nothing is left to gain
+        renew_at_ = time_point::max();
+        return action::none;
+    }
     // From a fiftieth of the ttl, doubling, to a tenth of it: some eight tries before the end.
     const auto step = std::max<duration>(terms_.ttl / 50, 1ms) * (1U << std::min(failures_, 3U));
     const auto limit = std::max<duration>(terms_.ttl / 10, 1ms);

@@ -38,10 +38,12 @@ public:
     /// When the loss is reported if nothing prolongs the lease.
     time_point report_at() const noexcept;
     duration ttl() const noexcept { return terms_.ttl; }
+    duration loss_margin() const noexcept { return terms_.loss_margin; }
     bool is_lost() const noexcept { return lost_; }
     loss reason() const noexcept { return reason_; }
 
 private:
+    time_point next_renewal() const noexcept;
     bool capped() const noexcept;
     duration slack() const noexcept;
     action lose(loss why) noexcept;
@@ -49,6 +51,7 @@ private:
     terms terms_;
     time_point cap_;  // grant + max_hold; the end of time without one
     time_point valid_until_;
+    time_point last_sent_;  // of the round that the ttl is from
     time_point renew_at_;
     bool renewing_ = false;
     bool failing_ = false;

@@ -6,15 +6,18 @@ namespace redlock::core {
 
 bool release::cast(std::size_t node, ballot b) noexcept {
     if (complete_ || !poll_.cast(node, b)) return false;
-    const std::size_t answers = poll_.yes() + poll_.no();
-    if (answers >= poll_.quorum()) {
-        complete_ = true;
-        if (poll_.no() >= poll_.quorum()) outcome_ = errc::not_held;
+    const std::size_t quorum = poll_.quorum();
+    const bool enough_answers = poll_.yes() + poll_.no() >= quorum;
+    const bool can_be_denied = poll_.no() + poll_.pending() >= quorum;
+    if (poll_.no() >= quorum) {
+        outcome_ = errc::not_held;
     } else if (poll_.crippled()) {
-        complete_ = true;
         outcome_ = errc::no_quorum;
+    } else if (!poll_.carried() && (!enough_answers || can_be_denied)) {
+        return false;
     }
-    return complete_;
+    complete_ = true;
+    return true;
 }
 
 }  // namespace redlock::core

@@ -10,7 +10,7 @@
 
 namespace redlock::core {
 
-/// Complete at a quorum of answers, or when that is impossible.
+/// Complete at a quorum of answers, once no quorum can deny it any more, or when that is impossible.
 class release {
 public:
     explicit release(std::size_t nodes) noexcept : poll_(nodes) {}

@@ -17,7 +17,9 @@ failure read_failure(const resp::reply& reply) {
     if (reply.is_error("NOSCRIPT")) why = errc::script_rejected;
     if (reply.is_error("READONLY")) why = errc::not_master;
     if (reply.is_error("WRONGTYPE")) why = errc::foreign_data;
-    return {vote::refused, why, text::printable(reply.text())};
+    // A server that does not know a command repeats its arguments, and owner values are among them.
+    const std::string_view words = reply.text();
+    return {vote::refused, why, text::printable(words.substr(0, words.find(", with args")))};
 }
 
 set_answer read_set(const resp::reply& reply) {

@@ -8,6 +8,8 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 
+#include <fcntl.h>
+
 #include <array>
 #include <utility>
 
@@ -68,6 +70,9 @@ void asio_transport::connect_next() {
     error_code ignored;
     socket_.close(ignored);
     const endpoint& to = endpoints_[next_endpoint_++];
+    // A program that is executed must not inherit a connection that is logged in.
+    socket_.open(to.protocol(), ignored);
+    if (!ignored) ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
     socket_.async_connect(to, step([this](error_code ec) { on_connect(ec); }));
 }
 
@@ -121,6 +126,7 @@ void asio_transport::flush() {
         if (ec) return fail(ec);
         counts_->writes.add();
         written_ += n;
+        host_->node(index_).on_written();
     }
     bytes.clear();
     written_ = 0;

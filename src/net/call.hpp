@@ -53,7 +53,7 @@ public:
     virtual bool write_with_script(std::uint32_t, std::string&) const { return false; }
     /// Until when it is owed to a node whose connection breaks before it answered; the beginning of
     /// time when it is not.
-    virtual time_point owed_until() const noexcept { return time_point::min(); }
+    virtual time_point owed_until(std::size_t) const noexcept { return time_point::min(); }
 };
 
 using call_ptr = boost::intrusive_ptr<call>;

@@ -64,8 +64,10 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
         switch (at) {
             case step::auth:
                 // A node that is still loading refuses AUTH too; that is not the password's fault.
+                // Some servers answer with what they were sent, so only the error's code is told.
                 return fail(reply.is_error("LOADING") ? errc::server_error : errc::auth_failed,
-                            cause.detail);
+                            "the node answered AUTH with " +
+                                cause.detail.substr(0, cause.detail.find(' ')));
             case step::select: return fail(errc::server_error, "SELECT: " + cause.detail);
             case step::set_name: break;  // a courtesy: an ACL may forbid it
             case step::load:

@@ -36,7 +36,7 @@ bool session::is_full(std::size_t more_bytes) const noexcept {
 
 std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::string_view wire,
                                        time_point now) {
-    const bool is_release = what->owed_until() > now;
+    const bool is_release = what->owed_until(index_) > now;
     // Releases are bounded by the leases in flight: refusing them would only leave keys behind.
     if (!is_release && is_full(wire.size())) {
         return failure{vote::unreachable, errc::backlog, "too much waits for this node already"};
@@ -60,20 +60,24 @@ std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::
 
 void session::send(entry item, std::string_view wire, time_point now) {
     outgoing_.append(wire);
+    note_sent(std::move(item), now);
+}
+
+void session::note_sent(entry item, time_point now) {
     counts_->commands.add();
+    ++unwritten_;
     pipeline_.push(std::move(item), now, now + options_->node_timeout);
 }
 
 bool session::send_with_script(entry& item, time_point now) {
     if (!item.what->write_with_script(item.round, outgoing_)) return false;
     item.with_script = true;
-    counts_->commands.add();
-    pipeline_.push(std::move(item), now, now + options_->node_timeout);
+    note_sent(std::move(item), now);
     return true;
 }
 
 void session::owe(entry item, time_point now) {
-    while (!owed_.empty() && owed_.front().what->owed_until() <= now) owed_.pop_front();
+    while (!owed_.empty() && owed_.front().what->owed_until(index_) <= now) owed_.pop_front();
     owed_.push_back(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index_);
@@ -83,11 +87,13 @@ void session::on_open(time_point) {
     link_.opened();
     parser_.reset();
     outgoing_.clear();
+    unwritten_ = 0;
     handshake_.begin(outgoing_);
 }
 
 void session::on_bytes(std::string_view bytes, time_point now) {
-    for (;;) {
+    using phase = core::link::phase;
+    while (link_.state() == phase::greeting || link_.state() == phase::ready) {
         resp::reply reply;
         switch (parser_.feed(bytes, reply)) {
             case resp::parser::outcome::need_more: return;
@@ -97,10 +103,10 @@ void session::on_bytes(std::string_view bytes, time_point now) {
                 return;
             case resp::parser::outcome::complete: break;
         }
-        switch (link_.state()) {
-            case core::link::phase::greeting: on_greeting(reply, now); break;
-            case core::link::phase::ready: on_answer(reply, now); break;
-            default: return;  // given up while its bytes were read
+        if (link_.state() == phase::greeting) {
+            on_greeting(reply, now);
+        } else {
+            on_answer(reply, now);
         }
     }
 }
@@ -119,7 +125,7 @@ void session::on_ready(time_point now) {
     owner_->on_node_up(index_, now - opened_at_);
     // What is owed goes before everything that was asked for since.
     for (entry& item : std::exchange(owed_, {})) {
-        if (item.what->owed_until() <= now || !item.what->is_wanted(item.round)) continue;
+        if (item.what->owed_until(index_) <= now || !item.what->is_wanted(item.round)) continue;
         send_with_script(item, now);
     }
     waiting_bytes_ = 0;
@@ -129,7 +135,7 @@ void session::on_ready(time_point now) {
 }
 
 void session::on_answer(const resp::reply& reply, time_point now) {
-    if (pipeline_.empty()) {
+    if (pipeline_.size() <= unwritten_) {
         give_up({vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
                 now);
         return;
@@ -137,7 +143,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     slot first = pipeline_.pop();
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
-    const bool may_repeat = !first.expired || item.what->owed_until() > now;
+    const bool may_repeat = !first.expired || item.what->owed_until(index_) > now;
     if (reply.is_error("NOSCRIPT") && !item.with_script && may_repeat &&
         item.what->is_wanted(item.round) && send_with_script(item, now)) {
         return;
@@ -173,7 +179,8 @@ void session::tell_all(const failure& why, time_point now) {
     waiting_bytes_ = 0;
     const auto tell = [&](entry item) {
         const bool was_told = std::exchange(item.is_told, true);
-        if (item.what->owed_until() > now) owe(item, now);
+        const bool has_future = link_.state() != core::link::phase::closed;
+        if (has_future && item.what->owed_until(index_) > now) owe(item, now);
         if (!was_told) item.what->on_failure(index_, item.round, why, now);
     };
     while (!unanswered.empty()) tell(unanswered.pop().what);

@@ -74,8 +74,9 @@ public:
     void on_down(error_code why, time_point now);
     void on_time(time_point now);
     time_point deadline() const noexcept;
-    /// Bytes to write; the performer takes them from the front.
+    /// Bytes to write; the performer takes them from the front, and says so.
     std::string& outgoing() noexcept { return outgoing_; }
+    void on_written() noexcept { unwritten_ = 0; }
 
     bool is_ready() const noexcept { return link_.is_ready(); }
     std::size_t index() const noexcept { return index_; }
@@ -94,6 +95,7 @@ private:
     using slot = core::pipeline<entry>::slot;
 
     void send(entry item, std::string_view wire, time_point now);
+    void note_sent(entry item, time_point now);
     /// False, and nothing sent, where the command has no script.
     bool send_with_script(entry& item, time_point now);
     void on_greeting(const resp::reply& reply, time_point now);
@@ -119,6 +121,7 @@ private:
     std::size_t waiting_bytes_ = 0;
     std::deque<entry> owed_;
     std::string outgoing_;
+    std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;
     time_point opened_at_{};
 };

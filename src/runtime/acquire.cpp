@@ -32,23 +32,27 @@ void acquire_operation::start(time_point now) {
     begun_ = now;
     ttl_ = effective_ttl(home().options(), options_.ttl);
     if (const auto why = check(); !why.empty()) {
-        home().emit({.kind = event_kind::refused, .severity = severity::warning,
-                     .resource = resource_, .error = errc::invalid_argument, .detail = why});
-        return end(errc::invalid_argument, nullptr, now);
+        return end(errc::invalid_argument, nullptr, now, why);
     }
     key_ = home().options().key_prefix + resource_;
     wait_.emplace(options_.wait > 0ms ? now + options_.wait : now);
+    last_refusal_ = errc::no_quorum;  // what is said when the time is over before a first verdict
     try_once(now);
+    // However short the wait, one attempt may take the time that a node may take.
+    if (options_.wait > 0ms && is_open(round_)) {
+        home().arm(*this, std::max(wait_->deadline(), now + home().options().node_timeout));
+    }
 }
 
 void acquire_operation::try_once(time_point now) {
     if (++round_ > 1) home().counts().retries.add();
-    // A new owner for each attempt, so that a release of one that is still on its way can't delete
+    // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
     value_ = owner_.to_string();
     value_ += '@';
     value_ += home().options().client_name;
+    if (!options_.owner.is_zero()) value_ += '#' + std::to_string(home().host().random_word());
     votes_.assign(home().size(), {});
     for (std::size_t i = 0; i < votes_.size(); ++i) votes_[i].node = home().name(i);
     sent_at_ = now;
@@ -63,18 +67,29 @@ void acquire_operation::try_once(time_point now) {
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    if (!is_wanted(round)) return;  // a late grant is released with the lease, or was already
+    if (!is_open(round)) return;  // a late grant is released with the lease, or was already
     const auto answer = net::read_set(reply);
     cast(node, answer.answer, answer.why, now);
 }
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                                    time_point now) {
-    if (is_wanted(round)) cast(node, why.answer, why, now);
+    if (is_open(round)) cast(node, why.answer, why, now);
 }
 
-bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
+bool acquire_operation::is_open(std::uint32_t round) const noexcept {
     return !over_ && round == round_ && attempt_->state() == core::attempt::verdict::open;
+}
+
+// A node that was still connecting gets the key of a lease that lives: the more nodes hold it, the
+// more of them may fail.
+bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
+    return is_open(round) || (granted_ && granted_->is_live());
+}
+
+// The command may have waited for a connection before it left.
+time_point acquire_operation::gone_at() const noexcept {
+    return core::key_gone_at(sent_at_, ttl_, home().drift()) + home().options().connect_timeout;
 }
 
 void acquire_operation::cast(std::size_t node, vote answer, const net::failure& why,
@@ -104,15 +119,15 @@ void acquire_operation::grant(time_point now) {
     home().emit({.kind = event_kind::granted, .severity = severity::debug, .resource = resource_,
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                  .votes = votes_});
-    home().adopt(holding_ptr(new holding(home(), state, key_, value_, machine, sent_,
-                                         core::key_gone_at(sent_at_, ttl_, home().drift()))));
+    home().adopt(
+        holding_ptr(new holding(home(), state, key_, value_, machine, sent_, gone_at())));
+    granted_ = state;
     end({}, std::move(state), now);
 }
 
 void acquire_operation::give_back(time_point now) {
     if (sent_ == 0) return;
-    home().release_in_background(key_, value_, std::exchange(sent_, 0),
-                                 core::key_gone_at(sent_at_, ttl_, home().drift()), now);
+    home().release_in_background(key_, value_, std::exchange(sent_, 0), gone_at(), now);
 }
 
 void acquire_operation::refused(error_code why, time_point now) {
@@ -138,7 +153,7 @@ void acquire_operation::on_due(time_point now) {
         return end(last_refusal_, nullptr, now);
     }
     try_once(now);
-    if (!over_ && attempt_->state() == core::attempt::verdict::open) {
+    if (is_open(round_)) {
         home().arm(*this, wait_->deadline());
     }
 }
@@ -151,7 +166,7 @@ void acquire_operation::cancel(error_code why, time_point now) {
 }
 
 void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> state,
-                            time_point now) {
+                            time_point now, std::string_view detail) {
     const operation_ptr keep(this);
     over_ = true;
     core::appointment::cancel();
@@ -162,11 +177,12 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
         else if (outcome == errc::validity_exhausted) counts.validity_exhausted.add();
         else if (outcome != errc::invalid_argument) counts.cancelled.add();
         home().emit({.kind = event_kind::refused,
-                     .severity = outcome == errc::no_quorum ? severity::warning : severity::info,
+                     .severity = outcome == errc::contended ? severity::info : severity::warning,
                      .resource = resource_,
                      .error = outcome,
                      .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                     .votes = votes_});
+                     .votes = votes_,
+                     .detail = detail});
         state = std::make_shared<lease_state>(std::move(resource_), std::move(votes_));
     }
     complete(outcome, std::move(state));

@@ -42,12 +42,15 @@ private:
     void on_due(time_point now) final;
 
     std::string check() const;
+    bool is_open(std::uint32_t round) const noexcept;
+    time_point gone_at() const noexcept;
     void try_once(time_point now);
     void cast(std::size_t node, vote answer, const net::failure& why, time_point now);
     void grant(time_point now);
     void refused(error_code why, time_point now);
     void give_back(time_point now);
-    void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now);
+    void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
+             std::string_view detail = {});
 
     std::string resource_;
     acquire_options options_;
@@ -65,6 +68,7 @@ private:
     time_point sent_at_{};
     std::vector<node_vote> votes_;
 
+    std::shared_ptr<lease_state> granted_;
     error_code last_refusal_;
     bool over_ = false;
 };

@@ -115,8 +115,10 @@ private:
         void operator()(boost::asio::cancellation_type type) const {
             if (type == boost::asio::cancellation_type::none || what_->is_cancelled_.test_and_set())
                 return;
+            const auto client = what_->client_.lock();
+            if (!client) return;
             what_->cancel_.about = what_;
-            if (const auto client = what_->client_.lock()) client->put(what_->cancel_);
+            client->put(what_->cancel_);
         }
 
     private:

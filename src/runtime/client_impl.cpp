@@ -61,6 +61,9 @@ client_impl::client_impl(asio::any_io_executor executor, client_options options)
 }
 
 client_impl::~client_impl() {
+    // A context that is destroyed drops the collector, and with it perhaps the last of us, before it
+    // reaches its services.
+    mailbox_.close();
     if (service_ != nullptr) service_->remove(*this);
 }
 
@@ -120,7 +123,7 @@ void client_impl::discard() noexcept {
 }
 
 void client_impl::part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept {
-    if (!state->end()) return;
+    if (!state->part()) return;
     farewell& goodbye = state->goodbye;
     goodbye.write(std::move(state), *this, what);
     put(goodbye);

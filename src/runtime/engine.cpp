@@ -55,7 +55,6 @@ void engine::adopt(holding_ptr what) {
 }
 
 void engine::forget(holding& what) noexcept {
-    counts_.ended_leases.add();
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }
@@ -120,7 +119,7 @@ time_point engine::deadline() const noexcept {
 void engine::give_back(lease_state& state, time_point now) {
     if (state.held_as == nullptr) return;
     const holding_ptr lease(state.held_as);
-    counts_.released.add();
+    if (state.state() != lease_state::status::lost) counts_.released.add();
     lease->end(errc::not_held, now);
     lease->release_in_background(now);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/extend.hpp"
 
+#include "lease_terms.hpp"
 #include "net/answers.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/engine.hpp"
@@ -76,7 +77,8 @@ void renewal::start(time_point now) {
 }
 
 void renewal::on_end(error_code outcome, time_point now) {
-    if (outcome && !lease()->is_over()) lease()->renewal_failed(outcome, now);
+    const bool is_closing = outcome == errc::client_closed;
+    if (outcome && !is_closing && !lease()->is_over()) lease()->renewal_failed(outcome, now);
 }
 
 void extend_operation::start(time_point now) {
@@ -89,6 +91,9 @@ void extend_operation::start(time_point now) {
     if (state->held_as == nullptr || !state->is_live()) {
         const bool was_lost = state->state() == lease_state::status::lost;
         return refuse(was_lost ? errc::lost : errc::not_held, now);
+    }
+    if (longest_validity(home().options(), asked_) <= state->held_as->machine().loss_margin()) {
+        return refuse(errc::invalid_argument, now);
     }
     send(holding_ptr(state->held_as), asked_, now);
 }

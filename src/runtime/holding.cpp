@@ -6,6 +6,7 @@
 #include "runtime/extend.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -24,7 +25,9 @@ void holding::begin() {
     rearm();
 }
 
-void holding::rearm() noexcept { home_->arm(*this, machine_.deadline()); }
+void holding::rearm() noexcept {
+    home_->arm(*this, machine_.is_lost() ? machine_.valid_until() : machine_.deadline());
+}
 
 void holding::note_sent(node_mask nodes, time_point gone_at) noexcept {
     sent_ |= nodes;
@@ -32,6 +35,12 @@ void holding::note_sent(node_mask nodes, time_point gone_at) noexcept {
 }
 
 void holding::on_due(time_point now) {
+    if (machine_.is_lost()) {
+        const holding_ptr keep(this);
+        // The validity is over: nobody can rely on the keys any more.
+        end(errc::lost, now);
+        return release_in_background(now);
+    }
     switch (machine_.on_time(now)) {
         case core::hold::action::none: rearm(); break;
         case core::hold::action::lost: lose(now); break;
@@ -72,21 +81,27 @@ void holding::lose(time_point now) {
         return;
     }
     home_->counts().lost.add();
+    count_out();
     home_->emit({.kind = event_kind::lost, .severity = severity::error,
                  .resource = state_->resource, .error = errc::lost, .detail = to_string(why)});
-    leave(why, errc::lost, now);
-    release_in_background(now);
+    // The keys stay while the holder winds up: nobody else may enter before it is done, or the
+    // validity is over.
+    rearm();
+    tell(why, errc::lost, now);
 }
 
-void holding::end(error_code why, time_point now) { leave(std::nullopt, why, now); }
-
-void holding::leave(std::optional<loss> lost, error_code why, time_point now) {
+void holding::end(error_code why, time_point now) {
     if (over_) return;
     const holding_ptr keep(this);
     over_ = true;
     cancel();
     state_->held_as = nullptr;
+    count_out();
     home_->forget(*this);
+    tell(std::nullopt, why, now);
+}
+
+void holding::tell(std::optional<loss> lost, error_code why, time_point now) {
     while (!dependents_.empty()) {
         dependent& d = dependents_.front();
         dependents_.pop_front();
@@ -94,8 +109,13 @@ void holding::leave(std::optional<loss> lost, error_code why, time_point now) {
     }
 }
 
+void holding::count_out() noexcept {
+    if (!std::exchange(counted_out_, true)) home_->counts().ended_leases.add();
+}
+
 void holding::drop() noexcept {
     over_ = true;
+    count_out();
     cancel();
     dependents_.clear();
     state_->held_as = nullptr;

@@ -49,7 +49,7 @@ public:
     const std::string& value() const noexcept { return value_; }
     lease_state& state() const noexcept { return *state_; }
     core::hold& machine() noexcept { return machine_; }
-    bool is_over() const noexcept { return over_; }
+    bool is_over() const noexcept { return over_ || machine_.is_lost(); }
 
     void begin();
     /// A round to prolong it was sent: these nodes may keep the key until then.
@@ -75,7 +75,8 @@ private:
     void rearm() noexcept;
     void renew(time_point now);
     void lose(time_point now);
-    void leave(std::optional<loss> lost, error_code why, time_point now);
+    void count_out() noexcept;
+    void tell(std::optional<loss> lost, error_code why, time_point now);
 
     engine* home_;
     std::shared_ptr<lease_state> state_;
@@ -85,6 +86,7 @@ private:
     node_mask sent_;
     time_point gone_at_;
     bool over_ = false;
+    bool counted_out_ = false;
     boost::intrusive::list<
         dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
         boost::intrusive::constant_time_size<false>>

@@ -13,13 +13,14 @@ lease::lease(std::shared_ptr<detail::lease_state> state) noexcept : state_(std::
 lease::lease(lease&& other) noexcept = default;
 
 lease& lease::operator=(lease&& other) noexcept {
+    if (this == &other) return *this;
     lease old(std::move(*this));
     state_ = std::move(other.state_);
     return *this;
 }
 
 lease::~lease() {
-    if (!state_ || !state_->is_live()) return;
+    if (!state_) return;
     if (const auto home = state_->home.lock()) {
         home->part(std::move(state_), detail::farewell::kind::give_back);
     }
@@ -34,7 +35,7 @@ void lease::detach() noexcept {
 }
 
 std::shared_ptr<detail::lease_state> lease::surrender() && noexcept {
-    if (state_) state_->end();
+    if (state_) state_->part();
     return std::move(state_);
 }
 

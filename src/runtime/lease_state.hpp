@@ -85,7 +85,12 @@ public:
         valid_until_.store(until.time_since_epoch().count(), std::memory_order_release);
     }
 
-    /// The holder is done, or the client is: true for the first who says so.
+    /// The holder is done with a lease that is, or was, its own: true for the first who says so.
+    bool part() noexcept {
+        end();
+        return state() != status::refused && !parted_.exchange(true, std::memory_order_acq_rel);
+    }
+    /// The lease is over, other than by loss: true for the first who says so.
     bool end() noexcept { return leave(status::ended); }
     /// True if it was live; then whoever watches hears of it.
     bool lose(loss why);
@@ -104,6 +109,7 @@ private:
     }
 
     std::atomic<status> status_{status::refused};
+    std::atomic<bool> parted_{false};
     std::atomic<loss> lost_for_{loss::expired};
     std::atomic<clock::rep> valid_until_{0};
     std::mutex alarm_mutex_;

@@ -19,10 +19,12 @@ public:
     void cancel(error_code why, time_point now) final;
 
 protected:
-    void send(std::string key, std::string value, node_mask nodes, time_point owed_until,
-              time_point now);
-    /// Ends it without having been sent.
-    void refuse(error_code why);
+    /// To the nodes of `ask`; it is owed to those that may have the key.
+    void send(std::string key, std::string value, node_mask ask, node_mask may_have_key,
+              time_point owed_until, time_point now);
+    /// The nodes have answered, as far as they will: leads to `end`.
+    virtual void settled(error_code outcome) { end(outcome); }
+    void end(error_code outcome);
     virtual void complete(error_code outcome) = 0;
 
 private:
@@ -32,13 +34,15 @@ private:
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
     bool write_with_script(std::uint32_t round, std::string& out) const final;
-    time_point owed_until() const noexcept final { return owed_until_; }
+    time_point owed_until(std::size_t node) const noexcept final {
+        return (may_have_key_ >> node & 1U) != 0 ? owed_until_ : time_point::min();
+    }
     void cast(std::size_t node, core::ballot b);
-    void end(error_code outcome);
 
     std::string key_;
     std::string value_;
     time_point owed_until_ = time_point::min();
+    node_mask may_have_key_ = 0;
     std::optional<core::release> machine_;
     bool over_ = false;
 };
@@ -49,7 +53,7 @@ public:
     background_release(std::string key, std::string value, node_mask nodes, time_point owed_until)
         : key_(std::move(key)), value_(std::move(value)), nodes_(nodes), until_(owed_until) {}
     void start(time_point now) override {
-        send(std::move(key_), std::move(value_), nodes_, until_, now);
+        send(std::move(key_), std::move(value_), nodes_, nodes_, until_, now);
     }
     void discard() noexcept override {}
 
@@ -69,7 +73,10 @@ public:
     void start(time_point now) final;
 
 private:
+    void settled(error_code outcome) final;
+
     std::shared_ptr<lease_state> state_;
+    bool was_lost_ = false;
 };
 
 }  // namespace redlock::detail

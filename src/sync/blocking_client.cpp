@@ -26,8 +26,8 @@ namespace redlock {
 
 namespace {
 
-// Where one outcome arrives. It may lie on the waiting thread's stack: an operation of a client always
-// completes, and the handler lets go of the lock last of all.
+// Where one outcome arrives. It may lie on the waiting thread's stack: an operation of a client
+// always completes, and the handler lets go of the lock last of all.
 template <class... Values>
 class outcome {
 public:

@@ -26,11 +26,12 @@ public:
         : resource("r" + std::to_string(number)),
           context(std::make_unique<asio::io_context>()),
           user(std::make_unique<client>(context->get_executor(), options)) {
-        user->async_acquire(resource, {.ttl = 20s, .wait = 20s}, [this](error_code error, lease got) {
-            held = std::move(got);
-            // What was decided before the client went is still told.
-            if (!error && user) on_granted();
-        });
+        user->async_acquire(resource, {.ttl = 20s, .wait = 20s},
+                            [this](error_code error, lease got) {
+                                held = std::move(got);
+                                // What was decided before the client went is still told.
+                                if (!error && user) on_granted();
+                            });
     }
 
     void on_granted() {
@@ -38,7 +39,8 @@ public:
         user->async_inspect(resource, [](error_code, resource_state) {});
         user->async_acquire(resource, {.ttl = 5s, .wait = 50ms},
                             [this](error_code, lease got) { second = std::move(got); });
-        user->async_acquire(resource + "s", {.ttl = 5s}, [](error_code, lease) {});  // destroyed at once
+        // A lease that is destroyed at once.
+        user->async_acquire(resource + "s", {.ttl = 5s}, [](error_code, lease) {});
         user->async_extend(held, 25s, [this](error_code) {
             if (!user) return;
             user->async_release(std::move(held), [this](error_code) { finished = true; });

@@ -172,11 +172,16 @@ TEST_CASE("a script that the node forgot is sent with its text, once") {
     }
 }
 
-TEST_CASE("what is not wanted any more is not sent again") {
+TEST_CASE("what is not wanted any more, or calls no script, is not sent again") {
     rig r;
     r.ready();
     const auto a = r.submitted("A");
     r.sent();
+    SECTION("it calls no script") {
+        a->calls_script = false;
+        r.hear("-NOSCRIPT gone\r\n");
+        CHECK(a->heard == lines{"NOSCRIPT gone"});
+    }
     SECTION("its attempt ended") {
         a->wanted = false;
         r.hear("-NOSCRIPT gone\r\n");
@@ -329,7 +334,12 @@ TEST_CASE("bytes that are no reply cost the connection and nothing else") {
 TEST_CASE("a reply to nothing costs the connection") {
     rig r;
     r.ready();
-    r.hear("+what?\r\n");
+    SECTION("while nothing is asked") { r.hear("+what?\r\n"); }
+    SECTION("while the question has not left yet") {
+        const auto a = r.submitted("A");
+        r.session.on_bytes("+what?\r\n", r.now);
+        CHECK(a->heard == lines{"unreachable"});
+    }
     REQUIRE(r.downs.size() == 1);
     CHECK(r.downs[0].error == errc::protocol_error);
     CHECK(r.drops == 1);
@@ -365,11 +375,11 @@ TEST_CASE("what waits for a node is bounded") {
     }
     SECTION("in bytes, sent") {
         r.ready();
-        r.submitted(std::string(90, 'A'));
+        r.submitted(std::string(80, 'A'));
     }
     SECTION("in bytes, not sent yet") {
         r.session.start(r.now);
-        r.submitted(std::string(90, 'A'));
+        r.submitted(std::string(80, 'A'));
     }
     const auto over = r.make("OVER");
     const auto why = r.submit(over);

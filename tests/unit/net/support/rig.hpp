@@ -30,6 +30,7 @@ public:
     std::vector<std::string> heard;
     std::vector<net::failure> failures;
     bool wanted = true;
+    bool calls_script = true;
     time_point owed = time_point::min();
     std::function<void()> then{};  // runs while it is told
 
@@ -44,10 +45,12 @@ public:
         if (then) then();
     }
     bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
-    void write_with_script(std::uint32_t, std::string& out) const override {
+    bool write_with_script(std::uint32_t, std::string& out) const override {
+        if (!calls_script) return false;
         resp::append_command(out, {"EVAL", name_});
+        return true;
     }
-    time_point owed_until() const noexcept override { return owed; }
+    time_point owed_until(std::size_t) const noexcept override { return owed; }
     const std::string& name() const noexcept { return name_; }
 
 private:
@@ -74,8 +77,14 @@ public:
 
     /// The commands that were to leave since the last call.
     std::vector<command> sent() {
+        write();
         resp::parser p;
-        return decode(p, std::exchange(session.outgoing(), {}));
+        return decode(p, std::exchange(written_, {}));
+    }
+    /// The end of a turn: what is to leave is written.
+    void write() {
+        written_ += std::exchange(session.outgoing(), {});
+        session.on_written();
     }
     std::string names_sent() {
         std::string all;
@@ -85,7 +94,10 @@ public:
         }
         return all;
     }
-    void hear(std::string_view bytes) { session.on_bytes(bytes, now); }
+    void hear(std::string_view bytes) {
+        write();
+        session.on_bytes(bytes, now);
+    }
     void pass(duration span) {
         now += span;
         session.on_time(now);
@@ -138,6 +150,8 @@ private:
     void on_node_up(std::size_t, duration) override { ++ups; }
     void on_node_down(std::size_t, const net::failure& why) override { downs.push_back(why); }
     void on_release_owed(std::size_t) override { ++owed; }
+
+    std::string written_;
 };
 
 }  // namespace redlock::fakes

@@ -101,7 +101,8 @@ private:
         const std::string& verb = c.front();
         if (verb == "AUTH") {
             from.is_authenticated = c.back() == password;
-            return from.is_authenticated ? "+OK\r\n" : "-WRONGPASS invalid username-password pair\r\n";
+            return from.is_authenticated ? "+OK\r\n"
+                                         : "-WRONGPASS invalid username-password pair\r\n";
         }
         if (!password.empty() && !from.is_authenticated) {
             return "-NOAUTH Authentication required.\r\n";

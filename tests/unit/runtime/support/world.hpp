@@ -139,8 +139,9 @@ inline client_options options_for(std::size_t nodes) {
 
 class world final : private detail::engine_host {
 public:
-    explicit world(std::size_t nodes = 3) : world(options_for(nodes)) {}
-    explicit world(client_options o) : options(std::move(o)), home_(std::make_shared<house>(*this)) {
+    explicit world(std::size_t size = 3) : world(options_for(size)) {}
+    explicit world(client_options o)
+        : options(std::move(o)), home_(std::make_shared<house>(*this)) {
         options.on_event = [this](const event& e) {
             events.push_back({e.kind, e.error, std::string(e.detail)});
         };
@@ -288,7 +289,7 @@ private:
         explicit house(world& w) : in(&w) {}
         void part(std::shared_ptr<detail::lease_state> state,
                   detail::farewell::kind what) noexcept override {
-            if (!state->end() || in == nullptr) return;
+            if (!state->part() || in == nullptr) return;
             in->after(0ns, [in = in, state, what] { in->home_->on_farewell(*state, what); });
         }
         void on_farewell(detail::lease_state& state, detail::farewell::kind what) override {
@@ -364,6 +365,7 @@ inline void fake_wire::flush() {
                [this, at = to_, generation = generation_, bytes = std::exchange(out, {})] {
                    arrive(at, generation, bytes);
                });
+    in_->engine->node(index_).on_written();
 }
 
 inline void fake_wire::arrive(std::shared_ptr<connection> at, std::uint64_t generation,

@@ -1,0 +1,13 @@
+// How often the calling thread has asked for memory; knows nothing of who asked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace bench {
+
+/// Calls of malloc, calloc, realloc and aligned_alloc by this thread so far, and with them all of
+/// operator new. The program's own malloc counts and hands on to the one of glibc.
+std::uint64_t allocations() noexcept;
+
+}  // namespace bench

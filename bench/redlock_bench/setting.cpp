@@ -1,0 +1,71 @@
+// Servers and a client for the measurements.
+// SPDX-License-Identifier: MIT
+#include "setting.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace bench {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// The time-outs that a user gets who says nothing: what a fault costs depends on them.
+redlock::client_options default_options(const redlock::testing::cluster& servers) {
+    redlock::client_options options;
+    options.nodes = servers.options().nodes;
+    return options;
+}
+
+asio::awaitable<bool> all_answer(redlock::client& client) {
+    const redlock::resource_state state =
+        co_await client.async_inspect("bench:settle", asio::use_awaitable);
+    co_return std::all_of(state.nodes.begin(), state.nodes.end(), [](const auto& node) {
+        return node.state == redlock::key_state::free;
+    });
+}
+
+asio::awaitable<void> until_all_answer(redlock::client& client) {
+    using namespace std::chrono_literals;
+    const auto limit = redlock::clock::now() + 30s;
+    while (!co_await all_answer(client)) {
+        if (redlock::clock::now() > limit) throw std::runtime_error("a node does not come back");
+    }
+}
+
+}  // namespace
+
+setting::setting(std::size_t nodes)
+    : servers_(nodes),
+      options_(default_options(servers_)),
+      client_(context_.get_executor(), options_) {
+    settle();
+}
+
+setting::~setting() {
+    client_.close();
+    context_.restart();
+    context_.run();
+}
+
+void setting::run(asio::awaitable<void> work) {
+    std::exception_ptr failure;
+    auto done = [&](std::exception_ptr why) {
+        failure = std::move(why);
+        context_.stop();
+    };
+    asio::co_spawn(context_, std::move(work), done);
+    context_.restart();
+    context_.run();
+    if (failure) std::rethrow_exception(failure);
+}
+
+void setting::settle() { run(until_all_answer(client_)); }
+
+}  // namespace bench

@@ -1,0 +1,77 @@
+// What every measurement is given: servers, a client, its loop, for how long; measures nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "support/cluster.hpp"
+
+#include <redlock/client.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bench {
+
+/// How thorough a run is.
+struct extent {
+    std::chrono::milliseconds each{2'000};  ///< One rate.
+    std::vector<std::size_t> workers{1, 16, 128, 1'024};
+    std::vector<std::size_t> workers_under_faults{1, 128};
+    std::size_t fault_rounds = 3;
+    std::size_t latency_blocks = 40;
+    std::size_t cycles_per_block = 100;
+};
+
+/// Servers of its own, and one client on one thread: the caller's.
+class setting {
+public:
+    explicit setting(std::size_t nodes);
+    ~setting();
+
+    std::size_t size() const noexcept { return options_.nodes.size(); }
+    const redlock::client_options& options() const noexcept { return options_; }
+    redlock::client& client() noexcept { return client_; }
+    redlock::testing::redis_server& server(std::size_t i) { return servers_[i]; }
+
+    /// Runs the client's loop until the work is done; rethrows what it throws.
+    void run(boost::asio::awaitable<void> work);
+    /// Returns when every node answers and nothing is outstanding.
+    void settle();
+
+private:
+    redlock::testing::cluster servers_;
+    redlock::client_options options_;
+    boost::asio::io_context context_{1};
+    redlock::client client_;
+};
+
+/// What some cycles of acquire and release took.
+struct measured {
+    std::uint64_t cycles = 0;
+    std::uint64_t failures = 0;
+    double seconds = 0;
+    double cpu_seconds = 0;  ///< Of this process, servers excluded.
+    std::uint64_t commands = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t reads = 0;
+    std::uint64_t allocations = 0;
+
+    double rate() const noexcept { return static_cast<double>(cycles) / seconds; }
+    double per_cycle(std::uint64_t count) const noexcept {
+        return static_cast<double>(count) / static_cast<double>(cycles);
+    }
+};
+
+/// `workers` coroutines acquire and release, each its own resource, for so long.
+measured measure_cycles(setting& on, std::size_t workers, std::chrono::milliseconds duration);
+
+// The measurements; each prints its lines.
+void measure_throughput(setting& on, const extent& how);
+void measure_latency(setting& on, const extent& how);
+void measure_faults(setting& on, const extent& how);
+
+}  // namespace bench

@@ -1,0 +1,520 @@
+// The redlock command on real servers, seen from outside only; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "tool_process.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+// "COMMAND OPTIONS..." with the nodes of a cluster in between.
+words on(cluster& nodes, const words& rest) {
+    words all{rest.front()};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        all.insert(all.end(), {"--node", nodes[i].uri()});
+    }
+    all.insert(all.end(), rest.begin() + 1, rest.end());
+    return all;
+}
+
+struct ended {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+ended finish(tool_process& running) {
+    const int status = running.wait();
+    return {status, running.out(), running.err()};
+}
+
+ended run_tool(const words& arguments) {
+    tool_process running(arguments);
+    return finish(running);
+}
+
+// The number in a file, once it is written as a whole line; 0 before.
+long long number_in(const std::string& path) {
+    const std::string text = read_file(path);
+    return text.ends_with('\n') ? std::stoll(text) : 0;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::size_t lines(const std::string& text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+long long now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+// Ignores TERM, and so does what it starts in the background; both note the time again and again.
+// $1: where the group's id goes; $2: where the times go.
+const std::string stubborn =
+    "trap '' TERM; echo $$ >\"$1\"; "
+    "beat() { while :; do date +%s%N >>\"$1\"; sleep 0.01; done; }; "
+    "beat \"$2.child\" & beat \"$2\"";
+
+long long last_beat(const std::string& path) {
+    long long last = 0;
+    std::istringstream text(read_file(path));
+    for (long long beat = 0; text >> beat;) last = beat;
+    return last;
+}
+
+}  // namespace
+
+TEST_CASE("run ends as its command ended, and gives the lock back", "[tool]") {
+    cluster nodes(3);
+    const std::vector<std::pair<std::string, int>> cases{{"exit 0", 0},
+                                                         {"exit 7", 7},
+                                                         {"exit 255", 255},
+                                                         {"kill -KILL $$", 128 + 9},
+                                                         {"kill -TERM $$", 128 + 15}};
+    for (const auto& [script, status] : cases) {
+        const auto got = run_tool(on(nodes, {"run", "r", "--", "sh", "-c", script}));
+        CHECK(got.status == status);
+        CHECK(got.err.empty());
+        CHECK(nodes.holding("r") == 0);
+    }
+}
+
+TEST_CASE("a command that can't be run is told apart from one that fails", "[tool]") {
+    cluster nodes(3);
+    auto got = run_tool(on(nodes, {"run", "r", "--", "/dev/null/no such command"}));
+    CHECK((got.status == 127 || got.status == 126));
+    got = run_tool(on(nodes, {"run", "r", "--", "no-such-command-anywhere"}));
+    CHECK(got.status == 127);
+    CHECK(has(got.err, "no-such-command-anywhere: No such file"));
+    got = run_tool(on(nodes, {"run", "r", "--", "/etc/passwd"}));
+    CHECK(got.status == 126);
+    CHECK(has(got.err, "/etc/passwd: Permission denied"));
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("the command gets its arguments untouched and nothing that is not its own", "[tool]") {
+    cluster nodes(3);
+    auto got = run_tool(on(nodes, {"run", "r", "--", "printf", "<%s>", "[a,b]", "", "--", "-x",
+                                   "--node", "%%", "a b"}));
+    CHECK(got.status == 0);
+    CHECK(got.out == "<[a,b]><><--><-x><--node><%%><a b>");
+    got = run_tool(on(nodes, {"run", "r", "--", "ls", "-l", "/proc/self/fd"}));
+    CHECK(got.status == 0);
+    CHECK_FALSE(has(got.out, "socket:"));
+}
+
+TEST_CASE("the command is told resource, fence and owner", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string script =
+        "printf '%s|%s|%s\\n' \"$REDLOCK_RESOURCE\" \"$REDLOCK_FENCE\" "
+        "\"$REDLOCK_OWNER\"; exec cat \"$0\"";
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    tool_process holder(
+        on(nodes, {"run", "a resource", "--", "sh", "-c", script, folder / "gate"}));
+    REQUIRE(eventually([&] { return lines(holder.out()) == 1; }));
+    REQUIRE(eventually([&] { return nodes.holding("a resource") == 3; }));
+    const auto owner = nodes.ask(1).get("a resource").value_or("");
+    CHECK(holder.out() == "a resource|0|" + owner + "\n");
+    REQUIRE(owner.size() > 23);
+    CHECK(owner[22] == '@');
+    CHECK(owner.ends_with(":" + std::to_string(holder.pid())));
+    std::ofstream(folder / "gate") << "";
+    CHECK(holder.wait() == 0);
+}
+
+TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    tool_process holder(on(nodes, {"run", "r", "--", "cat", folder / "gate"}));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    const auto refused = run_tool(on(nodes, {"run", "r", "--", "true"}));
+    CHECK(refused.status == 120);
+    CHECK(lines(refused.err) == 1);
+    CHECK(has(refused.err, "'r'"));
+    CHECK(has(refused.err, "held"));
+    const auto waited = run_tool(on(nodes, {"run", "--wait", "200ms", "r", "--", "true"}));
+    CHECK(waited.status == 120);
+    tool_process waiter(on(nodes, {"run", "--wait", "20s", "r", "--", "echo", "mine"}));
+    std::ofstream(folder / "gate") << "";
+    CHECK(holder.wait() == 0);
+    const auto second = finish(waiter);
+    CHECK(second.status == 0);
+    CHECK(second.out == "mine\n");
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[tool]") {
+    cluster nodes(3);
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
+    const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);
+    scratch folder;
+    tool_process waiter(on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
+    REQUIRE(eventually([&] { return nodes.ask(0).calls("set") >= 3; }));
+    waiter.send(signal);
+    CHECK(waiter.wait() == 128 + signal);
+    CHECK_FALSE(std::filesystem::exists(folder / "ran"));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("r") == "foreign");
+}
+
+TEST_CASE("without a quorum nothing is run", "[tool]") {
+    cluster nodes(5);
+    nodes.kill(0);
+    nodes.kill(2);
+    CHECK(run_tool(on(nodes, {"run", "r", "--", "true"})).status == 0);
+    nodes.kill(3);
+    const auto got = run_tool(on(nodes, {"run", "r", "--", "echo", "ran"}));
+    CHECK(got.status == 121);
+    CHECK(got.out.empty());
+    CHECK(lines(got.err) == 1);
+    for (const std::size_t i : {0, 2, 3}) {
+        CHECK(has(got.err, ":" + std::to_string(nodes[i].port())));
+    }
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("passwords are used and never shown", "[tool]") {
+    cluster nodes(3, {{}, "the-right-secret", false});
+    CHECK(run_tool(on(nodes, {"run", "r", "--", "true"})).status == 0);
+    words wrong{"run"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        wrong.insert(wrong.end(), {"--node", "redis://:a-wrong-secret@127.0.0.1:" +
+                                                 std::to_string(nodes[i].port())});
+    }
+    wrong.insert(wrong.end(), {"r", "--", "true"});
+    const auto refused = run_tool(wrong);
+    CHECK(refused.status == 121);
+    CHECK(has(refused.err, "WRONGPASS"));
+    const std::string uri = "redis://me:a-wrong-secret@127.0.0.1:1";
+    std::string said = refused.err + refused.out;
+    for (const words& mistaken :
+         std::vector<words>{{"run", "--nod", uri, "r", "--", "true"},
+                            {"inspect", "r", uri},
+                            {"run", "--node", uri + "/nonsense", "r", "--", "true"},
+                            {"run", "--ttl", uri, "r", "--", "true"},
+                            {"--config", uri, "inspect", "r"}}) {
+        const auto got = run_tool(mistaken);
+        CHECK(got.status == 125);
+        said += got.err + got.out;
+    }
+    CHECK_FALSE(has(said, "secret"));
+}
+
+TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
+    const std::vector<std::pair<words, std::string>> cases{
+        {{}, "run, inspect or help"},
+        {{"lock"}, "there is no command 'lock'"},
+        {{"help", "lock"}, "there is no command 'lock'"},
+        {{"run"}, "RESOURCE is required"},
+        {{"run", "r"}, "redlock run RESOURCE -- CMD"},
+        {{"run", "r", "true"}, "write -- before CMD"},
+        {{"run", "r", "--"}, "redlock run RESOURCE -- CMD"},
+        {{"run", "r", "s", "--", "true"}, "takes one RESOURCE so far"},
+        {{"run", "--shared", "r", "--", "true"}, "no option --shared"},
+        {{"run", "--ttl", "10", "r", "--", "true"}, "write 10ms, 10s or 10m"},
+        {{"run", "--ttl", "ten", "r", "--", "true"}, "500ms"},
+        {{"run", "r", "--", "true"}, "REDLOCK_CONFIG"},
+        {{"inspect"}, "RESOURCE is required"},
+        {{"inspect", "a", "b"}, "one argument too many"},
+        {{"--config", "/no/such/file", "inspect", "r"}, "/no/such/file"},
+        {{"--node", "http://127.0.0.1:1", "inspect", "r"}, "/nodes/0"},
+    };
+    for (const auto& [arguments, part] : cases) {
+        const auto got = run_tool(arguments);
+        INFO(got.err);
+        CHECK(got.status == 125);
+        CHECK(got.out.empty());
+        CHECK(lines(got.err) == 1);
+        CHECK(got.err.starts_with("redlock: "));
+        CHECK(has(got.err, part));
+    }
+}
+
+TEST_CASE("terms that can't be kept are refused before anything is asked", "[tool]") {
+    cluster nodes(3);
+    const std::vector<std::pair<words, std::string>> cases{
+        {{"--ttl", "61s"}, "ttl_max_ms"},
+        {{"--ttl", "0s"}, "longer than 0"},
+        {{"--ttl", "2s", "--margin", "1500ms"}, "more than half"},
+        {{"--max-hold", "1s", "--margin", "1s"}, "--max-hold 1s"},
+        {{"--ttl", "1ms"}, "ttl"},
+    };
+    for (const auto& [options, part] : cases) {
+        words arguments{"run"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        arguments.insert(arguments.end(), {"r", "--", "true"});
+        const auto got = run_tool(on(nodes, arguments));
+        INFO(got.err);
+        CHECK(got.status == 125);
+        CHECK(lines(got.err) == 1);
+        CHECK(has(got.err, part));
+    }
+    CHECK(nodes.ask(0).calls("set") == 0);
+}
+
+TEST_CASE("every mistake of a configuration file is told", "[tool]") {
+    scratch folder;
+    std::ofstream(folder / "nodes.json") << R"({"nodes": ["redis://127.0.0.1:70000"], "nodse": 1})";
+    const auto got = run_tool({"--config", folder / "nodes.json", "inspect", "r"});
+    CHECK(got.status == 125);
+    CHECK(has(got.err, "nodes.json: /nodes/0: "));
+    CHECK(has(got.err, "nodes.json: /nodse: "));
+    CHECK(has(got.err, "did you mean"));
+}
+
+TEST_CASE("help and version go to standard output", "[tool]") {
+    auto got = run_tool({"--version"});
+    CHECK(got.status == 0);
+    CHECK(got.out.starts_with("redlock "));
+    got = run_tool({"--version", "--json"});
+    CHECK(got.out.starts_with("{\"version\":\""));
+    for (const words& asked : std::vector<words>{
+             {"help"}, {"--help"}, {"help", "run"}, {"run", "--help"}, {"help", "inspect"}}) {
+        got = run_tool(asked);
+        CHECK(got.status == 0);
+        CHECK(has(got.out, "Usage: redlock"));
+        CHECK(got.err.empty());
+    }
+    CHECK(has(run_tool({"help", "run"}).out, "RESOURCE -- CMD"));
+}
+
+TEST_CASE("signals reach the command's whole group", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string script =
+        "trap 'echo $1 >>\"$0\"' USR1; trap 'echo $1 end >>\"$0\"; exit 3' TERM; echo up >>\"$0\"; "
+        "while :; do sleep 0.01; done";
+    const std::string both =
+        "sh -c \"$0\" \"$1\" child & sh -c \"$0\" \"$1\" parent; s=$?; wait; "
+        "exit $s";
+    const std::string notes = folder / "notes";
+    tool_process running(
+        on(nodes, {"run", "r", "--", "sh", "-c", "trap : USR1 TERM;" + both, script, notes}));
+    REQUIRE(eventually([&] { return lines(read_file(notes)) == 2; }));
+    running.send(SIGUSR1);
+    REQUIRE(eventually([&] { return lines(read_file(notes)) == 4; }));
+    running.send(SIGTERM);
+    CHECK(running.wait() == 3);
+    REQUIRE(eventually([&] { return lines(read_file(notes)) == 6; }));
+    const auto text = read_file(notes);
+    for (const auto* line : {"child\n", "parent\n", "child end\n", "parent end\n"}) {
+        CHECK(has(text, line));
+    }
+}
+
+TEST_CASE("what was ignored when redlock was started stays ignored", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string script = "echo up; cat \"$0\" >/dev/null; echo down";
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "gate"}),
+                         {SIGHUP});
+    REQUIRE(eventually([&] { return lines(running.out()) == 1; }));
+    running.send(SIGHUP);
+    std::ofstream(folder / "gate") << "";
+    CHECK(running.wait() == 0);
+    CHECK(running.out() == "up\ndown\n");
+}
+
+TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]") {
+    cluster nodes(5);
+    scratch folder;
+    const std::string group = folder / "group";
+    const std::string beats = folder / "beats";
+    constexpr auto ttl = 4s;
+    tool_process running(
+        on(nodes, {"run", "--ttl", "4s", "r", "--", "sh", "-c", stubborn, "sh", group, beats}));
+    REQUIRE(eventually([&] { return last_beat(beats + ".child") > 0 && number_in(group) > 0; }));
+    const auto pgid = static_cast<pid_t>(number_in(group));
+    SECTION("a majority dies") {
+        for (const std::size_t i : {0, 1, 4}) nodes.kill(i);
+    }
+    SECTION("a majority hangs") {
+        for (const std::size_t i : {0, 2, 3}) nodes.stop(i);
+    }
+    // Nothing that was sent after this can have been granted.
+    const long long no_renewal_after = now_ns();
+    CHECK(running.wait() == 122);
+    CHECK_FALSE(is_alive(-pgid));
+    const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
+    CHECK(gone < no_renewal_after + std::chrono::nanoseconds(ttl).count());
+    CHECK(lines(running.err()) == 1);
+    CHECK(has(running.err(), "no quorum of nodes renewed it"));
+}
+
+TEST_CASE("a lost lease asks with TERM first", "[tool]") {
+    cluster nodes(3);
+    const std::string script =
+        "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.01; done";
+    SECTION("--max-hold") {
+        auto got = run_tool(on(nodes, {"run", "--max-hold", "2s", "r", "--", "sh", "-c", script}));
+        CHECK(got.status == 122);
+        CHECK(got.out == "up\nasked\n");
+        CHECK(has(got.err, "--max-hold"));
+    }
+    SECTION("--no-renew") {
+        auto got = run_tool(
+            on(nodes, {"run", "--ttl", "2s", "--no-renew", "r", "--", "sh", "-c", script}));
+        CHECK(got.status == 122);
+        CHECK(got.out == "up\nasked\n");
+        CHECK(has(got.err, "--no-renew"));
+    }
+    SECTION("somebody deleted the key") {
+        tool_process running(on(nodes, {"run", "--ttl", "3s", "r", "--", "sh", "-c", script}));
+        REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
+        for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "thief");
+        CHECK(running.wait() == 122);
+        CHECK(running.out() == "up\nasked\n");
+        CHECK(has(running.err(), "gone or somebody else's"));
+        for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("r") == "thief");
+    }
+}
+
+TEST_CASE("the next holder starts when the last one's group is gone", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string beats = folder / "beats";
+    tool_process first(on(nodes, {"run", "--ttl", "4s", "--max-hold", "3s", "--margin", "2s", "r",
+                                  "--", "sh", "-c", stubborn, "sh", folder / "group", beats}));
+    REQUIRE(eventually([&] { return last_beat(beats + ".child") > 0; }));
+    tool_process second(
+        on(nodes, {"run", "--ttl", "4s", "--wait", "20s", "r", "--", "date", "+%s%N"}));
+    CHECK(second.wait() == 0);
+    CHECK(first.wait() == 122);
+    const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
+    CHECK(gone < std::stoll(second.out()));
+}
+
+TEST_CASE("redlock that slept over the end of its lease kills at once", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string script =
+        "trap 'echo asked' TERM; echo $$ >\"$0\"; echo up; while :; do sleep 0.01; done";
+    tool_process running(
+        on(nodes, {"run", "--ttl", "2s", "r", "--", "sh", "-c", script, folder / "group"}));
+    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
+    const auto pgid = static_cast<pid_t>(number_in(folder / "group"));
+    running.send(SIGSTOP);
+    REQUIRE(eventually([&] { return nodes.holding("r") == 0; }));
+    CHECK(is_alive(-pgid));  // nobody could stop it: that is a documented limit
+    running.send(SIGCONT);
+    CHECK(running.wait() == 122);
+    CHECK_FALSE(is_alive(-pgid));
+    CHECK(running.out() == "up\n");
+    CHECK(has(running.err(), "is lost"));
+}
+
+TEST_CASE("redlock that slept for a moment goes on", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    tool_process running(on(nodes, {"run", "--ttl", "30s", "r", "--", "cat", folder / "gate"}));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    running.send(SIGSTOP);
+    int status = 0;
+    REQUIRE(::waitpid(running.pid(), &status, WUNTRACED) == running.pid());
+    running.send(SIGCONT);
+    std::ofstream(folder / "gate") << "";
+    CHECK(running.wait() == 0);
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string gate = folder / "gate";
+    REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+    // Without a child: one that is stopped between vfork and exec keeps its shell from stopping.
+    const std::string script = "echo up; read word <\"$0\"; echo went on";
+    tool_process running(on(nodes, {"run", "--ttl", "2s", "r", "--", "sh", "-c", script, gate}));
+    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
+    running.send(SIGTSTP);
+    int status = 0;
+    REQUIRE(eventually(
+        [&] { return ::waitpid(running.pid(), &status, WUNTRACED | WNOHANG) == running.pid(); }));
+    REQUIRE(WIFSTOPPED(status));
+    std::fstream writer(gate);  // both ways: it must not wait for a reader that is stopped
+    writer << "go\n" << std::flush;
+    SECTION("in time") {
+        running.send(SIGCONT);
+        CHECK(running.wait() == 0);
+        CHECK(running.out() == "up\nwent on\n");
+    }
+    SECTION("too late: the command does not run again") {
+        REQUIRE(eventually([&] { return nodes.holding("r") == 0; }));
+        running.send(SIGCONT);
+        CHECK(running.wait() == 122);
+        CHECK(running.out() == "up\n");
+    }
+}
+
+TEST_CASE("if redlock is killed, its command is", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string script = "echo $$ >\"$0\"; while :; do sleep 0.01; done";
+    tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "group"}));
+    REQUIRE(eventually([&] { return number_in(folder / "group") > 0; }));
+    const auto command = static_cast<pid_t>(number_in(folder / "group"));
+    running.send(SIGKILL);
+    CHECK(running.wait() == -SIGKILL);
+    CHECK(eventually([&] {
+        // An orphan may wait for whoever is to reap it.
+        return !is_alive(command) ||
+               has(read_file("/proc/" + std::to_string(command) + "/stat"), ") Z ");
+    }));
+}
+
+TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
+    cluster nodes(3);
+    const auto name = [&](std::size_t i) { return "127.0.0.1:" + std::to_string(nodes[i].port()); };
+    auto got = run_tool(on(nodes, {"inspect", "--json", "a \"free\" one\n"}));
+    CHECK(got.status == 0);
+    std::string expected =
+        R"({"resource":"a \"free\" one\u000a","held":false,"owner":"","fence":0,)"
+        R"("valid_ms":0,"quorum":2,"nodes":[)";
+    for (std::size_t i = 0; i < 3; ++i) {
+        expected += (i == 0 ? "" : ",") + std::string(R"({"name":")") + name(i) +
+                    R"(","state":"free","owner":"","ttl_ms":0,"error":""})";
+    }
+    CHECK(got.out == expected + "]}\n");
+
+    nodes.ask(0).set("r", "somebody");
+    nodes.ask(1).set("r", "somebody");
+    nodes.kill(2);
+    got = run_tool(on(nodes, {"inspect", "--json", "r"}));
+    CHECK(got.status == 0);
+    CHECK(has(got.out, R"("held":true,"owner":"somebody")"));
+    CHECK(has(got.out, R"({"name":")" + name(2) +
+                           R"(","state":"unreachable","owner":"","ttl_ms":0,"error":")"));
+    CHECK(has(got.out, R"("state":"held","owner":"somebody","ttl_ms":-1,"error":"")"));
+    got = run_tool(on(nodes, {"inspect", "r"}));
+    CHECK(got.status == 0);
+    CHECK(has(got.out, "'r' is held by somebody"));
+    CHECK(has(got.out, "no expiry"));
+    CHECK(lines(got.out) == 6);
+
+    nodes.kill(0);
+    got = run_tool(on(nodes, {"inspect", "--json", "r"}));
+    CHECK(got.status == 121);
+    CHECK(has(got.out, R"("held":false)"));
+    CHECK(lines(got.err) == 1);
+    CHECK(has(got.err, name(0)));
+}

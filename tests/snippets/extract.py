@@ -1,0 +1,73 @@
+# Takes the code blocks out of the documents into files of their own; runs none of them.
+# SPDX-License-Identifier: MIT
+"""usage: extract.py PROJECT FOLDER DOCUMENT...
+
+Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
+its path. The bash blocks that are not run must at least parse, and the files of the project
+that they name must exist. A ```cmake block must stand, line by line, in the project that
+tests/consumer/find_package builds. Links to files must lead somewhere. Status 1 with what is wrong.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+BLOCK = re.compile(r"^(?P<mark><!-- run -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$",
+                   re.M | re.S)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
+OF_PROJECT = re.compile(r"(?<![\w/.-])(?:scripts|tests|config|examples)/[\w./-]+")
+
+project, folder = (pathlib.Path(word) for word in sys.argv[1:3])
+wrong = []
+
+
+def write(path, text):
+    # Only if it changed: what is older than its program is not compiled again.
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+    print(path)
+
+
+def check_bash(where, text):
+    parsed = subprocess.run(["bash", "-n"], input=text, text=True, stderr=subprocess.PIPE)
+    if parsed.returncode != 0:
+        wrong.append(f"{where}: {parsed.stderr}")
+    for name in OF_PROJECT.findall(text):
+        if not (project / name).exists():
+            wrong.append(f"{where}: there is no {name}")
+
+
+def check_cmake(where, text):
+    built = (project / "tests/consumer/find_package/CMakeLists.txt").read_text(encoding="utf-8")
+    known = {line.strip() for line in built.splitlines()}
+    for line in text.splitlines():
+        if line.strip() and line.strip() not in known:
+            wrong.append(f"{where}: no consumer test has the line {line}")
+
+
+def read(document):
+    text = document.read_text(encoding="utf-8")
+    for name in LINK.findall(BLOCK.sub("", text)):
+        if not (document.parent / name).exists():
+            wrong.append(f"{document}: there is no {name}")
+    for number, block in enumerate(BLOCK.finditer(text), start=1):
+        where = f"{document.stem.lower()}_{number}"
+        language, code = block["language"], block["text"]
+        if language == "cpp":
+            write(folder / f"{where}.cpp", code)
+        elif language == "cmake":
+            check_cmake(where, code)
+        elif language == "bash":
+            check_bash(where, code)
+            if block["mark"]:
+                write(folder / f"{where}.sh", code)
+        elif language not in ("text", "mermaid"):
+            wrong.append(f"{where}: nothing is known of a block of '{language}'")
+
+
+folder.mkdir(parents=True, exist_ok=True)
+for name in sys.argv[3:]:
+    read(pathlib.Path(name))
+for line in wrong:
+    print(line, file=sys.stderr)
+sys.exit(1 if wrong else 0)

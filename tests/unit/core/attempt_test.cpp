@@ -1,0 +1,234 @@
+// One try to acquire: every vote vector against the brute force, and the validity to the 1 ns.
+// SPDX-License-Identifier: MIT
+#include "core/attempt.hpp"
+
+#include "tests/support/catch.hpp"
+#include "tests/unit/core/rounds.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <limits>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::attempt;
+using core::ballot;
+using core::time_point;
+using core::testing::oracle;
+using core::testing::tally;
+using verdict = core::attempt::verdict;
+
+namespace {
+
+constexpr time_point sent = time_point(72h);
+constexpr time_point end = sent + 97ms;  // 100 ms less 1 % and 2 ms
+
+const error_code aborted = boost::asio::error::operation_aborted;
+const std::vector<vote> common{vote::granted, vote::held, vote::queued, vote::refused,
+                               vote::timed_out};
+const std::vector<vote> all_votes{vote::granted,    vote::held,    vote::queued,    vote::stale,
+                                  vote::quarantine, vote::refused, vote::timed_out,
+                                  vote::unreachable};
+
+attempt fresh(std::size_t nodes) { return attempt(nodes, sent, 100ms, {}); }
+
+struct trying {
+    explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
+    attempt machine;
+    tally votes;
+    verdict expected = verdict::open;
+    error_code reason;
+};
+
+// What the attempt should say after one more vote; it stands by what it said once.
+void foresee(trying& t, vote v, time_point now, oracle& o) {
+    if (t.expected != verdict::open) return;
+    if (v == vote::granted) ++t.votes.yes;
+    else if (v == vote::held || v == vote::queued || v == vote::stale) ++t.votes.no;
+    else ++t.votes.unable;
+    const auto& view = o.at(t.votes);
+    if (view.won) {
+        t.expected = now < end ? verdict::granted : verdict::refused;
+        if (now >= end) t.reason = errc::validity_exhausted;
+    } else if (!view.can_win) {
+        t.expected = verdict::refused;
+        t.reason = view.can_answer ? errc::contended : errc::no_quorum;
+    }
+}
+
+auto checked_step(oracle& o, time_point now = sent + 1ms) {
+    return [&o, now](trying& t, std::size_t node, vote v) {
+        foresee(t, v, now, o);
+        const verdict said = t.machine.cast(node, v, now);
+        if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
+            return;
+        }
+        INFO("granted " << t.votes.yes << ", against " << t.votes.no << ", unable "
+                        << t.votes.unable << "; last " << to_string(v) << " of node " << node);
+        CHECK(said == t.expected);
+        REQUIRE(t.machine.reason() == t.reason);
+        REQUIRE(false);
+    };
+}
+
+}  // namespace
+
+TEST_CASE("only a grant is a yes, and only who could have granted says no") {
+    CHECK(core::weigh(vote::pending) == ballot::pending);
+    CHECK(core::weigh(vote::granted) == ballot::yes);
+    for (const vote v : {vote::held, vote::queued, vote::stale}) {
+        CHECK(core::weigh(v) == ballot::no);
+    }
+    for (const vote v : {vote::quarantine, vote::refused, vote::timed_out, vote::unreachable}) {
+        CHECK(core::weigh(v) == ballot::unable);
+    }
+    CHECK(core::weigh(static_cast<vote>(200)) == ballot::unable);
+}
+
+TEST_CASE("an attempt decides every vector in every order as soon as arithmetic allows") {
+    const std::vector<std::size_t> sequences{0, 5, 50, 750, 15000, 375000};
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::every_order(nodes, common, trying(nodes), checked_step(o)) ==
+              sequences[nodes]);
+    }
+}
+
+TEST_CASE("an attempt decides every vector of six and seven nodes as the brute force does") {
+    const std::vector<vote> kinds{vote::granted, vote::held, vote::timed_out};
+    for (const std::size_t nodes : {6U, 7U}) {
+        oracle o(nodes);
+        CHECK(core::testing::several_orders(nodes, kinds, false, trying(nodes),
+                                            checked_step(o)) == (nodes == 6 ? 729 : 2187));
+    }
+}
+
+TEST_CASE("an attempt decides every multiset of all votes as the brute force does") {
+    const std::vector<std::size_t> multisets{0, 8, 36, 120, 330, 792, 1716, 3432};
+    for (std::size_t nodes = 1; nodes <= 7; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::several_orders(nodes, all_votes, true, trying(nodes),
+                                            checked_step(o)) == multisets[nodes]);
+    }
+}
+
+TEST_CASE("the last nanosecond of the validity is still granted, the next is not") {
+    for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
+        const std::size_t quorum = nodes / 2 + 1;
+        attempt in_time = fresh(nodes);
+        CHECK(in_time.valid_until() == end);
+        for (std::size_t node = 0; node + 1 < quorum; ++node) {
+            REQUIRE(in_time.cast(node, vote::granted, sent) == verdict::open);
+        }
+        attempt late = in_time;
+        CHECK(in_time.cast(quorum - 1, vote::granted, end - 1ns) == verdict::granted);
+        CHECK_FALSE(in_time.reason());
+        CHECK(late.cast(quorum - 1, vote::granted, end) == verdict::refused);
+        CHECK(late.reason() == errc::validity_exhausted);
+    }
+}
+
+TEST_CASE("an attempt without validity is never granted") {
+    attempt a(1, sent, 2ms, {0.0, 2ms});
+    CHECK(a.valid_until() == sent);
+    CHECK(a.cast(0, vote::granted, sent) == verdict::refused);
+    CHECK(a.reason() == errc::validity_exhausted);
+    attempt b(1, sent, 1ms, {});
+    CHECK(b.cast(0, vote::granted, sent) == verdict::refused);
+}
+
+TEST_CASE("an attempt that can no longer be granted in time is refused by the next answer") {
+    for (const vote v : all_votes) {
+        attempt a = fresh(5);
+        INFO(to_string(v));
+        CHECK(a.cast(0, v, end) == verdict::refused);
+        CHECK(a.reason() == errc::validity_exhausted);
+    }
+    attempt just_in_time = fresh(5);
+    CHECK(just_in_time.cast(0, vote::granted, end - 1ns) == verdict::open);
+}
+
+TEST_CASE("thirty-two nodes grant with the seventeenth and are hopeless with the sixteenth no") {
+    attempt granted = fresh(32);
+    for (std::size_t node = 0; node < 16; ++node) granted.cast(node, vote::granted, sent);
+    CHECK(granted.state() == verdict::open);
+    CHECK(granted.cast(31, vote::granted, sent) == verdict::granted);
+    attempt contended = fresh(32);
+    for (std::size_t node = 0; node < 15; ++node) contended.cast(node, vote::held, sent);
+    CHECK(contended.state() == verdict::open);
+    CHECK(contended.cast(31, vote::unreachable, sent) == verdict::refused);
+    CHECK(contended.reason() == errc::contended);
+}
+
+TEST_CASE("a second vote of a node, and one of no node, change nothing") {
+    for (std::size_t nodes = 1; nodes <= 9; ++nodes) {
+        attempt a = fresh(nodes);
+        const bool decided_by_one = nodes == 1;
+        a.cast(0, vote::granted, sent);
+        attempt b = fresh(nodes);
+        b.cast(0, vote::held, sent);
+        for (const vote v : all_votes) {
+            for (int i = 0; i < 9; ++i) {
+                a.cast(0, v, sent);
+                b.cast(0, v, sent);
+                a.cast(nodes, v, sent);
+                b.cast(max_nodes, v, sent);
+                a.cast(std::numeric_limits<std::size_t>::max(), v, sent);
+            }
+        }
+        INFO("nodes: " << nodes);
+        CHECK(a.state() == (decided_by_one ? verdict::granted : verdict::open));
+        CHECK(b.state() == (nodes <= 2 ? verdict::refused : verdict::open));
+        CHECK(b.reason() == (nodes <= 2 ? error_code(errc::contended) : error_code()));
+    }
+}
+
+TEST_CASE("a pending vote is none") {
+    attempt a = fresh(1);
+    CHECK(a.cast(0, vote::pending, sent) == verdict::open);
+    CHECK(a.cast(0, vote::granted, sent) == verdict::granted);
+}
+
+TEST_CASE("what comes after the verdict, even after the validity, changes nothing") {
+    attempt granted = fresh(3);
+    granted.cast(0, vote::granted, sent);
+    granted.cast(1, vote::granted, sent);
+    CHECK(granted.cast(2, vote::held, end + 1h) == verdict::granted);
+    CHECK_FALSE(granted.reason());
+    attempt refused = fresh(3);
+    refused.cast(0, vote::held, sent);
+    refused.cast(1, vote::held, sent);
+    CHECK(refused.cast(2, vote::granted, end + 1h) == verdict::refused);
+    CHECK(refused.reason() == errc::contended);
+}
+
+TEST_CASE("an attempt abandoned at any step is refused for that reason and stays so") {
+    for (std::size_t nodes = 1; nodes <= 4; ++nodes) {
+        oracle o(nodes);
+        const auto cast = checked_step(o);
+        std::size_t open_ones = 0;
+        const auto abandoned = [&](const trying& t) {
+            attempt a = t.machine;
+            a.abandon(aborted);
+            const bool was_open = t.expected == verdict::open;
+            open_ones += was_open ? 1U : 0U;
+            const error_code why = was_open ? aborted : t.reason;
+            const verdict what = was_open ? verdict::refused : t.expected;
+            bool good = a.state() == what && a.reason() == why;
+            for (std::size_t node = 0; node < nodes; ++node) {
+                good = good && a.cast(node, vote::granted, sent) == what;
+            }
+            a.abandon(errc::client_closed);
+            good = good && a.state() == what && a.reason() == why;
+            if (!good) REQUIRE(good);
+        };
+        abandoned(trying(nodes));
+        core::testing::every_order(nodes, common, trying(nodes),
+                                   [&](trying& t, std::size_t node, vote v) {
+                                       cast(t, node, v);
+                                       abandoned(t);
+                                   });
+        CHECK(open_ones > 0);
+    }
+}

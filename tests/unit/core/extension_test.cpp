@@ -1,0 +1,205 @@
+// A round to prolong a lease: every vector against the brute force, and both validities.
+// SPDX-License-Identifier: MIT
+#include "core/extension.hpp"
+
+#include "tests/support/catch.hpp"
+#include "tests/unit/core/rounds.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <limits>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::ballot;
+using core::extension;
+using core::time_point;
+using core::testing::oracle;
+using core::testing::tally;
+using verdict = core::extension::verdict;
+
+namespace {
+
+constexpr time_point sent = time_point(72h);
+constexpr time_point new_end = sent + 97ms;  // 100 ms less 1 % and 2 ms
+constexpr time_point old_end = sent + 50ms;
+
+const std::vector<ballot> all_ballots{ballot::yes, ballot::no, ballot::unable};
+
+extension fresh(std::size_t nodes) { return extension(nodes, sent, 100ms, {}); }
+
+struct trying {
+    explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
+    extension machine;
+    tally votes;
+    verdict expected = verdict::open;
+    error_code reason;
+};
+
+void fail(trying& t, errc why) {
+    t.expected = verdict::failed;
+    t.reason = why;
+}
+
+void foresee(trying& t, ballot b, oracle& o) {
+    if (t.expected != verdict::open) return;
+    if (b == ballot::yes) ++t.votes.yes;
+    if (b == ballot::no) ++t.votes.no;
+    if (b == ballot::unable) ++t.votes.unable;
+    const auto& view = o.at(t.votes);
+    if (view.won) t.expected = verdict::extended;
+    else if (view.denied) fail(t, errc::not_held);
+    else if (!view.can_win && !view.can_be_denied) fail(t, errc::no_quorum);
+}
+
+auto checked_step(oracle& o) {
+    return [&o](trying& t, std::size_t node, ballot b) {
+        foresee(t, b, o);
+        const verdict said = t.machine.cast(node, b, sent + 1ms, old_end);
+        if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
+            return;
+        }
+        INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", unable " << t.votes.unable);
+        CHECK(said == t.expected);
+        REQUIRE(t.machine.reason() == t.reason);
+        REQUIRE(false);
+    };
+}
+
+}  // namespace
+
+TEST_CASE("an extension decides every vector in every order as the brute force does") {
+    const std::vector<std::size_t> sequences{0, 3, 18, 162, 1944, 29160};
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::every_order(nodes, all_ballots, trying(nodes), checked_step(o)) ==
+              sequences[nodes]);
+    }
+}
+
+TEST_CASE("an extension decides every vector of six to nine nodes as the brute force does") {
+    for (std::size_t nodes = 6; nodes <= 9; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::several_orders(nodes, all_ballots, false, trying(nodes),
+                                            checked_step(o)) >= 729);
+    }
+}
+
+TEST_CASE("a quorum must deny the lease before it is not held") {
+    extension one = fresh(5);
+    one.cast(0, ballot::no, sent, old_end);
+    one.cast(1, ballot::no, sent, old_end);
+    CHECK(one.state() == verdict::open);
+    SECTION("a third no denies it") {
+        CHECK(one.cast(2, ballot::no, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("with one node out, the other two are worth waiting for") {
+        CHECK(one.cast(2, ballot::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(3, ballot::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(4, ballot::no, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("when it can be neither denied nor prolonged, it ends") {
+        CHECK(one.cast(2, ballot::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(3, ballot::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(4, ballot::unable, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::no_quorum);
+    }
+}
+
+TEST_CASE("an even vote neither prolongs a lease nor denies it") {
+    extension split = fresh(4);
+    split.cast(0, ballot::yes, sent, old_end);
+    split.cast(1, ballot::no, sent, old_end);
+    split.cast(2, ballot::yes, sent, old_end);
+    CHECK(split.state() == verdict::open);
+    CHECK(split.cast(3, ballot::no, sent, old_end) == verdict::failed);
+    CHECK(split.reason() == errc::no_quorum);
+}
+
+TEST_CASE("an extension counts to the last nanosecond of the old validity") {
+    for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
+        const std::size_t quorum = nodes / 2 + 1;
+        extension in_time = fresh(nodes);
+        CHECK(in_time.sent() == sent);
+        CHECK(in_time.valid_until() == new_end);
+        for (std::size_t node = 0; node + 1 < quorum; ++node) {
+            REQUIRE(in_time.cast(node, ballot::yes, sent, old_end) == verdict::open);
+        }
+        extension late = in_time;
+        CHECK(in_time.cast(quorum - 1, ballot::yes, old_end - 1ns, old_end) == verdict::extended);
+        CHECK_FALSE(in_time.reason());
+        CHECK(late.cast(quorum - 1, ballot::yes, old_end, old_end) == verdict::failed);
+        CHECK(late.reason() == errc::lost);
+    }
+}
+
+TEST_CASE("once the old validity is over any answer says that the lease is lost") {
+    for (const ballot b : all_ballots) {
+        extension e = fresh(5);
+        CHECK(e.cast(0, b, old_end, old_end) == verdict::failed);
+        CHECK(e.reason() == errc::lost);
+        CHECK(e.cast(1, ballot::yes, sent, old_end) == verdict::failed);
+        CHECK(e.reason() == errc::lost);
+    }
+}
+
+TEST_CASE("an extension whose own validity is over prolongs nothing") {
+    const time_point far = new_end + 1h;
+    extension in_time = fresh(1);
+    CHECK(in_time.cast(0, ballot::yes, new_end - 1ns, far) == verdict::extended);
+    extension late = fresh(1);
+    CHECK(late.cast(0, ballot::yes, new_end, far) == verdict::failed);
+    CHECK(late.reason() == errc::validity_exhausted);
+}
+
+TEST_CASE("an extension heeds the old validity that stands at each answer") {
+    extension e = fresh(3);
+    CHECK(e.cast(0, ballot::yes, old_end - 1ns, old_end) == verdict::open);
+    CHECK(e.cast(1, ballot::yes, old_end, old_end + 10ms) == verdict::extended);
+}
+
+TEST_CASE("a second ballot of a node, a pending one and one of no node prolong nothing") {
+    extension e = fresh(2);
+    e.cast(0, ballot::yes, sent, old_end);
+    for (const ballot b : all_ballots) {
+        CHECK(e.cast(0, b, sent, old_end) == verdict::open);
+        CHECK(e.cast(2, b, sent, old_end) == verdict::open);
+        CHECK(e.cast(std::numeric_limits<std::size_t>::max(), b, sent, old_end) == verdict::open);
+    }
+    CHECK(e.cast(1, ballot::pending, sent, old_end) == verdict::open);
+    CHECK(e.cast(1, ballot::yes, sent, old_end) == verdict::extended);
+}
+
+TEST_CASE("an extension abandoned at any step fails for that reason and stays so") {
+    const error_code aborted = boost::asio::error::operation_aborted;
+    for (std::size_t nodes = 1; nodes <= 4; ++nodes) {
+        oracle o(nodes);
+        const auto cast = checked_step(o);
+        std::size_t open_ones = 0;
+        const auto abandoned = [&](const trying& t) {
+            extension e = t.machine;
+            e.abandon(aborted);
+            const bool was_open = t.expected == verdict::open;
+            open_ones += was_open ? 1U : 0U;
+            const error_code why = was_open ? aborted : t.reason;
+            const verdict what = was_open ? verdict::failed : t.expected;
+            bool good = e.state() == what && e.reason() == why;
+            for (std::size_t node = 0; node < nodes; ++node) {
+                good = good && e.cast(node, ballot::yes, sent, old_end) == what;
+            }
+            e.abandon(errc::client_closed);
+            good = good && e.state() == what && e.reason() == why;
+            if (!good) REQUIRE(good);
+        };
+        abandoned(trying(nodes));
+        core::testing::every_order(nodes, all_ballots, trying(nodes),
+                                   [&](trying& t, std::size_t node, ballot b) {
+                                       cast(t, node, b);
+                                       abandoned(t);
+                                   });
+        CHECK(open_ones > 0);
+    }
+}
