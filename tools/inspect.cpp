@@ -102,6 +102,7 @@ std::string to_table(const resource_state& state) {
     } else if (state.held) {
         out += "held by " + state.owner;
         if (state.valid_for.count() > 0) out += ", for " + seconds(state.valid_for) + " more";
+        if (state.valid_for.count() < 0) out += ", without expiry";
         if (state.held_for) out += ", since " + seconds(*state.held_for);
         if (state.fence != 0) out += ", fence " + std::to_string(state.fence);
     } else {

@@ -22,27 +22,27 @@ enum class key_state : std::uint8_t { free, held, shared, quarantine, refused, t
 REDLOCK_EXPORT std::string_view to_string(key_state s) noexcept;
 
 struct node_state {
-    node_name node;
+    node_name node{};
     key_state state = key_state::unreachable;
-    std::string owner;                      ///< Abbreviated: who, but not enough to act as them.
+    std::string owner{};                    ///< Abbreviated: who, but not enough to act as them.
     std::chrono::milliseconds ttl{0};       ///< What is left of the key; -1 ms: no expiry.
     std::uint64_t fence = 0;                ///< Highest fence this node knows; 0: none.
     error_code error{};
-    std::string detail;                     ///< The server's own words where it answered an error.
+    std::string detail{};                   ///< The server's own words where it answered an error.
 };
 
 struct resource_state {
-    std::string resource;
+    std::string resource{};
     bool held = false;                      ///< A quorum of nodes holds the key of one owner.
-    std::string owner;                      ///< Abbreviated; empty when not held.
+    std::string owner{};                    ///< Abbreviated; empty when not held.
     std::uint64_t fence = 0;                ///< 0: none known.
     /// How long ago the lease was first granted, where the fence tells it.
-    std::optional<std::chrono::milliseconds> held_for;
-    /// Time until too few keys are left for a quorum, if nobody renews.
+    std::optional<std::chrono::milliseconds> held_for{};
+    /// Time until too few keys are left for a quorum, if nobody renews; -1 ms: never.
     std::chrono::milliseconds valid_for{0};
     std::size_t quorum = 0;
     bool decided = false;                   ///< A quorum of nodes answered at all.
-    std::vector<node_state> nodes;          ///< In the order of the configuration.
+    std::vector<node_state> nodes{};        ///< In the order of the configuration.
 };
 
 }  // namespace redlock

@@ -17,9 +17,12 @@ bool has_answered(const node_state& n) {
            n.state == key_state::shared;
 }
 
+constexpr auto no_expiry = std::chrono::milliseconds(-1);
+constexpr auto forever = std::chrono::milliseconds::max();
+
 // A key without expiry (-1 ms) stands in the way for ever.
 std::chrono::milliseconds time_left(const node_state& n) {
-    return n.ttl < std::chrono::milliseconds(0) ? std::chrono::milliseconds::max() : n.ttl;
+    return n.ttl < std::chrono::milliseconds(0) ? forever : n.ttl;
 }
 
 }  // namespace
@@ -43,7 +46,7 @@ void take_census(resource_state& state, std::span<const std::string> values) {
         std::nth_element(left.begin(), nth, left.end(), std::greater<>());
         state.held = true;
         state.owner = nodes[i].owner;
-        state.valid_for = *nth;
+        state.valid_for = *nth == forever ? no_expiry : *nth;
     }
 }
 

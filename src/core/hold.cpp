@@ -15,12 +15,11 @@ hold::hold(time_point granted_at, time_point valid_until, terms t) noexcept
       last_sent_(granted_at),
       renew_at_(next_renewal()) {}
 
-// A third of the ttl after the last round; where a late grant or a long margin puts the loss before
-// that, halfway to it.
+// A third of the ttl after the last round; earlier where a late grant or a long margin would leave
+// less than a third of the time to the loss for the answer.
 time_point hold::next_renewal() const noexcept {
     if (!terms_.renew || capped()) return time_point::max();
-    const time_point usual = last_sent_ + terms_.ttl / 3;
-    return usual < report_at() ? usual : last_sent_ + (report_at() - last_sent_) / 2;
+    return last_sent_ + std::min(terms_.ttl / 3, (report_at() - last_sent_) / 3 * 2);
 }
 
 bool hold::capped() const noexcept { return valid_until_ >= cap_; }

@@ -7,6 +7,7 @@
 #include <redlock/options.hpp>
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,7 @@ enum class ballot : std::uint8_t {
 /// Counts the ballots of one round over N nodes. The first ballot of a node stands.
 class poll {
 public:
-    explicit poll(std::size_t nodes) noexcept : nodes_(nodes) {}
+    explicit poll(std::size_t nodes) noexcept : nodes_(nodes) { assert(nodes <= max_nodes); }
 
     /// False if the node has voted before, or there is no such node: nothing is counted then.
     bool cast(std::size_t node, ballot b) noexcept;

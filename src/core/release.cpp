@@ -13,7 +13,7 @@ bool release::cast(std::size_t node, ballot b) noexcept {
         outcome_ = errc::not_held;
     } else if (poll_.crippled()) {
         outcome_ = errc::no_quorum;
-    } else if (!poll_.carried() && (!enough_answers || can_be_denied)) {
+    } else if (!enough_answers || can_be_denied) {
         return false;
     }
     complete_ = true;

@@ -52,7 +52,9 @@ void acquire_operation::try_once(time_point now) {
     value_ = owner_.to_string();
     value_ += '@';
     value_ += home().options().client_name;
-    if (!options_.owner.is_zero()) value_ += '#' + std::to_string(home().host().random_word());
+    if (!options_.owner.is_zero() && !home().is_first_use(value_, key_)) {
+        value_ += '#' + std::to_string(home().host().random_word());
+    }
     votes_.assign(home().size(), {});
     for (std::size_t i = 0; i < votes_.size(); ++i) votes_[i].node = home().name(i);
     sent_at_ = now;

@@ -6,6 +6,8 @@
 #include "runtime/release.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 
 namespace redlock::detail {
 
@@ -162,6 +164,16 @@ bool engine::owner_is_in_use(const acquire_operation& by, std::string_view resou
                const auto* other = dynamic_cast<const acquire_operation*>(&o);
                return other != nullptr && other != &by && other->wants(resource, owner);
            });
+}
+
+bool engine::is_first_use(std::string_view value, std::string_view key) {
+    std::string both(value);
+    both.append(1, '\0').append(key);
+    const std::size_t use = std::hash<std::string>()(both);
+    const bool is_first =
+        std::find(used_owners_.begin(), used_owners_.end(), use) == used_owners_.end();
+    if (is_first) used_owners_.push_back(use);
+    return is_first;
 }
 
 core::drift_policy engine::drift() const noexcept {

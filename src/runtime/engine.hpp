@@ -14,6 +14,7 @@
 #include <redlock/options.hpp>
 #include <redlock/stats.hpp>
 
+#include <boost/circular_buffer.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
@@ -93,6 +94,9 @@ public:
     void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
     bool owner_is_in_use(const acquire_operation& by, std::string_view resource,
                          const owner_id& owner) const;
+    /// Whether this client has not yet, among its last uses of owners that were given to it, sent
+    /// this value for this key.
+    bool is_first_use(std::string_view value, std::string_view key);
     void emit(const event& e) const;
 
     const client_options& options() const noexcept { return *options_; }
@@ -131,6 +135,7 @@ private:
         holding, boost::intrusive::member_hook<holding, list_hook, &holding::listed_>,
         boost::intrusive::constant_time_size<false>>
         holdings_;
+    boost::circular_buffer<std::size_t> used_owners_{1024};  // hashes of value and key
     curtain curtain_{*this};
     bool closing_ = false;
     bool over_ = false;

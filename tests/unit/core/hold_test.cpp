@@ -302,6 +302,18 @@ TEST_CASE("whatever the margin, a lease that is to be renewed is, before its los
     }
 }
 
+TEST_CASE("whatever the margin, a renewal leaves a third of the time to the loss for its answer") {
+    for (int margin = 0; margin < 9890; margin += 10) {
+        const hold h(start, start + 9898ms, {.ttl = 10s, .loss_margin = margin * 1ms});
+        const duration left = h.report_at() - h.deadline();
+        if (left < (h.report_at() - start) / 3) {
+            INFO("margin: " << margin << " ms; left: " << left.count() << " ns");
+            REQUIRE(left >= (h.report_at() - start) / 3);
+        }
+    }
+    SUCCEED();
+}
+
 TEST_CASE("however late it was granted, a lease that is to be renewed is, before its loss") {
     for (const duration took : {0ms, 50ms, 60ms, 62ms, 80ms, 91ms}) {
         hold h(start + took, start + 97ms, {.ttl = 100ms});
