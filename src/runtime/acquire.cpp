@@ -89,11 +89,6 @@ bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
     return is_open(round) || (granted_ && granted_->is_live());
 }
 
-// The command may have waited for a connection before it left.
-time_point acquire_operation::gone_at() const noexcept {
-    return core::key_gone_at(sent_at_, ttl_, home().drift()) + home().options().connect_timeout;
-}
-
 void acquire_operation::cast(std::size_t node, vote answer, const net::failure& why,
                              time_point now) {
     node_vote& v = votes_[node];
@@ -122,14 +117,16 @@ void acquire_operation::grant(time_point now) {
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                  .votes = votes_});
     home().adopt(
-        holding_ptr(new holding(home(), state, key_, value_, machine, sent_, gone_at())));
+        holding_ptr(new holding(home(), state, key_, value_, machine, sent_,
+                                home().key_gone_at(sent_at_, ttl_))));
     granted_ = state;
     end({}, std::move(state), now);
 }
 
 void acquire_operation::give_back(time_point now) {
     if (sent_ == 0) return;
-    home().release_in_background(key_, value_, std::exchange(sent_, 0), gone_at(), now);
+    home().release_in_background(key_, value_, std::exchange(sent_, 0),
+                                 home().key_gone_at(sent_at_, ttl_), now);
 }
 
 void acquire_operation::refused(error_code why, time_point now) {

@@ -43,7 +43,6 @@ private:
 
     std::string check() const;
     bool is_open(std::uint32_t round) const noexcept;
-    time_point gone_at() const noexcept;
     void try_once(time_point now);
     void cast(std::size_t node, vote answer, const net::failure& why, time_point now);
     void grant(time_point now);

@@ -180,6 +180,10 @@ core::drift_policy engine::drift() const noexcept {
     return {options_->drift_factor, options_->drift_min};
 }
 
+time_point engine::key_gone_at(time_point sent, duration ttl) const noexcept {
+    return core::key_gone_at(sent, ttl, drift()) + options_->connect_timeout;
+}
+
 void engine::emit(const event& e) const {
     if (!options_->on_event) return;
     try {

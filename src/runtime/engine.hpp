@@ -101,6 +101,9 @@ public:
 
     const client_options& options() const noexcept { return *options_; }
     core::drift_policy drift() const noexcept;
+    /// When no key of a command is left that was handed out at `sent`, and may have waited for a
+    /// connection before it left.
+    time_point key_gone_at(time_point sent, duration ttl) const noexcept;
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
     engine_host& host() const noexcept { return *host_; }
     tallies& counts() noexcept { return counts_; }

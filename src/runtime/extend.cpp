@@ -17,11 +17,9 @@ void extension_round::send(holding_ptr lease, duration ttl, time_point now) {
     std::string wire;
     write_compare_expire(wire, script_form::by_hash, lease_->key(), lease_->value(), ttl);
     const auto result = home().send(*this, 0, wire, now);
-    lease_->note_sent(result.sent, core::key_gone_at(now, ttl, home().drift()));
+    lease_->note_sent(result.sent, home().key_gone_at(now, ttl));
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
-
-void extension_round::refuse(error_code why, time_point now) { end(why, now); }
 
 void extension_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                time_point now) {
@@ -86,14 +84,14 @@ void extend_operation::start(time_point now) {
     const bool is_ours = state && state->home.lock() == home().host().home();
     if (!is_ours || asked_ <= std::chrono::milliseconds::zero() ||
         !validate(acquire_options{.ttl = asked_}, home().options()).empty()) {
-        return refuse(errc::invalid_argument, now);
+        return end(errc::invalid_argument, now);
     }
     if (state->held_as == nullptr || !state->is_live()) {
         const bool was_lost = state->state() == lease_state::status::lost;
-        return refuse(was_lost ? errc::lost : errc::not_held, now);
+        return end(was_lost ? errc::lost : errc::not_held, now);
     }
     if (longest_validity(home().options(), asked_) <= state->held_as->machine().loss_margin()) {
-        return refuse(errc::invalid_argument, now);
+        return end(errc::invalid_argument, now);
     }
     send(holding_ptr(state->held_as), asked_, now);
 }

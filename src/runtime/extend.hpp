@@ -21,8 +21,8 @@ public:
 protected:
     /// Sends it; the outcome comes through `on_end`, exactly once.
     void send(holding_ptr lease, duration ttl, time_point now);
-    /// Ends it without having been sent.
-    void refuse(error_code why, time_point now);
+    /// Ends it, also without having been sent.
+    void end(error_code outcome, time_point now);
     virtual void on_end(error_code outcome, time_point now) = 0;
     /// The lease it is about; null once it has ended or before it was sent.
     const holding_ptr& lease() const noexcept { return lease_; }
@@ -36,7 +36,6 @@ private:
     bool write_with_script(std::uint32_t round, std::string& out) const final;
     void on_lease_over(std::optional<loss> lost, error_code why, time_point now) final;
     void cast(std::size_t node, core::ballot b, time_point now);
-    void end(error_code outcome, time_point now);
 
     holding_ptr lease_;
     duration ttl_{};
