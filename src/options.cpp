@@ -20,7 +20,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds longest_node_timeout = std::chrono::seconds(60);
 constexpr milliseconds longest_connect_timeout = std::chrono::minutes(10);
-constexpr milliseconds longest_ttl = std::chrono::hours(24);
 constexpr milliseconds longest_patience = std::chrono::hours(24 * 366);
 constexpr std::size_t max_key_prefix = 256;
 constexpr std::size_t max_host = 253;

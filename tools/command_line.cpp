@@ -63,6 +63,7 @@ private:
     CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
     CLI::App* run_;
     CLI::App* inspect_;
+    CLI::App* init_;
     CLI::App* help_;
     node_source nodes_;
     bool json_ = false;
@@ -71,6 +72,7 @@ private:
     std::string topic_;
     run_request running_;
     inspect_request inspecting_;
+    init_request declaring_;
 };
 
 parser::parser() {
@@ -113,10 +115,20 @@ parser::parser() {
         "failure.");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
 
+    init_ = app_.add_subcommand("init", "Declare the nodes new: no lock of before can be held");
+    init_->footer(
+        "A node that may have lost its data has no vote until no lease of before can be alive.\n"
+        "Where a person knows that there is none, as on a first start with a node missing, init\n"
+        "ends that at once. It asks first. Every node must be reachable.\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object.\n\nExit status: 0; 121 if a node did not take it; 125 on "
+        "failure.");
+    init_->add_flag("--yes", declaring_.yes, "Do not ask");
+
     help_ = app_.add_subcommand("help", "Explain redlock, or one command");
     help_->footer("");
-    help_->add_option("CMD", topic_, "run, inspect or help");
-    for (auto* command : {run_, inspect_, help_}) command->set_help_flag();
+    help_->add_option("CMD", topic_, "run, inspect, init or help");
+    for (auto* command : {run_, inspect_, init_, help_}) command->set_help_flag();
 }
 
 void parser::duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
@@ -133,7 +145,7 @@ void parser::duration(CLI::App& to, const std::string& name, std::optional<milli
 
 std::string parser::help_text() const {
     const CLI::App* topic = &app_;
-    for (const auto* command : {run_, inspect_, help_}) {
+    for (const auto* command : {run_, inspect_, init_, help_}) {
         const bool asked_with_flag = command->parsed() && command != help_;
         if (asked_with_flag || topic_ == command->get_name()) topic = command;
     }
@@ -152,7 +164,7 @@ std::string parser::unexpected() const {
                    "write -- before CMD";
         }
         if (app_.get_subcommands().empty()) {
-            return "there is no command '" + word + "': run, inspect and help exist";
+            return "there is no command '" + word + "': run, inspect, init and help exist";
         }
         return "'" + word + "' is one argument too many: see redlock help";
     }
@@ -197,9 +209,17 @@ command_line parser::parse(std::vector<std::string> words) {
         inspecting_.json = json_;
         return inspecting_;
     }
-    if (!help_->parsed()) return usage_error{"no command was given: run, inspect or help"};
-    if (!topic_.empty() && topic_ != "run" && topic_ != "inspect" && topic_ != "help") {
-        return usage_error{"there is no command '" + topic_ + "': run, inspect and help exist"};
+    if (init_->parsed()) {
+        declaring_.nodes = nodes_;
+        declaring_.json = json_;
+        return declaring_;
+    }
+    if (!help_->parsed()) return usage_error{"no command was given: run, inspect, init or help"};
+    const bool is_topic = topic_.empty() || topic_ == "run" || topic_ == "inspect" ||
+                          topic_ == "init" || topic_ == "help";
+    if (!is_topic) {
+        return usage_error{"there is no command '" + topic_ +
+                           "': run, inspect, init and help exist"};
     }
     return text_request{help_text()};
 }

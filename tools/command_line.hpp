@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "tools/init.hpp"
 #include "tools/inspect.hpp"
 #include "tools/run.hpp"
 
@@ -19,7 +20,8 @@ struct usage_error {
     std::string what;
 };
 
-using command_line = std::variant<usage_error, text_request, run_request, inspect_request>;
+using command_line =
+    std::variant<usage_error, text_request, run_request, inspect_request, init_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

@@ -37,7 +37,7 @@ std::string seconds(std::chrono::milliseconds span) {
 }
 
 std::string left(const node_state& node) {
-    if (node.state != key_state::held && node.state != key_state::shared) return "-";
+    if (node.owner.empty() && node.state != key_state::shared) return "-";
     return node.ttl.count() < 0 ? "no expiry" : seconds(node.ttl);
 }
 

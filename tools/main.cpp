@@ -23,6 +23,7 @@ struct performer {
     }
     int operator()(const run_request& request) const { return run(request, given); }
     int operator()(const inspect_request& request) const { return inspect(request); }
+    int operator()(const init_request& request) const { return init(request); }
 };
 
 }  // namespace

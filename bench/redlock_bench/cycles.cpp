@@ -51,13 +51,13 @@ asio::awaitable<void> all_cycles(redlock::client& client, std::size_t workers,
     for (std::size_t i = 0; i < workers; ++i) co_await done.async_receive(asio::use_awaitable);
 }
 
+}  // namespace
+
 double cpu_seconds() {
     std::timespec t{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
-
-}  // namespace
 
 measured measure_cycles(setting& on, std::size_t workers, std::chrono::milliseconds duration) {
     measured total;

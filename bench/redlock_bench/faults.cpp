@@ -44,6 +44,7 @@ void measure_fault(setting& on, const extent& how, const fault& what, std::size_
     }
     json_line("fault")
         .add("nodes", on.size())
+        .add("mode", on.mode())
         .add("fault", what.name)
         .add("workers", workers)
         .add("healthy_cycles_per_s", healthy.rate())

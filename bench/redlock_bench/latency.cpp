@@ -99,6 +99,7 @@ void measure_latency(setting& on, const extent& how) {
     }
     json_line("latency")
         .add("nodes", on.size())
+        .add("mode", on.mode())
         .add("acquires", all[0].size())
         .add("p50_us", quantile(all[0], 0.5))
         .add("p99_us", quantile(all[0], 0.99))

@@ -24,16 +24,18 @@ struct extent {
     std::size_t fault_rounds = 3;
     std::size_t latency_blocks = 40;
     std::size_t cycles_per_block = 100;
+    std::vector<std::size_t> leases{1'000, 10'000};
 };
 
 /// Servers of its own, and one client on one thread: the caller's.
 class setting {
 public:
-    explicit setting(std::size_t nodes);
+    setting(std::size_t nodes, bool fencing);
     ~setting();
 
     std::size_t size() const noexcept { return options_.nodes.size(); }
     const redlock::client_options& options() const noexcept { return options_; }
+    const char* mode() const noexcept { return options_.fencing ? "fenced" : "plain"; }
     redlock::client& client() noexcept { return client_; }
     redlock::testing::redis_server& server(std::size_t i) { return servers_[i]; }
 
@@ -66,6 +68,8 @@ struct measured {
     }
 };
 
+double cpu_seconds();  ///< Of this process so far.
+
 /// `workers` coroutines acquire and release, each its own resource, for so long.
 measured measure_cycles(setting& on, std::size_t workers, std::chrono::milliseconds duration);
 
@@ -73,5 +77,6 @@ measured measure_cycles(setting& on, std::size_t workers, std::chrono::milliseco
 void measure_throughput(setting& on, const extent& how);
 void measure_latency(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
+void measure_renewal(setting& on, const extent& how);
 
 }  // namespace bench

@@ -16,6 +16,7 @@ void measure_throughput(setting& on, const extent& how) {
         on.settle();
         json_line("throughput")
             .add("nodes", on.size())
+            .add("mode", on.mode())
             .add("workers", workers)
             .add("cycles", got.cycles)
             .add("failures", got.failures)

@@ -47,6 +47,8 @@ public:
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
+    /// See `client::async_init`. The refusal carries one vote per node.
+    result<void, refusal> init();
     /// Counters since the client was made.
     client_stats stats() const;
 

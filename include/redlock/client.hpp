@@ -132,6 +132,21 @@ public:
             detail::initiate_inspect{impl_}, token, std::move(resource));
     }
 
+    /// Declares all nodes new: no lease that was granted before can be alive, so they vote at once.
+    /// Only a person can know that, for instance of a first start with a node missing; where it is
+    /// not so, two holders become possible. Every node must be reachable, and every client greets
+    /// them anew.
+    /// - success: every node took it; `no_quorum`: not all did, and the votes say which: `granted`
+    ///   where it was taken.
+    /// - `invalid_argument`: the restart guard is off, and nothing is in quarantine.
+    /// - cancelled: nodes that had it in hand may still take it.
+    template <asio::completion_token_for<void(error_code, std::vector<node_vote>)> T =
+                  asio::deferred_t>
+    auto async_init(T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code, std::vector<node_vote>)>(
+            detail::initiate_init{impl_}, token);
+    }
+
     /// Counters since the client was made.
     client_stats stats() const;
 

@@ -42,8 +42,10 @@ public:
     const std::string& resource() const noexcept;
     owner_id owner() const noexcept;
 
-    /// The fencing token: strictly larger for each holder of a resource than for all before it.
-    /// It is 0 in this release, which takes plain locks only.
+    /// The fencing token: strictly larger for each holder of a resource than for all before it. Send
+    /// it along with what you write, and have the receiver refuse less than it has seen: then a
+    /// holder that has lost its lease unawares does no harm. 0 where `client_options::fencing` is
+    /// off.
     std::uint64_t fence() const noexcept;
 
     /// When the lease ends if nothing prolongs it; already reduced by the drift allowance.

@@ -25,22 +25,40 @@ attempt::verdict attempt::decide(verdict v, error_code why) noexcept {
     return v;
 }
 
+// Granted, stale and still open nodes could make a quorum between them.
+bool attempt::second_may_win() const noexcept {
+    return !is_second_ && poll_.yes() + stale_ + poll_.pending() >= poll_.quorum();
+}
+
 attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcept {
     if (state_ != verdict::open || !poll_.cast(node, weigh(v))) return state_;
+    if (v == vote::stale) ++stale_;
     if (poll_.carried()) {
         if (now < valid_until_) return decide(verdict::granted, {});
         return decide(verdict::refused, errc::validity_exhausted);
     }
-    if (poll_.hopeless()) {
+    if (poll_.hopeless() && !second_may_win()) {
         return decide(verdict::refused, poll_.crippled() ? errc::no_quorum : errc::contended);
     }
     // Nobody who answers later can change the clock.
     if (now >= valid_until_) return decide(verdict::refused, errc::validity_exhausted);
+    if (poll_.hopeless() && poll_.yes() + stale_ >= poll_.quorum()) {
+        return decide(verdict::again, {});
+    }
     return state_;
 }
 
+void attempt::begin_second(time_point sent) noexcept {
+    if (state_ != verdict::again) return;
+    poll_ = poll(poll_.nodes());
+    stale_ = 0;
+    is_second_ = true;
+    valid_until_ = core::valid_until(sent, ttl_, drift_);
+    state_ = verdict::open;
+}
+
 void attempt::abandon(error_code why) noexcept {
-    if (state_ == verdict::open) decide(verdict::refused, why);
+    if (state_ == verdict::open || state_ == verdict::again) decide(verdict::refused, why);
 }
 
 }  // namespace redlock::core

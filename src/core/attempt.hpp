@@ -19,17 +19,25 @@ ballot weigh(vote v) noexcept;
 /// The Redlock rule: granted once a quorum said so within the validity, refused as soon as that can
 /// no longer be (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 ///
+/// Where nodes that found the proposed fence stale could make up the quorum, there is a second
+/// round, once, under a fence above all that were seen. Only votes for the present round count.
+///
 /// Made when the round is handed to the first connection. Whoever drives it gives back every vote
 /// of a refused or abandoned attempt.
 class attempt {
 public:
-    enum class verdict : std::uint8_t { open, granted, refused };
+    enum class verdict : std::uint8_t { open, granted, refused, again };
 
     attempt(std::size_t nodes, time_point sent, duration ttl, drift_policy drift) noexcept
-        : poll_(nodes), valid_until_(core::valid_until(sent, ttl, drift)) {}
+        : poll_(nodes),
+          ttl_(ttl),
+          drift_(drift),
+          valid_until_(core::valid_until(sent, ttl, drift)) {}
 
-    /// A node answered, or did not in time. What comes after the verdict changes nothing.
+    /// A node answered the present round, or did not in time. What comes after the verdict changes
+    /// nothing. `again`: send the second round to every node, and say so by `begin_second`.
     verdict cast(std::size_t node, vote v, time_point now) noexcept;
+    void begin_second(time_point sent) noexcept;
     /// The caller no longer wants it: cancelled, or out of time.
     void abandon(error_code why) noexcept;
 
@@ -40,9 +48,14 @@ public:
 
 private:
     verdict decide(verdict v, error_code why) noexcept;
+    bool second_may_win() const noexcept;
 
     poll poll_;
+    duration ttl_;
+    drift_policy drift_;
     time_point valid_until_;
+    std::size_t stale_ = 0;
+    bool is_second_ = false;
     verdict state_ = verdict::open;
     error_code reason_;
 };

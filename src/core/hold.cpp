@@ -3,6 +3,7 @@
 #include "core/hold.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace redlock::core {
 
@@ -16,10 +17,15 @@ hold::hold(time_point granted_at, time_point valid_until, terms t) noexcept
       renew_at_(next_renewal()) {}
 
 // A third of the ttl after the last round; earlier where a late grant or a long margin would leave
-// less than a third of the time to the loss for the answer.
+// less than a third of the time to the loss for the answer. And earlier by up to a quarter of that,
+// to an instant that leases of the same ttl have in common: they are renewed together.
 time_point hold::next_renewal() const noexcept {
     if (!terms_.renew || capped()) return time_point::max();
-    return last_sent_ + std::min(terms_.ttl / 3, (report_at() - last_sent_) / 3 * 2);
+    const duration longest = std::min(terms_.ttl / 3, (report_at() - last_sent_) / 3 * 2);
+    const time_point latest = last_sent_ + longest;
+    const auto quarter = static_cast<std::uint64_t>(std::max<duration>(longest / 4, 1ns).count());
+    const auto grid = static_cast<duration::rep>(std::bit_floor(quarter));
+    return std::max(latest - latest.time_since_epoch() % grid, last_sent_);
 }
 
 bool hold::capped() const noexcept { return valid_until_ >= cap_; }

@@ -34,10 +34,4 @@ constexpr time_point valid_until(time_point sent, duration ttl, drift_policy dri
     return sent + ttl - drift.allowance(ttl);
 }
 
-/// Past this instant no key that was taken by a message sent at `sent` is left on any node whose
-/// clock runs true to within the allowance, provided the message arrived at once.
-constexpr time_point key_gone_at(time_point sent, duration ttl, drift_policy drift) noexcept {
-    return sent + ttl + drift.allowance(ttl);
-}
-
 }  // namespace redlock::core

@@ -4,6 +4,9 @@
 
 #include "text.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 namespace redlock::net {
 
 failure read_failure(const resp::reply& reply) {
@@ -16,21 +19,47 @@ failure read_failure(const resp::reply& reply) {
     }
     if (reply.is_error("NOSCRIPT")) why = errc::script_rejected;
     if (reply.is_error("READONLY")) why = errc::not_master;
-    if (reply.is_error("WRONGTYPE")) why = errc::foreign_data;
+    if (reply.is_error("WRONGTYPE") || reply.is_error("FOREIGN")) why = errc::foreign_data;
     // A server that does not know a command repeats its arguments, and owner values are among them.
     const std::string_view words = reply.text();
     return {vote::refused, why, text::printable(words.substr(0, words.find(", with args")))};
 }
 
-set_answer read_set(const resp::reply& reply) {
+acquire_answer read_set(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::status && reply.text() == "OK") {
-        return {vote::granted, {}};
+        return {.answer = vote::granted};
     }
-    if (reply.type() == resp::reply_type::nil) return {vote::held, {}};
-    return {vote::refused, read_failure(reply)};
+    if (reply.type() == resp::reply_type::nil) return {.answer = vote::held};
+    return {.why = read_failure(reply)};
 }
 
-compare_answer read_compare(const resp::reply& reply) {
+acquire_answer read_acquire(const resp::reply& reply) {
+    if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
+        return {.answer = vote::granted};
+    }
+    const auto fence = [](const resp::reply& r) {
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
+    };
+    const bool has_outcome = reply[0].type() == resp::reply_type::integer;
+    switch (has_outcome ? reply[0].integer() : -1) {
+        case 0:
+            return {.answer = vote::quarantine,
+                    .is_amnesiac = true,
+                    .why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
+        case 2:
+            return {.answer = vote::held,
+                    .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
+                    .left = std::chrono::milliseconds(reply[1].integer()),
+                    .fence = fence(reply[3])};
+        case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
+        case 5:
+            return {.why = {vote::refused, errc::clock_skew,
+                            "the fence is too far ahead of its clock"}};
+        default: return {.why = read_failure(reply)};
+    }
+}
+
+compare_answer read_release(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer) {
         if (reply.integer() == 1) return {core::ballot::yes, {}};
         if (reply.integer() == 0 || reply.integer() == -1) return {core::ballot::no, {}};
@@ -38,10 +67,49 @@ compare_answer read_compare(const resp::reply& reply) {
     return {core::ballot::unable, read_failure(reply)};
 }
 
+compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
+    const resp::reply one = reply[lease];
+    if (one.type() != resp::reply_type::integer) {
+        return {core::ballot::unable, read_failure(reply)};
+    }
+    switch (one.integer()) {
+        case 1: return {core::ballot::yes, {}};
+        case 0:
+        case -1: return {core::ballot::no, {}};
+        case -2:
+            return {core::ballot::unable, {vote::refused, errc::clock_skew,
+                                           "the fence is too far ahead of its clock"}};
+        case -3:
+            return {core::ballot::unable,
+                    {vote::refused, errc::foreign_data, "a key holds something else"}};
+        default: return {core::ballot::unable, read_failure(reply)};
+    }
+}
+
+bool is_amnesiac(const resp::reply& reply) noexcept {
+    return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
+}
+
+std::optional<std::int64_t> read_time(const resp::reply& reply) {
+    std::int64_t seconds = 0;
+    std::int64_t us = 0;
+    const auto number = [](std::string_view text, std::int64_t& to) {
+        const auto end = text.data() + text.size();
+        return !text.empty() && std::from_chars(text.data(), end, to).ptr == end;
+    };
+    constexpr std::int64_t latest = 9'000'000'000;  // the fences end there, in 2255
+    if (!number(reply[0].text(), seconds) || !number(reply[1].text(), us) || seconds < 0 ||
+        seconds > latest || us < 0 || us >= 1'000'000) {
+        return std::nullopt;
+    }
+    return seconds * 1'000'000 + us;
+}
+
 std::string abbreviate_owner(std::string_view value) {
     constexpr std::size_t id_length = 22;
     if (value.size() > id_length && value[id_length] == '@') {
-        return text::printable(value.substr(0, 6)) + "...@" + text::printable(value.substr(id_length + 1));
+        return text::printable(value.substr(0, 6)) + "...@" +
+               text::printable(value.substr(id_length + 1));
     }
     constexpr std::size_t shown = 12;
     if (value.size() <= shown) return text::printable(value);

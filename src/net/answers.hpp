@@ -6,6 +6,10 @@
 #include "net/call.hpp"
 #include "resp/reply.hpp"
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,19 +18,29 @@ namespace redlock::net {
 /// An error reply, or a reply of a kind that the command can't have.
 failure read_failure(const resp::reply& reply);
 
-/// The answer to `SET key value NX PX ttl`.
-struct set_answer {
+/// The answer to an acquire: `SET key value NX PX ttl`, or acquire.lua.
+struct acquire_answer {
     vote answer = vote::refused;
-    failure why;  // when refused
+    bool is_amnesiac = false;  ///< The node record is another than in the handshake: no vote.
+    failure why{};             ///< When refused; the detail also when held: by whom.
+    std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.
+    std::uint64_t fence = 0;            ///< held, stale: the highest that the node has seen.
 };
-set_answer read_set(const resp::reply& reply);
+acquire_answer read_set(const resp::reply& reply);
+acquire_answer read_acquire(const resp::reply& reply);
 
-/// The answer to compare-and-delete or compare-and-expire: yes, no, or unable with its cause.
+/// The answer to release.lua, or to extend.lua for one lease: yes, no, or unable with its cause.
 struct compare_answer {
     core::ballot ballot = core::ballot::unable;
-    failure why;  // when unable
+    failure why{};  // when unable
 };
-compare_answer read_compare(const resp::reply& reply);
+compare_answer read_release(const resp::reply& reply);
+compare_answer read_extension(const resp::reply& reply, std::size_t lease);
+/// Nothing was extended: the node record is another than in the handshake.
+bool is_amnesiac(const resp::reply& reply) noexcept;
+
+/// The answer to TIME, in us; nothing where it is none.
+std::optional<std::int64_t> read_time(const resp::reply& reply);
 
 /// A key's value as it may be shown: who holds it, but not enough to act as them.
 std::string abbreviate_owner(std::string_view value);

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,9 +29,13 @@ struct failure {
     std::string detail;
 };
 
+/// What a node's session puts behind a command's own arguments, which count it already: the epoch
+/// of the record that this client read on that node, so that nothing else differs from node to node.
+enum class tail : bool { none, epoch };
+
 /// A command that was handed to nodes. `round` tells apart the times it was handed out: what comes
-/// for an earlier one must not count for a later one. A node that took the call reports once per round,
-/// a reply or a failure, unless the call was no longer wanted before it could be sent.
+/// for an earlier one must not count for a later one. A node that took the call reports once per
+/// round: a reply or a failure.
 ///
 /// The count is thread-safe because a call may be cancelled from any thread.
 class call : public boost::intrusive_ref_counter<call, boost::thread_safe_counter> {
@@ -48,12 +53,13 @@ public:
     /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
     /// the node had lost its scripts.
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
-    /// Writes the command with the script's text in place of its SHA1. False where it calls no
-    /// script: nothing is written then.
-    virtual bool write_with_script(std::uint32_t, std::string&) const { return false; }
-    /// Until when it is owed to a node whose connection breaks before it answered; the beginning of
-    /// time when it is not.
-    virtual time_point owed_until(std::size_t) const noexcept { return time_point::min(); }
+    /// Writes the command for a node with the script's text in place of its SHA1, all but the tail
+    /// that it returns. Nothing where it calls no script.
+    virtual std::optional<tail> write_with_script(std::size_t, std::uint32_t, std::string&) const {
+        return std::nullopt;
+    }
+    /// Whether it is owed to a node whose connection breaks before it answered.
+    virtual bool is_owed(std::size_t) const noexcept { return false; }
 };
 
 using call_ptr = boost::intrusive_ptr<call>;

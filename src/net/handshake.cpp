@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "net/handshake.hpp"
 
+#include "lease_terms.hpp"
 #include "net/answers.hpp"
 #include "resp/command.hpp"
 #include "resp/scripts.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace redlock::net {
 
@@ -19,30 +21,73 @@ std::string name_without_spaces(std::string_view name) {
     return out;
 }
 
+// One "name:value" line of INFO.
+std::string_view field(std::string_view info, std::string_view name) {
+    for (std::size_t at = 0; at < info.size();) {
+        const std::size_t end = std::min(info.find("\r\n", at), info.size());
+        const std::string_view line = info.substr(at, end - at);
+        if (line.starts_with(name) && line.substr(name.size()).starts_with(':')) {
+            return line.substr(name.size() + 1);
+        }
+        at = end + 2;
+    }
+    return {};
+}
+
+// A replica that became a master may lack what its old master had granted last.
+bool was_replica(std::string_view info) {
+    const std::string_view before = field(info, "master_replid2");
+    return before.find_first_not_of('0') != before.npos;
+}
+
+bool has_settled_log(std::string_view info) {
+    return field(info, "aof_enabled") == "1" && field(info, "aof_rewrite_in_progress") == "0" &&
+           field(info, "aof_last_write_status") == "ok" &&
+           field(info, "aof_last_bgrewrite_status") == "ok";
+}
+
+// Every write is on disk before it is answered, also while the log is rewritten.
+bool syncs_always(const resp::reply& config) {
+    bool always = false;
+    bool skips = false;
+    for (std::size_t i = 0; i + 1 < config.size(); i += 2) {
+        if (config[i].text() == "appendfsync") always = config[i + 1].text() == "always";
+        if (config[i].text() == "no-appendfsync-on-rewrite") skips = config[i + 1].text() != "no";
+    }
+    return always && !skips;
+}
+
 }  // namespace
 
+void handshake::say(std::string& out, step what, std::initializer_list<std::string_view> words) {
+    said_.push_back(what);
+    resp::append_command(out, words);
+}
+
 void handshake::begin(std::string& out) {
+    said_.clear();
     answered_ = 0;
+    loaded_ = 0;
+    told_ = {};
     why_ = {};
     if (!node_->password.empty()) {
         if (node_->username.empty()) {
-            resp::append_command(out, {"AUTH", node_->password});
+            say(out, step::auth, {"AUTH", node_->password});
         } else {
-            resp::append_command(out, {"AUTH", node_->username, node_->password});
+            say(out, step::auth, {"AUTH", node_->username, node_->password});
         }
     }
-    if (node_->database != 0) {
-        resp::append_command(out, {"SELECT", std::to_string(node_->database)});
-    }
-    resp::append_command(out, {"CLIENT", "SETNAME", name_without_spaces(client_name_)});
-    for (const auto& s : resp::all_scripts()) resp::append_command(out, {"SCRIPT", "LOAD", s.text});
+    if (node_->database != 0) say(out, step::select, {"SELECT", std::to_string(node_->database)});
+    say(out, step::set_name, {"CLIENT", "SETNAME", name_without_spaces(client_->client_name)});
+    say(out, step::info, {"INFO"});
+    if (is_guarded(*client_)) say(out, step::durability, {"CONFIG", "GET", "*appendfsync*"});
+    say(out, step::time, {"TIME"});
+    for (const auto& s : resp::all_scripts()) say(out, step::load, {"SCRIPT", "LOAD", s.text});
 }
 
-handshake::step handshake::current() const noexcept {
-    std::size_t n = answered_;
-    if (!node_->password.empty() && n-- == 0) return step::auth;
-    if (node_->database != 0 && n-- == 0) return step::select;
-    return n == 0 ? step::set_name : step::load;
+void handshake::ask_record(std::string& out, const record_request& r) {
+    said_.push_back(step::record);
+    write_record_call(out, r, told_.server);
 }
 
 handshake::outcome handshake::fail(error_code error, std::string detail) {
@@ -51,33 +96,80 @@ handshake::outcome handshake::fail(error_code error, std::string detail) {
 }
 
 handshake::outcome handshake::on_reply(const resp::reply& reply) {
-    const step at = current();
-    const std::size_t before_scripts =
-        1U + (node_->password.empty() ? 0U : 1U) + (node_->database != 0 ? 1U : 0U);
-    const std::size_t which = answered_ - std::min(answered_, before_scripts);
-    ++answered_;
-    if (reply.type() == resp::reply_type::error) {
-        const failure cause = read_failure(reply);
-        if (reply.is_error("NOAUTH")) {
-            return fail(errc::auth_failed, "the node asks for a password: " + cause.detail);
-        }
-        switch (at) {
-            case step::auth:
-                // A node that is still loading refuses AUTH too; that is not the password's fault.
-                // Some servers answer with what they were sent, so only the error's code is told.
-                return fail(reply.is_error("LOADING") ? errc::server_error : errc::auth_failed,
-                            "the node answered AUTH with " +
-                                cause.detail.substr(0, cause.detail.find(' ')));
-            case step::select: return fail(errc::server_error, "SELECT: " + cause.detail);
-            case step::set_name: break;  // a courtesy: an ACL may forbid it
-            case step::load:
-                return fail(reply.is_error("NOPERM") ? errc::script_rejected : cause.error,
-                            "SCRIPT LOAD: " + cause.detail);
-        }
-    } else if (at == step::load && reply.text() != resp::all_scripts()[which].sha1) {
-        return fail(errc::script_rejected, "the node knows a script by another SHA1 than we do");
+    const step at = said_[answered_++];
+    const outcome heard =
+        reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
+    if (heard == outcome::failed || answered_ < said_.size()) return heard;
+    // A replica takes no record, and has no vote that one could guard.
+    const bool wants_record = is_guarded(*client_) && told_.server.is_master;
+    return wants_record && at != step::record ? outcome::ask_record : outcome::done;
+}
+
+handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
+    const failure cause = read_failure(reply);
+    if (reply.is_error("NOAUTH")) {
+        return fail(errc::auth_failed, "the node asks for a password: " + cause.detail);
     }
-    return answered_ == before_scripts + resp::all_scripts().size() ? outcome::done : outcome::more;
+    switch (at) {
+        case step::auth:
+            // A node that is still loading refuses AUTH too; that is not the password's fault.
+            // Some servers answer with what they were sent, so only the error's code is told.
+            return fail(reply.is_error("LOADING") ? errc::server_error : errc::auth_failed,
+                        "the node answered AUTH with " +
+                            cause.detail.substr(0, cause.detail.find(' ')));
+        case step::select: return fail(errc::server_error, "SELECT: " + cause.detail);
+        case step::set_name: break;  // a courtesy: an ACL may forbid it
+        case step::durability: told_.server.is_durable = false; break;
+        case step::info:
+            if (!is_guarded(*client_)) break;
+            return fail(cause.error, "INFO, which the restart guard needs: " + cause.detail);
+        case step::time:
+            if (!client_->fencing) break;
+            return fail(cause.error, "TIME, which the fences need: " + cause.detail);
+        case step::load:
+            return fail(reply.is_error("NOPERM") ? errc::script_rejected : cause.error,
+                        "SCRIPT LOAD: " + cause.detail);
+        case step::record: return fail(cause.error, "the node record: " + cause.detail);
+    }
+    return outcome::more;
+}
+
+handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
+    switch (at) {
+        case step::auth:
+        case step::select:
+        case step::set_name: break;
+        case step::info:
+            told_.server.run_id = field(reply.text(), "run_id");
+            told_.server.is_master = field(reply.text(), "role") != "slave";
+            told_.server.is_durable = has_settled_log(reply.text()) && !was_replica(reply.text());
+            if (is_guarded(*client_) && told_.server.run_id.empty()) {
+                return fail(errc::protocol_error, "INFO names no run_id");
+            }
+            break;
+        case step::durability: told_.server.is_durable &= syncs_always(reply); break;
+        case step::time:
+            told_.time_us = read_time(reply);
+            if (client_->fencing && !told_.time_us) {
+                return fail(errc::protocol_error, "TIME is answered with no time");
+            }
+            break;
+        case step::load:
+            if (reply.text() != resp::all_scripts()[loaded_++].sha1) {
+                return fail(errc::script_rejected,
+                            "the node knows a script by another SHA1 than we do");
+            }
+            break;
+        case step::record: {
+            auto answer = read_record(reply);
+            if (!answer.record) {
+                return fail(answer.why.error, "the node record: " + answer.why.detail);
+            }
+            told_.record = std::move(*answer.record);
+            break;
+        }
+    }
+    return outcome::more;
 }
 
 }  // namespace redlock::net

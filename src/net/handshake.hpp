@@ -2,41 +2,65 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/guard.hpp"
 #include "net/call.hpp"
+#include "net/node_record.hpp"
 #include "resp/reply.hpp"
 
 #include <redlock/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::net {
 
-/// AUTH, SELECT, CLIENT SETNAME, SCRIPT LOAD: sent in one write, answered in order.
+/// What a node told of itself.
+struct greeting {
+    core::server_facts server;
+    std::optional<std::int64_t> time_us;
+    core::record_facts record;  ///< Where the restart guard is on.
+};
+
+/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT LOAD leave in one write and are
+/// answered in order; then, where the restart guard is on, node.lua, which needs what they told.
 class handshake {
 public:
-    enum class outcome : std::uint8_t { more, done, failed };
+    enum class outcome : std::uint8_t {
+        more,
+        ask_record,  ///< Say which by `ask_record`.
+        done,
+        failed
+    };
 
-    handshake(const node_options& node, std::string_view client_name)
-        : node_(&node), client_name_(client_name) {}
+    handshake(const node_options& node, const client_options& client)
+        : node_(&node), client_(&client) {}
 
-    /// Starts anew: everything to say, appended to `out`.
+    /// Starts anew: what to say first, appended to `out`.
     void begin(std::string& out);
+    void ask_record(std::string& out, const record_request& r);
     outcome on_reply(const resp::reply& reply);
     /// Why it failed; secrets never appear.
     const failure& why() const noexcept { return why_; }
+    const greeting& told() const noexcept { return told_; }
 
 private:
-    enum class step : std::uint8_t { auth, select, set_name, load };
+    enum class step : std::uint8_t { auth, select, set_name, info, durability, time, load, record };
 
-    step current() const noexcept;
+    void say(std::string& out, step what, std::initializer_list<std::string_view> words);
+    outcome on_error(step at, const resp::reply& reply);
+    outcome on_answer(step at, const resp::reply& reply);
     outcome fail(error_code error, std::string detail);
 
     const node_options* node_;
-    std::string_view client_name_;
+    const client_options* client_;
+    std::vector<step> said_;
     std::size_t answered_ = 0;
+    std::size_t loaded_ = 0;
+    greeting told_;
     failure why_;
 };
 

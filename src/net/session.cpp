@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "net/session.hpp"
 
+#include "lease_terms.hpp"
 #include "net/answers.hpp"
 #include "text.hpp"
 
@@ -19,14 +20,11 @@ session::session(std::size_t index, const client_options& options, transport& wi
       counts_(&counts),
       limits_(limits),
       link_(options.connect_timeout),
-      handshake_(options.nodes[index], options.client_name),
+      handshake_(options.nodes[index], options),
       parser_({.max_reply_bytes = 64U << 10, .max_elements = 1024}) {}
 
 void session::start(time_point now) {
-    if (link_.start(now) == core::link::action::open) {
-        opened_at_ = now;
-        wire_->open();
-    }
+    if (link_.start(now) == core::link::action::open) wire_->open();
 }
 
 bool session::is_full(std::size_t more_bytes) const noexcept {
@@ -35,32 +33,45 @@ bool session::is_full(std::size_t more_bytes) const noexcept {
 }
 
 std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::string_view wire,
-                                       time_point now) {
-    const bool is_release = what->owed_until(index_) > now;
+                                       tail end, time_point now) {
+    const bool is_release = what->is_owed(index_);
     // Releases are bounded by the leases in flight: refusing them would only leave keys behind.
     if (!is_release && is_full(wire.size())) {
         return failure{vote::unreachable, errc::backlog, "too much waits for this node already"};
     }
     entry item{std::move(what), round};
     if (link_.is_ready()) {
-        send(std::move(item), wire, now);
+        send(std::move(item), wire, end, now);
         return std::nullopt;
     }
     if (link_.is_hopeful()) {
         waiting_bytes_ += wire.size();
-        waiting_.push_back({std::move(item), std::string(wire)});
+        waiting_.push_back({std::move(item), std::string(wire), end});
         return std::nullopt;
     }
     if (is_release) {
         item.is_told = true;
-        owe(std::move(item), now);
+        owe(std::move(item));
     }
     return last_failure_;
 }
 
-void session::send(entry item, std::string_view wire, time_point now) {
+void session::send(entry item, std::string_view wire, tail end, time_point now) {
     outgoing_.append(wire);
+    append(end);
     note_sent(std::move(item), now);
+}
+
+void session::append(tail end) {
+    if (end == tail::epoch) outgoing_.append(epoch_);
+}
+
+void session::set_record(const core::record_facts& record) {
+    // An empty epoch is not compared; one that no record has never fits.
+    const std::string_view epoch =
+        record.exists ? std::string_view(record.epoch) : (is_guarded(*options_) ? "-" : "");
+    epoch_ = '$' + std::to_string(epoch.size()) + "\r\n";
+    epoch_.append(epoch).append("\r\n");
 }
 
 void session::note_sent(entry item, time_point now) {
@@ -70,21 +81,26 @@ void session::note_sent(entry item, time_point now) {
 }
 
 bool session::send_with_script(entry& item, time_point now) {
-    if (!item.what->write_with_script(item.round, outgoing_)) return false;
+    const auto end = item.what->write_with_script(index_, item.round, outgoing_);
+    if (!end) return false;
+    append(*end);
     item.with_script = true;
     note_sent(std::move(item), now);
     return true;
 }
 
-void session::owe(entry item, time_point now) {
-    while (!owed_.empty() && owed_.front().what->owed_until(index_) <= now) owed_.pop_front();
+// However long the node is gone: one that was frozen may execute, when it thaws, what lay in the
+// connection that broke, and the key lives from then on. So it is not the ttl that bounds this.
+void session::owe(entry item) {
+    if (owed_.size() >= limits_.max_commands) owed_.pop_front();
     owed_.push_back(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index_);
 }
 
-void session::on_open(time_point) {
+void session::on_open(time_point now) {
     link_.opened();
+    greeted_from_ = now;
     parser_.reset();
     outgoing_.clear();
     unwritten_ = 0;
@@ -114,24 +130,37 @@ void session::on_bytes(std::string_view bytes, time_point now) {
 void session::on_greeting(const resp::reply& reply, time_point now) {
     switch (handshake_.on_reply(reply)) {
         case handshake::outcome::more: break;
+        case handshake::outcome::ask_record:
+            handshake_.ask_record(outgoing_, owner_->record_wanted());
+            break;
         case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;
         case handshake::outcome::done: on_ready(now); break;
     }
 }
 
 void session::on_ready(time_point now) {
+    const failure unwanted{vote::unreachable,
+                           make_error_code(boost::system::errc::operation_canceled), {}};
     link_.greeted(now);
+    was_up_ = true;
     counts_->connects.add();
-    owner_->on_node_up(index_, now - opened_at_);
+    set_record(handshake_.told().record);
+    owner_->on_greeted(index_, handshake_.told(), greeted_from_, now);
     // What is owed goes before everything that was asked for since.
     for (entry& item : std::exchange(owed_, {})) {
-        if (item.what->owed_until(index_) <= now || !item.what->is_wanted(item.round)) continue;
         send_with_script(item, now);
     }
     waiting_bytes_ = 0;
     for (queued& q : std::exchange(waiting_, {})) {
-        if (q.item.what->is_wanted(q.item.round)) send(std::move(q.item), q.wire, now);
+        if (q.item.what->is_owed(index_)) {
+            send_with_script(q.item, now);  // what it has to say may be another since the handshake
+        } else if (q.item.what->is_wanted(q.item.round)) {
+            send(std::move(q.item), q.wire, q.end, now);
+        } else {
+            q.item.what->on_failure(index_, q.item.round, unwanted, now);
+        }
     }
+    owner_->on_node_up(index_, now - greeted_from_, now);
 }
 
 void session::on_answer(const resp::reply& reply, time_point now) {
@@ -143,7 +172,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     slot first = pipeline_.pop();
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
-    const bool may_repeat = !first.expired || item.what->owed_until(index_) > now;
+    const bool may_repeat = !first.expired || item.what->is_owed(index_);
     if (reply.is_error("NOSCRIPT") && !item.with_script && may_repeat &&
         item.what->is_wanted(item.round) && send_with_script(item, now)) {
         return;
@@ -165,11 +194,12 @@ void session::give_up(failure why, bool stalled, time_point now) {
                             core::link::action::open;
     outgoing_.clear();
     tell_all(told, now);
-    owner_->on_node_down(index_, told);
-    if (open_again) {
-        opened_at_ = now;
-        wire_->open();
-    }
+    owner_->on_node_down(index_, told, now);
+    if (open_again) wire_->open();
+}
+
+void session::reconnect(const failure& why, time_point now) {
+    if (link_.is_ready()) give_up(why, false, now);
 }
 
 void session::tell_all(const failure& why, time_point now) {
@@ -180,7 +210,7 @@ void session::tell_all(const failure& why, time_point now) {
     const auto tell = [&](entry item) {
         const bool was_told = std::exchange(item.is_told, true);
         const bool has_future = link_.state() != core::link::phase::closed;
-        if (has_future && item.what->owed_until(index_) > now) owe(item, now);
+        if (has_future && item.what->is_owed(index_)) owe(item);
         if (!was_told) item.what->on_failure(index_, item.round, why, now);
     };
     while (!unanswered.empty()) tell(unanswered.pop().what);
@@ -213,10 +243,7 @@ void session::on_time(time_point now) {
         case core::link::action::give_up:
             give_up({vote::timed_out, errc::timed_out, "could not connect in time"}, true, now);
             break;
-        case core::link::action::open:
-            opened_at_ = now;
-            wire_->open();
-            break;
+        case core::link::action::open: wire_->open(); break;
     }
 }
 

@@ -36,8 +36,14 @@ protected:
 class session_owner {
 public:
     virtual std::uint64_t random_word() = 0;
-    virtual void on_node_up(std::size_t node, duration took) = 0;
-    virtual void on_node_down(std::size_t node, const failure& why) = 0;
+    /// What to ask of the record of a node that is being greeted.
+    virtual record_request record_wanted() = 0;
+    /// The handshake, sent at `began`, is over; nothing has been sent since.
+    virtual void on_greeted(std::size_t node, const greeting& told, time_point began,
+                            time_point now) = 0;
+    /// What had waited for the node has been sent.
+    virtual void on_node_up(std::size_t node, duration took, time_point now) = 0;
+    virtual void on_node_down(std::size_t node, const failure& why, time_point now) = 0;
     virtual void on_release_owed(std::size_t node) = 0;
 
 protected:
@@ -62,7 +68,11 @@ public:
     /// Hands a command to the node. A failure is returned when it can't be taken; otherwise the
     /// call hears of it exactly once. A release that can't be sent now is owed, and fails.
     std::optional<failure> submit(call_ptr what, std::uint32_t round, std::string_view wire,
-                                  time_point now);
+                                  tail end, time_point now);
+    /// From now on the node goes by another record.
+    void set_record(const core::record_facts& record);
+    /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
+    void reconnect(const failure& why, time_point now);
     /// No more commands: what is outstanding fails with client_closed.
     void close(time_point now);
     /// Nothing is written, awaited or queued.
@@ -79,6 +89,8 @@ public:
     void on_written() noexcept { unwritten_ = 0; }
 
     bool is_ready() const noexcept { return link_.is_ready(); }
+    /// It has neither been reached nor failed to be.
+    bool is_unheard_of() const noexcept { return !was_up_ && link_.is_hopeful(); }
     std::size_t index() const noexcept { return index_; }
 
 private:
@@ -91,17 +103,19 @@ private:
     struct queued {
         entry item;
         std::string wire;
+        tail end;
     };
     using slot = core::pipeline<entry>::slot;
 
-    void send(entry item, std::string_view wire, time_point now);
+    void send(entry item, std::string_view wire, tail end, time_point now);
+    void append(tail end);
     void note_sent(entry item, time_point now);
     /// False, and nothing sent, where the command has no script.
     bool send_with_script(entry& item, time_point now);
     void on_greeting(const resp::reply& reply, time_point now);
     void on_answer(const resp::reply& reply, time_point now);
     void on_ready(time_point now);
-    void owe(entry item, time_point now);
+    void owe(entry item);
     void give_up(failure why, bool stalled, time_point now);
     void tell_all(const failure& why, time_point now);
     time_point stall_deadline() const noexcept;
@@ -121,9 +135,11 @@ private:
     std::size_t waiting_bytes_ = 0;
     std::deque<entry> owed_;
     std::string outgoing_;
+    std::string epoch_;          // as the last argument of a command
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;
-    time_point opened_at_{};
+    time_point greeted_from_{};
+    bool was_up_ = false;
 };
 
 }  // namespace redlock::net

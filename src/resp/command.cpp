@@ -22,8 +22,8 @@ void append_header(std::string& out, char kind, std::size_t number) {
 
 }  // namespace
 
-void append_command(std::string& out, std::span<const std::string_view> args) {
-    append_header(out, '*', args.size());
+void append_command(std::string& out, std::span<const std::string_view> args, std::size_t more) {
+    append_header(out, '*', args.size() + more);
     for (const std::string_view arg : args) {
         append_header(out, '$', arg.size());
         out.append(arg);

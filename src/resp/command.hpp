@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -9,12 +10,14 @@
 
 namespace redlock::resp {
 
-/// Appends one command to `out`. Arguments may be empty and may hold any bytes.
-/// Allocates nothing but what `out` grows by.
-void append_command(std::string& out, std::span<const std::string_view> args);
+/// Appends one command to `out`. Arguments may be empty and may hold any bytes; `more` of them are
+/// announced, for somebody else to append. Allocates nothing but what `out` grows by.
+void append_command(std::string& out, std::span<const std::string_view> args,
+                    std::size_t more = 0);
 
-inline void append_command(std::string& out, std::initializer_list<std::string_view> args) {
-    append_command(out, std::span<const std::string_view>(args.begin(), args.size()));
+inline void append_command(std::string& out, std::initializer_list<std::string_view> args,
+                           std::size_t more = 0) {
+    append_command(out, std::span<const std::string_view>(args.begin(), args.size()), more);
 }
 
 }  // namespace redlock::resp

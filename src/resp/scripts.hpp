@@ -15,8 +15,11 @@ struct script {
 
 // One per file in lua/. The definitions are generated from the files, qualified, so a file without
 // a declaration here does not compile.
-const script& compare_delete() noexcept;
-const script& compare_expire() noexcept;
+const script& acquire() noexcept;
+const script& birth() noexcept;
+const script& extend() noexcept;
+const script& node() noexcept;
+const script& release() noexcept;
 
 /// In the order of their names.
 std::span<const script> all_scripts() noexcept;

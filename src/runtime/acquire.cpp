@@ -3,8 +3,6 @@
 #include "runtime/acquire.hpp"
 
 #include "lease_terms.hpp"
-#include "net/answers.hpp"
-#include "runtime/commands.hpp"
 #include "runtime/engine.hpp"
 
 #include <algorithm>
@@ -34,9 +32,13 @@ void acquire_operation::start(time_point now) {
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
-    key_ = home().options().key_prefix + resource_;
     wait_.emplace(options_.wait > 0ms ? now + options_.wait : now);
     last_refusal_ = errc::no_quorum;  // what is said when the time is over before a first verdict
+    home().await_settled(*this, now);
+}
+
+void acquire_operation::on_settled(time_point now) {
+    if (over_) return;
     try_once(now);
     // However short the wait, one attempt may take the time that a node may take.
     if (options_.wait > 0ms && is_open(round_)) {
@@ -45,61 +47,122 @@ void acquire_operation::start(time_point now) {
 }
 
 void acquire_operation::try_once(time_point now) {
-    if (++round_ > 1) home().counts().retries.add();
+    if (++tries_ > 1) home().counts().retries.add();
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
-    value_ = owner_.to_string();
-    value_ += '@';
-    value_ += home().options().client_name;
-    if (!options_.owner.is_zero() && !home().is_first_use(value_, key_)) {
-        value_ += '#' + std::to_string(home().host().random_word());
+    left_ = {.key = home().options().key_prefix + resource_,
+             .value = owner_.to_string() + '@' + home().options().client_name,
+             .born = home().nodes().breaks()};
+    if (!options_.owner.is_zero() && !home().is_first_use(left_.value, left_.key)) {
+        left_.value += '#' + std::to_string(home().host().random_word());
     }
+    attempt_.emplace(home().size(), now, ttl_, home().drift());
+    fence_.reset();
+    send_round(now);
+}
+
+bool acquire_operation::draw_fence(time_point now) {
+    if (!home().options().fencing) return true;
+    fence_ = home().nodes().propose(seen_fence_, now);
+    return fence_.has_value();
+}
+
+net::tail acquire_operation::write(std::string& out, script_form form) const {
+    return write_acquire(out, form, {left_.key, left_.value, ttl_}, fence_ ? &*fence_ : nullptr);
+}
+
+void acquire_operation::send_round(time_point now) {
+    sent_at_ = now;
+    const std::uint32_t round = ++round_;
     votes_.assign(home().size(), {});
     for (std::size_t i = 0; i < votes_.size(); ++i) votes_[i].node = home().name(i);
-    sent_at_ = now;
-    attempt_.emplace(home().size(), now, ttl_, home().drift());
+    if (!draw_fence(now)) {
+        for (node_vote& v : votes_) {
+            v.answer = vote::refused;
+            v.error = errc::clock_skew;
+            v.detail = "the fences of this resource have run ahead of the nodes' clocks";
+        }
+        return refused(errc::no_quorum, now);
+    }
     std::string wire;
-    write_set(wire, key_, value_, ttl_);
-    const std::uint32_t round = round_;
-    const auto result = home().send(*this, round, wire, now);
-    sent_ = result.sent;
+    const net::tail end = write(wire, script_form::by_hash);
+    const node_mask ask = home().nodes().askable();
+    const auto result = home().send(*this, round, wire, end, now, ask);
+    left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
+    for (std::size_t i = 0; i < home().size(); ++i) {
+        if ((ask >> i & 1U) != 0) continue;
+        if (const auto o = home().nodes().object(i, now, now)) on_failure(i, round, o->why, now);
+    }
     for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
+}
+
+// Under a fence above all that were seen, to every node: those that granted the first raise theirs.
+void acquire_operation::send_second_round(time_point now) {
+    attempt_->begin_second(now);
+    send_round(now);
 }
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
     if (!is_open(round)) return;  // a late grant is released with the lease, or was already
-    const auto answer = net::read_set(reply);
-    cast(node, answer.answer, answer.why, now);
+    auto answer = fence_ ? net::read_acquire(reply) : net::read_set(reply);
+    // One node that lies, or has been written to by hand, must not lead all the others astray.
+    if (home().nodes().is_plausible(answer.fence, now)) {
+        seen_fence_ = std::max(seen_fence_, answer.fence);
+    } else if (answer.answer == vote::stale) {
+        answer.answer = vote::refused;
+        answer.why = {vote::refused, errc::clock_skew,
+                      "its fence has run ahead of the nodes' clocks"};
+    }
+    const bool has_changed = answer.is_amnesiac || answer.why.error == errc::not_master;
+    if (has_changed) home().nodes().greet_again(node, now);
+    if (answer.answer != vote::refused && !answer.is_amnesiac) {
+        if (auto o = home().nodes().object(node, sent_at_, now)) {
+            answer.answer = o->why.answer;
+            answer.why = std::move(o->why);
+            answer.left = o->left;
+        }
+    }
+    cast(node, answer, now);
 }
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                                    time_point now) {
-    if (is_open(round)) cast(node, why.answer, why, now);
+    if (is_open(round)) cast(node, {.answer = why.answer, .why = why}, now);
 }
 
 bool acquire_operation::is_open(std::uint32_t round) const noexcept {
-    return !over_ && round == round_ && attempt_->state() == core::attempt::verdict::open;
+    return !over_ && round == round_ && attempt_ &&
+           attempt_->state() == core::attempt::verdict::open;
 }
 
 // A node that was still connecting gets the key of a lease that lives: the more nodes hold it, the
 // more of them may fail.
 bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
-    return is_open(round) || (granted_ && granted_->is_live());
+    return is_open(round) || (round == round_ && granted_ && granted_->is_live());
 }
 
-void acquire_operation::cast(std::size_t node, vote answer, const net::failure& why,
+std::optional<net::tail> acquire_operation::write_with_script(std::size_t, std::uint32_t,
+                                                              std::string& out) const {
+    if (!fence_) return std::nullopt;
+    return write(out, script_form::whole);
+}
+
+void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer,
                              time_point now) {
     node_vote& v = votes_[node];
-    v.answer = answer;
-    v.error = why.error;
-    v.detail = why.detail;
+    v.answer = answer.answer;
+    v.error = answer.why.error;
+    v.detail = answer.why.detail;
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
-    switch (attempt_->cast(node, answer, now)) {
+    v.retry_in = answer.left;
+    v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
+    switch (attempt_->cast(node, answer.answer, now)) {
         case core::attempt::verdict::open: return;
         case core::attempt::verdict::granted: return grant(now);
         case core::attempt::verdict::refused: return refused(attempt_->reason(), now);
+        case core::attempt::verdict::again: return send_second_round(now);
     }
 }
 
@@ -110,23 +173,22 @@ void acquire_operation::grant(time_point now) {
                         .max_hold = options_.max_hold,
                         .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
-    auto state = std::make_shared<lease_state>(resource_, owner_, machine.valid_until(), votes_);
+    auto state = std::make_shared<lease_state>(resource_, owner_, fence_ ? fence_->fence : 0,
+                                               machine.valid_until(), votes_);
     state->home = home().host().home();
     home().counts().granted.add();
     home().emit({.kind = event_kind::granted, .severity = severity::debug, .resource = resource_,
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                  .votes = votes_});
-    home().adopt(
-        holding_ptr(new holding(home(), state, key_, value_, machine, sent_,
-                                home().key_gone_at(sent_at_, ttl_))));
+    home().adopt(holding_ptr(new holding(home(), state, left_, machine)));
     granted_ = state;
     end({}, std::move(state), now);
 }
 
 void acquire_operation::give_back(time_point now) {
-    if (sent_ == 0) return;
-    home().release_in_background(key_, value_, std::exchange(sent_, 0),
-                                 home().key_gone_at(sent_at_, ttl_), now);
+    if (left_.nodes == 0) return;
+    home().release_in_background(left_, now);
+    left_.nodes = 0;
 }
 
 void acquire_operation::refused(error_code why, time_point now) {
@@ -175,8 +237,10 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
         else if (outcome == errc::no_quorum) counts.no_quorum.add();
         else if (outcome == errc::validity_exhausted) counts.validity_exhausted.add();
         else if (outcome != errc::invalid_argument) counts.cancelled.add();
+        const bool is_expected = outcome == errc::contended || outcome == errc::client_closed ||
+                                 !(outcome.category() == category());  // cancelled
         home().emit({.kind = event_kind::refused,
-                     .severity = outcome == errc::contended ? severity::info : severity::warning,
+                     .severity = is_expected ? severity::info : severity::warning,
                      .resource = resource_,
                      .error = outcome,
                      .duration = std::chrono::duration_cast<microseconds>(now - begun_),

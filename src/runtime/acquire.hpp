@@ -5,6 +5,9 @@
 #include "core/agenda.hpp"
 #include "core/attempt.hpp"
 #include "core/wait.hpp"
+#include "net/answers.hpp"
+#include "runtime/commands.hpp"
+#include "runtime/footprint.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
 
@@ -24,6 +27,8 @@ public:
         : resource_(std::move(resource)), options_(options) {}
 
     void start(time_point now) final;
+    /// The first attempt goes out.
+    void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
     bool wants(std::string_view resource, const owner_id& owner) const noexcept {
         return !over_ && options_.owner == owner && resource_ == resource;
@@ -39,12 +44,18 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
+    std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
     void on_due(time_point now) final;
 
     std::string check() const;
     bool is_open(std::uint32_t round) const noexcept;
     void try_once(time_point now);
-    void cast(std::size_t node, vote answer, const net::failure& why, time_point now);
+    bool draw_fence(time_point now);
+    net::tail write(std::string& out, script_form form) const;
+    void send_round(time_point now);
+    void send_second_round(time_point now);
+    void cast(std::size_t node, const net::acquire_answer& answer, time_point now);
     void grant(time_point now);
     void refused(error_code why, time_point now);
     void give_back(time_point now);
@@ -54,16 +65,19 @@ private:
     std::string resource_;
     acquire_options options_;
     duration ttl_{};
-    std::string key_;
     std::optional<core::wait> wait_;
     time_point begun_{};
+    std::uint32_t tries_ = 0;
+    std::uint64_t seen_fence_ = 0;  // the highest that a node told of, in all attempts
 
     // The present attempt.
-    std::uint32_t round_ = 0;
     owner_id owner_;
-    std::string value_;
     std::optional<core::attempt> attempt_;
-    node_mask sent_ = 0;
+    footprint left_;  // of the attempt on the nodes
+
+    // Its present round.
+    std::uint32_t round_ = 0;
+    std::optional<fence_terms> fence_;
     time_point sent_at_{};
     std::vector<node_vote> votes_;
 

@@ -5,6 +5,7 @@
 #include "runtime/acquire.hpp"
 #include "runtime/asio_operations.hpp"
 #include "runtime/client_impl.hpp"
+#include "runtime/declare.hpp"
 #include "runtime/extend.hpp"
 #include "runtime/inspect.hpp"
 #include "runtime/lost.hpp"
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
@@ -53,6 +55,14 @@ class asio_release final : public asio_operation<release_operation, error_code> 
 class asio_lost final : public asio_operation<lost_operation, error_code, loss> {
     using asio_operation::asio_operation;
     void complete(error_code outcome, loss why) override { finish(outcome, why); }
+};
+
+class asio_declare final
+    : public asio_operation<declare_operation, error_code, std::vector<node_vote>> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, std::vector<node_vote> answers) override {
+        finish(outcome, std::move(answers));
+    }
 };
 
 class asio_inspect final : public asio_operation<inspect_operation, error_code, resource_state> {
@@ -100,6 +110,14 @@ void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
 void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {
     if (!impl) return refuse<error_code, loss>(std::move(handler), errc::client_closed, loss{});
     launch<asio_lost>(impl, std::move(handler), std::move(state));
+}
+
+void start_init(const impl_ptr& impl, votes_handler handler) {
+    if (!impl) {
+        return refuse<error_code, std::vector<node_vote>>(std::move(handler), errc::client_closed,
+                                                          {});
+    }
+    launch<asio_declare>(impl, std::move(handler));
 }
 
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {

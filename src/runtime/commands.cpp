@@ -7,17 +7,20 @@
 
 #include <array>
 #include <charconv>
-#include <chrono>
+#include <concepts>
+#include <vector>
 
 namespace redlock::detail {
 
 namespace {
 
-class milliseconds_text {
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class decimal {
 public:
-    explicit milliseconds_text(core::duration d) {
-        const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
-        end_ = std::to_chars(text_.data(), text_.data() + text_.size(), ms).ptr;
+    explicit decimal(std::integral auto number) {
+        end_ = std::to_chars(text_.data(), text_.data() + text_.size(), number).ptr;
     }
     operator std::string_view() const noexcept {
         return {text_.data(), static_cast<std::size_t>(end_ - text_.data())};
@@ -27,6 +30,11 @@ private:
     std::array<char, 24> text_;
     char* end_;
 };
+
+template <class Unit>
+auto in(core::duration d) {
+    return std::chrono::duration_cast<Unit>(d).count();
+}
 
 std::string_view verb(script_form form) {
     return form == script_form::whole ? "EVAL" : "EVALSHA";
@@ -38,21 +46,76 @@ std::string_view body(script_form form, const resp::script& s) {
 
 }  // namespace
 
-void write_set(std::string& out, std::string_view key, std::string_view value, core::duration ttl) {
-    resp::append_command(out, {"SET", key, value, "NX", "PX", milliseconds_text(ttl)});
+std::string fence_key(std::string_view key_prefix, std::string_view key) {
+    std::string out(key_prefix);
+    out.append(1, '{').append(key).append("}:fence");
+    return out;
 }
 
-void write_compare_delete(std::string& out, script_form form, std::string_view key,
-                          std::string_view value) {
-    const auto& script = resp::compare_delete();
-    resp::append_command(out, {verb(form), body(form, script), "1", key, value});
-}
-
-void write_compare_expire(std::string& out, script_form form, std::string_view key,
-                          std::string_view value, core::duration ttl) {
-    const auto& script = resp::compare_expire();
+net::tail write_acquire(std::string& out, script_form form, const lease_request& lease,
+                        const fence_terms* fencing) {
+    const decimal ttl(in<milliseconds>(lease.ttl));
+    if (fencing == nullptr) {
+        resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
+        return net::tail::none;
+    }
     resp::append_command(
-        out, {verb(form), body(form, script), "1", key, value, milliseconds_text(ttl)});
+        out,
+        {verb(form), body(form, resp::acquire()), "3", lease.key,
+         fence_key(fencing->key_prefix, lease.key), fencing->record_key,
+         lease.value, ttl, decimal(fencing->fence), decimal(in<microseconds>(fencing->tolerance)),
+         decimal(in<milliseconds>(fencing->life))},
+        1);
+    return net::tail::epoch;
+}
+
+net::tail write_extend(std::string& out, script_form form, std::span<const lease_request> leases,
+                       const fence_terms* fencing) {
+    const std::size_t n = leases.size();
+    const decimal count(n);
+    const decimal keys(fencing != nullptr ? 2 * n + 1 : n);
+    std::vector<std::string> fences;
+    std::vector<decimal> ttls;
+    std::vector<std::string_view> words{verb(form), body(form, resp::extend()), keys};
+    words.reserve(4 * n + 8);
+    fences.reserve(n);
+    ttls.reserve(n);
+    for (const auto& lease : leases) words.push_back(lease.key);
+    if (fencing != nullptr) {
+        for (const auto& lease : leases) {
+            words.push_back(fences.emplace_back(fence_key(fencing->key_prefix, lease.key)));
+        }
+        words.push_back(fencing->record_key);
+    }
+    words.push_back(count);
+    for (const auto& lease : leases) words.push_back(lease.value);
+    for (const auto& lease : leases) words.push_back(ttls.emplace_back(in<milliseconds>(lease.ttl)));
+    if (fencing == nullptr) {
+        resp::append_command(out, words);
+        return net::tail::none;
+    }
+    const decimal fence(fencing->fence);
+    const decimal tolerance(in<microseconds>(fencing->tolerance));
+    const decimal life(in<milliseconds>(fencing->life));
+    words.insert(words.end(), {fence, tolerance, life});
+    resp::append_command(out, words, 1);
+    return net::tail::epoch;
+}
+
+net::tail write_release(std::string& out, script_form form, std::string_view key,
+                        std::string_view value, const fence_terms* raise) {
+    const std::string_view text = body(form, resp::release());
+    if (raise == nullptr) {
+        resp::append_command(out, {verb(form), text, "1", key, value});
+        return net::tail::none;
+    }
+    resp::append_command(
+        out,
+        {verb(form), text, "3", key, fence_key(raise->key_prefix, key),
+         raise->record_key, value, decimal(raise->fence),
+         decimal(in<microseconds>(raise->tolerance)), decimal(in<milliseconds>(raise->life))},
+        1);
+    return net::tail::epoch;
 }
 
 void write_get(std::string& out, std::string_view key) {

@@ -3,11 +3,13 @@
 #include "runtime/engine.hpp"
 
 #include "runtime/acquire.hpp"
+#include "runtime/extend.hpp"
 #include "runtime/release.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -21,11 +23,13 @@ engine::engine(const client_options& options, engine_host& host, net::traffic& t
         sessions_.push_back(
             std::make_unique<net::session>(i, options, host.wire(i), owner, traffic));
     }
+    roster_ = std::make_unique<roster>(*this);
 }
 
 engine::~engine() { discard(); }
 
 void engine::start(time_point now) {
+    roster_->start(now);
     for (const auto& s : sessions_) s->start(now);
 }
 
@@ -64,7 +68,10 @@ void engine::forget(holding& what) noexcept {
 void engine::close(time_point now) {
     if (closing_) return;
     closing_ = true;
+    roster_->close();
     while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
+    unsettled_.clear();
+    due_.clear();
     while (!holdings_.empty()) {
         const holding_ptr lease(&holdings_.front());
         lease->end(errc::client_closed, now);
@@ -92,6 +99,10 @@ void engine::end(time_point now) {
 void engine::discard() noexcept {
     closing_ = true;
     over_ = true;
+    roster_->close();
+    renewal_tick_.cancel();
+    due_.clear();
+    unsettled_.clear();
     while (!holdings_.empty()) {
         const holding_ptr lease(&holdings_.front());
         lease->drop();
@@ -132,11 +143,11 @@ void engine::let_go(lease_state& state, time_point now) {
 }
 
 engine::fan_out engine::send(net::call& what, std::uint32_t round, std::string_view wire,
-                             time_point now, node_mask mask) {
+                             net::tail end, time_point now, node_mask mask) {
     fan_out result;
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
         if ((mask >> i & 1U) == 0) continue;
-        if (auto why = sessions_[i]->submit(net::call_ptr(&what), round, wire, now)) {
+        if (auto why = sessions_[i]->submit(net::call_ptr(&what), round, wire, end, now)) {
             result.failures.emplace_back(i, std::move(*why));
         } else {
             result.sent |= node_mask{1} << i;
@@ -145,13 +156,34 @@ engine::fan_out engine::send(net::call& what, std::uint32_t round, std::string_v
     return result;
 }
 
-void engine::release_in_background(std::string key, std::string value, node_mask mask,
-                                   time_point owed_until, time_point now) {
+void engine::release_in_background(footprint what, time_point now) {
     // Also while closing: it is what closing is for.
-    const operation_ptr what(
-        new background_release(std::move(key), std::move(value), mask, owed_until));
-    enlist(*what);
-    what->start(now);
+    const operation_ptr release(new background_release(std::move(what)));
+    enlist(*release);
+    release->start(now);
+}
+
+void engine::await_settled(operation& what, time_point now) {
+    if (roster_->is_settled()) return what.on_settled(now);
+    unsettled_.emplace_back(&what);
+}
+
+void engine::on_settled(time_point now) {
+    for (const auto& what : std::exchange(unsettled_, {})) what->on_settled(now);
+}
+
+void engine::renew(holding& what, time_point now) {
+    due_.emplace_back(&what);
+    agenda_.set(renewal_tick_, now);
+}
+
+void engine::renew_due(time_point now) {
+    const auto due = std::exchange(due_, {});
+    for (std::size_t at = 0; at < due.size();) {
+        const auto round = boost::intrusive_ptr<renewal_round>(new renewal_round);
+        while (at < due.size() && round->take(due[at])) ++at;
+        begin(round, now);
+    }
 }
 
 bool engine::owner_is_in_use(const acquire_operation& by, std::string_view resource,
@@ -180,10 +212,6 @@ core::drift_policy engine::drift() const noexcept {
     return {options_->drift_factor, options_->drift_min};
 }
 
-time_point engine::key_gone_at(time_point sent, duration ttl) const noexcept {
-    return core::key_gone_at(sent, ttl, drift()) + options_->connect_timeout;
-}
-
 void engine::emit(const event& e) const {
     if (!options_->on_event) return;
     try {
@@ -193,14 +221,16 @@ void engine::emit(const event& e) const {
     }
 }
 
-void engine::on_node_up(std::size_t node, duration took) {
+void engine::on_node_up(std::size_t node, duration took, time_point now) {
     emit({.kind = event_kind::node_up, .severity = severity::info, .node = names_[node],
           .duration = std::chrono::duration_cast<microseconds>(took)});
+    roster_->on_node_up(now);
 }
 
-void engine::on_node_down(std::size_t node, const net::failure& why) {
+void engine::on_node_down(std::size_t node, const net::failure& why, time_point now) {
     emit({.kind = event_kind::node_down, .severity = severity::warning, .node = names_[node],
           .error = why.error, .detail = why.detail});
+    roster_->on_node_down(node, now);
 }
 
 void engine::on_release_owed(std::size_t node) {

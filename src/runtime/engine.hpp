@@ -9,6 +9,7 @@
 #include "runtime/holding.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/roster.hpp"
 
 #include <redlock/event.hpp>
 #include <redlock/options.hpp>
@@ -84,11 +85,14 @@ public:
     };
     /// Hands a command to the nodes of `mask`. The failures are for the caller to count, after it
     /// has noted what was sent.
-    fan_out send(net::call& what, std::uint32_t round, std::string_view wire, time_point now,
-                 node_mask mask = all_nodes);
-    /// Deletes `key` on the nodes of `mask` if it holds `value`; nobody waits for the answers.
-    void release_in_background(std::string key, std::string value, node_mask mask,
-                               time_point owed_until, time_point now);
+    fan_out send(net::call& what, std::uint32_t round, std::string_view wire, net::tail end,
+                 time_point now, node_mask mask = all_nodes);
+    /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers.
+    void release_in_background(footprint what, time_point now);
+    /// Calls `on_settled` once who may vote is known: at once, or when it is.
+    void await_settled(operation& what, time_point now);
+    /// It is due for renewal: goes with all others that are.
+    void renew(holding& what, time_point now);
     void adopt(holding_ptr what);
     void forget(holding& what) noexcept;
     void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
@@ -101,11 +105,9 @@ public:
 
     const client_options& options() const noexcept { return *options_; }
     core::drift_policy drift() const noexcept;
-    /// When no key of a command is left that was handed out at `sent`, and may have waited for a
-    /// connection before it left.
-    time_point key_gone_at(time_point sent, duration ttl) const noexcept;
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
     engine_host& host() const noexcept { return *host_; }
+    roster& nodes() noexcept { return *roster_; }
     tallies& counts() noexcept { return counts_; }
     client_stats stats() const noexcept;  ///< From any thread.
 
@@ -116,10 +118,24 @@ private:
         engine* engine_;
     };
 
+    struct renewal_tick final : core::appointment {
+        explicit renewal_tick(engine& e) : engine_(&e) {}
+        void on_due(time_point now) override { engine_->renew_due(now); }
+        engine* engine_;
+    };
+
     std::uint64_t random_word() override { return host_->random_word(); }
-    void on_node_up(std::size_t node, duration took) override;
-    void on_node_down(std::size_t node, const net::failure& why) override;
+    net::record_request record_wanted() override { return roster_->record_wanted(); }
+    void on_greeted(std::size_t node, const net::greeting& told, time_point began,
+                    time_point now) override {
+        roster_->on_greeted(node, told, began, now);
+    }
+    void on_node_up(std::size_t node, duration took, time_point now) override;
+    void on_node_down(std::size_t node, const net::failure& why, time_point now) override;
     void on_release_owed(std::size_t node) override;
+    friend class roster;
+    void on_settled(time_point now);
+    void renew_due(time_point now);
     void enlist(operation& what);
     void end(time_point now);
 
@@ -138,7 +154,11 @@ private:
         holding, boost::intrusive::member_hook<holding, list_hook, &holding::listed_>,
         boost::intrusive::constant_time_size<false>>
         holdings_;
+    std::vector<operation_ptr> unsettled_;  // that wait until it is known who may vote
+    std::vector<holding_ptr> due_;          // leases that wait for this turn's renewal
     boost::circular_buffer<std::size_t> used_owners_{1024};  // hashes of value and key
+    std::unique_ptr<roster> roster_;
+    renewal_tick renewal_tick_{*this};
     curtain curtain_{*this};
     bool closing_ = false;
     bool over_ = false;

@@ -1,59 +1,88 @@
-// Rounds that prolong a lease, asked for by its holder or by its renewal; knows no timers.
+// Rounds that prolong leases, asked for by a holder or due by the clock; knows no timers.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "core/extension.hpp"
+#include "net/answers.hpp"
+#include "runtime/commands.hpp"
 #include "runtime/holding.hpp"
 #include "runtime/operation.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace redlock::detail {
 
-/// One round of compare-and-expire over all nodes.
-class extension_round : public operation, private dependent {
+/// One round over all nodes, one command each, for any number of leases. Each lease has a count of
+/// its own: what happens to one does not touch the others. All share one fresh fence, under which a
+/// node that lost a key may take it again.
+class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
 
 protected:
-    /// Sends it; the outcome comes through `on_end`, exactly once.
-    void send(holding_ptr lease, duration ttl, time_point now);
-    /// Ends it, also without having been sent.
-    void end(error_code outcome, time_point now);
-    virtual void on_end(error_code outcome, time_point now) = 0;
-    /// The lease it is about; null once it has ended or before it was sent.
-    const holding_ptr& lease() const noexcept { return lease_; }
+    /// Before it is sent.
+    void add(holding_ptr lease, duration ttl);
+    std::size_t size() const noexcept { return parts_.size(); }
+    /// The outcome of each lease comes through `on_end`, exactly once.
+    void send(time_point now);
+    /// Ends it without having sent anything.
+    void end_unsent(error_code outcome, time_point now);
+    /// `lease` is null where the round was not about one.
+    virtual void on_end(holding* lease, error_code outcome, time_point now) = 0;
 
 private:
+    class part final : public dependent {
+    public:
+        part(extension_round& in, holding_ptr of, duration for_ttl)
+            : round(&in), lease(std::move(of)), ttl(for_ttl) {}
+        void on_lease_over(std::optional<loss> lost, error_code why, time_point now) override {
+            round->end(*this, lost ? error_code(errc::lost) : why, now);
+        }
+
+        extension_round* round;
+        holding_ptr lease;
+        duration ttl;
+        std::optional<core::extension> machine;
+        bool is_over = false;
+    };
+
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
-    bool is_wanted(std::uint32_t round) const noexcept final;
-    bool write_with_script(std::uint32_t round, std::string& out) const final;
-    void on_lease_over(std::optional<loss> lost, error_code why, time_point now) final;
-    void cast(std::size_t node, core::ballot b, time_point now);
+    /// Never in part: a key of a lease that is over meanwhile must not be taken again.
+    bool is_wanted(std::uint32_t) const noexcept final { return open_ == parts_.size(); }
+    std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
+    net::tail write(std::string& out, script_form form) const;
+    void cast(part& p, std::size_t node, core::ballot b, time_point now);
+    void end(part& p, error_code outcome, time_point now);
+    void finish_if_over();
 
-    holding_ptr lease_;
-    duration ttl_{};
-    std::optional<core::extension> machine_;
-    bool over_ = false;
+    std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
+    std::size_t open_ = 0;    // parts that are not over
+    std::optional<fence_terms> fence_;
+    time_point sent_at_{};
+    bool is_finished_ = false;
 };
 
-/// The lease's own renewal, for its present ttl.
-class renewal final : public extension_round {
+/// The renewal of all leases that are due, each for its present ttl.
+class renewal_round final : public extension_round {
 public:
-    explicit renewal(holding_ptr lease) : target_(std::move(lease)) {}
+    /// False when it is full.
+    bool take(const holding_ptr& lease);
     void start(time_point now) override;
     void discard() noexcept override {}
 
 private:
-    void on_end(error_code outcome, time_point now) override;
+    void on_end(holding* lease, error_code outcome, time_point now) override;
 
-    holding_ptr target_;
+    std::size_t bytes_ = 0;
 };
 
 /// Asked for by the holder.
@@ -67,7 +96,7 @@ protected:
     virtual void complete(error_code outcome) = 0;
 
 private:
-    void on_end(error_code outcome, time_point now) final;
+    void on_end(holding* lease, error_code outcome, time_point now) final;
 
     std::shared_ptr<lease_state> state_;
     std::chrono::milliseconds asked_;

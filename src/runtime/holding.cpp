@@ -3,22 +3,14 @@
 #include "runtime/holding.hpp"
 
 #include "runtime/engine.hpp"
-#include "runtime/extend.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace redlock::detail {
 
-holding::holding(engine& home, std::shared_ptr<lease_state> state, std::string key,
-                 std::string value, core::hold machine, node_mask sent, time_point gone_at)
-    : home_(&home),
-      state_(std::move(state)),
-      key_(std::move(key)),
-      value_(std::move(value)),
-      machine_(machine),
-      sent_(sent),
-      gone_at_(gone_at) {}
+holding::holding(engine& home, std::shared_ptr<lease_state> state, footprint left,
+                 core::hold machine)
+    : home_(&home), state_(std::move(state)), left_(std::move(left)), machine_(machine) {}
 
 void holding::begin() {
     state_->held_as = this;
@@ -27,11 +19,6 @@ void holding::begin() {
 
 void holding::rearm() noexcept {
     home_->arm(*this, machine_.is_lost() ? machine_.valid_until() : machine_.deadline());
-}
-
-void holding::note_sent(node_mask nodes, time_point gone_at) noexcept {
-    sent_ |= nodes;
-    gone_at_ = std::max(gone_at_, gone_at);
 }
 
 void holding::on_due(time_point now) {
@@ -46,13 +33,9 @@ void holding::on_due(time_point now) {
         case core::hold::action::lost: lose(now); break;
         case core::hold::action::renew:
             rearm();
-            renew(now);
+            home_->renew(*this, now);
             break;
     }
-}
-
-void holding::renew(time_point now) {
-    home_->begin(operation_ptr(new renewal(holding_ptr(this))), now);
 }
 
 void holding::extended(time_point sent, time_point until, duration ttl) {
@@ -123,7 +106,7 @@ void holding::drop() noexcept {
 }
 
 void holding::release_in_background(time_point now) {
-    home_->release_in_background(key_, value_, sent_, gone_at_, now);
+    home_->release_in_background(left_, now);
 }
 
 }  // namespace redlock::detail

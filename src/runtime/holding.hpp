@@ -4,6 +4,7 @@
 
 #include "core/agenda.hpp"
 #include "core/hold.hpp"
+#include "runtime/footprint.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
 
@@ -42,18 +43,15 @@ private:
 class holding final : public boost::intrusive_ref_counter<holding, boost::thread_safe_counter>,
                       private core::appointment {
 public:
-    holding(engine& home, std::shared_ptr<lease_state> state, std::string key, std::string value,
-            core::hold machine, node_mask sent, time_point gone_at);
+    holding(engine& home, std::shared_ptr<lease_state> state, footprint left, core::hold machine);
 
-    const std::string& key() const noexcept { return key_; }
-    const std::string& value() const noexcept { return value_; }
+    /// What is, or may be, of it on the nodes.
+    footprint& left() noexcept { return left_; }
     lease_state& state() const noexcept { return *state_; }
     core::hold& machine() noexcept { return machine_; }
     bool is_over() const noexcept { return over_ || machine_.is_lost(); }
 
     void begin();
-    /// A round to prolong it was sent: these nodes may keep the key until then.
-    void note_sent(node_mask nodes, time_point gone_at) noexcept;
     void extended(time_point sent, time_point until, duration ttl);
     void renewal_failed(error_code why, time_point now);
 
@@ -66,25 +64,19 @@ public:
     void drop() noexcept;
     /// Gives the key back on every node that may have it; nobody waits.
     void release_in_background(time_point now);
-    node_mask sent() const noexcept { return sent_; }
-    time_point gone_at() const noexcept { return gone_at_; }
 
 private:
     friend class engine;
     void on_due(time_point now) override;
     void rearm() noexcept;
-    void renew(time_point now);
     void lose(time_point now);
     void count_out() noexcept;
     void tell(std::optional<loss> lost, error_code why, time_point now);
 
     engine* home_;
     std::shared_ptr<lease_state> state_;
-    std::string key_;
-    std::string value_;
+    footprint left_;
     core::hold machine_;
-    node_mask sent_;
-    time_point gone_at_;
     bool over_ = false;
     bool counted_out_ = false;
     boost::intrusive::list<

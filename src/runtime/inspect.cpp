@@ -6,6 +6,11 @@
 #include "net/answers.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/engine.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
 
 namespace redlock::detail {
 
@@ -31,19 +36,33 @@ void inspect_operation::start(time_point now) {
     if (!validate_resource(home().options(), resource_).empty()) {
         return end(errc::invalid_argument);
     }
+    // Nodes that are about to be opened are not yet in quarantine for good.
+    home().await_settled(*this, now);
+}
+
+void inspect_operation::on_settled(time_point now) {
+    if (over_) return;
     state_.nodes.resize(home().size());
     values_.resize(home().size());
     for (std::size_t i = 0; i < home().size(); ++i) state_.nodes[i].node = home().name(i);
-    open_ = 2 * home().size();
-    const std::string key = home().options().key_prefix + resource_;
+    const std::string& prefix = home().options().key_prefix;
+    const std::string key = prefix + resource_;
+    const bool is_fenced = home().options().fencing;
+    open_ = (is_fenced ? 3 : 2) * home().size();
     std::string get;
     std::string pttl;
+    std::string get_fence;
     write_get(get, key);
     write_pttl(pttl, key);
-    const auto values = home().send(*this, ask_value, get, now);
-    const auto ttls = home().send(*this, ask_ttl, pttl, now);
-    for (const auto& [node, why] : values.failures) on_failure(node, ask_value, why, now);
-    for (const auto& [node, why] : ttls.failures) on_failure(node, ask_ttl, why, now);
+    write_get(get_fence, fence_key(prefix, key));
+    ask(ask_value, get, now);
+    ask(ask_ttl, pttl, now);
+    if (is_fenced) ask(ask_fence, get_fence, now);
+}
+
+void inspect_operation::ask(std::uint32_t question, const std::string& wire, time_point now) {
+    const auto result = home().send(*this, question, wire, net::tail::none, now);
+    for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
 }
 
 void inspect_operation::on_value(node_state& node, std::string& value, const resp::reply& reply) {
@@ -62,30 +81,79 @@ void inspect_operation::on_value(node_state& node, std::string& value, const res
     }
 }
 
+void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
+    const std::string_view text = reply.text();
+    const auto end = text.data() + text.size();
+    if (reply.type() == resp::reply_type::nil) return;
+    if (text.empty() || std::from_chars(text.data(), end, node.fence).ptr != end) {
+        node.fence = 0;
+        note_failure(node, {vote::refused, errc::foreign_data, "the fence key holds no fence"});
+    }
+}
+
 void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
-                                 time_point) {
+                                 time_point now) {
     if (over_) return;
+    node_state& n = state_.nodes[node];
     if (round == ask_value) {
-        on_value(state_.nodes[node], values_[node], reply);
+        on_value(n, values_[node], reply);
+    } else if (n.state == key_state::refused) {
+        // Its first answer says all.
+    } else if (round == ask_fence) {
+        on_fence(n, reply);
     } else if (reply.type() == resp::reply_type::integer) {
         // The key may have gone between the two answers (-2).
-        state_.nodes[node].ttl =
-            std::chrono::milliseconds(reply.integer() == -2 ? 0 : reply.integer());
-    } else if (state_.nodes[node].state != key_state::refused) {
-        note_failure(state_.nodes[node], net::read_failure(reply));
+        n.ttl = std::chrono::milliseconds(reply.integer() == -2 ? 0 : reply.integer());
+    } else {
+        note_failure(n, net::read_failure(reply));
     }
-    answered();
+    answered(now);
 }
 
 void inspect_operation::on_failure(std::size_t node, std::uint32_t, const net::failure& why,
-                                   time_point) {
+                                   time_point now) {
     if (over_) return;
     note_failure(state_.nodes[node], why);
-    answered();
+    answered(now);
 }
 
-void inspect_operation::answered() {
-    if (--open_ == 0) end({});
+// What a node without a vote says is told, but decides nothing.
+void inspect_operation::note_standing(time_point now) {
+    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
+        node_state& n = state_.nodes[i];
+        if (n.state != key_state::free && n.state != key_state::held &&
+            n.state != key_state::shared) {
+            continue;
+        }
+        const auto o = home().nodes().object(i, now, now);
+        if (!o) continue;
+        const bool is_quarantine = o->why.answer == vote::quarantine;
+        n.state = is_quarantine ? key_state::quarantine : key_state::refused;
+        n.error = o->why.error;
+        n.detail = is_quarantine ? text::brief(o->left) + " more" : o->why.detail;
+    }
+}
+
+// A fence is a node's time in us when it was drawn, or a little ahead of it.
+void inspect_operation::tell_age(time_point now) {
+    const auto time_us = home().nodes().node_time_us(now);
+    std::uint64_t fence = std::numeric_limits<std::uint64_t>::max();
+    for (const node_state& n : state_.nodes) {
+        // What a later extension drew is higher.
+        if (n.owner == state_.owner && n.fence != 0) fence = std::min(fence, n.fence);
+    }
+    if (!state_.held || !time_us || fence == std::numeric_limits<std::uint64_t>::max()) return;
+    const auto age_us = *time_us - static_cast<std::int64_t>(fence);
+    state_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::microseconds(std::max<std::int64_t>(age_us, 0)));
+}
+
+void inspect_operation::answered(time_point now) {
+    if (--open_ != 0) return;
+    note_standing(now);
+    core::take_census(state_, values_);
+    tell_age(now);
+    end({});
 }
 
 void inspect_operation::cancel(error_code why, time_point) { end(why); }
@@ -94,7 +162,6 @@ void inspect_operation::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    if (!outcome) core::take_census(state_, values_);
     complete(outcome, std::move(state_));
     home().finished(*this);
 }

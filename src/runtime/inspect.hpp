@@ -16,23 +16,29 @@ class inspect_operation : public operation {
 public:
     explicit inspect_operation(std::string resource) : resource_(std::move(resource)) {}
     void start(time_point now) final;
+    void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
 
 protected:
     virtual void complete(error_code outcome, resource_state state) = 0;
 
 private:
-    // The two questions to each node.
+    // The questions to each node.
     static constexpr std::uint32_t ask_value = 0;
     static constexpr std::uint32_t ask_ttl = 1;
+    static constexpr std::uint32_t ask_fence = 2;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    void ask(std::uint32_t question, const std::string& wire, time_point now);
     void on_value(node_state& node, std::string& value, const resp::reply& reply);
-    void answered();
+    void on_fence(node_state& node, const resp::reply& reply);
+    void note_standing(time_point now);
+    void tell_age(time_point now);
+    void answered(time_point now);
     void end(error_code outcome);
 
     std::string resource_;

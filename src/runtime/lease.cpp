@@ -50,7 +50,7 @@ const std::string& lease::resource() const noexcept {
 
 owner_id lease::owner() const noexcept { return state_ ? state_->owner : owner_id{}; }
 
-std::uint64_t lease::fence() const noexcept { return 0; }
+std::uint64_t lease::fence() const noexcept { return state_ ? state_->fence : 0; }
 
 clock::time_point lease::valid_until() const noexcept {
     return state_ ? state_->valid_until() : clock::time_point{};

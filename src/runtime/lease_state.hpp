@@ -58,10 +58,11 @@ public:
     enum class status : std::uint8_t { refused, live, ended, lost };
 
     /// A lock that is held.
-    lease_state(std::string what, owner_id by, clock::time_point until,
+    lease_state(std::string what, owner_id by, std::uint64_t under, clock::time_point until,
                 std::vector<node_vote> cast)
         : resource(std::move(what)),
           owner(by),
+          fence(under),
           votes(std::move(cast)),
           status_(status::live),
           valid_until_(until.time_since_epoch().count()) {}
@@ -72,6 +73,7 @@ public:
     // Never changed once a lease points here.
     const std::string resource;
     const owner_id owner{};
+    const std::uint64_t fence = 0;
     const std::vector<node_vote> votes;
     std::weak_ptr<lease_home> home;
 

@@ -31,6 +31,8 @@ class operation : public net::call {
 public:
     /// Begins. Called once, by `engine::begin`.
     virtual void start(time_point now) = 0;
+    /// Who may vote is known as well as it will be: for what asked `engine::await_settled`.
+    virtual void on_settled(time_point) {}
     /// Ends it early, if it has not ended: nothing of it stays behind on the nodes.
     virtual void cancel(error_code why, time_point now) = 0;
     /// Drops the completion without calling it: the execution context is gone.

@@ -3,30 +3,37 @@
 #include "runtime/release.hpp"
 
 #include "net/answers.hpp"
-#include "runtime/commands.hpp"
 #include "runtime/engine.hpp"
 
 namespace redlock::detail {
 
-void release_round::send(std::string key, std::string value, node_mask ask,
-                         node_mask may_have_key, time_point owed_until, time_point now) {
-    key_ = std::move(key);
-    value_ = std::move(value);
-    owed_until_ = owed_until;
-    may_have_key_ = may_have_key;
+void release_round::send(footprint left, node_mask ask, time_point now) {
+    left_ = std::move(left);
     machine_.emplace(home().size());
-    std::string wire;
-    write_compare_delete(wire, script_form::by_hash, key_, value_);
-    const auto result = home().send(*this, 0, wire, now, ask);
-    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    node_mask plain = 0;
     for (std::size_t node = 0; node < home().size(); ++node) {
-        if ((ask >> node & 1U) == 0) cast(node, core::ballot::unable);
+        const node_mask one = node_mask{1} << node;
+        if ((ask & one) == 0) {
+            cast(node, core::ballot::unable);
+        } else if (const auto raise = home().nodes().to_raise(node, left_)) {
+            send_to(one, &*raise, now);
+        } else {
+            plain |= one;
+        }
     }
+    if (plain != 0) send_to(plain, nullptr, now);
+}
+
+void release_round::send_to(node_mask nodes, const fence_terms* raise, time_point now) {
+    std::string wire;
+    const net::tail end = write_release(wire, script_form::by_hash, left_.key, left_.value, raise);
+    const auto result = home().send(*this, 0, wire, end, now, nodes);
+    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
 
 void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                              time_point) {
-    cast(node, net::read_compare(reply).ballot);
+    cast(node, net::read_release(reply).ballot);
 }
 
 void release_round::on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point) {
@@ -37,9 +44,10 @@ void release_round::cast(std::size_t node, core::ballot b) {
     if (machine_->cast(node, b)) settled(machine_->outcome());
 }
 
-bool release_round::write_with_script(std::uint32_t, std::string& out) const {
-    write_compare_delete(out, script_form::whole, key_, value_);
-    return true;
+std::optional<net::tail> release_round::write_with_script(std::size_t node, std::uint32_t,
+                                                          std::string& out) const {
+    const auto raise = home().nodes().to_raise(node, left_);
+    return write_release(out, script_form::whole, left_.key, left_.value, raise ? &*raise : nullptr);
 }
 
 void release_round::cancel(error_code why, time_point) { end(why); }
@@ -59,7 +67,7 @@ void release_operation::start(time_point now) {
     const holding_ptr lease(state_->held_as);
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
-    send(lease->key(), lease->value(), all_nodes, lease->sent(), lease->gone_at(), now);
+    send(lease->left(), all_nodes, now);
 }
 
 void release_operation::settled(error_code outcome) {

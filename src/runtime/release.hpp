@@ -3,6 +3,8 @@
 #pragma once
 
 #include "core/release.hpp"
+#include "runtime/commands.hpp"
+#include "runtime/footprint.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
 
@@ -12,7 +14,8 @@
 namespace redlock::detail {
 
 /// One compare-and-delete per node. It outlives its completion: a node whose connection breaks gets
-/// it first on the next one, until no key of the lease can be left there.
+/// it first on the next one. Where a connection broke
+/// that may still hold commands of the lease, it raises the fence above them.
 class release_round : public operation {
 public:
     /// The round goes on in the background; only the completion is called off.
@@ -20,8 +23,7 @@ public:
 
 protected:
     /// To the nodes of `ask`; it is owed to those that may have the key.
-    void send(std::string key, std::string value, node_mask ask, node_mask may_have_key,
-              time_point owed_until, time_point now);
+    void send(footprint left, node_mask ask, time_point now);
     /// The nodes have answered, as far as they will: leads to `end`.
     virtual void settled(error_code outcome) { end(outcome); }
     void end(error_code outcome);
@@ -33,16 +35,13 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
-    bool write_with_script(std::uint32_t round, std::string& out) const final;
-    time_point owed_until(std::size_t node) const noexcept final {
-        return (may_have_key_ >> node & 1U) != 0 ? owed_until_ : time_point::min();
-    }
+    std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
+    bool is_owed(std::size_t node) const noexcept final { return (left_.nodes >> node & 1U) != 0; }
+    void send_to(node_mask nodes, const fence_terms* raise, time_point now);
     void cast(std::size_t node, core::ballot b);
 
-    std::string key_;
-    std::string value_;
-    time_point owed_until_ = time_point::min();
-    node_mask may_have_key_ = 0;
+    footprint left_;
     std::optional<core::release> machine_;
     bool over_ = false;
 };
@@ -50,20 +49,17 @@ private:
 /// Nobody waits for it.
 class background_release final : public release_round {
 public:
-    background_release(std::string key, std::string value, node_mask nodes, time_point owed_until)
-        : key_(std::move(key)), value_(std::move(value)), nodes_(nodes), until_(owed_until) {}
+    explicit background_release(footprint left) : of_(std::move(left)) {}
     void start(time_point now) override {
-        send(std::move(key_), std::move(value_), nodes_, nodes_, until_, now);
+        const node_mask nodes = of_.nodes;
+        send(std::move(of_), nodes, now);
     }
     void discard() noexcept override {}
 
 private:
     void complete(error_code) override {}
 
-    std::string key_;
-    std::string value_;
-    node_mask nodes_;
-    time_point until_;
+    footprint of_;
 };
 
 /// Asked for by the holder.

@@ -201,6 +201,15 @@ result<resource_state> blocking_client::inspect(std::string resource) {
     return std::move(state);
 }
 
+result<void, refusal> blocking_client::init() {
+    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
+    outcome<error_code, std::vector<node_vote>> done;
+    worker_->async.async_init(done.handler());
+    auto [ec, votes] = done.wait();
+    if (ec) return refusal{ec, std::move(votes)};
+    return {};
+}
+
 client_stats blocking_client::stats() const {
     return worker_ ? worker_->async.stats() : client_stats{};
 }

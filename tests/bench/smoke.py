@@ -29,11 +29,12 @@ def of(lines, name):
 
 
 def check_throughput(lines):
-    check({(l["nodes"], l["workers"]) for l in lines} == {(n, w) for n in (3, 5) for w in (1, 16)},
-          "three and five nodes with 1 and 16 coroutines each")
+    check({(l["nodes"], l["mode"], l["workers"]) for l in lines} ==
+          {(n, m, w) for n in (3, 5) for m in ("plain", "fenced") for w in (1, 16)},
+          "three and five nodes, plain and fenced, with 1 and 16 coroutines each")
     for line in lines:
         check(line["cycles"] > 0, f"no cycle: {line}")
-        # A cycle is one SET and one compare-and-delete on each node, and nothing else.
+        # A cycle is one acquire and one release on each node, and nothing else.
         if line["failures"] == 0:
             check(line["commands"] == 2 * line["nodes"] * line["cycles"],
                   f"not two commands per node and cycle: {line}")
@@ -48,11 +49,19 @@ def main():
     lines = read(done.stdout)
     check(len(of(lines, "machine")) == 1, "one line that names the machine")
     check_throughput(of(lines, "throughput"))
-    check([l["nodes"] for l in of(lines, "latency")] == [3, 5], "two lines of latency")
+    check([(l["nodes"], l["mode"]) for l in of(lines, "latency")] ==
+          [(n, m) for n in (3, 5) for m in ("plain", "fenced")], "four lines of latency")
+    renewals = of(lines, "renewal")
+    check(len(renewals) == 4, "four lines of renewal")
+    for line in renewals:
+        check(line["lost"] == 0, f"leases were lost: {line}")
+        # All that are due together share one command per node; two ticks may share the leases.
+        check(line["renewals_per_command_and_node"] >= 250, f"renewals travel alone: {line}")
     for line in of(lines, "latency"):
         check(line["acquires"] == 30, f"3 blocks of 10 acquires: {line}")
     faults = of(lines, "fault")
-    check([(l["nodes"], l["fault"]) for l in faults] == [(5, "hung"), (5, "dead")],
+    check([(l["mode"], l["fault"]) for l in faults if l["nodes"] == 5] ==
+          [(m, f) for m in ("plain", "fenced") for f in ("hung", "dead")],
           "a hung and a dead one of five")
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(done.stdout)

@@ -31,9 +31,12 @@ std::size_t count(const lease& held, vote kind) {
 
 TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") {
     const auto size = static_cast<std::size_t>(GENERATE(1, 2, 3, 4, 5));
-    CAPTURE(size);
+    const bool fencing = GENERATE(true, false);
+    CAPTURE(size, fencing);
     cluster nodes(size);
-    driver d(nodes.options());
+    auto options = nodes.options();
+    options.fencing = fencing;
+    driver d(options);
     const auto before = clock::now();
     auto got = d.acquire("orders", {.ttl = 10s});
     INFO(text_of(got.value()));
@@ -41,7 +44,7 @@ TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") 
     lease& held = got.value();
     CHECK(held);
     CHECK(held.resource() == "orders");
-    CHECK(held.fence() == 0);
+    CHECK((held.fence() > 0) == fencing);
     CHECK_FALSE(held.owner().is_zero());
     CHECK_FALSE(held.lost_token().stop_requested());
     CHECK(held.votes().size() == size);
@@ -60,6 +63,9 @@ TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") 
         const auto left = nodes.ask(i).pttl("orders");
         CHECK(left > 0ms);
         CHECK(left <= 10s);
+        const auto fence = nodes.ask(i).get("{orders}:fence");
+        if (fencing) CHECK(fence == std::to_string(held.fence()));
+        else CHECK_FALSE(fence);
     }
     CHECK(d.release(std::move(held)) == error_code{});
     CHECK(d.until([&] { return nodes.holding("orders") == 0; }));
@@ -165,19 +171,28 @@ TEST_CASE("a key that is no string costs that node's vote and is left alone", "[
 
 TEST_CASE("keys carry the prefix and lie in the database of the options", "[acquire]") {
     cluster nodes(3);
-    auto options = nodes.options();
+    auto options = nodes.options(GENERATE(true, false));
     options.key_prefix = "locks:";
     for (auto& node : options.nodes) node.database = 3;
+    CAPTURE(options.fencing);
+    std::vector<std::string> companions;
+    if (options.fencing) companions = {"locks:redlock:node", "locks:{locks:r}:fence"};
+    auto with_lock = companions;
+    with_lock.insert(with_lock.begin(), "locks:r");
     driver d(options);
     auto got = d.acquire("r");
     REQUIRE(got.error() == error_code{});
-    REQUIRE(d.until([&] { return got.value() && nodes.ask(0).info("db3").starts_with("keys=1"); }));
     auto ask = nodes.ask(0);
     CHECK(ask.keys().empty());
     ask.select(3);
-    CHECK(ask.keys() == std::vector<std::string>{"locks:r"});
+    const auto keys = [&] {
+        auto found = ask.keys();
+        std::sort(found.begin(), found.end());
+        return found;
+    };
+    CHECK(d.until([&] { return got.value() && keys() == with_lock; }));
     CHECK(d.release(std::move(got.value())) == error_code{});
-    CHECK(d.until([&] { return ask.keys().empty(); }));
+    CHECK(d.until([&] { return keys() == companions; }));
 }
 
 TEST_CASE("the password and the ACL user of the options are used", "[acquire]") {
@@ -185,16 +200,27 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire]") 
     each.password = "s3cret word";
     cluster nodes(3, each);
     auto options = nodes.options();
-    SECTION("requirepass") {}
-    SECTION("a user with no more rights than locks need") {
+    std::vector<std::string> rights;
+    const auto become_locker = [&](const std::vector<std::string>& more) {
+        rights.insert(rights.end(), {"+script|load", "+evalsha", "+eval", "+set", "+get", "+del",
+                                     "+pttl", "+pexpire"});
+        rights.insert(rights.end(), more.begin(), more.end());
         for (std::size_t i = 0; i < 3; ++i) {
-            nodes.ask(i).acl_setuser({"locker", "on", ">p@ss:word/", "resetkeys", "~lock:*",
-                                      "-@all", "+client|setname", "+script|load", "+set", "+get",
-                                      "+del", "+pttl", "+pexpire", "+evalsha", "+eval", "+time",
-                                      "+ping"});
+            std::vector<std::string> user{"locker", "on", ">p@ss:word/", "resetkeys", "-@all"};
+            user.insert(user.end(), rights.begin(), rights.end());
+            nodes.ask(i).acl_setuser(user);
             options.nodes[i].username = "locker";
             options.nodes[i].password = "p@ss:word/";
         }
+    };
+    SECTION("requirepass") {}
+    SECTION("a user with no more rights than fenced locks need") {
+        become_locker({"~lock:r", "~lock:{lock:r}:fence", "~lock:redlock:node", "+info", "+time",
+                       "+mget"});
+    }
+    SECTION("a user with no more rights than plain locks need") {
+        options.fencing = false;
+        become_locker({"~lock:r"});
     }
     options.key_prefix = "lock:";
     driver d(options);
@@ -363,8 +389,35 @@ TEST_CASE("waiting ends by its deadline", "[acquire]") {
     CHECK(held.value());
 }
 
+TEST_CASE("clients that start on a new cluster together open it at once", "[acquire]") {
+    cluster nodes(5);
+    for (int round = 0; round < 40; ++round) {
+        CAPTURE(round);
+        for (std::size_t i = 0; i < 5; ++i) nodes.ask(i).command({"FLUSHALL"});
+        asio::io_context context;
+        std::vector<client> clients;
+        std::vector<outcome<lease>> tries(4);
+        for (std::size_t i = 0; i < tries.size(); ++i) {
+            clients.emplace_back(context.get_executor(), nodes.options());
+            clients.back().async_acquire(std::to_string(i), {.ttl = 20s}, tries[i].handler());
+        }
+        REQUIRE(run_until(context, [&] {
+            return std::all_of(tries.begin(), tries.end(), [](auto& t) { return t.done(); });
+        }));
+        for (auto& t : tries) {
+            INFO(text_of(t.value()));
+            REQUIRE(t.error() == error_code{});
+        }
+        REQUIRE(run_until(context, [&] { return nodes.is_founded(); }));
+        tries.clear();
+        clients.clear();
+        context.run_for(patience);
+    }
+}
+
 TEST_CASE("of those who try at the same time at most one is granted", "[acquire]") {
     cluster nodes(5);
+    found(nodes);
     asio::io_context context;
     std::vector<std::unique_ptr<event_log>> logs;
     std::vector<client> clients;
@@ -390,7 +443,10 @@ TEST_CASE("of those who try at the same time at most one is granted", "[acquire]
                                        [](auto& t) { return static_cast<bool>(t.value()); });
         REQUIRE(won <= 1);
         granted += static_cast<int>(won);
-        for (auto& t : tries) REQUIRE((t.error() == errc::contended || t.value()));
+        for (auto& t : tries) {
+            INFO("round " << round << ": " << t.error().message() << "\n" << text_of(t.value()));
+            REQUIRE((t.error() == errc::contended || t.value()));
+        }
         for (std::size_t i = 0; i < clients.size(); ++i) {
             if (!tries[i].value()) continue;
             outcome<> released;

@@ -43,6 +43,7 @@ TEST_CASE("acquires, extends, inspects and releases", "[blocking_client]") {
 
 TEST_CASE("a refusal says why, and contention need not be an error", "[blocking_client]") {
     cluster nodes(3);
+    found(nodes);
     blocking_client holder(nodes.options());
     blocking_client client(nodes.options());
     auto held = holder.acquire("r", {.ttl = 30s});
@@ -99,14 +100,17 @@ TEST_CASE("a lease of another client, or none, is refused", "[blocking_client]")
 
 TEST_CASE("a requested stop ends the wait and leaves nothing", "[blocking_client]") {
     cluster nodes(3);
-    blocking_client client(nodes.options());
+    auto options = nodes.options(GENERATE(true, false));
+    blocking_client client(options);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
     SECTION("before") {
         std::stop_source stop;
         stop.request_stop();
         const auto got = client.acquire("r", {.wait = patience}, stop.get_token());
         CHECK(got.error() == asio::error::operation_aborted);
-        CHECK(nodes.ask(0).calls("set") == 1);  // the test's own
+        CHECK(nodes.ask(0).calls("evalsha") == 0);
+        CHECK_FALSE(nodes.ask(0).exists("{r}:fence"));
+        if (!options.fencing) CHECK(nodes.ask(0).calls("set") == 1);  // the test's own
     }
     SECTION("meanwhile") {
         std::stop_source stop;

@@ -6,6 +6,9 @@
 
 #include <redlock/error.hpp>
 
+#include <optional>
+#include <string>
+
 using namespace redlock;
 using namespace redlock::testing;
 
@@ -13,13 +16,14 @@ namespace {
 
 // Three nodes and a lease that nothing but the test prolongs.
 struct scene {
-    explicit scene(std::chrono::milliseconds ttl, bool renew = false)
-        : nodes(3), d(nodes.options()) {
+    explicit scene(std::chrono::milliseconds ttl, bool renew = false, bool fencing = true)
+        : nodes(3), d(nodes.options(fencing)) {
         auto got = d.acquire("r", {.ttl = ttl, .renew = renew});
         REQUIRE(got.error() == error_code{});
         held = std::move(got.value());
         REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     }
+    std::string value() const { return held.owner().to_string() + "@test"; }
     cluster nodes;
     driver d;
     lease held;
@@ -28,7 +32,7 @@ struct scene {
 }  // namespace
 
 TEST_CASE("an extension moves the validity and the keys", "[extend]") {
-    scene s(5s);
+    scene s(5s, false, GENERATE(true, false));
     const auto before = s.held.valid_until();
     CHECK(s.d.extend(s.held, 30s) == error_code{});
     CHECK(s.held.valid_until() > before + 20s);
@@ -41,7 +45,7 @@ TEST_CASE("an extension moves the validity and the keys", "[extend]") {
 }
 
 TEST_CASE("an extension never shortens", "[extend]") {
-    scene s(30s);
+    scene s(30s, false, GENERATE(true, false));
     const auto before = s.held.valid_until();
     CHECK(s.d.extend(s.held, 1s) == error_code{});
     CHECK(s.held.valid_until() == before);
@@ -50,23 +54,69 @@ TEST_CASE("an extension never shortens", "[extend]") {
 }
 
 TEST_CASE("a minority that is gone costs an extension nothing", "[extend]") {
-    scene s(10s);
+    const bool fencing = GENERATE(true, false);
+    scene s(10s, false, fencing);
+    const auto fence = s.held.fence();
+    bool is_gone = false;
     SECTION("dead") { s.nodes.kill(1); }
     SECTION("hung") { s.nodes.stop(1); }
-    SECTION("without the key") { s.nodes.ask(1).del("r"); }
+    SECTION("without the key") {
+        s.nodes.ask(1).del("r");
+        is_gone = true;
+    }
     SECTION("with somebody else's key") { s.nodes.ask(1).set("r", "foreign"); }
     CHECK(s.d.extend(s.held, 30s) == error_code{});
     CHECK(s.held.remaining() > 20s);
-    if (s.nodes[1].reachable()) {
+    CHECK(s.held.fence() == fence);
+    if (is_gone && fencing) {
+        // A fence keeps others out meanwhile, so a key that is gone can be taken again.
+        CHECK(s.d.until([&] { return s.nodes.ask(1).get("r") == s.value(); }));
+    } else if (s.nodes[1].reachable()) {
+        s.d.pass(20ms);
         const auto value = s.nodes.ask(1).get("r");
-        CHECK((!value || value == "foreign"));  // extending takes nothing
+        CHECK(value == (is_gone ? std::nullopt : std::optional<std::string>("foreign")));
     }
 }
 
-TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", "[extend]") {
+TEST_CASE("an extension takes deleted keys again under a fresh fence", "[extend]") {
     scene s(10s);
+    const auto fence = s.held.fence();
+    for (std::size_t i = 0; i < 3; ++i) s.nodes.ask(i).del("r");
+    CHECK(s.d.extend(s.held, 30s) == error_code{});
+    CHECK(s.held.remaining() > 20s);
+    CHECK(s.held.fence() == fence);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(s.d.until([&] { return s.nodes.ask(i).get("r") == s.value(); }));
+        CHECK(s.nodes.ask(i).pttl("r") > 20s);
+        CHECK(std::stoull(s.nodes.ask(i).get("{r}:fence").value_or("0")) > fence);
+    }
+    CHECK(s.d.release(std::move(s.held)) == error_code{});
+    CHECK(s.d.until([&] { return s.nodes.holding("r") == 0; }));
+    auto next = s.d.acquire("r");
+    REQUIRE(next.value());
+    CHECK(next.value().fence() > fence);
+}
+
+TEST_CASE("an extension takes nothing where somebody came and went meanwhile", "[extend]") {
+    scene s(10s);
+    // Whoever held the key on a quorum since has raised the fence there, here beyond our clock.
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto seen = std::stoull(s.nodes.ask(i).get("{r}:fence").value_or("0"));
+        s.nodes.ask(i).del("r");
+        s.nodes.ask(i).set("{r}:fence", std::to_string(seen + 10'000'000));
+    }
+    CHECK(s.d.extend(s.held, 30s) == errc::not_held);
+    CHECK_FALSE(s.held);
+    CHECK_FALSE(s.nodes.ask(0).exists("r"));
+    CHECK_FALSE(s.nodes.ask(1).exists("r"));
+}
+
+TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", "[extend]") {
+    const bool is_plain = GENERATE(false, true);
+    scene s(10s, false, !is_plain);
     const auto before = s.held.valid_until();
-    SECTION("no key") {
+    SECTION("no key in the plain mode") {
+        if (!is_plain) return;  // with a fence they are taken again
         s.nodes.ask(0).del("r");
         s.nodes.ask(1).del("r");
     }
@@ -84,7 +134,7 @@ TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", 
 }
 
 TEST_CASE("without a quorum of answers the old validity stands", "[extend]") {
-    scene s(20s);
+    scene s(20s, false, GENERATE(true, false));
     const auto before = s.held.valid_until();
     SECTION("dead") {
         s.nodes.kill(0);
@@ -101,7 +151,7 @@ TEST_CASE("without a quorum of answers the old validity stands", "[extend]") {
 }
 
 TEST_CASE("an extension does not revive a lease that is over", "[extend]") {
-    scene s(300ms);
+    scene s(300ms, false, GENERATE(true, false));
     auto lost = s.d.start_lost(s.held);
     REQUIRE(s.d.finish(lost).error() == error_code{});
     CHECK(s.d.extend(s.held, 30s) == errc::lost);
@@ -110,7 +160,7 @@ TEST_CASE("an extension does not revive a lease that is over", "[extend]") {
 }
 
 TEST_CASE("an extension that ends after the validity does not count", "[extend]") {
-    scene s(400ms);
+    scene s(400ms, false, GENERATE(true, false));
     s.nodes.stop(0);
     s.nodes.stop(1);
     outcome<> extended;
@@ -139,7 +189,7 @@ TEST_CASE("an extension with wrong arguments sends nothing", "[extend]") {
 }
 
 TEST_CASE("renewal keeps the ttl of the last extension", "[extend]") {
-    scene s(900ms, true);
+    scene s(900ms, true, GENERATE(true, false));
     CHECK(s.d.extend(s.held, 4s) == error_code{});
     const auto renewals = s.d.client().stats().renewals;
     REQUIRE(s.d.until([&] { return s.d.client().stats().renewals > renewals; }));
@@ -150,7 +200,7 @@ TEST_CASE("renewal keeps the ttl of the last extension", "[extend]") {
 
 TEST_CASE("an extension passes no max_hold", "[extend]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 2s, .renew = false, .max_hold = 3s});
     REQUIRE(got.value());
     CHECK(d.extend(got.value(), 30s) == error_code{});

@@ -7,6 +7,7 @@
 #include <redlock/error.hpp>
 
 #include <stop_token>
+#include <string>
 
 using namespace redlock;
 using namespace redlock::testing;
@@ -32,14 +33,16 @@ struct alarm_clock {
 
 TEST_CASE("renewal keeps a lease alive far beyond its ttl", "[hold]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto held = must_acquire(d, {.ttl = 900ms});
+    const auto fence = held.fence();
     const auto end = clock::now() + 3s;
     while (clock::now() < end) {
         d.pass(50ms);
         REQUIRE(held);
         REQUIRE(nodes.holding("r") >= 2);
     }
+    CHECK(held.fence() == fence);
     CHECK(d.client().stats().renewals >= 5);
     CHECK(d.client().stats().lost == 0);
     CHECK(d.log().count(event_kind::renewed) >= 5);
@@ -53,7 +56,7 @@ TEST_CASE("renewal keeps a lease alive far beyond its ttl", "[hold]") {
 
 TEST_CASE("a lease that is not renewed expires, and says so before it does", "[hold]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto held = must_acquire(d, {.ttl = 800ms, .renew = false, .loss_margin = 300ms});
     const auto end = held.valid_until();
     alarm_clock alarm(held);
@@ -89,12 +92,14 @@ TEST_CASE("the loss is reported before the validity ends without a margin, too",
 
 TEST_CASE("a lease whose keys a quorum lost is reported as taken", "[hold]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    auto options = nodes.options(GENERATE(true, false));
+    driver d(options);
     auto held = must_acquire(d, {.ttl = 3s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto end = held.valid_until();
     bool overwritten = false;
-    SECTION("deleted") {
+    SECTION("deleted in the plain mode") {
+        if (options.fencing) return;  // there they are taken again
         nodes.ask(0).del("r");
         nodes.ask(2).del("r");
     }
@@ -114,9 +119,30 @@ TEST_CASE("a lease whose keys a quorum lost is reported as taken", "[hold]") {
     if (overwritten) CHECK(nodes.ask(0).get("r") == "foreign");
 }
 
+TEST_CASE("a lease whose keys were deleted takes them again under a fresh fence", "[hold]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = must_acquire(d, {.ttl = 3s});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    const auto fence = held.fence();
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).del("r");
+    const auto renewals = d.client().stats().renewals;
+    REQUIRE(d.until([&] { return d.client().stats().renewals > renewals; }));
+    CHECK(held);
+    CHECK(held.fence() == fence);
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(nodes.ask(i).get("r") == held.owner().to_string() + "@test");
+        CHECK(std::stoull(nodes.ask(i).get("{r}:fence").value_or("0")) > fence);
+    }
+    CHECK(d.log().count(event_kind::lost) == 0);
+    CHECK(d.release(std::move(held)) == error_code{});
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
 TEST_CASE("a lease that cannot be renewed is reported as unreachable", "[hold]") {
     cluster nodes(3);
-    auto options = nodes.options();
+    auto options = nodes.options(GENERATE(true, false));
     options.node_timeout = 100ms;
     driver d(options);
     auto held = must_acquire(d, {.ttl = 1'500ms, .loss_margin = 300ms});
@@ -175,7 +201,7 @@ TEST_CASE("a lease outlives the restart of every node, one after the other", "[h
 
 TEST_CASE("a hung minority does not keep a lease from being renewed", "[hold]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto held = must_acquire(d, {.ttl = 1'500ms});
     nodes.stop(1);
     d.pass(3s);
@@ -189,7 +215,7 @@ TEST_CASE("a hung minority does not keep a lease from being renewed", "[hold]") 
 
 TEST_CASE("max_hold caps what renewal prolongs", "[hold]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 900ms, .max_hold = 1'500ms, .loss_margin = 100ms});
     REQUIRE(got.value());
     const auto cap = got.when() + 1'500ms;
@@ -244,9 +270,10 @@ TEST_CASE("waiting for the loss of what ends otherwise", "[hold]") {
 
 TEST_CASE("a detached lease runs out by itself", "[hold]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto held = must_acquire(d, {.ttl = 1'500ms});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.ask(0).reset_calls();
     held.detach();
     CHECK_FALSE(held);
     CHECK(held.resource().empty());

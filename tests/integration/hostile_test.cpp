@@ -1,4 +1,4 @@
-// Servers that break the protocol: each costs its vote and at most its connection.
+// Servers that break the protocol, or lie: each costs its vote and at most its connection.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
@@ -8,6 +8,7 @@
 #include <redlock/error.hpp>
 
 #include <fstream>
+#include <functional>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -43,7 +44,7 @@ std::vector<misdeed> broken_replies() {
         {"a nesting bomb", answers(nested(100'000))},
         {"an endless line", floods(std::string(65'536, '+'))},
         {"an endless bulk", floods("$1000000000\r\n" + std::string(65'536, 'x'))},
-        {"endless replies", floods(":1\r\n:1\r\n:1\r\n:1\r\n")},
+        {"endless replies", floods(":7\r\n:7\r\n:7\r\n:7\r\n")},
         {"an endless array", floods("*1000000\r\n:1\r\n:2\r\n:3\r\n")},
         {"a push of RESP3", answers(">2\r\n+message\r\n+x\r\n")},
         {"a map of RESP3", answers("%1\r\n+a\r\n+b\r\n")},
@@ -70,6 +71,8 @@ std::vector<misdeed> wrong_replies() {
         {"an error without a word", error("")},
         {"an error of a megabyte", error(std::string(1'000'000, 'E'))},
         {"an error with control characters", error("ERR \x1b[31m\x07 red")},
+        {"a lost memory for ever", answers("*1\r\n:0\r\n")},
+        {"a lost memory for ever in extensions", answers("+AMNESIAC\r\n")},
     };
 }
 
@@ -99,6 +102,36 @@ std::vector<misdeed> broken_greetings() {
         {"an array for a script", at("SCRIPT LOAD", 1, {.bytes = "*1\r\n:1\r\n"})},
         {"one reply too many", at("SCRIPT LOAD", 1, {.bytes = "+OK\r\n+OK\r\n"})},
         {"NOAUTH", at("CLIENT SETNAME", 0, {.bytes = "-NOAUTH Authentication required.\r\n"})},
+        {"INFO without a run_id", at("INFO", 0, {.bytes = "$9\r\n# Server\r\n\r\n"})},
+        {"a time before all time", at("TIME", 0, {.bytes = "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n"})},
+        {"a time of no day", at("TIME", 0, {.bytes = "*2\r\n$1\r\nx\r\n$1\r\n0\r\n"})},
+        {"an error for the node record", at("EVAL NODE", 0, {.bytes = "-FOREIGN no record\r\n"})},
+        {"half a node record", at("EVAL NODE", 0, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
+        {"closes at the node record", at("EVAL NODE", 0, {.bytes = "", .after = then::close})},
+        {"silent at the node record",
+         at("EVAL NODE", 0, {.bytes = "", .after = then::fall_silent})},
+        {"a node record of other kinds",
+         at("EVAL NODE", 0,
+            {.bytes = "*6\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"})},
+    };
+}
+
+// Well-formed, and not even refused: what an honest node might say, if it were not for the others.
+std::vector<misdeed> lies() {
+    using namespace hostile;
+    return {
+        {"the highest fence as stale", answers("*2\r\n:4\r\n:9223372036854775807\r\n")},
+        {"a negative fence as stale", answers("*2\r\n:4\r\n:-1\r\n")},
+        {"the highest fence of a holder",
+         answers("*4\r\n:2\r\n:9223372036854775807\r\n$1\r\nx\r\n:9223372036854775807\r\n")},
+        {"a fence ahead of its clock", answers("*2\r\n:5\r\n:0\r\n")},
+        {"an outcome that there is not", answers("*2\r\n:9\r\n:1\r\n")},
+        {"a time of long ago", at("TIME", 0, {.bytes = "*2\r\n$1\r\n7\r\n$1\r\n0\r\n"})},
+        {"a time far ahead", at("TIME", 0, {.bytes = "*2\r\n$10\r\n8999999999\r\n$1\r\n0\r\n"})},
+        {"a node record of the largest numbers",
+         at("EVAL NODE", 0, {.bytes = "*6\r\n:9223372036854775807\r\n$22\r\n" +
+                                      std::string(22, 'e') + "\r\n:9223372036854775807\r\n" +
+                                      ":9223372036854775807\r\n$1\r\n-\r\n:0\r\n"})},
     };
 }
 
@@ -118,6 +151,19 @@ long resident_kib() {
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+// A good server but for what it answers to an acquire, in either mode: the nth on a connection.
+misbehaviour to_acquires(bool fencing, std::function<answer(int nth)> say) {
+    const std::string name = fencing ? "EVALSHA ACQUIRE" : "SET";
+    return [name, say = std::move(say)](const request& r) {
+        return r.name == name ? say(r.number_of_name) : answer{.bytes = r.proper};
+    };
+}
+
+std::string granted_by(bool fencing) { return fencing ? ":1\r\n" : "+OK\r\n"; }
+std::string held_by(bool fencing) {
+    return fencing ? "*4\r\n:2\r\n:-1\r\n$1\r\nx\r\n:0\r\n" : "$-1\r\n";
+}
+
 client_options with(cluster& nodes, std::vector<const hostile_server*> hostiles) {
     auto options = nodes.options();
     options.node_timeout = 300ms;
@@ -131,7 +177,10 @@ client_options with(cluster& nodes, std::vector<const hostile_server*> hostiles)
 
 TEST_CASE("a hostile node among three costs its own vote and nothing else", "[hostile]") {
     cluster nodes(2);
-    for (const auto& m : all_misdeeds()) {
+    found(nodes);
+    auto deeds = all_misdeeds();
+    for (auto& lie : lies()) deeds.push_back(lie);
+    for (const auto& m : deeds) {
         CAPTURE(m.what);
         hostile_server enemy(m.script);
         const auto memory = resident_kib();
@@ -166,7 +215,7 @@ TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[h
         const auto& v = got.value().votes()[0];
         CHECK(v.node.str() == "h0");
         CHECK((v.answer == vote::refused || v.answer == vote::timed_out ||
-               v.answer == vote::unreachable));
+               v.answer == vote::unreachable || v.answer == vote::quarantine));
         CHECK(v.error != error_code{});
         const auto text = format(v);
         CHECK(text.find("h0") != std::string::npos);
@@ -177,6 +226,7 @@ TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[h
 
 TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]") {
     cluster nodes(1);
+    found(nodes);
     for (const auto& m : {broken_replies()[0], wrong_replies()[0], silences()[0]}) {
         CAPTURE(m.what);
         hostile_server one(m.script);
@@ -222,13 +272,14 @@ TEST_CASE("replies in pieces are replies", "[hostile]") {
 
 TEST_CASE("a late reply is matched to nothing else", "[hostile]") {
     cluster none(0);
-    // Only the first SET is late, and would grant; all that follow are refused in time.
-    hostile_server odd([](const request& r) {
-        if (r.name != "SET") return answer{.bytes = r.proper};
-        if (r.number_of_name == 0) return answer{.bytes = "+OK\r\n", .delay = 800ms};
-        return answer{.bytes = "$-1\r\n"};
-    });
+    // Only the first acquire is late, and would grant; all that follow are refused in time.
+    const bool fencing = GENERATE(true, false);
+    hostile_server odd(to_acquires(fencing, [=](int nth) {
+        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 800ms};
+        return answer{.bytes = held_by(fencing)};
+    }));
     auto options = with(none, {&odd});
+    options.fencing = fencing;
     options.node_timeout = 200ms;
     driver d(options);
     auto first = d.acquire("r", {.ttl = 20s});
@@ -238,17 +289,18 @@ TEST_CASE("a late reply is matched to nothing else", "[hostile]") {
     auto second = d.acquire("r", {.ttl = 20s});
     CHECK(second.error() == errc::contended);
     CHECK(odd.connections_accepted() == 1);
-    CHECK(odd.commands("EVALSHA") >= 1);  // the release of the first
+    CHECK(odd.commands("EVALSHA RELEASE") >= 1);  // of the first
 }
 
 TEST_CASE("commands that wait behind a late reply time out and grant nothing", "[hostile]") {
     cluster none(0);
-    hostile_server odd([](const request& r) {
-        if (r.name != "SET") return answer{.bytes = r.proper};
-        if (r.number_of_name == 0) return answer{.bytes = "+OK\r\n", .delay = 600ms};
-        return answer{.bytes = "$-1\r\n"};
-    });
+    const bool fencing = GENERATE(true, false);
+    hostile_server odd(to_acquires(fencing, [=](int nth) {
+        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 600ms};
+        return answer{.bytes = held_by(fencing)};
+    }));
     auto options = with(none, {&odd});
+    options.fencing = fencing;
     options.node_timeout = 200ms;
     driver d(options);
     for (int i = 0; i < 5; ++i) {
@@ -261,11 +313,14 @@ TEST_CASE("commands that wait behind a late reply time out and grant nothing", "
 TEST_CASE("a reply that nobody asked for ends the connection, and is no vote", "[hostile]") {
     cluster none(0);
     const std::string bytes = GENERATE("+OK\r\n", ":1\r\n", ">1\r\n+x\r\n", "*0\r\n");
-    CAPTURE(bytes);
-    hostile_server odd([](const request& r) {
-        return answer{.bytes = r.name == "SET" ? "$-1\r\n" : r.proper};
-    });
-    driver d(with(none, {&odd}));
+    const bool fencing = GENERATE(true, false);
+    CAPTURE(bytes, fencing);
+    hostile_server odd(to_acquires(fencing, [=](int) {
+        return answer{.bytes = held_by(fencing)};
+    }));
+    auto options = with(none, {&odd});
+    options.fencing = fencing;
+    driver d(options);
     odd.push(bytes);
     REQUIRE(d.until([&] { return d.log().count(event_kind::node_down) == 1; }));
     CHECK(d.acquire("r").error() != error_code{});
@@ -277,10 +332,13 @@ TEST_CASE("a reply that nobody asked for ends the connection, and is no vote", "
 TEST_CASE("two replies to one command end the connection", "[hostile]") {
     cluster none(0);
     // "held", and one more that would grant whatever was asked next.
-    hostile_server odd([](const request& r) {
-        return answer{.bytes = r.name == "SET" ? "$-1\r\n+OK\r\n" : r.proper};
-    });
-    driver d(with(none, {&odd}));
+    const bool fencing = GENERATE(true, false);
+    hostile_server odd(to_acquires(fencing, [=](int) {
+        return answer{.bytes = held_by(fencing) + granted_by(fencing)};
+    }));
+    auto options = with(none, {&odd});
+    options.fencing = fencing;
+    driver d(options);
     auto got = d.acquire("r", {.ttl = 20s});
     CHECK(got.error() == errc::contended);
     // The one too many meets the release, whose reply it can't be, or the one after that.
@@ -299,7 +357,9 @@ TEST_CASE("NOSCRIPT to what is no script shifts no replies", "[hostile]") {
         if (r.name == "SET") return answer{.bytes = "$-1\r\n"};
         return answer{.bytes = r.proper};
     });
-    driver d(with(none, {&odd}));
+    auto options = with(none, {&odd});
+    options.fencing = false;
+    driver d(options);
     auto first = d.acquire("r", {.ttl = 20s});
     CHECK(first.error() == errc::no_quorum);
     CHECK(first.value().votes()[0].answer == vote::refused);
@@ -310,6 +370,41 @@ TEST_CASE("NOSCRIPT to what is no script shifts no replies", "[hostile]") {
     }
     CHECK(d.client().stats().disconnects == 0);
     CHECK(d.client().stats().timeouts == 0);
+}
+
+TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
+    cluster nodes(2);
+    found(nodes);
+    const std::string fence = GENERATE("9007199254740991", "9223372036854775807");
+    CAPTURE(fence);
+    hostile_server liar(hostile::answers("*4\r\n:2\r\n:50\r\n$1\r\nx\r\n:" + fence + "\r\n"));
+    driver d(with(nodes, {&liar}));
+    // Many, since a lie that comes after the others' answers is not even heard.
+    std::vector<outcome<lease>> waiting(20);
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+        const auto resource = "r" + std::to_string(i);
+        for (std::size_t n = 0; n < 2; ++n) REQUIRE(nodes.ask(n).set_nx_px(resource, "x", 300ms));
+        waiting[i] = d.start_acquire(resource, {.ttl = 20s, .wait = 5s});
+    }
+    for (auto& w : waiting) {
+        d.finish(w);
+        INFO(text_of(w.value()));
+        CHECK(w.error() == error_code{});
+    }
+}
+
+TEST_CASE("a node that loses its memory for ever is greeted again with a rest", "[hostile]") {
+    cluster nodes(2);
+    found(nodes);
+    hostile_server odd(hostile::answers("*1\r\n:0\r\n"));
+    driver d(with(nodes, {&odd}));
+    for (const auto end = clock::now() + 2s; clock::now() < end;) {
+        auto got = d.acquire("r", {.ttl = 20s});
+        REQUIRE(got.error() == error_code{});
+        REQUIRE(d.release(std::move(got.value())) == error_code{});
+    }
+    CHECK(odd.connections_accepted() >= 2);
+    CHECK(odd.connections_accepted() < 40);
 }
 
 TEST_CASE("a flood is cut off", "[hostile]") {

@@ -25,16 +25,19 @@ TEST_CASE("a free resource is free on every node", "[inspect]") {
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(state.nodes[i].node.str() == "n" + std::to_string(i));
         CHECK(state.nodes[i].state == key_state::free);
-        CHECK(nodes.ask(i).keys().empty());
     }
+    CHECK(nodes.keys() == 0);
 }
 
 TEST_CASE("a held resource tells its holder, but not enough to act as it", "[inspect]") {
     cluster nodes(3);
     auto named = nodes.options();
     named.client_name = "till-7";
+    named.fencing = GENERATE(true, false);
+    auto options = nodes.options();
+    options.fencing = named.fencing;
     driver holder(named);
-    driver d(nodes.options());
+    driver d(options);
     auto held = holder.acquire("r", {.ttl = 30s});
     REQUIRE(held.value());
     REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
@@ -45,7 +48,8 @@ TEST_CASE("a held resource tells its holder, but not enough to act as it", "[ins
     CHECK(state.owner.find(held.value().owner().to_string()) == std::string::npos);
     CHECK(state.valid_for > 20s);
     CHECK(state.valid_for <= 30s);
-    CHECK(state.fence == 0);
+    CHECK(state.fence == held.value().fence());
+    CHECK((state.fence > 0) == named.fencing);
     for (const auto& node : state.nodes) {
         CHECK(node.state == key_state::held);
         CHECK(node.owner == state.owner);

@@ -88,6 +88,7 @@ void run_to_the_end(life& one) {
 
 TEST_CASE("the context goes first, at every step", "[lifetime]") {
     cluster nodes(3);
+    found(nodes);
     at_every_step(nodes.options(), [](life& one) {
         one.context.reset();
         // What is left works, and says so.
@@ -99,6 +100,7 @@ TEST_CASE("the context goes first, at every step", "[lifetime]") {
 
 TEST_CASE("the client goes first, at every step, and its context ends by itself", "[lifetime]") {
     cluster nodes(3);
+    found(nodes);
     at_every_step(nodes.options(), [&](life& one) {
         one.user.reset();
         run_to_the_end(one);
@@ -109,6 +111,7 @@ TEST_CASE("the client goes first, at every step, and its context ends by itself"
 
 TEST_CASE("the client is closed at every step", "[lifetime]") {
     cluster nodes(3);
+    found(nodes);
     at_every_step(nodes.options(), [&](life& one) {
         one.user->close();
         run_to_the_end(one);
@@ -120,6 +123,7 @@ TEST_CASE("the client is closed at every step", "[lifetime]") {
 
 TEST_CASE("the leases go first, at every step", "[lifetime]") {
     cluster nodes(3);
+    found(nodes);
     at_every_step(nodes.options(), [&](life& one) {
         one.held = lease{};
         one.second = lease{};
@@ -132,10 +136,25 @@ TEST_CASE("the leases go first, at every step", "[lifetime]") {
 
 TEST_CASE("client and context go without another handler, at every step", "[lifetime]") {
     cluster nodes(3);
+    found(nodes);
     at_every_step(nodes.options(), [](life& one) {
         one.user.reset();
         one.context.reset();
     });
+}
+
+TEST_CASE("a client goes at every step of founding a cluster", "[lifetime]") {
+    cluster nodes(3);
+    const bool by_context = GENERATE(false, true);
+    for (int steps = 0; steps < 100; ++steps) {
+        CAPTURE(steps);
+        for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"FLUSHALL"});
+        life one(nodes.options(), steps);
+        one.run(steps);
+        if (by_context) one.context.reset();
+        one.user.reset();
+        if (!by_context) run_to_the_end(one);
+    }
 }
 
 TEST_CASE("leases outlive client and context", "[lifetime]") {

@@ -11,7 +11,7 @@ using namespace redlock::testing;
 
 TEST_CASE("a released key is gone on every node", "[release]") {
     cluster nodes(5);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     for (int i = 0; i < 20; ++i) {
         auto got = d.acquire("r", {.ttl = 60s});
         REQUIRE(got.error() == error_code{});
@@ -45,7 +45,7 @@ TEST_CASE("a node that answers late gets the release behind its acquire", "[rele
 
 TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[release]") {
     cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
@@ -63,7 +63,7 @@ TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[re
 
 TEST_CASE("somebody else's key is never deleted", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});
     REQUIRE(got.error() == error_code{});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
@@ -87,7 +87,7 @@ TEST_CASE("somebody else's key is never deleted", "[release]") {
 
 TEST_CASE("no key on a quorum is not_held", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});
     REQUIRE(got.error() == error_code{});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
@@ -99,7 +99,7 @@ TEST_CASE("no key on a quorum is not_held", "[release]") {
 
 TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") {
     cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
@@ -115,7 +115,7 @@ TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") 
 
 TEST_CASE("what is no lease of this client cannot be released through it", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     CHECK(d.release(lease{}) == errc::invalid_argument);
     driver other(nodes.options());
     auto got = d.acquire("r", {.ttl = 60s});
@@ -127,7 +127,7 @@ TEST_CASE("what is no lease of this client cannot be released through it", "[rel
 
 TEST_CASE("the lease is over when the release is called", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});
     auto lost = d.start_lost(got.value());
@@ -139,7 +139,7 @@ TEST_CASE("the lease is over when the release is called", "[release]") {
 
 TEST_CASE("a lease that is destroyed is given back", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     SECTION("by the destructor") {
         { auto got = d.acquire("r", {.ttl = 60s}); REQUIRE(got.value()); }
     }
@@ -157,7 +157,7 @@ TEST_CASE("a lease that is destroyed is given back", "[release]") {
 
 TEST_CASE("a closed client has given its leases back", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     auto detached = d.acquire("s", {.ttl = 60s});
     REQUIRE(got.value());
@@ -175,7 +175,7 @@ TEST_CASE("a closed client has given its leases back", "[release]") {
 
 TEST_CASE("a closed client refuses everything at once", "[release]") {
     cluster nodes(3);
-    driver d(nodes.options());
+    driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.value());
     auto lost = d.start_lost(got.value());

@@ -99,6 +99,23 @@ TEST_CASE("questions count commands", "[support]") {
     CHECK_THROWS(other.get("b"));
 }
 
+TEST_CASE("companion keys are told from litter", "[support]") {
+    cluster nodes(1);
+    auto ask = nodes.ask(0);
+    CHECK_FALSE(nodes.is_founded());
+    const std::string beginning = std::string(22, 'e') + " " + std::string(40, 'f');
+    ask.set("redlock:node", beginning + " 7 5 60000 0 -");
+    ask.set("{r}:fence", "1");
+    CHECK(nodes.keys() == 0);
+    CHECK_FALSE(nodes.is_founded());
+    ask.set("redlock:node", beginning + " 0 5 60000 0 -");
+    CHECK(nodes.is_founded());
+    for (const auto* litter : {"r", "{r}:fence2", "x{r}:fence", "redlock:nodes", ":fence"}) {
+        ask.set(litter, "1");
+    }
+    CHECK(nodes.keys() == 5);
+}
+
 TEST_CASE("the hostile server is a good one where it is not told otherwise", "[support]") {
     hostile_server good(hostile::none());
     direct ask(good.port());

@@ -132,7 +132,9 @@ TEST_CASE("the command is told resource, fence and owner", "[tool]") {
     REQUIRE(eventually([&] { return lines(holder.out()) == 1; }));
     REQUIRE(eventually([&] { return nodes.holding("a resource") == 3; }));
     const auto owner = nodes.ask(1).get("a resource").value_or("");
-    CHECK(holder.out() == "a resource|0|" + owner + "\n");
+    const auto fence = nodes.ask(1).get("{a resource}:fence").value_or("");
+    CHECK(holder.out() == "a resource|" + fence + "|" + owner + "\n");
+    CHECK(fence.size() >= 16);  // a time in microseconds
     REQUIRE(owner.size() > 23);
     CHECK(owner[22] == '@');
     CHECK(owner.ends_with(":" + std::to_string(holder.pid())));
@@ -168,7 +170,7 @@ TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[too
     const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);
     scratch folder;
     tool_process waiter(on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
-    REQUIRE(eventually([&] { return nodes.ask(0).calls("set") >= 3; }));
+    REQUIRE(eventually([&] { return nodes.ask(0).calls("evalsha") >= 3; }));
     waiter.send(signal);
     CHECK(waiter.wait() == 128 + signal);
     CHECK_FALSE(std::filesystem::exists(folder / "ran"));
@@ -177,6 +179,7 @@ TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[too
 
 TEST_CASE("without a quorum nothing is run", "[tool]") {
     cluster nodes(5);
+    found(nodes);
     nodes.kill(0);
     nodes.kill(2);
     CHECK(run_tool(on(nodes, {"run", "r", "--", "true"})).status == 0);
@@ -220,7 +223,7 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
 
 TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
     const std::vector<std::pair<words, std::string>> cases{
-        {{}, "run, inspect or help"},
+        {{}, "run, inspect, init or help"},
         {{"lock"}, "there is no command 'lock'"},
         {{"help", "lock"}, "there is no command 'lock'"},
         {{"run"}, "RESOURCE is required"},
@@ -268,6 +271,7 @@ TEST_CASE("terms that can't be kept are refused before anything is asked", "[too
         CHECK(has(got.err, part));
     }
     CHECK(nodes.ask(0).calls("set") == 0);
+    CHECK(nodes.ask(0).calls("evalsha") == 0);
 }
 
 TEST_CASE("every mistake of a configuration file is told", "[tool]") {

@@ -5,10 +5,12 @@
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
 its path. The bash blocks that are not run must at least parse, and the files of the project
 that they name must exist. A ```cmake block must stand, line by line, in the project that
-tests/consumer/find_package builds. Links to files must lead somewhere. Status 1 with what is wrong.
+tests/consumer/find_package builds. A ```sql block is a write under a fence, and is run. Links to
+files must lead somewhere. Status 1 with what is wrong.
 """
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -45,6 +47,17 @@ def check_cmake(where, text):
             wrong.append(f"{where}: no consumer test has the line {line}")
 
 
+def check_sql(where, text):
+    """A write under a fence: the row takes a younger one and refuses an older one."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE account (name TEXT, balance INTEGER, fence INTEGER)")
+    database.execute("INSERT INTO account VALUES ('ada', 1, 5)")
+    for fence, changed in ((6, 1), (4, 0), (6, 1)):
+        done = database.execute(text, {"name": "ada", "balance": 2, "fence": fence})
+        if done.rowcount != changed:
+            wrong.append(f"{where}: fence {fence} changed {done.rowcount} rows, not {changed}")
+
+
 def read(document):
     text = document.read_text(encoding="utf-8")
     for name in LINK.findall(BLOCK.sub("", text)):
@@ -61,6 +74,8 @@ def read(document):
             check_bash(where, code)
             if block["mark"]:
                 write(folder / f"{where}.sh", code)
+        elif language == "sql":
+            check_sql(where, code)
         elif language not in ("text", "mermaid"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
 

@@ -31,6 +31,7 @@ enum class acquire_flavour : bool { contention_is_an_error, contention_is_a_valu
 using acquire_handler = asio::any_completion_handler<void(error_code, lease)>;
 using plain_handler = asio::any_completion_handler<void(error_code)>;
 using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
+using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 
 // A client that was moved from passes a null `impl`: the operation completes with client_closed.
@@ -41,6 +42,7 @@ REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
                                  std::chrono::milliseconds ttl, plain_handler handler);
 REDLOCK_EXPORT void start_release(const impl_ptr& impl, lease held, plain_handler handler);
 REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler);
+REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
 
@@ -92,6 +94,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, state_ptr state) const {
         start_lost(impl_, std::move(state), lost_handler(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_init : initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler) const {
+        start_init(impl_, votes_handler(std::forward<Handler>(handler)));
     }
 };
 

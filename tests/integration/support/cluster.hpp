@@ -47,18 +47,40 @@ public:
         return found;
     }
 
-    /// How many keys there are on the servers that run and are not stopped, all together.
+    /// How many keys there are on the servers that run and are not stopped, all together, but for
+    /// those that stay behind on purpose.
     std::size_t keys() {
         std::size_t found = 0;
         for (auto& server : servers_) {
-            if (server.reachable()) found += direct(server.port(), server.password()).keys().size();
+            if (!server.reachable()) continue;
+            for (const auto& key : direct(server.port(), server.password()).keys()) {
+                if (!is_companion(key)) ++found;
+            }
         }
         return found;
     }
 
+    /// A fence or the node record, with no prefix: they outlive the leases.
+    static bool is_companion(const std::string& key) {
+        return key == "redlock:node" || (key.starts_with('{') && key.ends_with("}:fence"));
+    }
+
+    /// Whether a client has declared the cluster new on every server: since when the nodes remember
+    /// is the third word of their record.
+    bool is_founded() {
+        for (auto& server : servers_) {
+            const auto record =
+                direct(server.port(), server.password()).get("redlock:node").value_or("");
+            constexpr std::size_t epoch_and_run_id = 22 + 1 + 40;
+            if (record.find(" 0 ") != epoch_and_run_id) return false;
+        }
+        return true;
+    }
+
     /// All nodes, named "n0", "n1", …; time-outs wide enough for a busy machine.
-    client_options options() const {
+    client_options options(bool fencing = true) const {
         client_options all;
+        all.fencing = fencing;
         for (const auto& server : servers_) {
             all.nodes.push_back(server.node());
             all.nodes.back().name = "n" + std::to_string(all.nodes.size() - 1);

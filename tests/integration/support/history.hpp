@@ -6,6 +6,7 @@
 #include <redlock/lease.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -20,12 +21,13 @@ struct held_span {
     std::string owner;
     clock::time_point granted_at;
     clock::time_point trusted_until;
+    std::uint64_t fence = 0;
 };
 
 /// The span of a lease that its holder gives up now, or of one that is over already.
 inline held_span span_until_now(const lease& held, clock::time_point granted_at) {
     return {held.resource(), held.owner().to_string(), granted_at,
-            std::min(clock::now(), held.valid_until())};
+            std::min(clock::now(), held.valid_until()), held.fence()};
 }
 
 /// Every pair of neighbours that trusted one resource at the same time, as text; empty when good.

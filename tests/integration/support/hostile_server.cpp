@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "hostile_server.hpp"
 
+#include "resp/scripts.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -56,32 +58,59 @@ std::string upper(std::string text) {
 std::string name_of(const std::vector<std::string>& words) {
     auto name = upper(words.front());
     const bool has_part = name == "SCRIPT" || name == "CLIENT" || name == "CONFIG";
-    return has_part && words.size() > 1 ? name + " " + upper(words[1]) : name;
+    if (words.size() < 2) return name;
+    if (has_part) return name + " " + upper(words[1]);
+    for (const auto& s : resp::all_scripts()) {
+        if ((name == "EVAL" && words[1] == s.text) || (name == "EVALSHA" && words[1] == s.sha1)) {
+            return name + " " + upper(std::string(s.name));
+        }
+    }
+    return name;
 }
 
-bool opens_a_connection(const std::string& name) {
+// A later TIME is a probe.
+bool opens_a_connection(const std::string& name, int number_of_name) {
     static const std::vector<std::string> names{"AUTH", "SELECT", "CLIENT SETNAME", "SCRIPT LOAD",
-                                                "INFO", "CONFIG GET", "HELLO"};
-    return std::find(names.begin(), names.end(), name) != names.end();
+                                                "INFO", "CONFIG GET", "HELLO", "EVAL NODE"};
+    return (name == "TIME" && number_of_name == 0) ||
+           std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// As good a server as a client that never looks twice can tell.
-std::string proper_answer(const std::string& name, const std::vector<std::string>& words) {
+std::int64_t now_us() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+// An old server, whose record nobody need wait for.
+std::string node_record(const std::vector<std::string>& words) {
+    return "*6\r\n:" + std::to_string(now_us()) + "\r\n" + bulk(std::string(22, 'e')) +
+           ":0\r\n:" + words.at(6) + "\r\n" + bulk("-") + ":0\r\n";
+}
+
+// As good a server as a client that never looks twice can tell. `id` makes it another server.
+std::string proper_answer(const std::string& name, const std::vector<std::string>& words, int id) {
     if (name == "SCRIPT LOAD") return bulk(sha1_of(words.back()));
     if (name == "INFO") {
         return bulk("# Server\r\nredis_version:7.0.15\r\nprocess_id:1\r\n"
-                    "run_id:0123456789012345678901234567890123456789\r\n"
+                    "run_id:" + std::string(35, '0') + std::to_string(10'000 + id % 90'000) +
+                    "\r\n"
                     "# Persistence\r\nloading:0\r\naof_enabled:1\r\n"
                     "# Replication\r\nrole:master\r\n");
     }
     if (name == "CONFIG GET") return "*2\r\n" + bulk(words.back()) + bulk("always");
     if (name == "TIME") {
-        const auto now = std::chrono::system_clock::now().time_since_epoch();
-        const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+        const auto micros = now_us();
         return "*2\r\n" + bulk(std::to_string(micros / 1'000'000)) +
                bulk(std::to_string(micros % 1'000'000));
     }
-    if (name == "EVALSHA" || name == "EVAL" || name == "DEL") return ":1\r\n";
+    if (name == "EVAL NODE") return node_record(words);
+    if (name.ends_with(" EXTEND")) {  // one number for each of the leases
+        const auto leases = std::stoul(words.at(3 + std::stoul(words.at(2))));
+        std::string yes = "*" + std::to_string(leases) + "\r\n";
+        for (std::size_t i = 0; i < leases; ++i) yes += ":1\r\n";
+        return yes;
+    }
+    if (name.starts_with("EVAL") || name == "DEL") return ":1\r\n";
     if (name == "GET") return "$-1\r\n";
     if (name == "PTTL") return ":-2\r\n";
     if (name == "PING") return "+PONG\r\n";
@@ -152,8 +181,8 @@ public:
             r.connection = s.number;
             r.number = s.commands++;
             r.number_of_name = s.counts[r.name]++;
-            r.handshake = opens_a_connection(r.name);
-            r.proper = proper_answer(r.name, *words);
+            r.handshake = opens_a_connection(r.name, r.number_of_name);
+            r.proper = proper_answer(r.name, *words, port_);
             r.words = std::move(*words);
             const std::lock_guard lock(mutex_);
             ++commands_[r.name];

@@ -16,7 +16,8 @@ namespace redlock::testing {
 /// One command as it came in.
 struct request {
     std::vector<std::string> words;
-    std::string name;          ///< Upper case, with its part: "SET", "SCRIPT LOAD", "CONFIG GET".
+    /// Upper case, with its part: "SET", "SCRIPT LOAD", "EVALSHA ACQUIRE" for one of our scripts.
+    std::string name;
     int connection = 0;        ///< 0 for the first this server accepted.
     int number = 0;            ///< Position on its connection.
     int number_of_name = 0;    ///< Position among those of this name on its connection.

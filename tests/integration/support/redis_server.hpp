@@ -15,8 +15,8 @@
 namespace redlock::testing {
 
 struct server_options {
-    std::vector<std::string> args;  ///< Appended to the command line: {"--appendonly", "yes"}.
-    std::string password;           ///< requirepass; empty: none.
+    std::vector<std::string> args{};  ///< Appended to the command line: {"--appendonly", "yes"}.
+    std::string password{};         ///< requirepass; empty: none.
     bool unix_socket = false;       ///< Also listens on a socket in its directory.
 };
 

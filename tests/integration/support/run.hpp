@@ -238,6 +238,16 @@ private:
     std::optional<redlock::client> client_;
 };
 
+/// Has a first client declare the cluster new, as it stands now: only where all nodes answer, and
+/// none has a record, does none of them sit out the quarantine of a restarted one.
+template <class Cluster>
+void found(Cluster& nodes) {
+    driver first(nodes.options());
+    if (!first.until([&] { return nodes.is_founded(); })) {
+        throw std::runtime_error("the cluster was not founded");
+    }
+}
+
 /// The votes as lines, for INFO.
 inline std::string text_of(const lease& refused) {
     std::string text;

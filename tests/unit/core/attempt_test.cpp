@@ -25,8 +25,8 @@ constexpr time_point sent = time_point(72h);
 constexpr time_point end = sent + 97ms;  // 100 ms less 1 % and 2 ms
 
 const error_code aborted = boost::asio::error::operation_aborted;
-const std::vector<vote> common{vote::granted, vote::held, vote::queued, vote::refused,
-                               vote::timed_out};
+const std::vector<vote> common{vote::granted, vote::held, vote::stale, vote::refused,
+                               vote::quarantine};
 const std::vector<vote> all_votes{vote::granted,    vote::held,    vote::queued,    vote::stale,
                                   vote::quarantine, vote::refused, vote::timed_out,
                                   vote::unreachable};
@@ -37,21 +37,33 @@ struct trying {
     explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
     attempt machine;
     tally votes;
+    std::size_t stale = 0;  // they are among the no
+    bool is_second = false;
     verdict expected = verdict::open;
     error_code reason;
 };
 
-// What the attempt should say after one more vote; it stands by what it said once.
+// What the attempt should say after one more vote; it stands by what it said once. A vote that is
+// stale is lost for this round and to be had in the next.
 void foresee(trying& t, vote v, time_point now, oracle& o) {
     if (t.expected != verdict::open) return;
     if (v == vote::granted) ++t.votes.yes;
     else if (v == vote::held || v == vote::queued || v == vote::stale) ++t.votes.no;
     else ++t.votes.unable;
+    t.stale += v == vote::stale ? 1U : 0U;
     const auto& view = o.at(t.votes);
     if (view.won) {
         t.expected = now < end ? verdict::granted : verdict::refused;
         if (now >= end) t.reason = errc::validity_exhausted;
-    } else if (!view.can_win) {
+        return;
+    }
+    if (view.can_win) return;
+    // As if the stale ones had granted: that is what a second round is for.
+    const tally next{t.votes.yes + t.stale, t.votes.no - t.stale, t.votes.unable};
+    const auto& second = o.at(next);
+    if (!t.is_second && second.won) {
+        t.expected = verdict::again;
+    } else if (t.is_second || !second.can_win) {
         t.expected = verdict::refused;
         t.reason = view.can_answer ? errc::contended : errc::no_quorum;
     }
@@ -211,7 +223,8 @@ TEST_CASE("an attempt abandoned at any step is refused for that reason and stays
         const auto abandoned = [&](const trying& t) {
             attempt a = t.machine;
             a.abandon(aborted);
-            const bool was_open = t.expected == verdict::open;
+            const bool was_open =
+                t.expected == verdict::open || t.expected == verdict::again;
             open_ones += was_open ? 1U : 0U;
             const error_code why = was_open ? aborted : t.reason;
             const verdict what = was_open ? verdict::refused : t.expected;
@@ -231,4 +244,126 @@ TEST_CASE("an attempt abandoned at any step is refused for that reason and stays
                                    });
         CHECK(open_ones > 0);
     }
+}
+
+// --- the second round ------------------------------------------------------------------------
+
+namespace {
+
+constexpr time_point sent_again = sent + 50ms;
+constexpr time_point end_again = sent_again + 97ms;
+
+// Through the second round with every vector in every order, from each first round that ends so.
+std::size_t second_rounds(std::size_t nodes, oracle& o) {
+    std::size_t sequences = 0;
+    trying second(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+        // Granted by one of five, stale on the rest: nothing of that may count.
+        second.machine.cast(i, i == 4 ? vote::granted : vote::stale, sent + 1ms);
+    }
+    REQUIRE(second.machine.state() == verdict::again);
+    second.machine.begin_second(sent_again);
+    REQUIRE(second.machine.state() == verdict::open);
+    second.is_second = true;
+    sequences += core::testing::every_order(nodes, common, second, checked_step(o, sent_again));
+    return sequences;
+}
+
+attempt in_second(std::size_t nodes, std::size_t granted) {
+    attempt a = fresh(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+        a.cast(i, i < granted ? vote::granted : vote::stale, sent);
+    }
+    a.begin_second(sent_again);
+    return a;
+}
+
+}  // namespace
+
+TEST_CASE("the second round decides every vector in every order and is the last") {
+    const std::vector<std::size_t> sequences{0, 5, 50, 750, 15000, 375000};
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        oracle o(nodes);
+        CHECK(second_rounds(nodes, o) == sequences[nodes]);
+    }
+}
+
+TEST_CASE("no vote for the first fence counts for the second") {
+    for (std::size_t nodes = 2; nodes <= 9; ++nodes) {
+        const std::size_t quorum = nodes / 2 + 1;
+        attempt a = in_second(nodes, quorum - 1);
+        REQUIRE(a.state() == verdict::open);
+        for (std::size_t i = 0; i + 1 < quorum; ++i) {
+            REQUIRE(a.cast(nodes - 1 - i, vote::granted, sent_again) == verdict::open);
+            REQUIRE(a.cast(nodes - 1 - i, vote::granted, sent_again) == verdict::open);
+        }
+        CHECK(a.cast(0, vote::granted, sent_again) == verdict::granted);
+    }
+}
+
+TEST_CASE("there is no third round however many are stale") {
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        attempt a = in_second(nodes, 0);
+        for (std::size_t i = 0; i < nodes; ++i) a.cast(i, vote::stale, sent_again);
+        CHECK(a.state() == verdict::refused);
+        CHECK(a.reason() == errc::contended);
+        a.begin_second(sent_again + 1ms);
+        CHECK(a.state() == verdict::refused);
+    }
+}
+
+TEST_CASE("a second round is begun only where it was asked for") {
+    attempt open = fresh(3);
+    open.cast(0, vote::granted, sent);
+    open.begin_second(sent + 1s);
+    CHECK(open.valid_until() == end);
+    CHECK(open.cast(1, vote::granted, sent) == verdict::granted);
+    open.begin_second(sent + 1s);
+    CHECK(open.state() == verdict::granted);
+    CHECK(open.valid_until() == end);
+}
+
+TEST_CASE("between the rounds no vote counts") {
+    attempt a = fresh(3);
+    a.cast(0, vote::stale, sent);
+    REQUIRE(a.cast(1, vote::stale, sent) == verdict::again);
+    CHECK(a.cast(2, vote::granted, sent) == verdict::again);
+    a.begin_second(sent_again);
+    CHECK(a.cast(2, vote::granted, sent_again) == verdict::open);
+    CHECK(a.cast(0, vote::granted, sent_again) == verdict::granted);
+}
+
+TEST_CASE("the validity of the second round counts from its own sending to the nanosecond") {
+    attempt in_time = in_second(3, 1);
+    CHECK(in_time.valid_until() == end_again);
+    in_time.cast(0, vote::granted, sent_again);
+    attempt late = in_time;
+    CHECK(in_time.cast(1, vote::granted, end_again - 1ns) == verdict::granted);
+    CHECK(late.cast(1, vote::granted, end_again) == verdict::refused);
+    CHECK(late.reason() == errc::validity_exhausted);
+}
+
+TEST_CASE("a first round that took the whole validity is not followed by a second") {
+    attempt in_time = fresh(3);
+    in_time.cast(0, vote::stale, end - 2ns);
+    attempt late = in_time;
+    CHECK(in_time.cast(1, vote::stale, end - 1ns) == verdict::again);
+    CHECK(late.cast(1, vote::stale, end) == verdict::refused);
+    CHECK(late.reason() == errc::validity_exhausted);
+}
+
+TEST_CASE("an attempt may be abandoned between the rounds and in the second") {
+    attempt between = fresh(1);
+    REQUIRE(between.cast(0, vote::stale, sent) == verdict::again);
+    between.abandon(aborted);
+    CHECK(between.state() == verdict::refused);
+    between.begin_second(sent_again);
+    CHECK(between.state() == verdict::refused);
+    CHECK(between.cast(0, vote::granted, sent_again) == verdict::refused);
+    CHECK(between.reason() == aborted);
+    attempt second = in_second(3, 1);
+    second.cast(0, vote::granted, sent_again);
+    second.abandon(aborted);
+    CHECK(second.cast(1, vote::granted, sent_again) == verdict::refused);
+    CHECK(second.reason() == aborted);
 }

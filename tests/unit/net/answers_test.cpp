@@ -4,6 +4,8 @@
 #include "resp/parser.hpp"
 #include "support/catch.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,9 +22,19 @@ auto with_reply(std::string_view bytes, F&& read) {
     return read(r);
 }
 
-net::set_answer set_answer_to(std::string_view bytes) { return with_reply(bytes, net::read_set); }
-net::compare_answer compare_answer_to(std::string_view bytes) {
-    return with_reply(bytes, net::read_compare);
+net::acquire_answer set_answer_to(std::string_view bytes) {
+    return with_reply(bytes, net::read_set);
+}
+net::acquire_answer acquire_answer_to(std::string_view bytes) {
+    return with_reply(bytes, net::read_acquire);
+}
+net::compare_answer release_answer_to(std::string_view bytes) {
+    return with_reply(bytes, net::read_release);
+}
+net::compare_answer extension_answer_to(std::string_view bytes, std::size_t lease) {
+    return with_reply(bytes, [lease](const resp::reply& r) {
+        return net::read_extension(r, lease);
+    });
 }
 
 }  // namespace
@@ -42,14 +54,94 @@ TEST_CASE("no other reply to SET grants") {
     }
 }
 
-TEST_CASE("a script's 1 is yes, 0 and -1 are no, everything else can't vote") {
-    CHECK(compare_answer_to(":1\r\n").ballot == core::ballot::yes);
-    CHECK(compare_answer_to(":0\r\n").ballot == core::ballot::no);
-    CHECK(compare_answer_to(":-1\r\n").ballot == core::ballot::no);
+TEST_CASE("each outcome of a fenced acquire is read") {
+    CHECK(acquire_answer_to(":1\r\n").answer == vote::granted);
+
+    const auto amnesiac = acquire_answer_to("*1\r\n:0\r\n");
+    CHECK(amnesiac.answer == vote::quarantine);
+    CHECK(amnesiac.is_amnesiac);
+    CHECK(amnesiac.why.error == errc::in_quarantine);
+
+    const auto held = acquire_answer_to(
+        "*4\r\n:2\r\n:1500\r\n$29\r\nABCDEFGHIJKLMNOPQRSTUV@host:1\r\n:77\r\n");
+    CHECK(held.answer == vote::held);
+    CHECK(held.left == std::chrono::milliseconds(1500));
+    CHECK(held.why.detail == "ABCDEF...@host:1");
+    CHECK(held.fence == 77);
+    CHECK_FALSE(held.why.error);
+
+    const auto stale = acquire_answer_to("*2\r\n:4\r\n:99\r\n");
+    CHECK(stale.answer == vote::stale);
+    CHECK(stale.fence == 99);
+
+    const auto ahead = acquire_answer_to("*2\r\n:5\r\n:99\r\n");
+    CHECK(ahead.answer == vote::refused);
+    CHECK(ahead.why.error == errc::clock_skew);
+
+    const auto foreign = acquire_answer_to("-FOREIGN the fence key does not hold a fence\r\n");
+    CHECK(foreign.answer == vote::refused);
+    CHECK(foreign.why.error == errc::foreign_data);
+}
+
+TEST_CASE("no other reply to a fenced acquire is a vote") {
+    for (const auto* odd : {":0\r\n", ":2\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n",
+                            "*1\r\n:3\r\n", "*1\r\n$1\r\n0\r\n", "*-1\r\n"}) {
+        INFO(odd);
+        const auto a = acquire_answer_to(odd);
+        CHECK(a.answer == vote::refused);
+        CHECK(a.why.error == errc::protocol_error);
+        CHECK_FALSE(a.is_amnesiac);
+    }
+}
+
+TEST_CASE("a hostile node can't make a fence negative") {
+    CHECK(acquire_answer_to("*2\r\n:4\r\n:-5\r\n").fence == 0);
+    CHECK(acquire_answer_to("*2\r\n:4\r\n$1\r\nx\r\n").fence == 0);
+    CHECK(acquire_answer_to("*1\r\n:2\r\n").left == std::chrono::milliseconds(0));
+}
+
+TEST_CASE("a release's 1 is yes, 0 and -1 are no, everything else can't vote") {
+    CHECK(release_answer_to(":1\r\n").ballot == core::ballot::yes);
+    CHECK(release_answer_to(":0\r\n").ballot == core::ballot::no);
+    CHECK(release_answer_to(":-1\r\n").ballot == core::ballot::no);
     for (const auto* odd : {":2\r\n", "+1\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n"}) {
         INFO(odd);
-        CHECK(compare_answer_to(odd).ballot == core::ballot::unable);
-        CHECK(compare_answer_to(odd).why.error == errc::protocol_error);
+        CHECK(release_answer_to(odd).ballot == core::ballot::unable);
+        CHECK(release_answer_to(odd).why.error == errc::protocol_error);
+    }
+}
+
+TEST_CASE("an extension is answered lease by lease") {
+    const std::string all = "*5\r\n:1\r\n:0\r\n:-1\r\n:-2\r\n:-3\r\n";
+    CHECK(extension_answer_to(all, 0).ballot == core::ballot::yes);
+    CHECK(extension_answer_to(all, 1).ballot == core::ballot::no);
+    CHECK(extension_answer_to(all, 2).ballot == core::ballot::no);
+    CHECK(extension_answer_to(all, 3).ballot == core::ballot::unable);
+    CHECK(extension_answer_to(all, 3).why.error == errc::clock_skew);
+    CHECK(extension_answer_to(all, 4).ballot == core::ballot::unable);
+    CHECK(extension_answer_to(all, 4).why.error == errc::foreign_data);
+    CHECK(extension_answer_to(all, 5).ballot == core::ballot::unable);
+    for (const auto* odd : {":1\r\n", "+AMNESIAC\r\n", "*0\r\n", "*1\r\n:2\r\n", "*1\r\n$1\r\n1\r\n"}) {
+        INFO(odd);
+        CHECK(extension_answer_to(odd, 0).ballot == core::ballot::unable);
+    }
+}
+
+TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
+    CHECK(with_reply("+AMNESIAC\r\n", net::is_amnesiac));
+    CHECK_FALSE(with_reply("$8\r\nAMNESIAC\r\n", net::is_amnesiac));
+    CHECK_FALSE(with_reply("*1\r\n:1\r\n", net::is_amnesiac));
+}
+
+TEST_CASE("a time is two numbers, and within reason") {
+    CHECK(with_reply("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n", net::read_time) ==
+          1'700'000'000'000'123);
+    for (const auto* odd :
+         {"*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n",
+          "*2\r\n$11\r\n99999999999\r\n$1\r\n0\r\n", "*1\r\n$1\r\n1\r\n", "+OK\r\n",
+          "*2\r\n$0\r\n\r\n$1\r\n0\r\n", "*2\r\n$2\r\n1x\r\n$1\r\n0\r\n"}) {
+        INFO(odd);
+        CHECK_FALSE(with_reply(odd, net::read_time));
     }
 }
 

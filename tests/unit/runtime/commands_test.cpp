@@ -21,35 +21,68 @@ command only(const std::string& wire) {
     return all.front();
 }
 
+const detail::fence_terms terms{1'700'000'000'000'123, 15s, 120s, "p:", "p:redlock:node"};
+
+std::string text(std::string_view of) { return std::string(of); }
+
+// As the session completes it.
+command completed(std::string wire, net::tail end) {
+    CHECK(end == net::tail::epoch);
+    return only(wire + "$5\r\nEPOCH\r\n");
+}
+
 }  // namespace
 
-TEST_CASE("a lock is taken by the plain command that every Redlock uses") {
+TEST_CASE("a plain lock is taken by the command that every Redlock uses") {
     std::string out;
-    detail::write_set(out, "k", "v", 1500ms);
+    CHECK(detail::write_acquire(out, script_form::by_hash, {"k", "v", 1500ms}, nullptr) ==
+          net::tail::none);
     CHECK(only(out) == command{"SET", "k", "v", "NX", "PX", "1500"});
 }
 
-TEST_CASE("scripts go by hash, or with their text") {
+TEST_CASE("a fenced lock names its fence, the node record and the epoch") {
     std::string out;
-    SECTION("delete") {
-        detail::write_compare_delete(out, script_form::by_hash, "k", "v");
-        CHECK(only(out) ==
-              command{"EVALSHA", std::string(resp::compare_delete().sha1), "1", "k", "v"});
+    const auto form = GENERATE(script_form::by_hash, script_form::whole);
+    const auto& script = resp::acquire();
+    const auto end = detail::write_acquire(out, form, {"p:k", "v", 1500ms}, &terms);
+    const bool whole = form == script_form::whole;
+    CHECK(completed(out, end) ==
+          command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "3", "p:k",
+                  "p:{p:k}:fence", "p:redlock:node", "v", "1500", "1700000000000123", "15000000",
+                  "120000", "EPOCH"});
+}
+
+TEST_CASE("a release names the key alone, or raises the fence") {
+    std::string out;
+    const auto& script = resp::release();
+    SECTION("plain") {
+        CHECK(detail::write_release(out, script_form::by_hash, "k", "v", nullptr) ==
+              net::tail::none);
+        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "1", "k", "v"});
     }
-    SECTION("delete, whole") {
-        detail::write_compare_delete(out, script_form::whole, "k", "v");
-        CHECK(only(out) ==
-              command{"EVAL", std::string(resp::compare_delete().text), "1", "k", "v"});
+    SECTION("raising") {
+        const auto end = detail::write_release(out, script_form::whole, "k", "v", &terms);
+        CHECK(completed(out, end) ==
+              command{"EVAL", text(script.text), "3", "k", "p:{k}:fence", "p:redlock:node", "v",
+                      "1700000000000123", "15000000", "120000", "EPOCH"});
     }
-    SECTION("expire") {
-        detail::write_compare_expire(out, script_form::by_hash, "k", "v", 24h);
-        CHECK(only(out) == command{"EVALSHA", std::string(resp::compare_expire().sha1), "1", "k",
-                                   "v", "86400000"});
+}
+
+TEST_CASE("one command prolongs many leases") {
+    std::string out;
+    const auto& script = resp::extend();
+    const detail::lease_request leases[] = {{"k1", "v1", 24h}, {"k2", "v2", 1ms}};
+    SECTION("plain") {
+        CHECK(detail::write_extend(out, script_form::by_hash, leases, nullptr) == net::tail::none);
+        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "2", "k1", "k2", "2", "v1", "v2",
+                                   "86400000", "1"});
     }
-    SECTION("expire, whole") {
-        detail::write_compare_expire(out, script_form::whole, "k", "v", 1ms);
-        CHECK(only(out) ==
-              command{"EVAL", std::string(resp::compare_expire().text), "1", "k", "v", "1"});
+    SECTION("fenced") {
+        const auto end = detail::write_extend(out, script_form::whole, leases, &terms);
+        CHECK(completed(out, end) ==
+              command{"EVAL", text(script.text), "5", "k1", "k2", "p:{k1}:fence", "p:{k2}:fence",
+                      "p:redlock:node", "2", "v1", "v2", "86400000", "1", "1700000000000123",
+                      "15000000", "120000", "EPOCH"});
     }
 }
 

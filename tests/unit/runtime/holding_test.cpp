@@ -22,7 +22,7 @@ TEST_CASE("renewal keeps a lease alive, at a third of its ttl") {
     CHECK(e->held.valid_until() > w.now);
     CHECK(w.ours("r") == 5);
     CHECK(w.engine->stats().renewals >= 59);
-    CHECK(w.engine->stats().renewals <= 61);
+    CHECK(w.engine->stats().renewals <= 81);  // and up to a twelfth of it early
     CHECK(w.count(event_kind::lost) == 0);
 }
 

@@ -22,7 +22,7 @@ namespace {
 std::shared_ptr<lease_state> live() {
     owner_id id;
     id.bytes[0] = 1;
-    return std::make_shared<lease_state>("r", id, clock::now() + 1h, std::vector<node_vote>(3));
+    return std::make_shared<lease_state>("r", id, 7, clock::now() + 1h, std::vector<node_vote>(3));
 }
 
 struct house final : detail::lease_home {
@@ -132,7 +132,7 @@ TEST_CASE("the handle asks the clock") {
     s->prolong(clock::now() - 1ns);
     CHECK_FALSE(l);
     CHECK(l.remaining() == 0ms);
-    CHECK(l.fence() == 0);
+    CHECK(l.fence() == 7);
 }
 
 TEST_CASE("an empty handle answers everything") {

@@ -31,7 +31,8 @@ public:
     std::vector<net::failure> failures;
     bool wanted = true;
     bool calls_script = true;
-    time_point owed = time_point::min();
+    net::tail end = net::tail::none;
+    bool owed = false;
     std::function<void()> then{};  // runs while it is told
 
     void on_reply(std::size_t, std::uint32_t, const resp::reply& r, time_point) override {
@@ -45,12 +46,15 @@ public:
         if (then) then();
     }
     bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
-    bool write_with_script(std::uint32_t, std::string& out) const override {
-        if (!calls_script) return false;
-        resp::append_command(out, {"EVAL", name_});
-        return true;
+    std::optional<net::tail> write_with_script(std::size_t, std::uint32_t,
+                                               std::string& out) const override {
+        if (!calls_script) return std::nullopt;
+        resp::append_command(out, {"EVAL", name_}, more());
+        return end;
     }
-    time_point owed_until(std::size_t) const noexcept override { return owed; }
+    bool is_owed(std::size_t) const noexcept override { return owed; }
+    /// The words that the session puts behind its own.
+    std::size_t more() const noexcept { return end == net::tail::epoch ? 1U : 0U; }
     const std::string& name() const noexcept { return name_; }
 
 private:
@@ -73,6 +77,8 @@ public:
     int ups = 0;
     int owed = 0;
     std::vector<net::failure> downs;
+    std::vector<net::greeting> greeted;
+    net::record_request record;  // what is asked of a node that is greeted
     net::session session;
 
     /// The commands that were to leave since the last call.
@@ -115,16 +121,18 @@ public:
         now += 1s;
         return *this;
     }
+    /// The answers of a node to a client without fences.
     static std::string greeting() {
-        std::string all = "+OK\r\n";
+        std::string all = "+OK\r\n" + bulk("run_id:a\r\nrole:master\r\n");
+        all += "*2\r\n" + bulk("1700000000") + bulk("0");
         for (const auto& s : resp::all_scripts()) all += bulk(s.sha1);
         return all;
     }
     static heard_ptr make(const std::string& name) { return heard_ptr(new heard_call(name)); }
     std::optional<net::failure> submit(const heard_ptr& what) {
         std::string wire;
-        resp::append_command(wire, {what->name()});
-        return session.submit(what, 0, wire, now);
+        resp::append_command(wire, {what->name()}, what->more());
+        return session.submit(what, 0, wire, what->end, now);
     }
     heard_ptr submitted(const std::string& name) {
         auto what = make(name);
@@ -133,7 +141,7 @@ public:
     }
     heard_ptr make_release(const std::string& name) {
         auto what = make(name);
-        what->owed = now + 10s;
+        what->owed = true;
         return what;
     }
 
@@ -142,13 +150,20 @@ private:
         client_options o;
         o.nodes.push_back(std::move(node));
         o.client_name = "a tester";
+        o.fencing = false;
         return o;
     }
     void open() override { ++opens; }
     void drop() override { ++drops; }
     std::uint64_t random_word() override { return 0; }
-    void on_node_up(std::size_t, duration) override { ++ups; }
-    void on_node_down(std::size_t, const net::failure& why) override { downs.push_back(why); }
+    net::record_request record_wanted() override { return record; }
+    void on_greeted(std::size_t, const net::greeting& told, time_point, time_point) override {
+        greeted.push_back(told);
+    }
+    void on_node_up(std::size_t, duration, time_point) override { ++ups; }
+    void on_node_down(std::size_t, const net::failure& why, time_point) override {
+        downs.push_back(why);
+    }
     void on_release_owed(std::size_t) override { ++owed; }
 
     std::string written_;

@@ -1,16 +1,13 @@
-// A Redis master in memory, as far as the library speaks to one; knows no client and no clock.
+// A node of a world: the Redis master in memory, spoken to in bytes; knows no client and no clock.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/quorum.hpp"
 #include "resp/parser.hpp"
-#include "resp/scripts.hpp"
+#include "support/redis_model/redis_model.hpp"
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,13 +15,9 @@
 
 namespace redlock::fakes {
 
-using core::time_point;
-using command = std::vector<std::string>;
-
 /// What the server keeps of one connection.
-struct connection {
-    resp::parser parser;
-    bool is_authenticated = false;
+struct connection : client_state {
+    resp::parser parser{};
 };
 
 /// Decodes commands as they stand on the wire.
@@ -40,17 +33,18 @@ inline std::vector<command> decode(resp::parser& parser, std::string_view bytes)
 }
 
 inline std::string bulk(std::string_view s) {
-    return "$" + std::to_string(s.size()) + "\r\n" + std::string(s) + "\r\n";
+    return to_resp2(model_reply::bulk(std::string(s)));
 }
 
-class fake_node {
+class fake_node final : public redis_model {
 public:
     struct key {
         std::string value;
         time_point expires;
     };
 
-    std::string password{};
+    using redis_model::redis_model;
+
     /// Answers in place of the node where it returns something.
     std::function<std::optional<std::string>(const command&)> instead{};
     std::vector<command> seen{};
@@ -60,106 +54,45 @@ public:
         for (const command& c : decode(from.parser, bytes)) {
             seen.push_back(c);
             auto said = instead ? instead(c) : std::nullopt;
-            out += said ? *said : execute(from, c, now);
+            out += said ? *said : to_resp2(execute(from, c, now));
         }
         return out;
     }
 
-    /// The keys that have not run out.
-    std::map<std::string, key> keys(time_point now) const {
+    /// The strings that have not run out, with those that the library keeps for itself.
+    std::map<std::string, key> all_keys(time_point now) const {
         std::map<std::string, key> left;
-        for (const auto& [name, k] : keys_) {
-            if (k.expires > now) left.emplace(name, k);
+        for (const auto& [name, k] : database().all()) {
+            if (k.text() == nullptr || k.is_gone(wall.ms(now))) continue;
+            left.emplace(name, key{*k.text(), k.expires_ms
+                                                  ? wall.when_us((*k.expires_ms + 1) * 1000)
+                                                  : time_point::max()});
         }
         return left;
     }
+    /// The locks alone: no fence, no node record.
+    std::map<std::string, key> keys(time_point now) const {
+        auto left = all_keys(now);
+        std::erase_if(left, [](const auto& k) {
+            return k.first.ends_with("}:fence") || k.first.ends_with("redlock:node");
+        });
+        return left;
+    }
+    /// For ever where `expires` is the end of time.
     void put(const std::string& name, const std::string& value, time_point expires) {
-        keys_[name] = {value, expires};
+        stored what{value};
+        // The last ms that sees it is the one before.
+        if (expires != time_point::max()) what.expires_ms = (wall.us(expires) + 999) / 1000 - 1;
+        database().put(name, std::move(what));
     }
-    void remove(const std::string& name) { keys_.erase(name); }
-    void flush_scripts() { scripts_.clear(); }
-    void lose_everything() {
-        keys_.clear();
-        scripts_.clear();
-    }
+    void remove(const std::string& name) { database().erase(name, 0); }
+    /// A restart without data.
+    void lose_everything() { crash(data::lost); }
     std::size_t count(std::string_view verb) const {
         std::size_t n = 0;
         for (const command& c : seen) n += c.front() == verb ? 1U : 0U;
         return n;
     }
-
-private:
-    key* find(const std::string& name, time_point now) {
-        const auto it = keys_.find(name);
-        if (it == keys_.end()) return nullptr;
-        if (it->second.expires > now) return &it->second;
-        keys_.erase(it);
-        return nullptr;
-    }
-
-    std::string execute(connection& from, const command& c, time_point now) {
-        const std::string& verb = c.front();
-        if (verb == "AUTH") {
-            from.is_authenticated = c.back() == password;
-            return from.is_authenticated ? "+OK\r\n"
-                                         : "-WRONGPASS invalid username-password pair\r\n";
-        }
-        if (!password.empty() && !from.is_authenticated) {
-            return "-NOAUTH Authentication required.\r\n";
-        }
-        if (verb == "SELECT" || verb == "CLIENT") return "+OK\r\n";
-        if (verb == "SCRIPT") return load(c.at(2));
-        if (verb == "SET") return set(c, now);
-        if (verb == "EVALSHA" || verb == "EVAL") return run(c, now);
-        key* const k = find(c.at(1), now);
-        if (verb == "GET") return k ? bulk(k->value) : "$-1\r\n";
-        if (verb == "PTTL") {
-            using std::chrono::milliseconds;
-            if (k == nullptr) return ":-2\r\n";
-            const auto left = std::chrono::ceil<milliseconds>(k->expires - now);
-            return ":" + std::to_string(left.count()) + "\r\n";
-        }
-        return "-ERR unknown command\r\n";
-    }
-
-    std::string load(const std::string& text) {
-        for (const auto& s : resp::all_scripts()) {
-            if (s.text != text) continue;
-            scripts_.insert(std::string(s.sha1));
-            return bulk(s.sha1);
-        }
-        return "-ERR not one of ours\r\n";
-    }
-
-    std::string set(const command& c, time_point now) {
-        if (find(c.at(1), now) != nullptr) return "$-1\r\n";
-        put(c.at(1), c.at(2), now + std::chrono::milliseconds(std::stoll(c.at(5))));
-        return "+OK\r\n";
-    }
-
-    std::string run(const command& c, time_point now) {
-        const resp::script* which = nullptr;
-        for (const auto& s : resp::all_scripts()) {
-            if (c.at(1) == (c.front() == "EVAL" ? s.text : s.sha1)) which = &s;
-        }
-        if (which == nullptr) return "-ERR not one of ours\r\n";
-        if (c.front() == "EVALSHA" && scripts_.count(std::string(which->sha1)) == 0) {
-            return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
-        }
-        scripts_.insert(std::string(which->sha1));
-        key* const k = find(c.at(3), now);
-        if (k == nullptr) return ":-1\r\n";
-        if (k->value != c.at(4)) return ":0\r\n";
-        if (which->name == resp::compare_delete().name) {
-            keys_.erase(c.at(3));
-        } else {
-            k->expires = std::max(k->expires, now + std::chrono::milliseconds(std::stoll(c.at(5))));
-        }
-        return ":1\r\n";
-    }
-
-    std::map<std::string, key> keys_;
-    std::set<std::string> scripts_;
 };
 
 }  // namespace redlock::fakes

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/acquire.hpp"
+#include "runtime/declare.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/extend.hpp"
 #include "runtime/inspect.hpp"
@@ -36,6 +37,7 @@ struct ending {
     redlock::lease held{};       // of an acquire
     loss lost_for{};             // of a wait for the loss
     resource_state state{};      // of an inspection
+    std::vector<node_vote> answers{};  // of a declaration
     detail::operation_ptr what{};
 
     bool is_over() const { return !outcomes.empty(); }
@@ -84,6 +86,13 @@ struct recorded_lost final : recorded<detail::lost_operation> {
     void complete(error_code outcome, loss why) override {
         to().outcomes.push_back(outcome);
         to().lost_for = why;
+    }
+};
+struct recorded_declare final : recorded<detail::declare_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome, std::vector<node_vote> answers) override {
+        to().outcomes.push_back(outcome);
+        to().answers = std::move(answers);
     }
 };
 struct recorded_inspect final : recorded<detail::inspect_operation> {
@@ -137,6 +146,13 @@ inline client_options options_for(std::size_t nodes) {
     return o;
 }
 
+/// As a client has them that was told nothing: with fences and the restart guard.
+inline client_options fenced_options_for(std::size_t nodes) {
+    client_options o = options_for(nodes);
+    o.fencing = true;
+    return o;
+}
+
 class world final : private detail::engine_host {
 public:
     explicit world(std::size_t size = 3) : world(options_for(size)) {}
@@ -146,7 +162,7 @@ public:
             events.push_back({e.kind, e.error, std::string(e.detail)});
         };
         const std::size_t n = options.nodes.size();
-        nodes.resize(n);
+        for (std::size_t i = 0; i < n; ++i) nodes.emplace_back(i);
         modes.resize(n, mode::up);
         latency.resize(n, 100us);
         for (std::size_t i = 0; i < n; ++i) wires_.push_back(std::make_unique<fake_wire>(*this, i));
@@ -190,6 +206,7 @@ public:
     ending_ptr inspect(std::string resource) {
         return begin<recorded_inspect>(std::move(resource));
     }
+    ending_ptr declare() { return begin<recorded_declare>(); }
     void cancel(ending& e) {
         e.what->cancel(boost::asio::error::operation_aborted, now);
         end_turn();
@@ -211,6 +228,12 @@ public:
         if (before == mode::mute && m == mode::up) wires_[node]->resume();
         end_turn();
     }
+    /// The server dies and another process of it takes its place.
+    void crash(std::size_t node, redis_model::data what) {
+        nodes[node].crash(what);
+        cut(node);
+    }
+    void step_clock(std::size_t node, duration by) { nodes[node].step_clock(by, now); }
     /// The connection breaks; the node does not.
     void cut(std::size_t node) {
         wires_[node]->break_off();

@@ -1,0 +1,76 @@
+-- Takes a key under a fence: one node's whole vote; knows nothing of other nodes and of waiting.
+-- SPDX-License-Identifier: MIT
+--
+-- KEYS[1]  the key
+-- KEYS[2]  its fence: the highest that this node has seen, in decimal
+-- KEYS[3]  the node record
+-- ARGV[1]  the owner value
+-- ARGV[2]  the ttl in ms
+-- ARGV[3]  the proposed fence
+-- ARGV[4]  how far a fence may lie from this node's clock where its own is missing, in us
+-- ARGV[5]  how long the fence lives, in ms
+-- ARGV[6]  the epoch that the node record had in the handshake; empty: not compared
+--
+-- Returns 1 where the key is now ours with at least that ttl, and the fence at least the proposed
+-- one. Otherwise nothing was taken and nothing raised, and it returns a list:
+--   {0}                        amnesiac: the node record is missing or another
+--   {2, PTTL, value, fence}    held by somebody else; the fence is 0 where there is none
+--   {4, fence}                 stale: free, but the proposed fence is not above this one
+--   {5, time}                  ahead: free, but the proposed fence is too far above that time
+-- or an error reply: FOREIGN where a key holds what this library never writes.
+--
+-- Uncontended it makes three calls, MGET and two SET, and TIME as a fourth where the key has no
+-- fence yet. Three GET in place of MGET make it five and were 0 to 7 % slower in six of seven sets of
+-- paired runs, with single runs 10 to 40 % apart; NX and XX cost nothing that could be seen
+-- (redis-server 7.0.15 and 6.2.14 on loopback, 40,000 acquires a run).
+local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local value, fence, record = found[1], found[2], found[3]
+if ARGV[6] ~= '' and (not record or string.sub(record, 1, 22) ~= ARGV[6]) then
+    return {0}
+end
+local proposed, allowance = tonumber(ARGV[3]), tonumber(ARGV[4])
+local seen, now = 0, nil
+if fence then
+    seen = string.find(fence, '^%d+$') and tonumber(fence)
+    if not seen or seen >= 9007199254740992 then
+        return redis.error_reply('FOREIGN the fence key does not hold a fence')
+    end
+end
+if value and value ~= ARGV[1] then
+    return {2, redis.call('PTTL', KEYS[1]), value, seen}
+end
+
+-- A missing fence counts as a time near now: to write an older one would lower it.
+local floor = seen
+if not fence then
+    local time = redis.call('TIME')
+    now = time[1] * 1000000 + time[2]
+    floor = now - allowance
+end
+
+-- What MGET can't read looks free and missing; NX tells: such a key is never overwritten.
+local how = fence and 'XX' or 'NX'
+if value then
+    if proposed > floor and not redis.call('SET', KEYS[2], ARGV[3], how, 'PX', ARGV[5]) then
+        return redis.error_reply('FOREIGN the fence key is not a string')
+    end
+    local left_ms = redis.call('PTTL', KEYS[1])
+    if left_ms >= 0 and left_ms < tonumber(ARGV[2]) then
+        redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    end
+    return 1
+end
+if proposed <= floor then
+    return {4, floor}
+end
+if now and proposed > now + allowance then
+    return {5, now}
+end
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+    return redis.error_reply('FOREIGN the key is not a string')
+end
+if not redis.call('SET', KEYS[2], ARGV[3], how, 'PX', ARGV[5]) then
+    redis.call('DEL', KEYS[1])  -- nothing is taken without its fence
+    return redis.error_reply('FOREIGN the fence key is not a string')
+end
+return 1

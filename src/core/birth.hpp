@@ -1,0 +1,96 @@
+// Whether the nodes are a new cluster, and which client says so; sends nothing itself.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/guard.hpp"
+#include "core/quorum.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace redlock::core {
+
+/// Nodes that have no record may have lost it, with every lease they knew. Only where all of them
+/// have none is the cluster new. Then one client opens all nodes at once, and nobody waits.
+///
+/// A client writes its mark into each record that it makes. When all nodes took it, on connections
+/// that have not broken since, it opens them. Of two clients that start one together, the one with
+/// the higher mark takes its own back and gives the other some seconds. Whatever goes wrong leaves
+/// records in quarantine, which is always safe.
+class birth {
+public:
+    /// What is to be done on a node.
+    enum class task : std::uint8_t {
+        look,      ///< Read the record; make none.
+        make,      ///< Read it; make one with the mark where there is none.
+        settle,    ///< Likewise, without the mark.
+        open,      ///< Say that no lease of before can be alive, where the mark still stands.
+        withdraw,  ///< Remove the record where the mark still stands.
+    };
+    struct order {
+        std::size_t node;
+        task what;
+    };
+
+    /// `is_wanted`: false where only a person may declare a cluster new.
+    birth(std::size_t nodes, bool is_wanted, duration window, std::string mark);
+
+    /// What a handshake does where there is no record.
+    task greeting() const noexcept;
+    const std::string& mark() const noexcept { return mark_; }
+
+    /// The record of a node, from its handshake or from an order. It tells of an instant between
+    /// `asked` and `now`; when an order was given is known here.
+    void found(std::size_t node, const record_facts& record, time_point now,
+               time_point asked = time_point::max());
+    /// Its server is in the list under another name, and answers there.
+    void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
+    /// Its connection broke, or could not be made.
+    void down(std::size_t node) noexcept;
+    /// An order to open or to withdraw was answered.
+    void done(std::size_t node, time_point now) noexcept;
+
+    /// What is to be done now. Each order is given once; one that could not be carried out, or whose
+    /// connection broke, is followed by `down`.
+    std::vector<order> due(time_point now);
+    /// When `due` wants to be asked again.
+    time_point deadline() const noexcept;
+    /// Nodes may get their vote any moment: whoever can wait a little waits.
+    bool is_pending() const noexcept;
+
+private:
+    enum class state : std::uint8_t {
+        unknown,  // not heard of yet
+        down,
+        empty,    // there was no record, or it was taken back
+        ours,     // we made it on this connection
+        theirs,   // it bears the mark of another client that is at it
+        settled,
+        excused,
+        asked,  // an order is under way
+    };
+    struct node_birth {
+        state is = state::unknown;
+        task asked = task::look;
+        time_point asked_at{};
+        std::string mark;
+    };
+
+    bool has(state s) const noexcept;
+    bool is_all_ours() const noexcept;
+    void give(std::vector<order>& out, std::size_t node, task what, time_point now);
+    bool must_yield() const noexcept;
+
+    std::string mark_;
+    duration window_;
+    std::vector<node_birth> nodes_;
+    bool may_open_;              // nothing has been seen that speaks against a new cluster
+    bool has_yielded_ = false;   // another client's mark goes first
+    time_point first_made_ = time_point::max();
+    time_point patience_ends_ = time_point::max();  // with the other client
+    time_point next_look_ = time_point::max();
+};
+
+}  // namespace redlock::core

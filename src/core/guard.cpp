@@ -1,0 +1,123 @@
+// Which nodes may vote, and since when.
+// SPDX-License-Identifier: MIT
+#include "core/guard.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::core {
+
+using std::chrono::microseconds;
+
+guard::guard(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max, drift_policy drift)
+    : is_on_(is_on), ttl_max_(ttl_max), drift_(drift), nodes_(nodes) {}
+
+void guard::met(std::size_t node, const server_facts& server, time_point now) {
+    standing& s = nodes_[node];
+    if (!s.is_met || s.run_id != server.run_id) {
+        s.met_as = ++meetings_;
+        s.run_id_before = std::exchange(s.run_id, server.run_id);
+        // It may have voted under its old name in a round that is still open.
+        if (has_changed_name(node)) s.fit_since = now;
+    }
+    s.is_met = true;
+    s.is_master = server.is_master;
+    refresh(now);
+}
+
+void guard::read(std::size_t node, const record_facts& record, time_point now) {
+    standing& s = nodes_[node];
+    ttl_max_ = std::max(ttl_max_, record.ttl_max);
+    s.is_open = record.exists && record.since_us == 0;
+    s.remembers_since = now;
+    // `now` is later than the node's own reading, so this errs to the safe side.
+    if (record.exists && !s.is_open) {
+        s.remembers_since -=
+            std::max<duration>(microseconds(record.time_us - record.since_us), duration::zero());
+    }
+}
+
+void guard::opened(std::size_t node, time_point now) {
+    nodes_[node].is_open = true;
+    refresh(now);
+}
+
+void guard::jumped(std::size_t node, time_point now) {
+    nodes_[node].jumped_at = now;
+}
+
+void guard::set_skewed(std::size_t node, bool is_skewed, time_point now) {
+    nodes_[node].is_skewed = is_skewed;
+    refresh(now);
+}
+
+// Also where the first has no connection any more: it may have voted in a round that is still open.
+std::size_t guard::first_of(std::size_t node) const noexcept {
+    std::size_t first = node;
+    if (nodes_[node].run_id.empty()) return first;
+    for (std::size_t other = 0; other < nodes_.size(); ++other) {
+        if (nodes_[other].run_id == nodes_[node].run_id &&
+            nodes_[other].met_as < nodes_[first].met_as) {
+            first = other;
+        }
+    }
+    return first;
+}
+
+bool guard::has_changed_name(std::size_t node) const noexcept {
+    const std::string& run_id = nodes_[node].run_id;
+    return !run_id.empty() && std::any_of(nodes_.begin(), nodes_.end(), [&](const standing& s) {
+        return &s != &nodes_[node] && s.run_id_before == run_id;
+    });
+}
+
+error_code guard::unfitness(std::size_t node) const noexcept {
+    if (!nodes_[node].is_met) return {};
+    if (!nodes_[node].is_master) return errc::not_master;
+    if (first_of(node) != node) return errc::duplicate_node;
+    if (nodes_[node].is_skewed) return errc::clock_skew;
+    return {};
+}
+
+void guard::refresh(time_point now) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        standing& s = nodes_[i];
+        const error_code unfit = unfitness(i);
+        if (s.unfit && !unfit) s.fit_since = now;
+        s.unfit = unfit;
+    }
+}
+
+time_point guard::jump_forgotten(const standing& s) const noexcept {
+    if (!s.jumped_at) return time_point::min();
+    return *s.jumped_at + ttl_max_ + drift_.allowance(ttl_max_);
+}
+
+time_point guard::quarantine_end(const standing& s) const noexcept {
+    time_point end = jump_forgotten(s);
+    if (is_on_ && !s.is_open) {
+        if (s.remembers_since == time_point::max()) return time_point::max();
+        end = std::max(end, s.remembers_since + ttl_max_ + drift_.allowance(ttl_max_));
+    }
+    return end;
+}
+
+time_point guard::votes_from(std::size_t node) const noexcept {
+    const standing& s = nodes_[node];
+    if (!s.is_met || s.unfit) return time_point::max();
+    return std::max(s.fit_since, quarantine_end(s));
+}
+
+error_code guard::objection(std::size_t node, time_point now) const noexcept {
+    const standing& s = nodes_[node];
+    if (s.unfit) return s.unfit;
+    return quarantine_end(s) > now ? error_code(errc::in_quarantine) : error_code();
+}
+
+duration guard::quarantine_left(std::size_t node, time_point now) const noexcept {
+    const time_point end = quarantine_end(nodes_[node]);
+    if (end == time_point::max()) return ttl_max_;
+    return std::max(end, now) - now;  // the beginning of time is too long ago to subtract from
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,98 @@
+// Which nodes may vote, and since when: replicas, doubles, skewed clocks, lost data; asks no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+
+#include <redlock/error.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::core {
+
+/// What a server says of itself.
+struct server_facts {
+    std::string run_id{};     ///< Of this process of it; empty: it does not tell.
+    bool is_master = true;
+    bool is_durable = false;  ///< Whatever it answers for is on disk by then.
+};
+
+/// What node.lua told of the node record.
+struct record_facts {
+    bool exists = false;
+    bool made = false;  ///< By this very call.
+    std::string epoch{};
+    std::int64_t time_us = 0;   ///< The node's clock when it answered.
+    std::int64_t since_us = 0;  ///< 0: no lease of before can be alive.
+    std::chrono::milliseconds ttl_max{0};
+    std::string mark{};  ///< Of an unfinished birth; empty: none.
+};
+
+/// The restart guard: a node that may have forgotten a lease has no vote until none that was granted
+/// before can be alive. It is still asked, and keeps the key.
+///
+/// A vote counts where `votes_from(node)` is not after the instant at which its round was sent.
+class guard {
+public:
+    guard(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max, drift_policy drift);
+
+    /// A connection was greeted.
+    void met(std::size_t node, const server_facts& server, time_point now);
+    /// What is on record on it, `now` being when the answer arrived.
+    void read(std::size_t node, const record_facts& record, time_point now);
+    /// Its record says from now on that no lease of before can be alive.
+    void opened(std::size_t node, time_point now);
+    /// Its clock jumped: keys may have run out before their time.
+    void jumped(std::size_t node, time_point now);
+    void set_skewed(std::size_t node, bool is_skewed, time_point now);
+
+    /// The end of time where it has none.
+    time_point votes_from(std::size_t node) const noexcept;
+    /// Why it has no vote: not_master, duplicate_node, clock_skew or, the only one that ends by
+    /// itself, in_quarantine; none where it has one.
+    error_code objection(std::size_t node, time_point now) const noexcept;
+    /// Whether it is worth asking: one in quarantine is.
+    bool may_be_asked(std::size_t node) const noexcept { return !nodes_[node].unfit; }
+    duration quarantine_left(std::size_t node, time_point now) const noexcept;
+    bool has_jumped(std::size_t node, time_point now) const noexcept {
+        return jump_forgotten(nodes_[node]) > now;
+    }
+    /// The node whose server it is, too; the node itself if it is no double.
+    std::size_t first_of(std::size_t node) const noexcept;
+    /// The largest that this client or any node's record knows.
+    std::chrono::milliseconds ttl_max() const noexcept { return ttl_max_; }
+
+private:
+    struct standing {
+        std::string run_id;
+        std::string run_id_before;  // another server's: the name led there last
+        std::uint64_t met_as = 0;  // the order in which servers were met
+        bool is_met = false;
+        bool is_master = true;
+        bool is_skewed = false;
+        error_code unfit;
+        time_point fit_since = time_point::min();
+        bool is_open = false;  // no lease of before can be alive
+        time_point remembers_since = time_point::max();
+        std::optional<time_point> jumped_at;
+    };
+
+    void refresh(time_point now);
+    error_code unfitness(std::size_t node) const noexcept;
+    bool has_changed_name(std::size_t node) const noexcept;
+    time_point jump_forgotten(const standing& s) const noexcept;
+    time_point quarantine_end(const standing& s) const noexcept;
+
+    bool is_on_;
+    std::chrono::milliseconds ttl_max_;
+    drift_policy drift_;
+    std::vector<standing> nodes_;
+    std::uint64_t meetings_ = 0;
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,26 @@
+// What an attempt, or the lease it became, may have left on the nodes; sends nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/operation.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace redlock::detail {
+
+struct footprint {
+    std::string key;
+    std::string value;
+    std::uint64_t born = 0;           ///< `roster::breaks()` before anything of it was sent.
+    node_mask nodes = 0;              ///< To which a command that could take the key was handed.
+    std::uint64_t highest_fence = 0;  ///< That was proposed for it; 0: none.
+
+    void note_sent(node_mask to, std::uint64_t fence) noexcept {
+        nodes |= to;
+        highest_fence = std::max(highest_fence, fence);
+    }
+};
+
+}  // namespace redlock::detail

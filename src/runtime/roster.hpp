@@ -1,0 +1,126 @@
+// What this client knows of its nodes: who may vote, what they forgot, their clocks; no lease.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/agenda.hpp"
+#include "core/birth.hpp"
+#include "core/fence_source.hpp"
+#include "core/guard.hpp"
+#include "core/node_clocks.hpp"
+#include "net/node_record.hpp"
+#include "net/session.hpp"
+#include "runtime/commands.hpp"
+#include "runtime/footprint.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Why an answer of a node is no vote.
+struct objection {
+    net::failure why;
+    std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
+};
+
+/// Not thread-safe: like the engine that it is a part of.
+class roster {
+public:
+    explicit roster(engine& home);
+    ~roster();
+
+    void start(time_point now);
+    void close() noexcept;
+
+    // From the sessions, through the engine.
+    net::record_request record_wanted();
+    void on_greeted(std::size_t node, const net::greeting& told, time_point began, time_point now);
+    void on_node_up(time_point now) { drive(now); }
+    void on_node_down(std::size_t node, time_point now);
+
+    /// So much is known that an acquire can be begun: a quorum may vote, or nothing is to be gained
+    /// by waiting any longer.
+    bool is_settled() const noexcept { return is_settled_; }
+    /// Whether a node's answer to a round that was sent then is a vote.
+    std::optional<objection> object(std::size_t node, time_point sent, time_point now) const;
+    /// The nodes that are worth asking for a vote. One in quarantine is: it keeps the key.
+    node_mask askable() const noexcept;
+    /// The node's answer showed that what it told in the handshake no longer holds.
+    void greet_again(std::size_t node, time_point now);
+
+    /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time.
+    std::optional<fence_terms> propose(std::uint64_t seen, time_point now);
+    /// Whether a fence that a node told of can have been drawn by a client that goes by the rules.
+    bool is_plausible(std::uint64_t fence, time_point now) const noexcept;
+    /// How a release raises the fence, so that what may still lie in a broken connection to that
+    /// node can't take the key any more; nothing where there can be no such thing.
+    std::optional<fence_terms> to_raise(std::size_t node, const footprint& what) const;
+    /// How many connections have broken, and records changed, so far.
+    std::uint64_t breaks() const noexcept { return breaks_; }
+
+    std::chrono::milliseconds ttl_max() const noexcept { return guard_.ttl_max(); }
+    std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
+        return clocks_.now_us(now);
+    }
+
+private:
+    class errand;
+    class alarm final : public core::appointment {
+    public:
+        using action = void (roster::*)(time_point);
+        alarm(roster& r, action what) : roster_(&r), what_(what) {}
+
+    private:
+        void on_due(time_point now) override { (roster_->*what_)(now); }
+        roster* roster_;
+        action what_;
+    };
+    struct node_facts {
+        bool is_met = false;
+        core::server_facts server;
+        std::string epoch;
+        std::uint64_t broke_at = 0;   // in `breaks_`
+        std::uint64_t forgot_at = 0;  // likewise: when its record was seen to be another
+        error_code reported;          // the last objection that was told
+    };
+
+    net::session& session(std::size_t node) const noexcept;
+    void drive(time_point now);
+    void settle(time_point now);
+    bool may_settle(time_point now) const noexcept;
+    void report(time_point now);
+    void run(const core::birth::order& o, time_point now);
+    void on_record(std::size_t node, const core::record_facts& record, time_point now);
+    void on_errand(std::size_t node, core::birth::task what, const resp::reply& reply,
+                   time_point asked, time_point now);
+    void on_errand_failed(std::size_t node, time_point now);
+    void on_time_told(std::size_t node, const core::clock_reading& reading, time_point now);
+    void judge_clocks(time_point now);
+    void probe(time_point now);
+    void regreet(time_point now);
+    fence_terms terms(std::uint64_t fence) const noexcept;
+
+    engine* home_;
+    std::string record_key_;
+    core::guard guard_;
+    core::birth birth_;
+    core::node_clocks clocks_;
+    core::fence_source fences_;
+    std::vector<node_facts> facts_;
+    std::uint64_t breaks_ = 0;
+    node_mask to_greet_ = 0;
+    bool is_settled_;
+    bool is_closed_ = false;
+    time_point settle_by_ = time_point::max();
+    alarm settle_alarm_{*this, &roster::settle};
+    alarm birth_alarm_{*this, &roster::drive};
+    alarm probe_alarm_{*this, &roster::probe};
+    alarm regreet_alarm_{*this, &roster::regreet};
+};
+
+}  // namespace redlock::detail

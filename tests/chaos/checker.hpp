@@ -1,0 +1,80 @@
+// Judges the histories of all programs while they grow; knows no process and no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "journal.hpp"
+
+#include "integration/support/history.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::chaos {
+
+struct violation {
+    std::string text;
+    std::string resource;  ///< Empty: of no single one.
+    clock::time_point at{};
+};
+
+/// What was counted.
+struct tally {
+    std::uint64_t grants = 0;
+    std::uint64_t losses = 0;
+    std::uint64_t refusals = 0;
+    std::uint64_t cancellations = 0;
+};
+
+/// No two sections of a resource overlap, and fences rise in the order of the grants. Sections
+/// arrive in any order; of each resource the latest few thousand are kept, so that an hour costs no
+/// more memory than a minute.
+class checker {
+public:
+    explicit checker(std::function<void(const violation&)> on_violation)
+        : on_violation_(std::move(on_violation)) {}
+
+    /// One line of the program `who`, such as "w2.5": the fifth process that stood for worker 2.
+    void take(unsigned worker, const std::string& who, const entry& e);
+    /// The program was killed: what it had not ended ends by itself.
+    void died(const std::string& who);
+    void report(violation found);
+
+    /// Whether a key with this value may still be there although its program lives and rests.
+    bool may_remain(const std::string& owner, clock::time_point now) const;
+    /// Who had no grant; of `workers` workers with so many contenders each.
+    void check_progress(unsigned workers, unsigned contenders);
+    /// The sections of a resource that touch these times, as text.
+    std::vector<testing::held_span> near(const std::string& resource, clock::time_point from,
+                                         clock::time_point to) const;
+
+    const tally& counts() const noexcept { return counts_; }
+    std::uint64_t violations() const noexcept { return violations_; }
+
+private:
+    struct section {
+        testing::held_span span;
+        clock::time_point valid_until;
+    };
+    using sections = std::map<std::uint64_t, section>;
+    using line_of_sections = std::map<clock::time_point, testing::held_span>;
+
+    void grant(unsigned worker, const std::string& who, const entry& e);
+    void end(sections::iterator ended, sections& in);
+    void refuse(const entry& e);
+    void add(testing::held_span span);
+    void compare(const testing::held_span& earlier, const testing::held_span& later);
+
+    std::function<void(const violation&)> on_violation_;
+    std::map<std::string, sections> open_;                  // by program
+    std::map<std::string, line_of_sections> done_;          // by resource
+    std::map<std::string, clock::time_point> running_out_;  // by owner: detached
+    std::map<std::pair<unsigned, unsigned>, std::uint64_t> grants_of_;
+    tally counts_;
+    std::uint64_t violations_ = 0;
+};
+
+}  // namespace redlock::chaos

@@ -1,0 +1,71 @@
+// The lines of a contending program's file.
+// SPDX-License-Identifier: MIT
+#include "journal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+namespace redlock::chaos {
+namespace {
+
+clock::time_point time_of(clock::rep count) { return clock::time_point(clock::duration(count)); }
+
+}  // namespace
+
+std::string to_line(const entry& e) {
+    std::ostringstream line;
+    line << static_cast<char>(e.what) << ' ' << e.section << ' ' << e.contender << ' ' << e.resource
+         << ' ' << e.owner << ' ' << e.fence << ' ' << e.at.time_since_epoch().count() << ' '
+         << e.valid_until.time_since_epoch().count() << ' ' << e.text << '\n';
+    return line.str();
+}
+
+std::optional<entry> parse(const std::string& line) {
+    std::istringstream in(line);
+    entry e;
+    char what = 0;
+    clock::rep at = 0;
+    clock::rep valid_until = 0;
+    in >> what >> e.section >> e.contender >> e.resource >> e.owner >> e.fence >> at >>
+        valid_until >> std::ws;
+    if (!in || !std::getline(in, e.text)) return std::nullopt;
+    if (std::string_view("GSENQV").find(what) == std::string_view::npos) return std::nullopt;
+    e.what = static_cast<entry::kind>(what);
+    e.at = time_of(at);
+    e.valid_until = time_of(valid_until);
+    return e;
+}
+
+journal::journal(const std::filesystem::path& path)
+    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
+    if (file_ < 0) throw std::runtime_error("cannot write " + path.string());
+}
+
+journal::~journal() { ::close(file_); }
+
+void journal::write(const entry& e) {
+    const auto line = to_line(e);
+    if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+        throw std::runtime_error("the history cannot be written: disk full?");
+    }
+}
+
+void journal_reader::read(const std::function<void(const entry&)>& take) {
+    std::ifstream file(path_);
+    if (!file) return;  // the program has not begun
+    file.seekg(offset_);
+    std::string line;
+    while (std::getline(file, line) && !file.eof()) {
+        offset_ += static_cast<std::streamoff>(line.size() + 1);
+        const auto e = parse(line);
+        if (!e) throw std::runtime_error(path_.string() + ": not understood: " + line);
+        take(*e);
+    }
+}
+
+}  // namespace redlock::chaos

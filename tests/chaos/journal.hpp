@@ -1,0 +1,70 @@
+// What a contending program tells of its leases, line by line, in a file; knows no judge of it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace redlock::chaos {
+
+/// One line. A section is what a holder does under one lease: granted, trusted now and then, ended.
+///
+/// A program that is killed leaves a section without an end. It gave nothing back then, since the
+/// end is written before a release begins: nobody else may enter before the last `valid_until`.
+struct entry {
+    enum class kind : char {
+        granted = 'G',  ///< The lease was handed out and trusted at `at`.
+        trusted = 'S',  ///< It was still trusted at `at`.
+        ended = 'E',    ///< `at` is the last instant at which nobody else may hold; `text`: how.
+        refused = 'N',  ///< No lease; `text`: why.
+        quiet = 'Q',    ///< Every contender of the program rests, and everything is given back.
+        broken = 'V',   ///< The program itself saw a promise broken; `text`: which.
+    };
+    kind what = kind::quiet;
+    std::uint64_t section = 0;
+    unsigned contender = 0;
+    std::string resource = "-";
+    std::string owner = "-";  ///< As it stands on the nodes.
+    std::uint64_t fence = 0;
+    clock::time_point at{};
+    clock::time_point valid_until{};
+    std::string text = "-";
+};
+
+std::string to_line(const entry& e);
+std::optional<entry> parse(const std::string& line);
+
+/// Appends to a file. Each line is there, whole, once `write()` returns, whatever kills us next.
+class journal {
+public:
+    explicit journal(const std::filesystem::path& path);
+    ~journal();
+    journal(const journal&) = delete;
+    journal& operator=(const journal&) = delete;
+
+    void write(const entry& e);
+
+private:
+    int file_;
+};
+
+/// Follows the file while another process writes it.
+class journal_reader {
+public:
+    explicit journal_reader(std::filesystem::path path) : path_(std::move(path)) {}
+
+    /// Every line that was finished since the last call. Throws where one cannot be understood.
+    void read(const std::function<void(const entry&)>& take);
+    const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    std::filesystem::path path_;
+    std::streamoff offset_ = 0;
+};
+
+}  // namespace redlock::chaos

@@ -1,0 +1,253 @@
+// Faults and contenders side by side, rests in between in which nothing may be left, the verdict.
+// SPDX-License-Identifier: MIT
+#include "run.hpp"
+
+#include "checker.hpp"
+#include "crew.hpp"
+#include "nodes.hpp"
+
+#include <csignal>
+#include <cstdlib>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace redlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto ttl_max = 4'000ms;
+constexpr unsigned workers = 4;
+constexpr unsigned contenders = 6;
+
+volatile std::sig_atomic_t was_interrupted = 0;
+
+struct fault_line {
+    clock::time_point at;
+    std::string text;
+};
+
+class chaos_run {
+public:
+    explicit chaos_run(const run_options& options);
+    ~chaos_run();
+    int run();
+
+private:
+    void work_until(clock::time_point end);
+    void rest();
+    bool wait_until_quiet();
+    std::vector<found_key> litter();
+    void finish();
+    void check_interrupt() const;
+    void log(const std::string& text);
+    void tell(const violation& found);
+    void tell_progress() const;
+    std::string seconds(clock::time_point at) const;
+    std::string summary() const;
+    crew::terms crew_terms(std::uint64_t seed);
+
+    run_options options_;
+    clock::time_point began_ = clock::now();
+    std::filesystem::path directory_;
+    std::deque<fault_line> faults_;
+    checker judge_;
+    nodes nodes_;
+    crew crew_;
+    std::uint64_t keys_left_ = 0;
+};
+
+std::filesystem::path make_directory() {
+    auto pattern = (std::filesystem::temp_directory_path() / "redlock-chaos-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    return pattern;
+}
+
+chaos_run::chaos_run(const run_options& options)
+    : options_(options),
+      directory_(make_directory()),
+      judge_([this](const violation& found) { tell(found); }),
+      nodes_(options.seed, ttl_max, [this](const std::string& text) { log(text); }),
+      crew_(crew_terms(options.seed + 1), judge_, [this](const std::string& text) { log(text); }) {}
+
+chaos_run::~chaos_run() {
+    std::error_code ignored;
+    if (judge_.violations() == 0) std::filesystem::remove_all(directory_, ignored);
+}
+
+crew::terms chaos_run::crew_terms(std::uint64_t seed) {
+    crew::terms t;
+    t.workers = workers;
+    t.each.contenders = contenders;
+    t.each.ttl_max = ttl_max;
+    t.each.ports = nodes_.ports();
+    t.directory = directory_;
+    t.seed = seed;
+    return t;
+}
+
+int chaos_run::run() {
+    const auto end = clock::now() + options_.time;
+    while (clock::now() < end) {
+        work_until(std::min(end, clock::now() + 20s));
+        rest();
+        if (clock::now() < end) crew_.resume();
+    }
+    finish();
+    if (judge_.violations() > 0) std::cerr << "histories are in " << directory_.string() << '\n';
+    std::cout << summary() << std::endl;
+    return judge_.violations() == 0 ? 0 : 1;
+}
+
+void chaos_run::work_until(clock::time_point end) {
+    while (clock::now() < end) {
+        check_interrupt();
+        nodes_.step();
+        crew_.step();
+        crew_.read();
+        tell_progress();
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+// All contenders give back what they have while two nodes hear nothing, for longer than a
+// connection is kept. When these wake they find acquires in their buffers; yet of whoever lives
+// nothing may stay on any node, long before the ttl could have removed it.
+void chaos_run::rest() {
+    log("rest");
+    nodes_.mend();
+    crew_.mend();
+    nodes_.freeze();
+    const auto frozen_until = clock::now() + 800ms;  // longer than a connection is kept then
+    crew_.rest();
+    if (!wait_until_quiet()) {
+        return judge_.report({"contenders came to no end within 40 s of rest", {}, clock::now()});
+    }
+    std::this_thread::sleep_until(frozen_until);
+    nodes_.mend();
+    const auto patience = clock::now() + 2s;
+    auto left = litter();
+    while (!left.empty() && clock::now() < patience) {
+        std::this_thread::sleep_for(20ms);
+        left = litter();
+    }
+    for (const auto& key : left) {
+        judge_.report({"litter: " + key.node + " keeps " + key.key + " of " + key.value +
+                           ", which is at rest",
+                       key.key, clock::now()});
+    }
+    keys_left_ += left.size();
+}
+
+bool chaos_run::wait_until_quiet() {
+    const auto limit = clock::now() + 40s;
+    while (clock::now() < limit) {
+        check_interrupt();
+        crew_.read();
+        if (crew_.is_quiet()) return true;
+        std::this_thread::sleep_for(10ms);
+    }
+    return false;
+}
+
+std::vector<found_key> chaos_run::litter() {
+    auto found = nodes_.keys();
+    const auto now = clock::now();
+    std::erase_if(found, [&](const found_key& key) {
+        const auto name = key.value.substr(std::min(key.value.find('@'), key.value.size() - 1) + 1);
+        return !crew_.is_alive(name) || judge_.may_remain(key.value, now);
+    });
+    return found;
+}
+
+void chaos_run::finish() {
+    crew_.end(10s);
+    // What the killed left behind, and what was left to run out, ends with its ttl.
+    std::this_thread::sleep_for(ttl_max + 1s);
+    for (const auto& key : nodes_.keys()) {
+        ++keys_left_;
+        judge_.report({"left for ever: " + key.node + " keeps " + key.key + " = " + key.value,
+                       key.key, clock::now()});
+    }
+    judge_.check_progress(workers, contenders);
+}
+
+void chaos_run::check_interrupt() const {
+    if (was_interrupted != 0) throw std::runtime_error("interrupted: no verdict");
+}
+
+void chaos_run::log(const std::string& text) {
+    constexpr std::size_t most = 1'000;
+    faults_.push_back({clock::now(), text});
+    if (faults_.size() > most) faults_.pop_front();
+    std::cout << seconds(faults_.back().at) << ' ' << text << '\n';
+}
+
+std::string chaos_run::seconds(clock::time_point at) const {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(6)
+         << std::chrono::duration<double>(at - began_).count();
+    return text.str();
+}
+
+void chaos_run::tell(const violation& found) {
+    constexpr std::uint64_t most = 20;
+    std::cerr << "VIOLATION at " << seconds(found.at) << ": " << found.text << '\n';
+    if (judge_.violations() > most) return;
+    for (const auto& s : judge_.near(found.resource, found.at - 4s, found.at + 1s)) {
+        std::cerr << "  " << s.resource << " fence " << s.fence << " from " << seconds(s.granted_at)
+                  << " to " << seconds(s.trusted_until) << ' ' << s.owner << '\n';
+    }
+    for (const auto& line : faults_) {
+        if (line.at < found.at - 10s || line.at > found.at + 1s) continue;
+        std::cerr << "  fault at " << seconds(line.at) << ": " << line.text << '\n';
+    }
+}
+
+void chaos_run::tell_progress() const {
+    static auto next = clock::now() + 30s;
+    if (clock::now() < next) return;
+    next += 30s;
+    std::cerr << summary() << std::endl;
+}
+
+std::string chaos_run::summary() const {
+    const auto& counts = judge_.counts();
+    const auto passed = std::chrono::duration_cast<std::chrono::seconds>(clock::now() - began_);
+    std::ostringstream text;
+    text << "{\"seed\": " << options_.seed << ", \"seconds\": " << passed.count()
+         << ", \"grants\": " << counts.grants << ", \"losses\": " << counts.losses
+         << ", \"refusals\": " << counts.refusals
+         << ", \"cancellations\": " << counts.cancellations
+         << ", \"kills\": " << nodes_.count(fault::kill) + nodes_.count(fault::empty)
+         << ", \"empty_restarts\": " << nodes_.count(fault::empty)
+         << ", \"freezes\": " << nodes_.count(fault::freeze)
+         << ", \"flushes\": " << nodes_.count(fault::flush)
+         << ", \"script_flushes\": " << nodes_.count(fault::scripts)
+         << ", \"connection_cuts\": " << nodes_.count(fault::cut)
+         << ", \"oom\": " << nodes_.count(fault::oom)
+         << ", \"worker_kills\": " << crew_.kills()
+         << ", \"worker_pauses\": " << crew_.pauses()
+         << ", \"violations\": " << judge_.violations() << ", \"keys_left\": " << keys_left_ << '}';
+    return text.str();
+}
+
+}  // namespace
+
+int run_chaos(const run_options& options) {
+    std::cout << "seed " << options.seed << std::endl;
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        std::signal(number, [](int) { was_interrupted = 1; });
+    }
+    chaos_run one(options);
+    return one.run();
+}
+
+}  // namespace redlock::chaos

@@ -1,0 +1,391 @@
+// Contenders of one process: they acquire in every way the client offers and end in every way.
+// SPDX-License-Identifier: MIT
+#include "worker.hpp"
+
+#include "journal.hpp"
+
+#include <redlock/client.hpp>
+#include <redlock/error.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <csignal>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace redlock::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr auto awaited = asio::as_tuple(asio::use_awaitable);
+constexpr int resources = 5;
+constexpr int long_resources = 4;
+
+enum class farewell { release, destroy, detach };
+
+/// How one turn of a contender is to go.
+struct plan {
+    std::string resource;
+    acquire_options terms;
+    milliseconds hold{0};
+    milliseconds cancel_after{-1};  // negative: never
+    bool extends = false;           // by hand, at half the ttl
+    bool sleeps = false;            // the whole program, until the lease is over
+    farewell end = farewell::release;
+};
+
+class dice {
+public:
+    explicit dice(std::uint64_t seed) : random_(seed) {}
+    int between(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
+    milliseconds ms(int from, int to) { return milliseconds(between(from, to)); }
+
+private:
+    std::mt19937_64 random_;
+};
+
+// Long, and kept by nothing but its ttl: what a node that forgets is most dangerous to.
+plan draw_long(dice& random, milliseconds ttl_max) {
+    plan p;
+    p.resource = "long" + std::to_string(random.between(0, long_resources - 1));
+    p.terms.ttl = random.ms(1'500, static_cast<int>(ttl_max.count()));
+    p.terms.wait = 3s;
+    p.terms.renew = false;
+    p.hold = p.terms.ttl * random.between(5, 9) / 10;
+    return p;
+}
+
+plan draw_short(dice& random) {
+    plan p;
+    p.resource = "r" + std::to_string(random.between(0, resources - 1));
+    p.terms.ttl = random.ms(300, 2'000);
+    p.terms.wait = std::array{0ms, 500ms, 3'000ms}[static_cast<std::size_t>(random.between(0, 2))];
+    p.terms.renew = random.between(0, 1) == 0;
+    p.hold = random.ms(0, 30);
+    p.end = random.between(0, 2) == 0 ? farewell::destroy : farewell::release;
+    switch (random.between(0, 31)) {
+    case 0:  // across several renewals
+        p.terms.renew = true;
+        p.terms.ttl = random.ms(300, 600);
+        p.hold = 3 * p.terms.ttl;
+        break;
+    case 1:
+        p.terms.renew = false;
+        p.extends = true;
+        p.terms.ttl = random.ms(300, 600);
+        p.hold = 2 * p.terms.ttl;
+        break;
+    case 2:
+        p.terms.ttl = random.ms(300, 600);
+        p.end = farewell::detach;
+        break;
+    case 3:  // to the loss
+        p.terms.renew = false;
+        p.terms.ttl = random.ms(300, 500);
+        p.hold = 2 * p.terms.ttl;
+        break;
+    case 4:
+        p.terms.renew = true;
+        p.terms.ttl = random.ms(300, 600);
+        p.terms.max_hold = 2 * p.terms.ttl;
+        p.hold = 3 * p.terms.ttl;
+        break;
+    case 5:  // as in a long pause, but seen before the client's timers can tell
+        p.terms.renew = false;
+        p.terms.ttl = 300ms;
+        p.hold = 1s;
+        p.sleeps = true;
+        break;
+    case 6:
+    case 7: p.cancel_after = random.ms(0, 5); break;
+    default: break;
+    }
+    return p;
+}
+
+class worker {
+public:
+    explicit worker(const worker_options& options);
+    int run();
+
+private:
+    asio::awaitable<void> contend(unsigned contender);
+    asio::awaitable<void> turn(unsigned contender, const plan& p);
+    asio::awaitable<lease> acquire(unsigned contender, const plan& p);
+    asio::awaitable<void> hold(entry& section, lease& held, const plan& p);
+    asio::awaitable<void> give_back(entry section, lease held, farewell how);
+    asio::awaitable<void> rest(unsigned contender);
+    asio::awaitable<void> pause(milliseconds time);
+    /// Whether the lease is trusted now; if so the section is known to reach to this instant.
+    bool look(entry& section, const lease& held);
+    void write(entry section, entry::kind what, std::string text = "-");
+    void refused(unsigned contender, const plan& p, std::string why);
+    void await_signal();
+    void on_signal(int number);
+    void leave();
+
+    worker_options options_;
+    dice random_;
+    journal history_;
+    asio::io_context context_;
+    client client_;
+    asio::signal_set signals_;
+    std::uint64_t sections_ = 0;
+    unsigned calm_ = 0;  // how often it was told to rest
+    bool is_calm_ = false;
+    bool is_ending_ = false;
+    unsigned resting_ = 0;
+    unsigned contending_ = 0;
+};
+
+client_options client_terms(const worker_options& options) {
+    client_options terms;
+    for (const auto port : options.ports) {
+        node_options node;
+        node.port = port;
+        terms.nodes.push_back(std::move(node));
+    }
+    terms.ttl_max = options.ttl_max;
+    terms.client_name = options.name;
+    return terms;
+}
+
+worker::worker(const worker_options& options)
+    : options_(options),
+      random_(options.seed),
+      history_(options.history),
+      client_(context_.get_executor(), client_terms(options)),
+      signals_(context_, SIGUSR1, SIGUSR2, SIGTERM) {}
+
+int worker::run() {
+    await_signal();
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_UNBLOCK, &all, nullptr);  // who started us held them back until now
+    for (unsigned c = 0; c < options_.contenders; ++c) {
+        ++contending_;
+        asio::co_spawn(context_, contend(c), [this](const std::exception_ptr& failure) {
+            if (failure) std::rethrow_exception(failure);
+            if (--contending_ == 0) leave();
+        });
+    }
+    context_.run();
+    return 0;
+}
+
+void worker::leave() {
+    signals_.cancel();
+    client_.close();
+}
+
+void worker::await_signal() {
+    signals_.async_wait([this](error_code error, int number) {
+        if (error) return;
+        on_signal(number);
+        await_signal();
+    });
+}
+
+void worker::on_signal(int number) {
+    if (number == SIGTERM) is_ending_ = true;
+    if (number == SIGUSR2) is_calm_ = false;
+    if (number == SIGUSR1) {
+        is_calm_ = true;
+        resting_ = 0;
+        ++calm_;
+    }
+}
+
+asio::awaitable<void> worker::pause(milliseconds time) {
+    asio::steady_timer timer(context_, time);
+    co_await timer.async_wait(awaited);
+}
+
+asio::awaitable<void> worker::contend(unsigned contender) {
+    unsigned rested = 0;
+    while (!is_ending_) {
+        if (is_calm_ && rested != calm_) {
+            rested = calm_;
+            co_await rest(contender);
+        } else if (is_calm_) {
+            co_await pause(5ms);
+        } else {
+            const plan p = contender % 2 == 0 ? draw_short(random_)
+                                              : draw_long(random_, options_.ttl_max);
+            co_await turn(contender, p);
+            co_await pause(random_.ms(0, 20));
+        }
+    }
+}
+
+// A key that stays behind now would be seen: its ttl is far longer than the rest.
+asio::awaitable<void> worker::rest(unsigned contender) {
+    const auto round = calm_;
+    plan p;
+    p.resource = "r" + std::to_string(random_.between(0, resources - 1));
+    p.terms.ttl = options_.ttl_max;
+    p.terms.wait = 10s;
+    p.terms.renew = false;
+    co_await turn(contender, p);
+    if (round == calm_ && ++resting_ == options_.contenders) {
+        entry all;
+        all.at = clock::now();
+        history_.write(all);
+    }
+}
+
+void worker::write(entry section, entry::kind what, std::string text) {
+    section.what = what;
+    section.text = std::move(text);
+    history_.write(section);
+}
+
+void worker::refused(unsigned contender, const plan& p, std::string why) {
+    entry e;
+    e.contender = contender;
+    e.resource = p.resource;
+    e.at = clock::now();
+    write(std::move(e), entry::kind::refused, std::move(why));
+}
+
+asio::awaitable<lease> worker::acquire(unsigned contender, const plan& p) {
+    const auto signal = std::make_shared<asio::cancellation_signal>();
+    asio::steady_timer timer(context_);
+    if (p.cancel_after >= 0ms) {
+        timer.expires_after(p.cancel_after);
+        timer.async_wait([signal](error_code error) {
+            if (!error) signal->emit(asio::cancellation_type::terminal);
+        });
+    }
+    auto [error, got] = co_await client_.async_acquire(
+        p.resource, p.terms, asio::bind_cancellation_slot(signal->slot(), awaited));
+    if (error == asio::error::operation_aborted) {
+        refused(contender, p, "cancelled");
+    } else if (error) {
+        refused(contender, p, error.message());
+    }
+    co_return std::move(got);
+}
+
+asio::awaitable<void> worker::turn(unsigned contender, const plan& p) {
+    lease held = co_await acquire(contender, p);
+    entry section;
+    section.section = ++sections_;
+    section.contender = contender;
+    section.resource = p.resource;
+    section.owner = held.owner().to_string() + "@" + options_.name;
+    section.fence = held.fence();
+    if (!look(section, held)) {
+        // Granted, but the process slept until it was over: nobody ever stood inside.
+        if (held.fence() != 0) refused(contender, p, "expired");
+        co_return;
+    }
+    write(section, entry::kind::granted, "-");
+    co_await hold(section, held, p);
+    co_await give_back(std::move(section), std::move(held), p.end);
+}
+
+bool worker::look(entry& section, const lease& held) {
+    const auto now = clock::now();
+    const auto valid_until = held.valid_until();
+    if (!held) return false;
+    if (now >= valid_until) {
+        write(section, entry::kind::broken, "a lease is trusted after its validity");
+    }
+    if (valid_until < section.valid_until) {
+        write(section, entry::kind::broken, "a validity has moved back");
+    }
+    section.at = now;
+    section.valid_until = valid_until;
+    return true;
+}
+
+asio::awaitable<void> worker::hold(entry& section, lease& held, const plan& p) {
+    const auto until = section.at + p.hold;
+    auto extend_at = section.at + p.terms.ttl / 2;
+    auto told = section;
+    while (section.at < until) {
+        const auto left = std::chrono::ceil<milliseconds>(until - section.at);
+        if (p.sleeps) {
+            std::this_thread::sleep_for(held.remaining() + 2ms);
+        } else {
+            co_await pause(std::min(left, milliseconds(10)));
+        }
+        if (p.extends && clock::now() >= extend_at) {
+            extend_at += p.terms.ttl / 2;
+            co_await client_.async_extend(held, p.terms.ttl, awaited);
+        }
+        if (!look(section, held)) co_return;
+        if (section.valid_until != told.valid_until || section.at > told.at + 100ms) {
+            write(section, entry::kind::trusted);
+            told = section;
+        }
+    }
+}
+
+asio::awaitable<void> worker::give_back(entry section, lease held, farewell how) {
+    // The end is on record before the release can begin.
+    const bool is_trusted = look(section, held);
+    if (!is_trusted) {
+        write(section, entry::kind::ended, "lost");
+        co_await pause(2ms);
+        if (held) write(section, entry::kind::broken, "a lost lease came to life again");
+    } else if (how == farewell::detach) {
+        section.at = section.valid_until;
+        write(section, entry::kind::ended, "detached");
+        held.detach();
+        co_return;
+    } else {
+        write(section, entry::kind::ended, how == farewell::destroy ? "destroyed" : "released");
+    }
+    if (how == farewell::destroy) {
+        held = lease();
+    } else {
+        co_await client_.async_release(std::move(held), awaited);
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> worker_options::words() const {
+    std::vector<std::string> all{name, history.string(), std::to_string(seed),
+                                 std::to_string(contenders), std::to_string(ttl_max.count())};
+    for (const auto port : ports) all.push_back(std::to_string(port));
+    return all;
+}
+
+worker_options worker_options::from(const std::vector<std::string>& words) {
+    worker_options o;
+    o.name = words.at(0);
+    o.history = words.at(1);
+    o.seed = std::stoull(words.at(2));
+    o.contenders = static_cast<unsigned>(std::stoul(words.at(3)));
+    o.ttl_max = milliseconds(std::stoll(words.at(4)));
+    for (std::size_t i = 5; i < words.size(); ++i) {
+        o.ports.push_back(static_cast<std::uint16_t>(std::stoul(words[i])));
+    }
+    return o;
+}
+
+int run_worker(const worker_options& options) {
+    worker one(options);
+    return one.run();
+}
+
+}  // namespace redlock::chaos

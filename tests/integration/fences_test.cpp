@@ -1,0 +1,207 @@
+// Fencing tokens on real servers: they rise whatever happens, and keep late commands out.
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "support/wall_clock.hpp"
+#include "tool_process.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using data = redis_server::data;
+
+namespace {
+
+constexpr auto ttl_max = 2s;
+
+client_options fenced(const cluster& nodes) {
+    auto o = nodes.options();
+    o.ttl_max = ttl_max;
+    return o;
+}
+
+const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
+
+/// Holds each lease for a moment and compares its fence with that of the one before.
+class succession {
+public:
+    explicit succession(driver& d) : d_(&d) {}
+    void next(bool give_back = true) {
+        auto got = d_->acquire("r", {.ttl = 300ms, .wait = 15s, .renew = false});
+        INFO(text_of(got.value()));
+        REQUIRE(got.error() == error_code{});
+        CHECK(got.value().fence() > last_);
+        last_ = got.value().fence();
+        if (give_back) {
+            d_->release(std::move(got.value()));
+        } else {
+            got.value().detach();
+        }
+    }
+    std::uint64_t last() const { return last_; }
+
+private:
+    driver* d_;
+    std::uint64_t last_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("fences rise from holder to holder, and the nodes know them", "[fences]") {
+    cluster nodes(3);
+    driver d(fenced(nodes));
+    succession leases(d);
+    for (int i = 0; i < 20; ++i) leases.next();
+    leases.next(false);  // one that runs out
+    leases.next();
+    const auto state = d.inspect("r").value();
+    CHECK(state.fence == leases.last());
+}
+
+TEST_CASE("fences rise through crashes, restarts and flushes", "[fences]") {
+    cluster nodes(3, GENERATE(true, false) ? durable : server_options{});
+    driver d(fenced(nodes));
+    driver other(fenced(nodes));
+    succession leases(d);
+    leases.next();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        leases.next(i % 2 == 0);
+        nodes.kill(i);
+        leases.next();
+        nodes.restart(i, data::keep);
+        leases.next();
+        d.pass(ttl_max + 200ms);  // its quarantine: the next one must not forget meanwhile
+        nodes.ask(i).command({"FLUSHALL"});
+        leases.next();
+        d.pass(ttl_max + 200ms);
+        nodes.restart(i, data::empty);
+        leases.next();
+        d.pass(ttl_max + 200ms);
+    }
+}
+
+TEST_CASE("fences rise for clients whose clocks are days apart", "[fences][tool]") {
+    const auto library = wall_clock_library();
+    if (library.empty()) {
+        WARN("libfaketime is not installed");
+        return;
+    }
+    cluster nodes(3);
+    std::uint64_t last = 0;
+    for (const std::string offset : {"+1d", "-1d", "+0", "-400d", "+1d"}) {
+        const wall_clock_offset off(library, offset);
+        std::vector<std::string> words;
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            words.insert(words.end(), {"--node", nodes[i].uri()});
+        }
+        words.insert(words.end(), {"run", "--wait", "5s", "r", "--", "sh", "-c",
+                                   "echo $REDLOCK_FENCE; date +%Y >&2"});
+        tool_process run(words);
+        REQUIRE(run.wait() == 0);
+        const auto fence = std::stoull(run.out());
+        INFO(offset << ": " << fence << " after " << last);
+        CHECK(fence > last);
+        last = fence;
+    }
+}
+
+TEST_CASE("a second round goes above a fence that is ahead", "[fences]") {
+    cluster nodes(3);
+    driver d(fenced(nodes));
+    succession leases(d);
+    leases.next();
+    // As another client would leave it whose nodes' clocks run a little ahead.
+    const auto ahead = std::to_string(leases.last() + 200'000);
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("{r}:fence", ahead);
+    auto got = d.acquire("r");
+    INFO(text_of(got.value()));
+    REQUIRE(got.error() == error_code{});
+    CHECK(got.value().fence() > std::stoull(ahead));
+}
+
+TEST_CASE("a fence key with foreign text in it refuses, and names the node", "[fences]") {
+    cluster nodes(3);
+    driver d(fenced(nodes));
+    REQUIRE(d.acquire("first").error() == error_code{});
+    const std::string foreign = GENERATE("text", "-1", "1e3", " 7", "9007199254740992");
+    for (const std::size_t i : {0U, 1U}) nodes.ask(i).set("{r}:fence", foreign);
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    CHECK(refused.error() == errc::no_quorum);
+    for (const std::size_t i : {0U, 1U}) {
+        CHECK(refused.value().votes()[i].error == errc::foreign_data);
+        CHECK(nodes.ask(i).get("{r}:fence") == foreign);
+        CHECK_FALSE(nodes.ask(i).exists("r"));
+    }
+    CHECK(d.until([&] { return nodes.keys() == 0; }));
+}
+
+TEST_CASE("a key of another type refuses, and stays", "[fences]") {
+    cluster nodes(3);
+    driver d(fenced(nodes));
+    REQUIRE(d.acquire("first").error() == error_code{});
+    const std::string which = GENERATE("r", "{r}:fence");
+    for (const std::size_t i : {0U, 1U}) nodes.ask(i).command({"RPUSH", which, "x"});
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    CHECK(refused.error() == errc::no_quorum);
+    for (const std::size_t i : {0U, 1U}) {
+        CHECK(refused.value().votes()[i].error == errc::foreign_data);
+        CHECK(nodes.ask(i).command({"TYPE", which}).text == "list");
+    }
+}
+
+TEST_CASE("nothing is left on a node that hung for longer than its connection was kept",
+          "[fences]") {
+    cluster nodes(3);
+    auto options = fenced(nodes);
+    options.node_timeout = 50ms;
+    options.connect_timeout = 200ms;
+    driver d(options);
+    succession leases(d);
+    leases.next();  // the nodes know a fence: a late command is not refused for its age alone
+    nodes.stop(1);
+    auto held = d.acquire("r", {.ttl = 300ms, .renew = GENERATE(true, false)});
+    REQUIRE(held.error() == error_code{});
+    d.await_down("n1");
+    if (held.value()) d.release(std::move(held.value()));
+    d.pass(500ms);  // longer than the ttl, and than anything that counts on it
+    nodes.cont(1);
+    d.await_up("n1");
+    // The thawed node has executed all that lay in its sockets once it answers a new one.
+    REQUIRE(d.until([&] { return nodes.ask(1).get("{r}:fence") > std::to_string(leases.last()); }));
+    CHECK(nodes.keys() == 0);
+    d.pass(200ms);
+    CHECK(nodes.keys() == 0);
+}
+
+TEST_CASE("nothing is left on a node that died between acquire and release", "[fences]") {
+    cluster nodes(3, durable);
+    driver d(fenced(nodes));
+    auto held = d.acquire("r", {.ttl = 2s});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    nodes.kill(1);
+    d.await_down("n1");
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    nodes.restart(1, data::keep);
+    d.await_up("n1");
+    CHECK(d.until([&] { return nodes.keys() == 0; }, 1500ms));
+}
+
+TEST_CASE("plain locks leave no companion keys", "[fences]") {
+    cluster nodes(3);
+    auto options = fenced(nodes);
+    options.fencing = false;
+    driver d(options);
+    auto got = d.acquire("r", {.ttl = 300ms});
+    REQUIRE(got.error() == error_code{});
+    CHECK(got.value().fence() == 0);
+    d.pass(500ms);  // renewed
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).keys().empty());
+}

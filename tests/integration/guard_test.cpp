@@ -1,0 +1,282 @@
+// Nodes that forget, restart, are flushed, doubled or out of time, on real servers; no fences.
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using data = redis_server::data;
+
+namespace {
+
+// Quarantine is this long, and a little more for the drift of the clocks.
+constexpr auto ttl_max = 2s;
+constexpr auto quarantine = ttl_max + 22ms;
+
+client_options guarded(const cluster& nodes) {
+    auto o = nodes.options();
+    o.ttl_max = ttl_max;
+    return o;
+}
+
+const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
+
+std::size_t count(const lease& of, vote what) {
+    const auto votes = of.votes();
+    return static_cast<std::size_t>(std::count_if(
+        votes.begin(), votes.end(), [what](const node_vote& v) { return v.answer == what; }));
+}
+
+}  // namespace
+
+TEST_CASE("a new cluster votes at once", "[guard]") {
+    cluster nodes(5);
+    driver d(guarded(nodes));
+    const auto got = d.acquire("r");
+    INFO(text_of(got.value()));
+    CHECK(got.error() == error_code{});
+    CHECK(nodes.is_founded());
+}
+
+TEST_CASE("clients that start together found one cluster", "[guard]") {
+    cluster nodes(5);
+    std::vector<std::unique_ptr<driver>> drivers;
+    for (int i = 0; i < 6; ++i) drivers.push_back(std::make_unique<driver>(guarded(nodes), 0));
+    const auto began = clock::now();
+    for (std::size_t i = 0; i < drivers.size(); ++i) {
+        const auto got = drivers[i]->acquire("r" + std::to_string(i), {.wait = 10s});
+        INFO(text_of(got.value()));
+        CHECK(got.error() == error_code{});
+    }
+    // Sooner than any quarantine could have ended.
+    CHECK(clock::now() - began < ttl_max);
+    CHECK(nodes.is_founded());
+}
+
+TEST_CASE("a first start with a node missing waits, unless a person says that all is new",
+          "[guard]") {
+    cluster nodes(3);
+    nodes.kill(2);
+    driver d(guarded(nodes), 2);
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    REQUIRE(refused.error() == errc::no_quorum);
+    CHECK(count(refused.value(), vote::quarantine) >= 1);
+    CHECK(text_of(refused.value()).find("in quarantine, ") != std::string::npos);
+    SECTION("it waits") {
+        const auto began = clock::now();
+        CHECK(d.acquire("r", {.wait = 10s}).error() == error_code{});
+        CHECK(clock::now() - began > ttl_max / 2);
+    }
+    SECTION("a person says so, but to all") {
+        outcome<std::vector<node_vote>> half;
+        d.client().async_init(half.handler());
+        half = d.finish(half);
+        CHECK(half.error() == errc::no_quorum);
+        CHECK(half.value()[0].answer == vote::granted);
+        CHECK(half.value()[2].answer != vote::granted);
+        nodes.restart(2, data::empty);
+        d.await_up(3);
+        outcome<std::vector<node_vote>> whole;
+        d.client().async_init(whole.handler());
+        whole = d.finish(whole);
+        for (const auto& v : whole.value()) UNSCOPED_INFO(format(v));
+        CHECK(whole.error() == error_code{});
+        CHECK(d.acquire("r", {.wait = 1s}).error() == error_code{});
+        CHECK(nodes.is_founded());
+    }
+}
+
+TEST_CASE("strict leaves it to a person whether a cluster is new", "[guard]") {
+    cluster nodes(3);
+    auto options = guarded(nodes);
+    options.guard = restart_guard::strict;
+    driver d(options);
+    CHECK(d.acquire("r").error() == errc::no_quorum);
+    outcome<std::vector<node_vote>> said;
+    d.client().async_init(said.handler());
+    CHECK(d.finish(said).error() == error_code{});
+    CHECK(d.acquire("r", {.wait = 1s}).error() == error_code{});
+}
+
+TEST_CASE("with the guard off there is no record and nothing to declare", "[guard]") {
+    cluster nodes(3);
+    auto options = guarded(nodes);
+    if (GENERATE(true, false)) {
+        options.guard = restart_guard::off;
+    } else {
+        options.fencing = false;
+    }
+    driver d(options);
+    CHECK(d.acquire("r").error() == error_code{});
+    CHECK_FALSE(nodes.ask(0).exists("redlock:node"));
+    outcome<std::vector<node_vote>> said;
+    d.client().async_init(said.handler());
+    CHECK(d.finish(said).error() == errc::invalid_argument);
+}
+
+TEST_CASE("a node that restarted empty has no vote for ttl_max", "[guard]") {
+    cluster nodes(3);
+    driver d(guarded(nodes));
+    REQUIRE(d.acquire("first").error() == error_code{});
+    nodes.kill(2);  // of the other two, one forgets: no quorum is left that remembers
+    nodes.restart(1, data::empty);
+    const auto restarted = clock::now();
+    d.await_down("n1");
+    d.await_up("n1");
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    CHECK(refused.error() == errc::no_quorum);
+    CHECK(count(refused.value(), vote::quarantine) == 1);
+    CHECK(d.inspect("r").value().nodes[1].state == key_state::quarantine);
+    CHECK(d.inspect("r").value().nodes[1].detail.find("more") != std::string::npos);
+    const auto got = d.acquire("r", {.wait = 10s});
+    CHECK(got.error() == error_code{});
+    CHECK(clock::now() - restarted > ttl_max);
+}
+
+TEST_CASE("a durable node votes as soon as it is back", "[guard]") {
+    cluster nodes(3, durable);
+    driver d(guarded(nodes));
+    REQUIRE(d.acquire("first").error() == error_code{});
+    nodes.kill(2);
+    nodes.kill(1);
+    d.await_down("n1");
+    nodes.restart(1, data::keep);
+    d.await_up("n1");
+    const auto got = d.acquire("r");
+    INFO(text_of(got.value()));
+    CHECK(got.error() == error_code{});
+}
+
+TEST_CASE("a node that restarts in its sleep is found to be another process", "[guard]") {
+    // Nothing was saved, and nothing durable: it has the data only by a snapshot of before.
+    cluster nodes(3);
+    driver d(guarded(nodes));
+    REQUIRE(d.acquire("first").error() == error_code{});
+    nodes.ask(1).command({"SAVE"});
+    nodes.kill(2);
+    nodes.restart(1, data::keep);
+    d.await_down("n1");
+    d.await_up("n1");
+    CHECK(d.acquire("r").error() == errc::no_quorum);
+}
+
+TEST_CASE("a flushed node takes nothing and loses its vote", "[guard]") {
+    cluster nodes(3);
+    driver d(guarded(nodes));
+    REQUIRE(d.acquire("first").error() == error_code{});
+    nodes.kill(2);
+    d.await_down("n2");
+    nodes.ask(1).command({"FLUSHALL"});
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    CHECK(refused.error() == errc::no_quorum);
+    CHECK(refused.value().votes()[1].answer == vote::quarantine);
+    CHECK_FALSE(nodes.ask(1).exists("r"));
+    // It was greeted again, and waits for its quarantine to be over.
+    CHECK(d.acquire("r", {.wait = 10s}).error() == error_code{});
+}
+
+TEST_CASE("nobody is granted while a majority may have forgotten", "[guard]") {
+    cluster nodes(5);
+    clock::time_point old_ends;
+    {
+        driver holder(guarded(nodes));
+        auto got = holder.acquire("r", {.ttl = ttl_max, .renew = false});
+        REQUIRE(got.error() == error_code{});
+        old_ends = got.value().valid_until();
+        got.value().detach();
+    }
+    for (const std::size_t i : {0U, 1U, 2U}) nodes.restart(i, data::empty);
+    driver d(guarded(nodes));
+    while (clock::now() < old_ends) {
+        const auto got = d.acquire("r", {.ttl = 500ms, .renew = false});
+        INFO(text_of(got.value()));
+        if (clock::now() >= old_ends) break;
+        REQUIRE(got.error());
+    }
+    CHECK(d.acquire("r", {.ttl = 500ms, .wait = 10s}).error() == error_code{});
+}
+
+TEST_CASE("a lease under renewal outlives a rolling restart of all nodes", "[guard]") {
+    cluster nodes(5);
+    driver d(guarded(nodes));
+    auto got = d.acquire("r", {.ttl = 1s});
+    REQUIRE(got.error() == error_code{});
+    const auto lost = d.start_lost(got.value());
+    const auto fence = got.value().fence();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        nodes.restart(i, data::empty);
+        REQUIRE(d.until([&] { return nodes.ask(i).exists("r"); }));  // the renewal took it again
+        d.pass(std::chrono::duration_cast<std::chrono::milliseconds>(quarantine) + 100ms);
+        CHECK_FALSE(lost.done());
+        CHECK(got.value());
+    }
+    CHECK(got.value().fence() == fence);
+    CHECK(nodes.holding("r") == 5);
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    CHECK(d.until([&] { return nodes.keys() == 0; }));
+}
+
+TEST_CASE("one server under two names has one vote", "[guard]") {
+    cluster nodes(2);
+    auto options = guarded(nodes);
+    auto again = options.nodes[0];
+    again.host = "localhost";
+    again.name = "n0-again";
+    options.nodes.insert(options.nodes.begin() + 1, again);
+    driver d(options);
+    auto got = d.acquire("r");
+    INFO(text_of(got.value()));
+    REQUIRE(got.error() == error_code{});
+    const auto votes = got.value().votes();
+    const auto doubled = std::find_if(votes.begin(), votes.end(), [](const node_vote& v) {
+        return v.error == errc::duplicate_node;
+    });
+    REQUIRE(doubled != votes.end());
+    CHECK(format(*doubled).find("the same server as n0") != std::string::npos);
+    CHECK(d.release(std::move(got.value())) == error_code{});
+    nodes.kill(1);
+    d.await_down("n1");
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    CHECK(refused.error() == errc::no_quorum);
+}
+
+TEST_CASE("another client's ttl_max is told, and the larger counts", "[guard]") {
+    cluster nodes(3);
+    auto large = guarded(nodes);
+    large.ttl_max = 30s;
+    { driver d(large); }
+    driver d(guarded(nodes));
+    CHECK(d.until([&] { return d.log().count(event_kind::node_reported) >= 1; }));
+    const auto all = d.log().all();
+    CHECK(std::any_of(all.begin(), all.end(), [](const seen_event& e) {
+        return e.kind == event_kind::node_reported && e.detail.find("ttl_max") != std::string::npos;
+    }));
+    nodes.kill(2);
+    nodes.restart(1, data::empty);
+    d.await_down("n1");
+    d.await_up("n1");
+    const auto refused = d.acquire("r");
+    INFO(text_of(refused.value()));
+    REQUIRE(refused.value().votes()[1].answer == vote::quarantine);
+    CHECK(refused.value().votes()[1].retry_in > 20s);
+}
+
+TEST_CASE("a record that is none is told, and left alone", "[guard]") {
+    cluster nodes(3);
+    nodes.ask(1).set("redlock:node", "somebody's");
+    driver d(guarded(nodes), 2);
+    const auto got = d.acquire("r");
+    INFO(text_of(got.value()));
+    CHECK(got.value().votes()[1].error == errc::foreign_data);
+    CHECK(nodes.ask(1).get("redlock:node") == "somebody's");
+}

@@ -1,0 +1,854 @@
+// The scripts by themselves on a real server, rule by rule; knows nothing of clients and quorums.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "resp/scripts.hpp"
+#include "support/direct.hpp"
+#include "support/redis_server.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What the scripts take for the server's time, so that each boundary is met to the microsecond.
+constexpr long long now_us = 1'700'000'000'000'005;
+constexpr long long tolerance_us = 15'000'000;
+constexpr long long highest_fence = 9'007'199'254'740'991;
+
+const std::string ours = "AAAAAAAAAAAAAAAAAAAAAA@here:1";
+const std::string theirs = "BBBBBBBBBBBBBBBBBBBBBB@there:2";
+const std::string epoch = "0123456789abcdefghij-_";
+const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
+const std::string run_id(40, 'a');
+const std::string other_run_id(40, 'b');
+const std::string life_ms = "120000";
+
+const std::vector<std::string> foreign_fences{
+    "",     "abc",  "-5",   " 5",   "5 ",
+    "5\n",  "5.0",  "1e3",  "0x10", std::string("5\0", 2),
+    "5 6",  "+5",   "inf",  "nan",  "9007199254740992",
+    "9007199254740993", "99999999999999999999999999", std::string(400, '9')};
+
+std::string text(long long number) { return std::to_string(number); }
+
+std::string with_held_clock(std::string_view script) {
+    const std::string question = "redis.call('TIME')";
+    std::string out(script);
+    const auto at = out.find(question);
+    if (at != std::string::npos) out.replace(at, question.size(), "{'1700000000', '5'}");
+    REQUIRE(out.find(question) == std::string::npos);
+    return out;
+}
+
+// "1", "{4 7}", "+OK", "nil"; of an error its first word, "!FOREIGN".
+std::string show(const reply& r) {
+    switch (r.type) {
+    case reply::kind::nil: return "nil";
+    case reply::kind::status: return "+" + r.text;
+    case reply::kind::error: return "!" + r.text.substr(0, r.text.find(' '));
+    case reply::kind::integer: return text(r.number);
+    case reply::kind::string: return r.text;
+    case reply::kind::array: break;
+    }
+    std::string out;
+    for (const auto& item : r.items) out += (out.empty() ? "" : " ") + show(item);
+    return "{" + out + "}";
+}
+
+struct acquisition {
+    std::string owner = ours;
+    long long ttl_ms = 30'000;
+    std::string from_epoch = epoch;
+};
+
+struct extension {
+    std::string key;
+    std::string owner = ours;
+    long long ttl_ms = 30'000;
+};
+
+// A server that is emptied for each test, with a record on it, and the keys of resource "K".
+class scripted_node : public direct {
+public:
+    scripted_node() : direct(server().port()) {
+        config_set("maxmemory", "0");
+        command({"FLUSHALL"});
+        set("N", epoch + " " + run_id + " 0 5 60000 0 -");
+    }
+
+    static redis_server& server() {
+        static redis_server one;
+        return one;
+    }
+
+    std::string eval(std::string_view script, const std::vector<std::string>& keys,
+                     const std::vector<std::string>& args) {
+        std::vector<std::string> words{"EVAL", std::string(script), std::to_string(keys.size())};
+        words.insert(words.end(), keys.begin(), keys.end());
+        words.insert(words.end(), args.begin(), args.end());
+        last_ = command(words);
+        return show(last_);
+    }
+    const reply& last() const { return last_; }
+
+    std::string acquire(long long fence, const acquisition& a = {}) {
+        return eval(with_held_clock(resp::acquire().text), {"K", "F", "N"},
+                    {a.owner, text(a.ttl_ms), text(fence), text(tolerance_us), life_ms,
+                     a.from_epoch});
+    }
+
+    // Under `fence` where it is not zero.
+    std::string extend(const std::vector<extension>& leases, long long fence = 0,
+                       const std::string& from_epoch = epoch) {
+        std::vector<std::string> keys;
+        std::vector<std::string> args{std::to_string(leases.size())};
+        for (const auto& l : leases) keys.push_back(l.key);
+        for (const auto& l : leases) args.push_back(l.owner);
+        for (const auto& l : leases) args.push_back(text(l.ttl_ms));
+        if (fence != 0) {
+            for (const auto& l : leases) keys.push_back(fence_of(l.key));
+            keys.push_back("N");
+            for (const auto& word : {text(fence), text(tolerance_us), life_ms, from_epoch}) {
+                args.push_back(word);
+            }
+        }
+        return eval(with_held_clock(resp::extend().text), keys, args);
+    }
+
+    std::string release() { return eval(resp::release().text, {"K"}, {ours}); }
+    std::string release(long long highest, const std::string& from_epoch = epoch) {
+        return eval(with_held_clock(resp::release().text), {"K", "F", "N"},
+                    {ours, text(highest), text(tolerance_us), life_ms, from_epoch});
+    }
+
+    std::string greet(const std::string& process, const std::string& durable,
+                      const std::string& absent = "-", long long ttl_max_ms = 60'000) {
+        return eval(with_held_clock(resp::node().text), {"N"},
+                    {process, durable, text(ttl_max_ms), other_epoch, absent});
+    }
+
+    std::string birth(const std::string& what, const std::string& mark) {
+        return eval(with_held_clock(resp::birth().text), {"N"},
+                    {what, mark, run_id, "1", "60000"});
+    }
+
+    void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
+    void make_hash(const std::string& key) { command({"HSET", key, "f", "x"}); }
+    std::string type(const std::string& key) { return command({"TYPE", key}).text; }
+    void take(const std::string& key, const std::string& owner, std::chrono::milliseconds ttl) {
+        REQUIRE(set_nx_px(key, owner, ttl));
+    }
+    // To within what a slow machine needs.
+    bool lives(const std::string& key, std::chrono::milliseconds ttl) {
+        return pttl(key) <= ttl && pttl(key) > ttl - 5s;
+    }
+    // No byte more may be written.
+    void run_out_of_memory() { config_set("maxmemory", "1"); }
+
+    static std::string fence_of(const std::string& key) { return key == "K" ? "F" : key + ":F"; }
+
+private:
+    reply last_;
+};
+
+std::string record(const std::string& of_epoch, const std::string& process, long long since,
+                   const std::string& durable, const std::string& mark = "-") {
+    return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark;
+}
+
+}  // namespace
+
+TEST_CASE("acquire takes a free key only above its fence", "[scripts]") {
+    scripted_node n;
+    n.set("F", "100");
+    SECTION("below") { CHECK(n.acquire(99) == "{4 100}"); }
+    SECTION("equal") { CHECK(n.acquire(100) == "{4 100}"); }
+    SECTION("zero") { CHECK(n.acquire(0) == "{4 100}"); }
+    SECTION("one above") {
+        CHECK(n.acquire(101) == "1");
+        CHECK(n.get("K") == ours);
+        CHECK(n.lives("K", 30s));
+        CHECK(n.get("F") == "101");
+        CHECK(n.lives("F", 120s));
+        return;
+    }
+    CHECK_FALSE(n.exists("K"));
+    CHECK(n.get("F") == "100");
+    CHECK(n.pttl("F") == -1ms);
+}
+
+TEST_CASE("acquire keeps the largest fences to the last digit", "[scripts]") {
+    scripted_node n;
+    n.set("F", text(highest_fence - 1));
+    CHECK(n.acquire(highest_fence - 1) == "{4 9007199254740990}");
+    CHECK(n.acquire(highest_fence) == "1");
+    CHECK(n.get("F") == "9007199254740991");
+    n.set("K", ours);
+    CHECK(n.acquire(highest_fence, {theirs}) == "{2 -1 " + ours + " 9007199254740991}");
+}
+
+TEST_CASE("acquire takes a missing fence for a time near the node's own", "[scripts]") {
+    scripted_node n;
+    SECTION("old") {
+        CHECK(n.acquire(now_us - tolerance_us) == "{4 " + text(now_us - tolerance_us) + "}");
+        CHECK(n.keys() == std::vector<std::string>{"N"});
+    }
+    SECTION("just above old") {
+        CHECK(n.acquire(now_us - tolerance_us + 1) == "1");
+        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
+        CHECK(n.lives("F", 120s));
+    }
+    SECTION("as far ahead as may be") {
+        CHECK(n.acquire(now_us + tolerance_us) == "1");
+        CHECK(n.get("K") == ours);
+        CHECK(n.get("F") == text(now_us + tolerance_us));
+    }
+    SECTION("further ahead") {
+        CHECK(n.acquire(now_us + tolerance_us + 1) == "{5 " + text(now_us) + "}");
+        CHECK(n.keys() == std::vector<std::string>{"N"});
+    }
+    SECTION("a fence that is there is all that counts") {
+        n.set("F", "0");
+        CHECK(n.acquire(1) == "1");
+        CHECK(n.del("K"));
+        CHECK(n.acquire(now_us + 2 * tolerance_us) == "1");
+    }
+}
+
+TEST_CASE("the scripts read the server's clock", "[scripts]") {
+    scripted_node n;
+    const auto time = n.command({"TIME"});
+    const long long real_us = std::stoll(time.items[0].text) * 1'000'000 +
+                              std::stoll(time.items[1].text);
+    const auto acquire = [&](long long fence) {
+        return n.eval(resp::acquire().text, {"K", "F", "N"},
+                      {ours, "30000", text(fence), text(tolerance_us), life_ms, epoch});
+    };
+    acquire(real_us + 10 * tolerance_us);
+    REQUIRE(show(n.last().items[0]) == "5");
+    CHECK(n.last().items[1].number >= real_us);
+    CHECK(n.last().items[1].number < real_us + tolerance_us);
+    acquire(real_us - 10 * tolerance_us);
+    REQUIRE(show(n.last().items[0]) == "4");
+    CHECK(n.last().items[1].number >= real_us - tolerance_us);
+    CHECK(acquire(real_us) == "1");
+}
+
+TEST_CASE("acquire of our own key raises the fence and never lowers it", "[scripts]") {
+    scripted_node n;
+    n.take("K", ours, 60s);
+    SECTION("above") {
+        n.set("F", "100");
+        CHECK(n.acquire(101) == "1");
+        CHECK(n.get("F") == "101");
+        CHECK(n.lives("F", 120s));
+    }
+    SECTION("equal") {
+        n.set("F", "100");
+        CHECK(n.acquire(100) == "1");
+        CHECK(n.get("F") == "100");
+        CHECK(n.pttl("F") == -1ms);
+    }
+    SECTION("below") {
+        n.set("F", "100");
+        CHECK(n.acquire(99) == "1");
+        CHECK(n.get("F") == "100");
+    }
+    SECTION("missing and old: to write it would lower it") {
+        CHECK(n.acquire(now_us - tolerance_us) == "1");
+        CHECK_FALSE(n.exists("F"));
+    }
+    SECTION("missing and just above old") {
+        CHECK(n.acquire(now_us - tolerance_us + 1) == "1");
+        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
+    }
+    SECTION("missing and far ahead: ours comes before ahead") {
+        CHECK(n.acquire(now_us + tolerance_us + 1) == "1");
+        CHECK(n.get("F") == text(now_us + tolerance_us + 1));
+    }
+    CHECK(n.get("K") == ours);
+    CHECK(n.lives("K", 60s));
+}
+
+TEST_CASE("acquire of our own key prolongs it and never shortens it", "[scripts]") {
+    scripted_node n;
+    n.set("F", "100");
+    SECTION("shorter") {
+        n.take("K", ours, 10s);
+        CHECK(n.acquire(101) == "1");
+        CHECK(n.lives("K", 30s));
+        CHECK(n.pttl("K") > 20s);
+    }
+    SECTION("longer") {
+        n.take("K", ours, 60s);
+        CHECK(n.acquire(101) == "1");
+        CHECK(n.lives("K", 60s));
+    }
+    SECTION("for ever") {
+        n.set("K", ours);
+        CHECK(n.acquire(101) == "1");
+        CHECK(n.pttl("K") == -1ms);
+    }
+}
+
+TEST_CASE("acquire says who holds a key before anything about fences", "[scripts]") {
+    scripted_node n;
+    n.set("K", theirs);
+    SECTION("above the fence") {
+        n.set("F", "100");
+        CHECK(n.acquire(101) == "{2 -1 " + theirs + " 100}");
+        CHECK(n.get("F") == "100");
+    }
+    SECTION("stale") {
+        n.set("F", "100");
+        CHECK(n.acquire(100) == "{2 -1 " + theirs + " 100}");
+    }
+    SECTION("old or ahead where the fence is missing") {
+        CHECK(n.acquire(1) == "{2 -1 " + theirs + " 0}");
+        CHECK(n.acquire(highest_fence) == "{2 -1 " + theirs + " 0}");
+        CHECK_FALSE(n.exists("F"));
+    }
+    SECTION("with the time that is left") {
+        n.del("K");
+        n.take("K", theirs, 60s);
+        n.acquire(now_us);
+        CHECK(n.last().items[1].number <= 60'000);
+        CHECK(n.last().items[1].number > 55'000);
+        CHECK(n.lives("K", 60s));
+    }
+    SECTION("an empty value is a holder, too") {
+        n.set("K", "");
+        CHECK(n.acquire(now_us) == "{2 -1  0}");
+        n.set("K", ours.substr(0, ours.size() - 1));
+        CHECK(n.acquire(now_us) == "{2 -1 " + ours.substr(0, ours.size() - 1) + " 0}");
+        return;
+    }
+    CHECK(n.get("K") == theirs);
+}
+
+TEST_CASE("acquire compares the epoch before anything else", "[scripts]") {
+    scripted_node n;
+    std::string expected = "{0}";
+    std::string from = epoch;
+    SECTION("missing") { n.del("N"); }
+    SECTION("another") { n.set("N", record(other_epoch, run_id, 0, "0")); }
+    SECTION("empty") { n.set("N", ""); }
+    SECTION("its beginning") { n.set("N", epoch.substr(0, 21)); }
+    SECTION("a list") {
+        n.del("N");
+        n.make_list("N");
+    }
+    SECTION("not compared with the guard off") {
+        n.del("N");
+        from = "";
+        expected = "";
+    }
+    const auto answer = [&](const std::string& otherwise) {
+        return expected.empty() ? otherwise : expected;
+    };
+    n.set("F", "100");
+    CHECK(n.acquire(100, {ours, 30'000, from}) == answer("{4 100}"));
+    CHECK(n.acquire(101, {ours, 30'000, from}) == answer("1"));
+    CHECK(n.exists("K") == expected.empty());
+    CHECK(n.get("F") == answer("101").replace(0, expected.size(), expected.empty() ? "" : "100"));
+    n.command({"SET", "K", ours, "PX", "10000"});
+    CHECK(n.acquire(102, {ours, 30'000, from}) == answer("1"));
+    CHECK((n.pttl("K") > 20s) == expected.empty());
+    CHECK((n.get("F") == "100") == !expected.empty());
+    n.set("K", theirs);
+    n.set("F", "x");
+    CHECK(n.acquire(103, {ours, 30'000, from}) == answer("!FOREIGN"));
+}
+
+TEST_CASE("acquire refuses a fence that is none and leaves it", "[scripts]") {
+    scripted_node n;
+    for (const auto& fence : foreign_fences) {
+        INFO("fence '" << fence << "'");
+        n.set("F", fence);
+        n.del("K");
+        CHECK(n.acquire(highest_fence) == "!FOREIGN");
+        CHECK_FALSE(n.exists("K"));
+        n.take("K", ours, 10s);
+        CHECK(n.acquire(highest_fence) == "!FOREIGN");
+        CHECK(n.get("K") == ours);
+        CHECK(n.lives("K", 10s));
+        CHECK(n.get("F") == fence);
+    }
+    n.set("F", "007");
+    n.del("K");
+    CHECK(n.acquire(7) == "{4 7}");
+    CHECK(n.acquire(8) == "1");
+}
+
+TEST_CASE("acquire never overwrites a key of another type", "[scripts]") {
+    scripted_node n;
+    SECTION("a list where the key should be") {
+        n.make_list("K");
+        n.set("F", "100");
+        CHECK(n.acquire(101) == "!FOREIGN");
+        CHECK(n.get("F") == "100");
+        CHECK(n.type("K") == "list");
+    }
+    SECTION("a hash where the key should be and no fence") {
+        n.make_hash("K");
+        CHECK(n.acquire(now_us) == "!FOREIGN");
+        CHECK_FALSE(n.exists("F"));
+        CHECK(n.type("K") == "hash");
+    }
+    SECTION("a list where the fence should be") {
+        n.make_list("F");
+        CHECK(n.acquire(now_us) == "!FOREIGN");
+        CHECK_FALSE(n.exists("K"));
+        n.take("K", ours, 10s);
+        CHECK(n.acquire(now_us) == "!FOREIGN");
+        CHECK(n.lives("K", 10s));
+        CHECK(n.type("F") == "list");
+    }
+}
+
+TEST_CASE("extend answers for each lease by itself", "[scripts]") {
+    scripted_node n;
+    n.take("held", ours, 10s);
+    n.take("taken", theirs, 10s);
+    n.set("lower:F", text(now_us - 1));
+    n.set("equal:F", text(now_us));
+    n.set("higher:F", text(now_us + 1));
+    n.set("odd:F", "odd");
+    n.make_list("list");
+    n.make_hash("odder:F");
+    const std::vector<extension> leases{{"held"},  {"taken"}, {"lower"}, {"equal"}, {"higher"},
+                                        {"fresh"}, {"odd"},   {"list"},  {"odder"}};
+    SECTION("with fences") {
+        CHECK(n.extend(leases, now_us) == "{1 0 1 -1 -1 1 -3 -3 -3}");
+        CHECK(n.get("lower") == ours);
+        CHECK(n.get("lower:F") == text(now_us));
+        CHECK(n.lives("lower:F", 120s));
+        CHECK(n.get("fresh") == ours);
+        CHECK(n.lives("fresh", 30s));
+        CHECK(n.get("fresh:F") == text(now_us));
+    }
+    SECTION("without") {
+        CHECK(n.extend(leases) == "{1 0 -1 -1 -1 -1 -1 -3 -1}");
+        CHECK_FALSE(n.exists("lower"));
+        CHECK(n.get("lower:F") == text(now_us - 1));
+        CHECK_FALSE(n.exists("fresh"));
+    }
+    CHECK(n.lives("held", 30s));
+    CHECK(n.pttl("held") > 20s);
+    CHECK_FALSE(n.exists("held:F"));  // a lease's own fence does not change
+    CHECK(n.get("taken") == theirs);
+    CHECK(n.lives("taken", 10s));
+    CHECK(n.get("equal:F") == text(now_us));
+    CHECK(n.get("higher:F") == text(now_us + 1));
+    CHECK(n.get("odd:F") == "odd");
+    CHECK(n.type("list") == "list");
+    CHECK_FALSE(n.exists("list:F"));
+    CHECK(n.type("odder:F") == "hash");
+    for (const char* key : {"equal", "higher", "odd", "odder"}) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("extend prolongs and never shortens", "[scripts]") {
+    const long long fence = GENERATE(0LL, now_us);
+    scripted_node n;
+    n.take("a", ours, 10s);
+    n.take("b", ours, 60s);
+    n.set("c", ours);
+    n.take("d", ours, 10s);
+    CHECK(n.extend({{"a"}, {"b"}, {"c"}, {"d", ours, 20'000}}, fence) == "{1 1 1 1}");
+    CHECK(n.pttl("a") > 20s);
+    CHECK(n.lives("b", 60s));
+    CHECK(n.pttl("c") == -1ms);
+    CHECK(n.lives("d", 20s));
+    CHECK(n.pttl("d") > 15s);
+}
+
+TEST_CASE("extend goes by the rules of acquire where the key is gone", "[scripts]") {
+    scripted_node n;
+    const auto ended = [&] { return !n.exists("K") && !n.exists("F"); };
+    SECTION("old") {
+        CHECK(n.extend({{"K"}}, now_us - tolerance_us) == "{-1}");
+        CHECK(ended());
+    }
+    SECTION("just above old") {
+        CHECK(n.extend({{"K"}}, now_us - tolerance_us + 1) == "{1}");
+        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
+    }
+    SECTION("as far ahead as may be") {
+        CHECK(n.extend({{"K"}}, now_us + tolerance_us) == "{1}");
+        CHECK(n.get("K") == ours);
+    }
+    SECTION("further ahead") {
+        CHECK(n.extend({{"K"}}, now_us + tolerance_us + 1) == "{-2}");
+        CHECK(ended());
+    }
+    SECTION("under its fence") {
+        n.set("F", text(highest_fence - 1));
+        CHECK(n.extend({{"K"}}, highest_fence - 1) == "{-1}");
+        CHECK_FALSE(n.exists("K"));
+        CHECK(n.extend({{"K"}}, highest_fence) == "{1}");
+        CHECK(n.get("F") == text(highest_fence));
+    }
+    SECTION("two leases of one key: the first has it") {
+        CHECK(n.extend({{"K"}, {"K", theirs}}, now_us) == "{1 0}");
+        CHECK(n.get("K") == ours);
+        CHECK(n.get("F") == text(now_us));
+    }
+    SECTION("a fence that is none") {
+        for (const auto& fence : foreign_fences) {
+            INFO("fence '" << fence << "'");
+            n.set("F", fence);
+            CHECK(n.extend({{"K"}}, highest_fence) == "{-3}");
+            CHECK(n.get("F") == fence);
+            CHECK_FALSE(n.exists("K"));
+        }
+    }
+}
+
+TEST_CASE("extend does nothing under another epoch", "[scripts]") {
+    scripted_node n;
+    n.take("a", ours, 10s);
+    std::string from = epoch;
+    std::string expected = "+AMNESIAC";
+    SECTION("missing") { n.del("N"); }
+    SECTION("another") { n.set("N", record(other_epoch, run_id, 0, "0")); }
+    SECTION("empty") { n.set("N", ""); }
+    SECTION("a list") {
+        n.del("N");
+        n.make_list("N");
+    }
+    SECTION("not compared with the guard off") {
+        n.del("N");
+        from = "";
+        expected = "{1 1}";
+    }
+    CHECK(n.extend({{"a"}, {"b"}}, now_us, from) == expected);
+    CHECK((n.pttl("a") > 20s) == from.empty());
+    CHECK(n.exists("b") == from.empty());
+    CHECK(n.exists("b:F") == from.empty());
+}
+
+TEST_CASE("extend answers for a thousand leases in one call", "[scripts]") {
+    scripted_node n;
+    std::vector<extension> leases;
+    std::string expected;
+    for (int i = 0; i < 1'000; ++i) {
+        const std::string key = "k" + std::to_string(i);
+        leases.push_back({key});
+        if (i % 4 == 0) n.take(key, ours, 10s);
+        if (i % 4 == 1) n.take(key, theirs, 10s);
+        if (i % 4 == 3) n.set(key + ":F", text(now_us));
+        const std::vector<std::string> answers{"1", "0", "1", "-1"};
+        expected += (i == 0 ? "" : " ") + answers[static_cast<std::size_t>(i % 4)];
+    }
+    CHECK(n.extend(leases, now_us) == "{" + expected + "}");
+    CHECK(n.get("k998") == ours);
+    CHECK(n.get("k998:F") == text(now_us));
+    CHECK(n.pttl("k996") > 20s);
+    CHECK(n.get("k997") == theirs);
+}
+
+TEST_CASE("release deletes our own key and no other", "[scripts]") {
+    const bool raises = GENERATE(false, true);
+    scripted_node n;
+    const auto release = [&] { return raises ? n.release(now_us) : n.release(); };
+    CHECK(release() == "-1");
+    n.set("K", theirs);
+    CHECK(release() == "0");
+    CHECK(n.get("K") == theirs);
+    n.set("K", "");
+    CHECK(release() == "0");
+    CHECK(n.get("K") == "");
+    n.set("K", ours);
+    CHECK(release() == "1");
+    CHECK_FALSE(n.exists("K"));
+    n.make_list("K");
+    CHECK(release() == "!WRONGTYPE");
+    CHECK(n.type("K") == "list");
+    CHECK(n.exists("F") == raises);
+}
+
+TEST_CASE("an owed release raises the fence whatever the key holds", "[scripts]") {
+    scripted_node n;
+    std::string answer = "-1";
+    SECTION("no key") {}
+    SECTION("ours") {
+        n.set("K", ours);
+        answer = "1";
+    }
+    SECTION("theirs") {
+        n.set("K", theirs);
+        answer = "0";
+    }
+    SECTION("a list") {
+        n.make_list("K");
+        answer = "!WRONGTYPE";
+    }
+    n.set("F", "100");
+    CHECK(n.release(101) == answer);
+    CHECK(n.get("F") == "101");
+    CHECK(n.lives("F", 120s));
+}
+
+TEST_CASE("an owed release never lowers a fence", "[scripts]") {
+    scripted_node n;
+    SECTION("equal") {
+        n.set("F", "100");
+        CHECK(n.release(100) == "-1");
+        CHECK(n.get("F") == "100");
+        CHECK(n.pttl("F") == -1ms);
+    }
+    SECTION("higher") {
+        n.set("F", text(highest_fence));
+        CHECK(n.release(highest_fence - 1) == "-1");
+        CHECK(n.get("F") == text(highest_fence));
+    }
+    SECTION("missing and old") {
+        CHECK(n.release(now_us - tolerance_us) == "-1");
+        CHECK_FALSE(n.exists("F"));
+    }
+    SECTION("missing and just above old") {
+        CHECK(n.release(now_us - tolerance_us + 1) == "-1");
+        CHECK(n.get("F") == text(now_us - tolerance_us + 1));
+        CHECK(n.lives("F", 120s));
+        CHECK(n.acquire(now_us - tolerance_us + 1) ==
+              "{4 " + text(now_us - tolerance_us + 1) + "}");
+    }
+    SECTION("what is no fence stays") {
+        n.set("K", ours);
+        for (const auto& fence : foreign_fences) {
+            INFO("fence '" << fence << "'");
+            n.set("F", fence);
+            n.set("K", ours);
+            CHECK(n.release(highest_fence) == "1");
+            CHECK(n.get("F") == fence);
+        }
+        n.del("F");
+        n.make_list("F");
+        n.set("K", ours);
+        CHECK(n.release(highest_fence) == "1");
+        CHECK(n.type("F") == "list");
+    }
+}
+
+TEST_CASE("an owed release raises nothing under another epoch", "[scripts]") {
+    scripted_node n;
+    n.set("K", ours);
+    n.set("F", "100");
+    std::string from = epoch;
+    SECTION("missing") { n.del("N"); }
+    SECTION("another") { from = other_epoch; }
+    SECTION("not compared with the guard off") {
+        n.del("N");
+        from = "";
+    }
+    CHECK(n.release(101, from) == "1");
+    CHECK_FALSE(n.exists("K"));
+    CHECK(n.get("F") == (from.empty() ? "101" : "100"));
+}
+
+TEST_CASE("node makes a record where there is none unless it only looks", "[scripts]") {
+    scripted_node n;
+    n.del("N");
+    CHECK(n.greet(run_id, "1", "look") == "{" + text(now_us) + "}");
+    CHECK_FALSE(n.exists("N"));
+    const std::string mark = GENERATE("-", "mark");
+    CHECK(n.greet(run_id, "1", mark) == "{" + text(now_us) + " " + other_epoch + " " +
+                                            text(now_us) + " 60000 " + mark + " 1}");
+    CHECK(n.get("N") == other_epoch + " " + run_id + " " + text(now_us) + " " + text(now_us) +
+                            " 60000 1 " + mark);
+    CHECK(n.pttl("N") == -1ms);
+    // The next one finds it.
+    const std::string what = GENERATE("look", "-", "other");
+    CHECK(n.greet(run_id, "1", what) == "{" + text(now_us) + " " + other_epoch + " " +
+                                            text(now_us) + " 60000 " + mark + " 0}");
+}
+
+TEST_CASE("node keeps since for the same process and for data that survived", "[scripts]") {
+    scripted_node n;
+    const std::string before = GENERATE("0", "1");
+    const std::string now = GENERATE("0", "1");
+    const bool is_same_process = GENERATE(false, true);
+    n.set("N", record(epoch, run_id, 7, before, "mark"));
+    const bool survived = is_same_process || (before == "1" && now == "1");
+    const std::string& process = is_same_process ? run_id : other_run_id;
+    const std::string facts = survived ? epoch + " 7 60000 mark"
+                                       : other_epoch + " " + text(now_us) + " 60000 -";
+    CHECK(n.greet(process, now) == "{" + text(now_us) + " " + facts + " 0}");
+    CHECK(n.get("N") == (survived ? record(epoch, process, 7, now, "mark")
+                                  : record(other_epoch, process, now_us, now)));
+}
+
+TEST_CASE("node sets since anew where the clock went back beyond it", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, now_us, "1", "mark"));
+    CHECK(n.greet(run_id, "1") == "{" + text(now_us) + " " + epoch + " " + text(now_us) +
+                                      " 60000 mark 0}");
+    n.set("N", record(epoch, run_id, now_us + 1, "1", "mark"));
+    CHECK(n.greet(run_id, "1") == "{" + text(now_us) + " " + other_epoch + " " + text(now_us) +
+                                      " 60000 - 0}");
+    CHECK(n.get("N") == record(other_epoch, run_id, now_us, "1"));
+}
+
+TEST_CASE("node keeps the largest ttl_max and writes nothing that stands there", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "1"));
+    n.reset_calls();
+    CHECK(n.greet(run_id, "1", "-", 60'000) == "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
+    CHECK(n.greet(run_id, "1", "-", 5'000) == "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
+    CHECK(n.calls("set") == 0);
+    CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
+          "{" + text(now_us) + " " + epoch + " 7 3600000 - 0}");
+    CHECK(n.get("N") == epoch + " " + run_id + " 7 5 3600000 1 -");
+}
+
+TEST_CASE("node leaves what is no record alone", "[scripts]") {
+    scripted_node n;
+    const std::string beyond = "9007199254740992";
+    const std::string what = GENERATE("look", "-", "mark");
+    for (const auto& content :
+         {std::string(), std::string("text"), epoch, epoch + " " + run_id + " 0 5 60000 2 -",
+          "short " + run_id + " 0 5 60000 0 -", epoch + " " + run_id + " -1 5 60000 0 -",
+          epoch + " " + run_id + " 0 5 60000 0 - ", epoch + " " + run_id + " 0 5 60000 0",
+          epoch + " " + run_id + " " + beyond + " 5 60000 0 -",
+          epoch + " " + run_id + " 0 " + beyond + " 60000 0 -",
+          epoch + " " + run_id + " 0 5 " + std::string(400, '9') + " 0 -"}) {
+        INFO(content);
+        n.set("N", content);
+        CHECK(n.greet(other_run_id, "0", what) == "!FOREIGN");
+        CHECK(n.get("N") == content);
+    }
+    n.del("N");
+    n.make_list("N");
+    CHECK(n.greet(run_id, "1", what) == "!WRONGTYPE");
+    CHECK(n.type("N") == "list");
+}
+
+TEST_CASE("birth opens and withdraws only where the mark is its own", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "0", "mark"));
+    CHECK(n.birth("open", "other") == "0");
+    CHECK(n.birth("withdraw", "other") == "0");
+    CHECK(n.get("N") == record(epoch, run_id, 7, "0", "mark"));
+    SECTION("opened") {
+        CHECK(n.birth("open", "mark") == "1");
+        CHECK(n.get("N") == record(epoch, run_id, 0, "0"));
+        CHECK(n.birth("withdraw", "mark") == "0");
+        CHECK(n.birth("open", "mark") == "0");
+        CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + epoch + " 0 60000 - 0}");
+    }
+    SECTION("withdrawn") {
+        CHECK(n.birth("withdraw", "mark") == "1");
+        CHECK_FALSE(n.exists("N"));
+        CHECK(n.birth("withdraw", "mark") == "0");
+        CHECK(n.birth("open", "mark") == "0");
+        CHECK_FALSE(n.exists("N"));
+    }
+    SECTION("something else") {
+        n.set("N", "mark");
+        CHECK(n.birth("open", "mark") == "!FOREIGN");
+        CHECK(n.birth("withdraw", "mark") == "!FOREIGN");
+        CHECK(n.birth("declare", other_epoch) == "!FOREIGN");
+        CHECK(n.get("N") == "mark");
+    }
+}
+
+TEST_CASE("birth declares a node new under a new epoch", "[scripts]") {
+    scripted_node n;
+    SECTION("whatever mark it bears") {
+        const std::string mark = GENERATE("mark", "-");
+        n.set("N", record(epoch, run_id, 7, "0", mark));
+        CHECK(n.birth("declare", other_epoch) == "1");
+        CHECK(n.get("N") == record(other_epoch, run_id, 0, "0"));
+        CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + other_epoch + " 0 60000 - 0}");
+    }
+    SECTION("but only where there is a record") {
+        n.del("N");
+        CHECK(n.birth("declare", other_epoch) == "0");
+        CHECK_FALSE(n.exists("N"));
+    }
+    SECTION("which is a string") {
+        n.del("N");
+        n.make_list("N");
+        CHECK(n.birth("declare", other_epoch) == "!WRONGTYPE");
+        CHECK(n.birth("open", "mark") == "!WRONGTYPE");
+        CHECK(n.birth("withdraw", "mark") == "!WRONGTYPE");
+        CHECK(n.type("N") == "list");
+    }
+}
+
+TEST_CASE("acquire is refused whole where memory has run out", "[scripts]") {
+    scripted_node n;
+    const auto is_refused = [&](const std::string& answer) {
+        return answer.front() == '!' && n.last().text.find("OOM") != std::string::npos;
+    };
+    SECTION("free") {
+        n.set("F", "100");
+        n.run_out_of_memory();
+        CHECK(is_refused(n.acquire(101)));
+        CHECK(n.acquire(100) == "{4 100}");
+        CHECK_FALSE(n.exists("K"));
+        CHECK(n.get("F") == "100");
+    }
+    SECTION("free without a fence") {
+        n.run_out_of_memory();
+        CHECK(is_refused(n.acquire(now_us)));
+        CHECK(n.keys() == std::vector<std::string>{"N"});
+    }
+    SECTION("ours") {
+        n.set("F", "100");
+        n.take("K", ours, 10s);
+        n.run_out_of_memory();
+        CHECK(is_refused(n.acquire(101)));
+        CHECK(n.lives("K", 10s));
+        CHECK(n.get("F") == "100");
+        CHECK(n.acquire(100) == "1");
+        CHECK(n.pttl("K") > 20s);
+    }
+    n.config_set("maxmemory", "0");
+}
+
+TEST_CASE("leases live on and end where memory has run out", "[scripts]") {
+    scripted_node n;
+    n.set("F", "100");
+    SECTION("extend, whatever stands first") {
+        n.take("held", ours, 10s);
+        n.run_out_of_memory();
+        n.extend({{"gone"}, {"held"}, {"gone as well"}}, now_us);
+        CHECK(n.pttl("held") > 20s);
+    }
+    SECTION("extend of nothing but what is gone") {
+        n.run_out_of_memory();
+        CHECK(n.extend({{"gone"}}, now_us).front() == '!');
+        CHECK(n.last().text.find("OOM") != std::string::npos);
+        CHECK_FALSE(n.exists("gone"));
+        CHECK_FALSE(n.exists("gone:F"));
+    }
+    SECTION("release of ours") {
+        n.set("K", ours);
+        n.run_out_of_memory();
+        CHECK(n.release(101) == "1");
+        CHECK_FALSE(n.exists("K"));
+        CHECK(n.get("F") == "101");
+    }
+    SECTION("release that can't raise the fence says so") {
+        n.run_out_of_memory();
+        CHECK(n.release(101).front() == '!');
+        CHECK(n.last().text.find("OOM") != std::string::npos);
+        CHECK(n.get("F") == "100");
+    }
+    SECTION("a record that stands is read and withdrawn, not changed") {
+        n.set("N", record(epoch, run_id, 7, "0", "mark"));
+        n.run_out_of_memory();
+        CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + epoch + " 7 60000 mark 0}");
+        CHECK(n.birth("open", "mark").front() == '!');
+        CHECK(n.get("N") == record(epoch, run_id, 7, "0", "mark"));
+        CHECK(n.birth("withdraw", "mark") == "1");
+    }
+    n.config_set("maxmemory", "0");
+}

@@ -1,0 +1,148 @@
+// The commands that read and write one database.
+// SPDX-License-Identifier: MIT
+#include "support/redis_model/data_commands.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+namespace redlock::fakes {
+
+namespace {
+
+using r = model_reply;
+
+r wrong_type() {
+    return r::error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+r syntax_error() { return r::error("ERR syntax error"); }
+
+r invalid_expire(const char* in) {
+    return r::error(std::string("ERR invalid expire time in '") + in + "' command");
+}
+
+bool is_too_late(std::int64_t now_ms, std::int64_t ttl) { return ttl > INT64_MAX - now_ms; }
+
+r get(keyspace& in, const command& c, std::int64_t now_ms) {
+    const stored* k = in.find(c[1], now_ms);
+    if (k == nullptr) return r::nil();
+    return k->text() != nullptr ? r::bulk(*k->text()) : wrong_type();
+}
+
+r mget(keyspace& in, const command& c, std::int64_t now_ms) {
+    std::vector<r> found;
+    for (std::size_t i = 1; i < c.size(); ++i) {
+        const stored* k = in.find(c[i], now_ms);
+        const std::string* text = k != nullptr ? k->text() : nullptr;
+        found.push_back(text != nullptr ? r::bulk(*text) : r::nil());
+    }
+    return r::array(std::move(found));
+}
+
+r set(keyspace& in, const command& c, std::int64_t now_ms) {
+    stored what{c[2]};
+    bool only_new = false;
+    bool only_old = false;
+    for (std::size_t i = 3; i < c.size(); ++i) {
+        const std::string option = in_upper_case(c[i]);
+        if (option == "NX" && !only_old) {
+            only_new = true;
+        } else if (option == "XX" && !only_new) {
+            only_old = true;
+        } else if (option == "PX" && i + 1 < c.size()) {
+            std::int64_t ttl = 0;
+            if (!read_integer(c[++i], ttl)) return not_an_integer();
+            if (ttl <= 0 || is_too_late(now_ms, ttl)) return invalid_expire("set");
+            what.expires_ms = now_ms + ttl;
+        } else {
+            return syntax_error();
+        }
+    }
+    const bool is_there = in.find(c[1], now_ms) != nullptr;
+    if (is_there ? only_new : only_old) return r::nil();
+    in.put(c[1], std::move(what));
+    return r::ok();
+}
+
+r del(keyspace& in, const command& c, std::int64_t now_ms) {
+    return r::integer(std::count_if(c.begin() + 1, c.end(), [&](const std::string& key) {
+        return in.erase(key, now_ms);
+    }));
+}
+
+r exists(keyspace& in, const command& c, std::int64_t now_ms) {
+    return r::integer(std::count_if(c.begin() + 1, c.end(), [&](const std::string& key) {
+        return in.find(key, now_ms) != nullptr;
+    }));
+}
+
+r pttl(keyspace& in, const command& c, std::int64_t now_ms) {
+    const stored* k = in.find(c[1], now_ms);
+    if (k == nullptr) return r::integer(-2);
+    return r::integer(k->expires_ms ? *k->expires_ms - now_ms : -1);
+}
+
+r pexpire(keyspace& in, const command& c, std::int64_t now_ms) {
+    std::int64_t ttl = 0;
+    if (!read_integer(c[2], ttl)) return not_an_integer();
+    if (is_too_late(now_ms, ttl)) return invalid_expire("pexpire");
+    stored* k = in.find(c[1], now_ms);
+    if (k == nullptr) return r::integer(0);
+    if (ttl <= 0) {
+        in.erase(c[1], now_ms);
+    } else {
+        k->expires_ms = now_ms + ttl;
+    }
+    return r::integer(1);
+}
+
+r rpush(keyspace& in, const command& c, std::int64_t now_ms) {
+    stored* k = in.find(c[1], now_ms);
+    if (k == nullptr) {
+        in.put(c[1], {stored::list{}});
+        k = in.find(c[1], now_ms);
+    }
+    auto* const list = std::get_if<stored::list>(&k->value);
+    if (list == nullptr) return wrong_type();
+    list->insert(list->end(), c.begin() + 2, c.end());
+    return r::integer(static_cast<std::int64_t>(list->size()));
+}
+
+}  // namespace
+
+const data_command* find_data_command(std::string_view name) {
+    static const std::map<std::string_view, data_command> all = {
+        {"GET", {{2, 0}, get}},
+        {"MGET", {{-2, 0}, mget}},
+        {"SET", {{-3, trait::writes | trait::needs_memory}, set}},
+        {"DEL", {{-2, trait::writes}, del}},
+        {"EXISTS", {{-2, 0}, exists}},
+        {"PTTL", {{2, 0}, pttl}},
+        {"PEXPIRE", {{3, trait::writes}, pexpire}},
+        {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
+    };
+    const auto it = all.find(name);
+    return it != all.end() ? &it->second : nullptr;
+}
+
+std::string in_upper_case(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) {
+        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    return out;
+}
+
+model_reply not_an_integer() {
+    return r::error("ERR value is not an integer or out of range");
+}
+
+bool read_integer(std::string_view text, std::int64_t& out) {
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, out);
+    return read.ec == std::errc() && read.ptr == end;
+}
+
+}  // namespace redlock::fakes

@@ -1,0 +1,113 @@
+// A Redis master in memory, faults included; knows no client, no socket and no clock of its own.
+// SPDX-License-Identifier: MIT
+//
+// It runs any script, so that no rule of the library's own stands here a second time. It answers as
+// redis-server 7.0 does where the library can tell the difference. Times are the world's: what the
+// node takes for the time is told by `wall`.
+#pragma once
+
+#include "core/quorum.hpp"
+#include "support/redis_model/data_commands.hpp"
+#include "support/redis_model/keyspace.hpp"
+#include "support/redis_model/model_reply.hpp"
+#include "support/redis_model/script_host.hpp"
+#include "support/redis_model/wall_clock.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::fakes {
+
+/// What the server keeps of one connection.
+struct client_state {
+    bool is_authenticated = false;
+    std::size_t database = 0;
+};
+
+class redis_model {
+public:
+    enum class data { kept, lost };
+
+    /// Every seed makes other run_ids.
+    explicit redis_model(std::uint64_t seed = 0);
+
+    /// Carries out one command, which has at least one word.
+    model_reply execute(client_state& from, const command& c, time_point now);
+
+    std::string username = "default";
+    std::string password{};  ///< Empty: none is asked for.
+    wall_clock wall{};
+
+    // Faults and roles. A server starts as a master that is durable in nothing.
+    void set_loading(bool is) noexcept { is_loading_ = is; }
+    void set_out_of_memory(bool is) noexcept { is_out_of_memory_ = is; }
+    void set_replica(bool is) noexcept { is_replica_ = is; }
+    void set_durable(bool is) noexcept { is_durable_ = is; }
+    /// By its name in upper case, as "GET" or "SCRIPT|LOAD".
+    void forbid(std::string name) { forbidden_.insert(std::move(name)); }
+    void permit(std::string_view name) { forbidden_.erase(std::string(name)); }
+    /// Another process of the server: connections to the old one are the caller's to break.
+    void crash(data what);
+    void flush() noexcept;
+    void flush_scripts() noexcept { cached_.clear(); }
+    /// The clock jumps. What had run out by then stays gone, even where the clock goes back.
+    void step_clock(duration by, time_point now);
+
+    const std::string& run_id() const noexcept { return run_id_; }
+    keyspace& database(std::size_t i = 0) { return databases_.at(i); }
+    const keyspace& database(std::size_t i = 0) const { return databases_.at(i); }
+
+private:
+    class script_run;
+    struct server_command;
+    struct known_command {
+        std::string name{};
+        command_traits traits{};
+        const data_command* on_data = nullptr;
+        const server_command* on_server = nullptr;
+    };
+
+    static const server_command* find_server_command(std::string_view name);
+    static std::optional<known_command> look_up(const command& c);
+    std::optional<model_reply> refuse(const client_state& from, const known_command& what) const;
+    model_reply carry_out(client_state& from, const known_command& what, const command& c,
+                          time_point now);
+
+    model_reply auth(client_state& from, const command& c, time_point now);
+    model_reply select(client_state& from, const command& c, time_point now);
+    model_reply ping(client_state& from, const command& c, time_point now);
+    model_reply time(client_state& from, const command& c, time_point now);
+    model_reply info(client_state& from, const command& c, time_point now);
+    model_reply flush_all(client_state& from, const command& c, time_point now);
+    model_reply client_set_name(client_state& from, const command& c, time_point now);
+    model_reply config_get(client_state& from, const command& c, time_point now);
+    model_reply script_load(client_state& from, const command& c, time_point now);
+    model_reply script_flush(client_state& from, const command& c, time_point now);
+    model_reply eval(client_state& from, const command& c, time_point now);
+    model_reply evalsha(client_state& from, const command& c, time_point now);
+    static std::optional<model_reply> refuse_keys(const command& c);
+    model_reply load(const std::string& text);
+    model_reply run_script(const client_state& from, const std::string& sha1, const command& c,
+                           time_point now);
+    void start_process();
+
+    std::array<keyspace, 16> databases_{};
+    std::unique_ptr<script_host> scripts_;
+    std::set<std::string> cached_;  // the SHA1 of the scripts that this process knows
+    std::set<std::string> forbidden_;
+    std::string run_id_;
+    std::uint64_t seed_;
+    std::uint64_t starts_ = 0;
+    bool is_loading_ = false;
+    bool is_out_of_memory_ = false;
+    bool is_replica_ = false;
+    bool is_durable_ = false;
+};
+
+}  // namespace redlock::fakes

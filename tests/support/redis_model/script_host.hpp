@@ -1,0 +1,55 @@
+// Lua 5.1 as Redis embeds it: compiles and runs scripts; knows no command, no key and no time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "support/redis_model/model_reply.hpp"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct lua_State;
+
+namespace redlock::fakes {
+
+/// In 40 lower-case hex digits.
+std::string sha1_of(std::string_view text);
+
+class script_host {
+public:
+    /// Who carries out what a script calls. Throws nothing: Lua could not pass that on.
+    class caller {
+    public:
+        virtual model_reply on_call(const std::vector<std::string>& words) noexcept = 0;
+
+    protected:
+        ~caller() = default;
+    };
+
+    script_host();
+    ~script_host();
+    script_host(const script_host&) = delete;
+    script_host& operator=(const script_host&) = delete;
+
+    /// Compiles it, once for all times. Returns its SHA1, or an error reply.
+    model_reply compile(const std::string& text);
+    /// `sha1` is of a script that was compiled.
+    model_reply run(const std::string& sha1, std::span<const std::string> keys,
+                    std::span<const std::string> args, caller& by);
+
+private:
+    struct closing {
+        void operator()(lua_State* lua) const noexcept;
+    };
+
+    void set_list(const char* name, std::span<const std::string> values);
+    void protect_globals();
+
+    std::unique_ptr<lua_State, closing> lua_;
+    std::map<std::string, int, std::less<>> compiled_;  // to references in Lua's registry
+};
+
+}  // namespace redlock::fakes

@@ -1,0 +1,102 @@
+// `redlock init`: asks whether it is meant, then tells every node.
+// SPDX-License-Identifier: MIT
+#include "tools/init.hpp"
+
+#include "tools/drain.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/json_writer.hpp"
+#include "tools/report.hpp"
+
+#include <redlock/client.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+namespace {
+
+std::string names(const client_options& client) {
+    std::string out;
+    for (const auto& node : client.nodes) out += (out.empty() ? "" : ", ") + display_name(node);
+    return out;
+}
+
+// Asked on the terminal, so that a script has to say --yes.
+bool is_meant(const client_options& client) {
+    if (::isatty(STDIN_FILENO) == 0) {
+        complain("init asks before it does anything, and there is no terminal to ask on: "
+                 "if no program can hold a lock on " + names(client) + ", say --yes");
+        return false;
+    }
+    std::cerr << "This declares that no program holds a lock on " << names(client)
+              << ",\nalso none that started before the nodes last did. If one does, a second holder "
+                 "gets in.\nType yes to go on: "
+              << std::flush;
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer == "yes") return true;
+    complain("nothing was changed");
+    return false;
+}
+
+std::string to_json(const std::vector<node_vote>& answers) {
+    json_writer json;
+    json.begin_object().key("nodes").begin_array();
+    for (const auto& a : answers) {
+        json.begin_object();
+        json.key("name").string(a.node);
+        json.key("declared").boolean(a.answer == vote::granted);
+        json.key("error").string(a.answer == vote::granted ? "" : format(a));
+        json.end_object();
+    }
+    json.end_array().end_object();
+    return json.text() + "\n";
+}
+
+int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
+    std::string text = as_json ? to_json(answers) : "";
+    std::string failures;
+    for (const auto& a : answers) {
+        if (a.answer != vote::granted) {
+            failures += (failures.empty() ? "" : "; ") + format(a);
+        } else if (!as_json) {
+            text += a.node.str() + " is new: it votes at once\n";
+        }
+    }
+    if (!print(text)) return own_failure;
+    if (!ec) return success;
+    if (ec == errc::invalid_argument) {
+        complain("the restart guard is off in this configuration, so no node is in quarantine");
+        return own_failure;
+    }
+    complain((failures.empty() ? ec.message() : failures) + ": mend this and run init again");
+    return no_quorum;
+}
+
+}  // namespace
+
+int init(const init_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    if (!request.yes && !is_meant(found->client)) return own_failure;
+    asio::io_context context(1);
+    client declaring(context.get_executor(), found->client);
+    int status = own_failure;
+    bool answered = false;
+    declaring.async_init([&](error_code ec, const std::vector<node_vote>& answers) {
+        answered = true;
+        status = show(ec, answers, request.json);
+    });
+    while (!answered) context.run_one();
+    declaring.close();
+    drain(context, found->client.node_timeout, status);
+    return status;
+}
+
+}  // namespace redlock::tool
