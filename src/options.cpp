@@ -171,6 +171,10 @@ std::vector<config_issue> validate(const client_options& options) {
         !std::all_of(options.client_name.begin(), options.client_name.end(), is_printable_ascii)) {
         out.error("/client_name", "must be at most 64 printable ASCII characters");
     }
+    if (!options.fencing && options.guard == restart_guard::strict) {
+        out.warning("/restart_guard", "has no effect on plain locks; set it to off, or fencing to "
+                                      "true");
+    }
     return out.take();
 }
 

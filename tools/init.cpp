@@ -72,7 +72,7 @@ int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
     if (!print(text)) return own_failure;
     if (!ec) return success;
     if (ec == errc::invalid_argument) {
-        complain("the restart guard is off in this configuration, so no node is in quarantine");
+        complain("restart_guard or fencing is off in this configuration, so no node is in quarantine");
         return own_failure;
     }
     complain((failures.empty() ? ec.message() : failures) + ": mend this and run init again");

@@ -53,8 +53,11 @@ public:
 
     executor_type get_executor() const noexcept;
 
-    /// Acquires `resource`: `SET resource owner NX PX ttl` on all nodes in parallel, granted when a
-    /// quorum said so within the validity (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+    /// Acquires `resource`: asks all nodes in parallel, granted when a quorum said so within the
+    /// validity (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). Each node
+    /// that grants has `SET resource owner PX ttl` and, unless `fencing` is off, the lease's fence.
+    /// A node in quarantine, or with a clock of its own, is asked and has no vote. A client that is
+    /// still connecting waits for its nodes first, for `connect_timeout` at most.
     ///
     /// With `wait` > 0 it tries again until then. Completes as soon as the votes decide it.
     /// - success: the lease. Grants that come later belong to it and are released with it.

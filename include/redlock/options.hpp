@@ -39,7 +39,8 @@ struct node_options {
     std::optional<tls_options> tls{};    ///< Set: TLS.
 };
 
-/// How the client treats a node that restarted and may have lost its data.
+/// How the client treats a node that restarted and may have lost its data. Only fenced locks are
+/// guarded: a plain one asks no node what it remembers.
 enum class restart_guard : std::uint8_t {
     automatic,  ///< Quarantine; a set of nodes that are all new is recognised and votes at once.
     strict,     ///< Quarantine; only a person (`redlock init`) declares nodes new.
@@ -56,7 +57,7 @@ struct client_options {
     std::chrono::milliseconds drift_min{2};         ///< Added to it.
     std::string key_prefix{};                       ///< Empty: the key is the resource name.
     std::string client_name{};                      ///< Empty: "host:pid"; shown to who asks.
-    bool fencing = true;                            ///< false: plain SET NX PX, no fence.
+    bool fencing = true;  ///< false: plain SET NX PX, no fence and no restart guard.
     restart_guard guard = restart_guard::automatic;
     /// Called for each event on the client's internal strand: return quickly, do not throw.
     std::function<void(const event&)> on_event{};
@@ -73,7 +74,10 @@ struct acquire_options {
     std::chrono::milliseconds max_hold{0};     ///< 0: no cap; else from the grant on.
     std::chrono::milliseconds loss_margin{0};  ///< Report a loss this long before the end.
     lock_mode mode = lock_mode::exclusive;     ///< `shared` is not built yet: invalid_argument.
-    owner_id owner{};                          ///< Zero: a fresh random one.
+    /// Zero: a fresh random one. A value of one's own, to be known by on the nodes, is used by one
+    /// lease at a time. Used again for a resource, it gets "#" and a random number behind it there,
+    /// so that a late release of the earlier lease can't end the later one.
+    owner_id owner{};
 };
 static_assert(std::is_trivially_destructible_v<acquire_options>);
 
@@ -85,8 +89,8 @@ struct config_issue {
     std::string message{};  ///< What is wrong and what would be right; never a secret.
 };
 
-/// Every problem of the options at once; empty when they are good. An even number of nodes is a
-/// warning. Thread-safe.
+/// Every problem of the options at once; empty when they are good. What is allowed and doubtful, as
+/// an even number of nodes, is a warning. Thread-safe.
 REDLOCK_EXPORT std::vector<config_issue> validate(const client_options& options);
 
 /// Every problem of an acquisition's options for a client with `client` options, which are good;

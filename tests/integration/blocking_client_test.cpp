@@ -215,6 +215,30 @@ TEST_CASE("the loss reaches the holder", "[blocking_client]") {
     CHECK((client.release(std::move(*got)).error() == errc::lost));
 }
 
+TEST_CASE("a person declares the nodes new, all or none", "[blocking_client]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.guard = restart_guard::strict;
+    event_log log;
+    log.attach(options);
+    blocking_client client(options);
+    CHECK(client.acquire("r").error() == errc::no_quorum);
+    REQUIRE(eventually([&] { return log.nodes_up() == 3; }));
+    nodes.kill(2);
+    const auto half = client.init();
+    REQUIRE_FALSE(half.has_value());
+    CHECK(half.error() == errc::no_quorum);
+    REQUIRE(half.error().votes.size() == 3);
+    CHECK(half.error().votes[0].answer == vote::granted);
+    CHECK(half.error().votes[2].answer != vote::granted);
+    CHECK(half.error().message().find("n2") != std::string::npos);
+    nodes.restart(2, redis_server::data::empty);
+    REQUIRE(eventually([&] { return log.nodes_up() == 3; }));
+    CHECK(client.init().has_value());
+    CHECK(nodes.is_founded());
+    CHECK(client.acquire("r", {.wait = 1s}).has_value());
+}
+
 TEST_CASE("the destructor releases what is still out", "[blocking_client]") {
     cluster nodes(5);
     auto client = std::make_unique<blocking_client>(nodes.options());

@@ -486,6 +486,50 @@ TEST_CASE("if redlock is killed, its command is", "[tool]") {
     }));
 }
 
+TEST_CASE("init ends the quarantine of a first start, if it is meant", "[tool]") {
+    cluster nodes(3);
+    nodes.kill(2);
+    const words run = on(nodes, {"run", "r", "--", "true"});
+    auto got = run_tool(run);
+    CHECK(got.status == 121);
+    CHECK(has(got.err, "in quarantine, "));
+
+    got = run_tool(on(nodes, {"init"}));
+    CHECK(got.status == 125);
+    CHECK(has(got.err, "no terminal"));
+    CHECK(has(got.err, "say --yes"));
+    got = run_tool(on(nodes, {"init", "--yes"}));
+    CHECK(got.status == 121);
+    CHECK(lines(got.err) == 1);
+    CHECK(has(got.err, std::to_string(nodes[2].port())));
+    CHECK(has(got.err, "run init again"));
+    CHECK(run_tool(run).status == 0);  // the two that took it are a quorum
+
+    nodes.restart(2, redis_server::data::empty);
+    got = run_tool(on(nodes, {"init", "--yes", "--json"}));
+    CHECK(got.status == 0);
+    CHECK(got.err.empty());
+    std::string expected;
+    for (std::size_t i = 0; i < 3; ++i) {
+        expected += std::string(i == 0 ? "" : ",") + R"({"name":"127.0.0.1:)" +
+                    std::to_string(nodes[i].port()) + R"(","declared":true,"error":""})";
+    }
+    CHECK(got.out == R"({"nodes":[)" + expected + "]}\n");
+    CHECK(nodes.is_founded());
+    got = run_tool(on(nodes, {"init", "--yes"}));
+    CHECK(got.status == 0);
+    CHECK(lines(got.out) == 3);
+}
+
+TEST_CASE("init has nothing to do where no node is guarded", "[tool]") {
+    scratch folder;
+    std::ofstream(folder / "nodes.json")
+        << R"({"nodes": ["redis://127.0.0.1:1"], "restart_guard": "off"})";
+    const auto got = run_tool({"init", "--yes", "--config", folder / "nodes.json"});
+    CHECK(got.status == 125);
+    CHECK(has(got.err, "restart_guard"));
+}
+
 TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
     cluster nodes(3);
     const auto name = [&](std::size_t i) { return "127.0.0.1:" + std::to_string(nodes[i].port()); };

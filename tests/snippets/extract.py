@@ -5,8 +5,9 @@
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
 its path. The bash blocks that are not run must at least parse, and the files of the project
 that they name must exist. A ```cmake block must stand, line by line, in the project that
-tests/consumer/find_package builds. A ```sql block is a write under a fence, and is run. Links to
-files must lead somewhere. Status 1 with what is wrong.
+tests/consumer/find_package builds. A ```sql block is a write under a fence, and is run; an
+```acl block is what the integration test of the rights gives its user. Links to files must lead
+somewhere. Status 1 with what is wrong.
 """
 import pathlib
 import re
@@ -76,7 +77,7 @@ def read(document):
                 write(folder / f"{where}.sh", code)
         elif language == "sql":
             check_sql(where, code)
-        elif language not in ("text", "mermaid"):
+        elif language not in ("acl", "text", "mermaid"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
 
 

@@ -51,6 +51,17 @@ TEST_CASE("the number of nodes") {
     }
 }
 
+TEST_CASE("a guard that can't see anything is doubtful") {
+    client_options o = good();
+    o.guard = restart_guard::strict;
+    CHECK(validate(o).empty());
+    o.fencing = false;
+    CHECK(errors(o).empty());
+    CHECK(places(o, config_issue::level::warning) == set{"/restart_guard"});
+    o.guard = restart_guard::automatic;  // what whoever says nothing gets
+    CHECK(validate(o).empty());
+}
+
 TEST_CASE("the address of a node") {
     client_options o = good();
     o.nodes[1].port = 0;
