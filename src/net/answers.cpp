@@ -49,7 +49,7 @@ acquire_answer read_acquire(const resp::reply& reply) {
         case 2:
             return {.answer = vote::held,
                     .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
-                    .left = std::chrono::milliseconds(reply[1].integer()),
+                    .left = read_pttl(reply[1].integer()),
                     .fence = fence(reply[3])};
         case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
         case 5:
@@ -88,6 +88,13 @@ compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
 
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
+}
+
+std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept {
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
+    if (answer == -2) return std::chrono::milliseconds(0);
+    // Nobody looks that far ahead, and a year can be reckoned with in nanoseconds.
+    return std::clamp(std::chrono::milliseconds(answer), std::chrono::milliseconds(-1), longest);
 }
 
 std::optional<std::int64_t> read_time(const resp::reply& reply) {

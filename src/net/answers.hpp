@@ -39,6 +39,9 @@ compare_answer read_extension(const resp::reply& reply, std::size_t lease);
 /// Nothing was extended: the node record is another than in the handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
 
+/// The answer to PTTL: 0 for a key that is gone, -1 ms for one without expiry, a year at most.
+std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept;
+
 /// The answer to TIME, in us; nothing where it is none.
 std::optional<std::int64_t> read_time(const resp::reply& reply);
 

@@ -102,8 +102,7 @@ void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const re
     } else if (round == ask_fence) {
         on_fence(n, reply);
     } else if (reply.type() == resp::reply_type::integer) {
-        // The key may have gone between the two answers (-2).
-        n.ttl = std::chrono::milliseconds(reply.integer() == -2 ? 0 : reply.integer());
+        n.ttl = net::read_pttl(reply.integer());  // the key may have gone between the two answers
     } else {
         note_failure(n, net::read_failure(reply));
     }

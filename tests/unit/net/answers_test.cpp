@@ -39,6 +39,19 @@ net::compare_answer extension_answer_to(std::string_view bytes, std::size_t leas
 
 }  // namespace
 
+TEST_CASE("no time left is longer than can be reckoned with") {
+    using namespace std::chrono_literals;
+    const auto left = [](const std::string& pttl) {
+        return acquire_answer_to("*4\r\n:2\r\n:" + pttl + "\r\n$1\r\nx\r\n:7\r\n").left;
+    };
+    CHECK(left("0") == 0ms);
+    CHECK(left("86400000") == 24h);
+    CHECK(left("9223372036854775807") == 366 * 24h);
+    CHECK(left("-1") == -1ms);
+    CHECK(left("-9223372036854775808") == -1ms);
+    CHECK(net::read_pttl(-2) == 0ms);
+}
+
 TEST_CASE("a SET that was taken grants, one that was not is held") {
     CHECK(set_answer_to("+OK\r\n").answer == vote::granted);
     CHECK(set_answer_to("$-1\r\n").answer == vote::held);
