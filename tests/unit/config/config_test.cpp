@@ -126,7 +126,7 @@ TEST_CASE("every option arrives in its field") {
             {"unix_socket": "/s"}, "redis://c"],
         "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
         "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "fencing": false,
-        "restart_guard": "strict", "defaults": {"ttl_ms": 5000, "wait_ms": 15, "renew": false,
+        "restart_guard": "off", "defaults": {"ttl_ms": 5000, "wait_ms": 15, "renew": false,
         "max_hold_ms": 16, "loss_margin_ms": 17}})", issues);
     REQUIRE(issues.empty());
     REQUIRE(read.has_value());
@@ -148,7 +148,7 @@ TEST_CASE("every option arrives in its field") {
     CHECK(c.drift_min == 14ms);
     CHECK(c.client_name == "me");
     CHECK_FALSE(c.fencing);
-    CHECK(c.guard == restart_guard::strict);
+    CHECK(c.guard == restart_guard::off);
     CHECK(read->defaults.ttl == 5s);
     CHECK(read->defaults.wait == 15ms);
     CHECK_FALSE(read->defaults.renew);
