@@ -15,10 +15,12 @@
 -- node's clock, since 0 where no lease of before can be alive; ttl_max in ms; mark - for none.
 -- What happens to it is section 4.4 of the design: the same process, or data that was and is
 -- durable, leaves `since` where it was; any other start sets it to now, under a new epoch. So does
--- a clock that went back beyond it.
+-- a clock that went back beyond it. A larger ttl_max has a new epoch, too: the clients that know the
+-- smaller one have to read the record again before anything they send here counts.
 --
--- Returns {time, epoch, since, ttl_max, mark, made}: the numbers as integers, made 1 where the
--- record was made by this very call; {time} where there is none and none was made. An error reply
+-- Returns {time, epoch, since, ttl_max, mark, made}: the numbers as integers, ttl_max as it stood
+-- on record, made 1 where the record was made by this very call; {time} where there is none and
+-- none was made. An error reply
 -- FOREIGN where the key holds something else, and WRONGTYPE where it is no string.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -28,13 +30,13 @@ if type(record) == 'table' then
 end
 local run_id, durable, ttl_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local function answer(r, made)
+local function answer(r, made, known_ttl_max)
     local text = string.format('%s %s %.0f %.0f %.0f %s %s', r.epoch, r.run_id, r.since, r.created,
                                r.ttl_max, r.durable, r.mark)
     if text ~= record then
         redis.call('SET', KEYS[1], text)
     end
-    return {now, r.epoch, r.since, r.ttl_max, r.mark, made}
+    return {now, r.epoch, r.since, known_ttl_max, r.mark, made}
 end
 
 if not record then
@@ -42,7 +44,7 @@ if not record then
         return {now}
     end
     return answer({epoch = ARGV[4], run_id = run_id, since = now, created = now,
-                   ttl_max = ttl_max, durable = durable, mark = ARGV[5]}, 1)
+                   ttl_max = ttl_max, durable = durable, mark = ARGV[5]}, 1, ttl_max)
 end
 
 local r = {}
@@ -55,11 +57,14 @@ if not r.since or #r.epoch ~= 22 or
    math.max(r.since, r.created, r.ttl_max) >= 9007199254740992 then
     return redis.error_reply('FOREIGN the node record holds something else')
 end
-r.ttl_max = math.max(r.ttl_max, ttl_max)
+local known_ttl_max = r.ttl_max
+if ttl_max > known_ttl_max then
+    r.epoch, r.ttl_max = ARGV[4], ttl_max
+end
 local has_kept_data = r.run_id == run_id or (r.durable == '1' and durable == '1')
 if not has_kept_data or r.since > now then
     r.epoch, r.since, r.mark = ARGV[4], now, '-'
 end
 r.run_id = run_id
 r.durable = durable
-return answer(r, 0)
+return answer(r, 0, known_ttl_max)

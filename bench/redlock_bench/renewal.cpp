@@ -5,13 +5,14 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,22 +28,30 @@ using finish_line = asio::experimental::channel<void(boost::system::error_code)>
 
 constexpr std::chrono::milliseconds ttl = 3s;
 
-asio::awaitable<void> take_one(redlock::client& client, std::string resource,
-                               std::vector<redlock::lease>& into, finish_line& done) {
-    into.push_back(co_await client.async_acquire(std::move(resource), {.ttl = ttl, .wait = 5s},
-                                                 asio::use_awaitable));
-    co_await done.async_send({}, asio::use_awaitable);
+// So many are asked for at once; all of them together would only wait in line for each other.
+constexpr std::size_t takers = 64;
+
+asio::awaitable<void> take_some(redlock::client& client, std::size_t first, std::size_t count,
+                                std::vector<redlock::lease>& into) {
+    for (std::size_t i = first; i < count; i += takers) {
+        const redlock::acquire_options options{.ttl = ttl, .wait = 5s};
+        into.push_back(co_await client.async_acquire("kept:" + std::to_string(i), options,
+                                                     asio::use_awaitable));
+    }
 }
 
 asio::awaitable<void> take(redlock::client& client, std::size_t count,
                            std::vector<redlock::lease>& into) {
     const auto executor = co_await asio::this_coro::executor;
-    finish_line done(executor, count);
-    for (std::size_t i = 0; i < count; ++i) {
-        asio::co_spawn(executor, take_one(client, "kept:" + std::to_string(i), into, done),
-                       asio::detached);
+    finish_line done(executor, takers);
+    for (std::size_t i = 0; i < takers; ++i) {
+        asio::co_spawn(executor, take_some(client, i, count, into),
+                       [&done](const std::exception_ptr& failure) {
+                           if (failure) std::rethrow_exception(failure);
+                           done.try_send(boost::system::error_code());
+                       });
     }
-    for (std::size_t i = 0; i < count; ++i) co_await done.async_receive(asio::use_awaitable);
+    for (std::size_t i = 0; i < takers; ++i) co_await done.async_receive(asio::use_awaitable);
 }
 
 asio::awaitable<void> keep(std::chrono::milliseconds how_long) {

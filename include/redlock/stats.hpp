@@ -14,6 +14,7 @@ struct client_stats {
     std::uint64_t validity_exhausted = 0;  ///< Acquires whose grants came too late.
     std::uint64_t cancelled = 0;           ///< Acquires cancelled before they ended.
     std::uint64_t retries = 0;             ///< Attempts after the first of an acquire.
+    std::uint64_t second_rounds = 0;       ///< Attempts that went above a fence of the first round.
     std::uint64_t released = 0;            ///< Leases given back by their holder.
     std::uint64_t lost = 0;                ///< Leases lost.
     std::uint64_t renewals = 0;            ///< Leases prolonged by a quorum.

@@ -42,6 +42,7 @@ bool was_replica(std::string_view info) {
 
 bool has_settled_log(std::string_view info) {
     return field(info, "aof_enabled") == "1" && field(info, "aof_rewrite_in_progress") == "0" &&
+           field(info, "aof_rewrite_scheduled") == "0" &&  // until then nothing is written down
            field(info, "aof_last_write_status") == "ok" &&
            field(info, "aof_last_bgrewrite_status") == "ok";
 }

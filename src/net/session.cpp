@@ -7,9 +7,25 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <utility>
 
 namespace redlock::net {
+
+namespace {
+
+constexpr duration between_refusals = std::chrono::seconds(1);
+
+// Refused for a state that passes, and not for what was asked.
+bool is_passing(const resp::reply& reply) {
+    static constexpr std::array states{"BUSY",  "LOADING",  "MASTERDOWN", "MISCONF",
+                                       "NOREPLICAS", "OOM", "READONLY",   "TRYAGAIN"};
+    return std::any_of(states.begin(), states.end(),
+                       [&](const char* state) { return reply.is_error(state); });
+}
+
+}  // namespace
 
 session::session(std::size_t index, const client_options& options, transport& wire,
                  session_owner& owner, traffic& counts, session_limits limits)
@@ -89,11 +105,15 @@ bool session::send_with_script(entry& item, time_point now) {
     return true;
 }
 
+void session::keep_owed(entry item) {
+    if (owed_.size() >= limits_.max_commands) owed_.pop_front();
+    owed_.push_back(std::move(item));
+}
+
 // However long the node is gone: one that was frozen may execute, when it thaws, what lay in the
 // connection that broke, and the key lives from then on. So it is not the ttl that bounds this.
 void session::owe(entry item) {
-    if (owed_.size() >= limits_.max_commands) owed_.pop_front();
-    owed_.push_back(std::move(item));
+    keep_owed(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index_);
 }
@@ -147,9 +167,7 @@ void session::on_ready(time_point now) {
     set_record(handshake_.told().record);
     owner_->on_greeted(index_, handshake_.told(), greeted_from_, now);
     // What is owed goes before everything that was asked for since.
-    for (entry& item : std::exchange(owed_, {})) {
-        send_with_script(item, now);
-    }
+    send_owed(now);
     waiting_bytes_ = 0;
     for (queued& q : std::exchange(waiting_, {})) {
         if (q.item.what->is_owed(index_)) {
@@ -161,6 +179,11 @@ void session::on_ready(time_point now) {
         }
     }
     owner_->on_node_up(index_, now - greeted_from_, now);
+}
+
+void session::send_owed(time_point now) {
+    ask_again_at_ = time_point::max();
+    for (entry& item : std::exchange(owed_, {})) send_with_script(item, now);
 }
 
 void session::on_answer(const resp::reply& reply, time_point now) {
@@ -177,7 +200,15 @@ void session::on_answer(const resp::reply& reply, time_point now) {
         item.what->is_wanted(item.round) && send_with_script(item, now)) {
         return;
     }
-    if (!item.is_told) item.what->on_reply(index_, item.round, reply, now);
+    const call_ptr what = item.what;
+    const std::uint32_t round = item.round;
+    const bool was_told = std::exchange(item.is_told, true);
+    if (what->is_owed(index_) && is_passing(reply)) {
+        // Nothing was done, and a release must be. It is told, and asked again after a rest.
+        keep_owed(std::move(item));
+        ask_again_at_ = std::min(ask_again_at_, now + between_refusals);
+    }
+    if (!was_told) what->on_reply(index_, round, reply, now);
 }
 
 void session::on_down(error_code why, time_point now) {
@@ -193,6 +224,7 @@ void session::give_up(failure why, bool stalled, time_point now) {
     const bool open_again = link_.down(now, stalled, owner_->random_word()) ==
                             core::link::action::open;
     outgoing_.clear();
+    ask_again_at_ = time_point::max();  // the next connection asks at once
     tell_all(told, now);
     owner_->on_node_down(index_, told, now);
     if (open_again) wire_->open();
@@ -224,7 +256,7 @@ time_point session::stall_deadline() const noexcept {
 }
 
 time_point session::deadline() const noexcept {
-    return std::min({link_.deadline(), pipeline_.deadline(), stall_deadline()});
+    return std::min({link_.deadline(), pipeline_.deadline(), stall_deadline(), ask_again_at_});
 }
 
 void session::on_time(time_point now) {
@@ -234,6 +266,7 @@ void session::on_time(time_point now) {
         const call_ptr what = item.what;  // the call may submit more, and move the entries
         what->on_failure(index_, item.round, {vote::timed_out, errc::timed_out, {}}, now);
     });
+    if (now >= ask_again_at_) send_owed(now);
     if (now >= stall_deadline()) {
         give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"}, true, now);
         return;

@@ -116,6 +116,8 @@ private:
     void on_answer(const resp::reply& reply, time_point now);
     void on_ready(time_point now);
     void owe(entry item);
+    void keep_owed(entry item);
+    void send_owed(time_point now);
     void give_up(failure why, bool stalled, time_point now);
     void tell_all(const failure& why, time_point now);
     time_point stall_deadline() const noexcept;
@@ -134,6 +136,7 @@ private:
     std::deque<queued> waiting_;  // submitted while the link was on its way
     std::size_t waiting_bytes_ = 0;
     std::deque<entry> owed_;
+    time_point ask_again_at_ = time_point::max();  // for what is owed, on this connection
     std::string outgoing_;
     std::string epoch_;          // as the last argument of a command
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet

@@ -100,6 +100,7 @@ void acquire_operation::send_round(time_point now) {
 // Under a fence above all that were seen, to every node: those that granted the first raise theirs.
 void acquire_operation::send_second_round(time_point now) {
     attempt_->begin_second(now);
+    home().counts().second_rounds.add();
     send_round(now);
 }
 

@@ -202,10 +202,13 @@ bool engine::is_first_use(std::string_view value, std::string_view key) {
     std::string both(value);
     both.append(1, '\0').append(key);
     const std::size_t use = std::hash<std::string>()(both);
-    const bool is_first =
-        std::find(used_owners_.begin(), used_owners_.end(), use) == used_owners_.end();
-    if (is_first) used_owners_.push_back(use);
-    return is_first;
+    // Once there were more of them than are kept, nothing is known to be the first.
+    if (used_owners_.full() ||
+        std::find(used_owners_.begin(), used_owners_.end(), use) != used_owners_.end()) {
+        return false;
+    }
+    used_owners_.push_back(use);
+    return true;
 }
 
 core::drift_policy engine::drift() const noexcept {
@@ -245,6 +248,7 @@ client_stats engine::stats() const noexcept {
     s.validity_exhausted = counts_.validity_exhausted.get();
     s.cancelled = counts_.cancelled.get();
     s.retries = counts_.retries.get();
+    s.second_rounds = counts_.second_rounds.get();
     s.released = counts_.released.get();
     s.lost = counts_.lost.get();
     s.renewals = counts_.renewals.get();

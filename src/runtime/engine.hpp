@@ -41,8 +41,8 @@ protected:
 
 /// Counts of operations; `net::traffic` counts what they cost.
 struct tallies {
-    net::counter granted, contended, no_quorum, validity_exhausted, cancelled, retries, released,
-        lost, renewals, renewal_failures, begun_leases, ended_leases;
+    net::counter granted, contended, no_quorum, validity_exhausted, cancelled, retries,
+        second_rounds, released, lost, renewals, renewal_failures, begun_leases, ended_leases;
 };
 
 class acquire_operation;
@@ -98,8 +98,8 @@ public:
     void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
     bool owner_is_in_use(const acquire_operation& by, std::string_view resource,
                          const owner_id& owner) const;
-    /// Whether this client has not yet, among its last uses of owners that were given to it, sent
-    /// this value for this key.
+    /// Whether this client is known not to have sent this value for this key: of the owners that
+    /// were given to it, it remembers the first 1,024 uses.
     bool is_first_use(std::string_view value, std::string_view key);
     void emit(const event& e) const;
 

@@ -96,6 +96,7 @@ void roster::on_greeted(std::size_t node, const net::greeting& told, time_point 
     if (told.time_us) on_time_told(node, {*told.time_us, began, now}, now);
     guard_.met(node, told.server, now);
     if (!is_guarded(home_->options())) return;
+    if (!told.server.is_master) return birth_.down(node);  // it has told of no record, and has no vote
     if (guard_.first_of(node) != node) birth_.excuse(node);
     else birth_.found(node, told.record, now, began);
     on_record(node, told.record, now);
@@ -106,7 +107,8 @@ void roster::on_record(std::size_t node, const core::record_facts& record, time_
     if (f.epoch != record.epoch) f.forgot_at = ++breaks_;
     f.epoch = record.epoch;
     const milliseconds own = home_->options().ttl_max;
-    if (record.exists && record.ttl_max > guard_.ttl_max() && record.ttl_max > own) {
+    if (record.exists && record.ttl_max != own && record.ttl_max != told_ttl_max_) {
+        told_ttl_max_ = record.ttl_max;
         const std::string detail = "another client's ttl_max is " +
                                    text::brief(record.ttl_max) + ", ours " + text::brief(own) +
                                    "; the larger counts: give all clients the same";
@@ -300,8 +302,9 @@ bool roster::is_plausible(std::uint64_t fence, time_point now) const noexcept {
 std::optional<fence_terms> roster::to_raise(std::size_t node, const footprint& what) const {
     const node_facts& f = facts_[node];
     // What was sent under another record can't take anything any more, and a fence that the node
-    // has forgotten counts as more than what was written down then.
-    const bool may_arrive = f.broke_at > what.born && f.forgot_at <= what.born;
+    // has forgotten counts as more than what was written down then. So only a break since then can
+    // hide something that still can.
+    const bool may_arrive = f.broke_at > std::max(what.born, f.forgot_at);
     if (what.highest_fence == 0 || !may_arrive) return std::nullopt;
     return terms(what.highest_fence);
 }

@@ -114,6 +114,7 @@ private:
     std::vector<node_facts> facts_;
     std::uint64_t breaks_ = 0;
     node_mask to_greet_ = 0;
+    std::chrono::milliseconds told_ttl_max_{0};  // another client's, as it was last reported
     bool is_settled_;
     bool is_closed_ = false;
     time_point settle_by_ = time_point::max();

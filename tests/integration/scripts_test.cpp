@@ -703,8 +703,10 @@ TEST_CASE("node keeps the largest ttl_max and writes nothing that stands there",
     CHECK(n.greet(run_id, "1", "-", 5'000) == "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
     CHECK(n.calls("set") == 0);
     CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
-          "{" + text(now_us) + " " + epoch + " 7 3600000 - 0}");
-    CHECK(n.get("N") == epoch + " " + run_id + " 7 5 3600000 1 -");
+          "{" + text(now_us) + " " + other_epoch + " 7 60000 - 0}");
+    CHECK(n.get("N") == other_epoch + " " + run_id + " 7 5 3600000 1 -");
+    CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
+          "{" + text(now_us) + " " + other_epoch + " 7 3600000 - 0}");
 }
 
 TEST_CASE("node leaves what is no record alone", "[scripts]") {
@@ -731,10 +733,11 @@ TEST_CASE("node leaves what is no record alone", "[scripts]") {
 
 TEST_CASE("birth opens and withdraws only where the mark is its own", "[scripts]") {
     scripted_node n;
-    n.set("N", record(epoch, run_id, 7, "0", "mark"));
+    const auto young = record(epoch, run_id, now_us - 30'000'000, "0", "mark");
+    n.set("N", young);
     CHECK(n.birth("open", "other") == "0");
     CHECK(n.birth("withdraw", "other") == "0");
-    CHECK(n.get("N") == record(epoch, run_id, 7, "0", "mark"));
+    CHECK(n.get("N") == young);
     SECTION("opened") {
         CHECK(n.birth("open", "mark") == "1");
         CHECK(n.get("N") == record(epoch, run_id, 0, "0"));
@@ -748,6 +751,12 @@ TEST_CASE("birth opens and withdraws only where the mark is its own", "[scripts]
         CHECK(n.birth("withdraw", "mark") == "0");
         CHECK(n.birth("open", "mark") == "0");
         CHECK_FALSE(n.exists("N"));
+    }
+    SECTION("withdrawn too late") {
+        const auto old = record(epoch, run_id, now_us - 30'000'001, "0", "mark");
+        n.set("N", old);
+        CHECK(n.birth("withdraw", "mark") == "0");
+        CHECK(n.get("N") == old);
     }
     SECTION("something else") {
         n.set("N", "mark");
@@ -843,11 +852,13 @@ TEST_CASE("leases live on and end where memory has run out", "[scripts]") {
         CHECK(n.get("F") == "100");
     }
     SECTION("a record that stands is read and withdrawn, not changed") {
-        n.set("N", record(epoch, run_id, 7, "0", "mark"));
+        const auto standing = record(epoch, run_id, now_us - 1, "0", "mark");
+        n.set("N", standing);
         n.run_out_of_memory();
-        CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + epoch + " 7 60000 mark 0}");
+        CHECK(n.greet(run_id, "0") ==
+              "{" + text(now_us) + " " + epoch + " " + text(now_us - 1) + " 60000 mark 0}");
         CHECK(n.birth("open", "mark").front() == '!');
-        CHECK(n.get("N") == record(epoch, run_id, 7, "0", "mark"));
+        CHECK(n.get("N") == standing);
         CHECK(n.birth("withdraw", "mark") == "1");
     }
     n.config_set("maxmemory", "0");

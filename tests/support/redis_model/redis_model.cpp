@@ -98,6 +98,7 @@ void redis_model::start_process() {
 
 void redis_model::crash(data what) {
     if (what == data::lost) flush();
+    if (what == data::saved) databases_ = saved_;
     start_process();
 }
 
@@ -304,7 +305,7 @@ r redis_model::info(client_state&, const command& c, time_point) {
         {"Server", "redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + run_id_ + "\r\n"},
         {"Persistence", std::string("loading:") + (is_loading_ ? "1" : "0") +
                             "\r\naof_enabled:" + (is_durable_ ? "1" : "0") +
-                            "\r\naof_rewrite_in_progress:0\r\naof_last_bgrewrite_status:ok"
+                            "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_bgrewrite_status:ok"
                             "\r\naof_last_write_status:ok\r\n"},
         {"Replication", std::string("role:") + (is_replica_ ? "slave" : "master") + "\r\n"},
     };

@@ -32,7 +32,11 @@ struct client_state {
 
 class redis_model {
 public:
-    enum class data { kept, lost };
+    enum class data {
+        kept,
+        lost,
+        saved,  ///< As they were at the last `save`.
+    };
 
     /// Every seed makes other run_ids.
     explicit redis_model(std::uint64_t seed = 0);
@@ -54,6 +58,8 @@ public:
     void permit(std::string_view name) { forbidden_.erase(std::string(name)); }
     /// Another process of the server: connections to the old one are the caller's to break.
     void crash(data what);
+    /// A snapshot, as a server writes it now and then.
+    void save() { saved_ = databases_; }
     void flush() noexcept;
     void flush_scripts() noexcept { cached_.clear(); }
     /// The clock jumps. What had run out by then stays gone, even where the clock goes back.
@@ -98,6 +104,7 @@ private:
     void start_process();
 
     std::array<keyspace, 16> databases_{};
+    std::array<keyspace, 16> saved_{};
     std::unique_ptr<script_host> scripts_;
     std::set<std::string> cached_;  // the SHA1 of the scripts that this process knows
     std::set<std::string> forbidden_;

@@ -61,7 +61,7 @@ std::string info(std::string_view role = "master", std::string_view more = "") {
     return fakes::bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:r1\r\nrole:" +
                        std::string(role) + "\r\n" + std::string(more));
 }
-const std::string logged = "aof_enabled:1\r\naof_rewrite_in_progress:0\r\n"
+const std::string logged = "aof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"
                            "aof_last_bgrewrite_status:ok\r\naof_last_write_status:ok\r\n";
 std::string config(std::string_view fsync, std::string_view skip = "no") {
     return "*4\r\n" + fakes::bulk("no-appendfsync-on-rewrite") + fakes::bulk(skip) +
@@ -215,7 +215,7 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
     CHECK(is_durable(logged + "master_replid2:" + zeros + "\r\n", config("always")));
     CHECK_FALSE(is_durable(logged + "master_replid2:" + std::string(40, 'a') + "\r\n",
                            config("always")));
-    for (const auto* what : {"aof_enabled:1", "aof_rewrite_in_progress:0",
+    for (const auto* what : {"aof_enabled:1", "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0",
                              "aof_last_bgrewrite_status:ok", "aof_last_write_status:ok"}) {
         std::string log = logged;
         log.replace(log.find(what), std::string_view(what).size(), "x:y");

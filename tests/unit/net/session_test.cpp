@@ -242,6 +242,55 @@ TEST_CASE("a release whose connection breaks goes first on the next one") {
     }
 }
 
+TEST_CASE("a release that a node refuses for a while is asked for again") {
+    rig r;
+    r.ready();
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.sent();
+    const std::string state =
+        GENERATE("BUSY Redis is busy", "OOM no memory", "LOADING dataset", "READONLY replica",
+                 "MISCONF no disk", "NOREPLICAS too few");
+    r.hear("-" + state + "\r\n");
+    CHECK(release->heard == lines{state});
+    CHECK(r.names_sent().empty());
+    r.pass(999ms);
+    CHECK(r.names_sent().empty());
+    r.pass(1ms);
+    CHECK(r.names_sent() == "EVAL:R");
+    SECTION("until it is done") {
+        r.hear("-" + state + "\r\n");
+        r.pass(1s);
+        CHECK(r.names_sent() == "EVAL:R");
+        r.hear(":1\r\n");
+        r.pass(10s);
+        CHECK(r.names_sent().empty());
+    }
+    SECTION("also on the next connection, at once") {
+        r.hear("-" + state + "\r\n");
+        r.session.on_down({}, r.now);
+        r.connect();
+        r.greet();
+        CHECK(r.names_sent() == "EVAL:R");
+        r.pass(400ms);
+        CHECK(r.names_sent().empty());
+    }
+    CHECK(release->heard.size() == 1);
+    CHECK(r.owed == 0);
+}
+
+TEST_CASE("a release that a node refuses for what it is is not asked for again") {
+    rig r;
+    r.ready();
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.sent();
+    r.hear(GENERATE("-NOPERM no right\r\n", "-WRONGTYPE not a string\r\n", "-ERR what?\r\n"));
+    r.pass(400ms);
+    CHECK(r.names_sent().empty());
+    CHECK(r.session.deadline() > r.now + 1h);
+}
+
 TEST_CASE("a release is owed where there is no connection") {
     rig r;
     r.ready();

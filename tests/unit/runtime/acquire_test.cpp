@@ -381,6 +381,21 @@ TEST_CASE("an owner that is in use can't be given again") {
 }
 
 // Where the scripts were flushed the release leaves a second time, behind what came since.
+TEST_CASE("an owner that was used too long ago to be remembered counts as used") {
+    world w;
+    w.connected();
+    for (int i = 0; i < 1'024; ++i) {
+        const auto e = w.granted("r" + std::to_string(i), {.renew = false, .owner = owner_seven()});
+        REQUIRE(e->outcome() == error_code{});
+        w.release(std::move(e->held));
+        w.run_for(1ms);
+    }
+    const auto e = w.granted("another", {.owner = owner_seven()});
+    REQUIRE(e->outcome() == error_code{});
+    const auto value = w.nodes[0].keys(w.now).at("another").value;
+    CHECK(value.starts_with(owner_seven().to_string() + "@tester#"));
+}
+
 TEST_CASE("a release never deletes the key of its owner's next lease") {
     world w;
     w.connected();

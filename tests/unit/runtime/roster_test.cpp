@@ -1,6 +1,9 @@
 // Which nodes vote, under which fences, as a whole client sees it in virtual time; no sockets.
 // SPDX-License-Identifier: MIT
 #include "runtime/roster.hpp"
+
+#include "resp/command.hpp"
+#include "resp/scripts.hpp"
 #include "support/catch.hpp"
 #include "unit/runtime/support/world.hpp"
 
@@ -262,6 +265,61 @@ TEST_CASE("a release under another record raises nothing") {
     CHECK(fence_on(w, 0, "r") != "");
 }
 
+// What a node holds of "r" once an extension that travels long has reached it, although the lease
+// was given back on a new connection meanwhile.
+std::string left_by_a_late_extension(world& w, std::size_t node, lease held) {
+    w.latency[node] = 600ms;
+    w.extend(held, 1500ms);
+    w.run_for(60ms);
+    w.latency[node] = 100us;
+    w.cut(node);
+    w.run_for(50ms);
+    w.release(std::move(held));
+    w.run_for(700ms);
+    const auto keys = w.nodes[node].keys(w.now);
+    const auto at = keys.find("r");
+    return at == keys.end() ? "" : at->second.value;
+}
+
+TEST_CASE("a break hides what was sent since the node forgot, and the release raises above that") {
+    world w(guarded());
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1500ms, .renew = false});
+    w.run_for(1ms);
+    restart_empty(w, 1);
+    w.extend(e->held, 1500ms);
+    w.run_for(5ms);
+    REQUIRE(w.nodes[1].keys(w.now).contains("r"));
+    CHECK(left_by_a_late_extension(w, 1, std::move(e->held)).empty());
+}
+
+TEST_CASE("a node that was greeted after the grant forgets no less") {
+    world w(guarded());
+    w.connected();
+    world late(guarded());
+    for (std::size_t i = 0; i < 3; ++i) {  // an existing cluster
+        late.nodes[i].put("redlock:node",
+                          std::string(w.nodes[i].all_keys(w.now).at("redlock:node").value)
+                              .replace(23, 40, late.nodes[i].run_id()),
+                          core::time_point::max());
+    }
+    late.latency[2] = 1ms;
+    late.start();
+    const auto e = late.granted("r", {.ttl = 1500ms, .renew = false});
+    REQUIRE(e->outcome() == error_code{});
+    late.run_for(20ms);
+    CHECK(left_by_a_late_extension(late, 2, std::move(e->held)).empty());
+}
+
+TEST_CASE("a replica is left in peace") {
+    world w(guarded());
+    w.nodes[1].set_replica(true);
+    w.connected();
+    w.run_for(60s);
+    CHECK(w.traffic.connects.get() < 20);  // looked at again every five seconds
+    CHECK(w.granted("r")->outcome() != errc::client_closed);
+}
+
 TEST_CASE("renewals that are due together travel as one command per node") {
     world w(guarded());
     w.connected();
@@ -302,6 +360,49 @@ TEST_CASE("a person may declare the nodes new") {
     w.run_for(50ms);
     // Two of three are enough for a quorum: they vote at once.
     CHECK(w.granted("r")->outcome() == error_code{});
+}
+
+TEST_CASE("clients that are connected learn of a larger ttl_max before anything counts") {
+    world w(guarded());
+    w.connected();
+    // Another client greets all nodes.
+    const std::string ours = w.nodes[0].all_keys(w.now).at("redlock:node").value;
+    for (auto& node : w.nodes) {
+        fakes::connection other;
+        std::string wire;
+        resp::append_command(wire, {"EVAL", resp::node().text, "1", "redlock:node", node.run_id(),
+                                    "0", "3600000", "0123456789012345678901", "look"});
+        node.answer(other, wire, w.now);
+    }
+    const std::string theirs = w.nodes[0].all_keys(w.now).at("redlock:node").value;
+    CHECK(theirs.substr(0, 22) == "0123456789012345678901");
+    CHECK(theirs.find(" 0 ") == ours.find(" 0 "));  // nothing was forgotten
+    restart_empty(w, 1);
+    w.granted("another");  // whatever is asked
+    w.run_for(50ms);
+    CHECK(w.count(event_kind::node_reported) >= 1);
+    w.run_for(3s);
+    w.set_mode(2, mode::refuses);
+    const auto e = w.granted("r");
+    REQUIRE(e->outcome() == errc::no_quorum);
+    CHECK(vote_of(*e, 1).retry_in > 50min);
+}
+
+TEST_CASE("a smaller ttl_max on record is reported, too") {
+    world small(guarded());
+    small.connected();
+    world w([] {
+        auto o = guarded();
+        o.ttl_max = 1h;
+        return o;
+    }());
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto record = small.nodes[i].all_keys(small.now).at("redlock:node").value;
+        record.replace(23, 40, std::string(w.nodes[i].run_id()));
+        w.nodes[i].put("redlock:node", record, core::time_point::max());
+    }
+    w.connected();
+    CHECK(w.count(event_kind::node_reported) == 1);
 }
 
 TEST_CASE("a larger ttl_max on record is reported and counts") {

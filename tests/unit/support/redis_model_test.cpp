@@ -270,7 +270,7 @@ TEST_CASE("a server tells of itself") {
     d.server.set_replica(true);
     info = d({"INFO", "all"});
     CHECK(has(info, " role:slave "));
-    CHECK(has(info, " aof_enabled:1 aof_rewrite_in_progress:0 "));
+    CHECK(has(info, " aof_enabled:1 aof_rewrite_in_progress:0 aof_rewrite_scheduled:0 "));
     CHECK(d({"CONFIG", "GET", "appendfsync"}) == "*2 $11 appendfsync $6 always");
     CHECK(d({"CLIENT", "SETNAME", "a_b"}) == "+OK");
     CHECK(has(d({"CLIENT", "SETNAME", "a b"}), "-ERR Client names"));
