@@ -186,6 +186,16 @@ void session::send_owed(time_point now) {
     for (entry& item : std::exchange(owed_, {})) send_with_script(item, now);
 }
 
+// There may be thousands, and the node in no state to take them: the first tells for all.
+void session::probe_owed(time_point now) {
+    ask_again_at_ = time_point::max();
+    if (owed_.empty()) return;
+    entry first = std::move(owed_.front());
+    owed_.pop_front();
+    first.is_probe = true;
+    send_with_script(first, now);
+}
+
 void session::on_answer(const resp::reply& reply, time_point now) {
     if (pipeline_.size() <= unwritten_) {
         give_up({vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
@@ -203,10 +213,15 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     const call_ptr what = item.what;
     const std::uint32_t round = item.round;
     const bool was_told = std::exchange(item.is_told, true);
-    if (what->is_owed(index_) && is_passing(reply)) {
+    const bool must_wait = what->is_owed(index_) && is_passing(reply);
+    const bool was_probe = item.is_probe;
+    if (must_wait) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
+        item.is_probe = false;
         keep_owed(std::move(item));
         ask_again_at_ = std::min(ask_again_at_, now + between_refusals);
+    } else if (was_probe) {
+        send_owed(now);
     }
     if (!was_told) what->on_reply(index_, round, reply, now);
 }
@@ -266,7 +281,7 @@ void session::on_time(time_point now) {
         const call_ptr what = item.what;  // the call may submit more, and move the entries
         what->on_failure(index_, item.round, {vote::timed_out, errc::timed_out, {}}, now);
     });
-    if (now >= ask_again_at_) send_owed(now);
+    if (now >= ask_again_at_) probe_owed(now);
     if (now >= stall_deadline()) {
         give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"}, true, now);
         return;

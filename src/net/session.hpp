@@ -99,6 +99,7 @@ private:
         std::uint32_t round = 0;
         bool with_script = false;  // it carried the script's text: no second NOSCRIPT is believed
         bool is_told = false;      // the call has heard of its failure
+        bool is_probe = false;     // of whether what is owed can be paid
     };
     struct queued {
         entry item;
@@ -118,6 +119,7 @@ private:
     void owe(entry item);
     void keep_owed(entry item);
     void send_owed(time_point now);
+    void probe_owed(time_point now);
     void give_up(failure why, bool stalled, time_point now);
     void tell_all(const failure& why, time_point now);
     time_point stall_deadline() const noexcept;

@@ -279,6 +279,26 @@ TEST_CASE("a release that a node refuses for a while is asked for again") {
     CHECK(r.owed == 0);
 }
 
+TEST_CASE("where many releases are refused for a while one asks for all") {
+    rig r;
+    r.ready();
+    for (const auto* name : {"A", "B", "C"}) r.submit(r.make_release(name));
+    r.sent();
+    r.hear("-OOM no memory\r\n-OOM no memory\r\n-OOM no memory\r\n");
+    for (const auto* name : {"EVAL:A", "EVAL:B", "EVAL:C", "EVAL:A"}) {
+        r.pass(1s);
+        CHECK(r.names_sent() == name);
+        r.hear("-OOM no memory\r\n");
+    }
+    r.pass(1s);
+    CHECK(r.names_sent() == "EVAL:B");
+    r.hear(":1\r\n");
+    CHECK(r.names_sent() == "EVAL:C EVAL:A");
+    r.hear(":1\r\n:1\r\n");
+    r.pass(300ms);
+    CHECK(r.names_sent().empty());
+}
+
 TEST_CASE("a release that a node refuses for what it is is not asked for again") {
     rig r;
     r.ready();
