@@ -14,7 +14,8 @@
 -- Returns 1 where the key is now ours with at least that ttl, and the fence at least the proposed
 -- one. Otherwise nothing was taken and nothing raised, and it returns a list:
 --   {0}                        amnesiac: the node record is missing or another
---   {2, PTTL, value, fence}    held by somebody else; the fence is 0 where there is none
+--   {2, PTTL, value, fence}    held by somebody else; the first 128 bytes of the value, since
+--                              foreign ones have no limit; the fence is 0 where there is none
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
 -- or an error reply: FOREIGN where a key holds what this library never writes.
@@ -37,7 +38,7 @@ if fence then
     end
 end
 if value and value ~= ARGV[1] then
-    return {2, redis.call('PTTL', KEYS[1]), value, seen}
+    return {2, redis.call('PTTL', KEYS[1]), string.sub(value, 1, 128), seen}
 end
 
 -- A missing fence counts as a time near now: to write an older one would lower it.

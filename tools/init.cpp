@@ -66,7 +66,7 @@ int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
         if (a.answer != vote::granted) {
             failures += (failures.empty() ? "" : "; ") + format(a);
         } else if (!as_json) {
-            text += a.node.str() + " is new: it votes at once\n";
+            text += a.node.str() + " counts as new: nothing is in quarantine there\n";
         }
     }
     if (!print(text)) return own_failure;

@@ -107,7 +107,7 @@ public:
     /// impossible.
     /// - success: a quorum answered; `not_held`: a quorum says that the key was not ours any more;
     ///   `no_quorum`: too few answered. A node that did not answer gets the release on its next
-    ///   connection, until the ttl has passed.
+    ///   connection, however late that is.
     /// - `lost`: the lease had been lost before; its keys are deleted all the same.
     /// - `invalid_argument`: the lease is empty, or another client's, which then releases it.
     /// - cancelled: the release goes on in the background.

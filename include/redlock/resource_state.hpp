@@ -35,7 +35,9 @@ struct resource_state {
     std::string resource{};
     bool held = false;                      ///< A quorum of nodes holds the key of one owner.
     std::string owner{};                    ///< Abbreviated; empty when not held.
-    std::uint64_t fence = 0;                ///< 0: none known.
+    /// Of the lease that holds it, as far as a node that granted it still has it; where nobody
+    /// holds it the highest that any node knows. 0: none known.
+    std::uint64_t fence = 0;
     /// How long ago the lease was first granted, where the fence tells it.
     std::optional<std::chrono::milliseconds> held_for{};
     /// Time until too few keys are left for a quorum, if nobody renews; -1 ms: never.

@@ -33,7 +33,6 @@ void take_census(resource_state& state, std::span<const std::string> values) {
     const auto answers = std::count_if(nodes.begin(), nodes.end(), has_answered);
     state.decided = static_cast<std::size_t>(answers) >= state.quorum;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        state.fence = std::max(state.fence, nodes[i].fence);
         if (nodes[i].state != key_state::held && nodes[i].state != key_state::shared) continue;
         std::vector<std::chrono::milliseconds> left;
         for (std::size_t j = 0; j < nodes.size(); ++j) {
@@ -47,7 +46,15 @@ void take_census(resource_state& state, std::span<const std::string> values) {
         state.held = true;
         state.owner = nodes[i].owner;
         state.valid_for = *nth == forever ? no_expiry : *nth;
+        for (std::size_t j = 0; j < nodes.size(); ++j) {
+            const bool is_winners = nodes[j].state == nodes[i].state && values[j] == values[i];
+            if (!is_winners || nodes[j].fence == 0) continue;
+            state.fence = state.fence == 0 ? nodes[j].fence
+                                           : std::min(state.fence, nodes[j].fence);
+        }
     }
+    if (state.held) return;
+    for (const node_state& n : nodes) state.fence = std::max(state.fence, n.fence);
 }
 
 }  // namespace redlock::core

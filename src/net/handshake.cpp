@@ -47,6 +47,12 @@ bool has_settled_log(std::string_view info) {
            field(info, "aof_last_bgrewrite_status") == "ok";
 }
 
+// What a server says before it has read anything, and hangs up.
+bool is_greeting_refused(const resp::reply& reply) {
+    return reply.is_error("DENIED") || reply.is_error("LOADING") ||
+           reply.text().starts_with("ERR max number of clients");
+}
+
 // Every write is on disk before it is answered, also while the log is rewritten.
 bool syncs_always(const resp::reply& config) {
     bool always = false;
@@ -113,13 +119,20 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
     }
     switch (at) {
         case step::auth:
-            // A node that is still loading refuses AUTH too; that is not the password's fault.
-            // Some servers answer with what they were sent, so only the error's code is told.
-            return fail(reply.is_error("LOADING") ? errc::server_error : errc::auth_failed,
-                        "the node answered AUTH with " +
-                            cause.detail.substr(0, cause.detail.find(' ')));
+            // A node that is loading, or has too many clients, refuses AUTH too; that is not the
+            // password's fault. Some servers answer with what they were sent, so of an answer about
+            // AUTH only the error's code is told.
+            if (is_greeting_refused(reply)) {
+                return fail(errc::server_error, "the node answered: " + cause.detail);
+            }
+            return fail(errc::auth_failed, "the node answered AUTH with " +
+                                               cause.detail.substr(0, cause.detail.find(' ')));
         case step::select: return fail(errc::server_error, "SELECT: " + cause.detail);
-        case step::set_name: break;  // a courtesy: an ACL may forbid it
+        case step::set_name:  // a courtesy: an ACL may forbid it
+            if (is_greeting_refused(reply)) {
+                return fail(errc::server_error, "the node answered: " + cause.detail);
+            }
+            break;
         case step::durability: told_.server.is_durable = false; break;
         case step::info:
             if (!is_guarded(*client_)) break;

@@ -15,6 +15,7 @@ namespace redlock::net {
 
 namespace {
 
+constexpr std::size_t most_owed_bytes = 1U << 20;  // at once: each brings its script
 constexpr duration between_refusals = std::chrono::seconds(1);
 
 // Refused for a state that passes, and not for what was asked.
@@ -37,7 +38,8 @@ session::session(std::size_t index, const client_options& options, transport& wi
       limits_(limits),
       link_(options.connect_timeout),
       handshake_(options.nodes[index], options),
-      parser_({.max_reply_bytes = 64U << 10, .max_elements = 1024}) {}
+      // INFO is the longest reply by far; other answers have a hundred bytes, or four a lease.
+      parser_({.max_reply_bytes = 1U << 20, .max_elements = 1024}) {}
 
 void session::start(time_point now) {
     if (link_.start(now) == core::link::action::open) wire_->open();
@@ -183,7 +185,12 @@ void session::on_ready(time_point now) {
 
 void session::send_owed(time_point now) {
     ask_again_at_ = time_point::max();
-    for (entry& item : std::exchange(owed_, {})) send_with_script(item, now);
+    while (!owed_.empty() && outgoing_.size() < most_owed_bytes) {
+        entry item = std::move(owed_.front());
+        owed_.pop_front();
+        send_with_script(item, now);
+    }
+    if (!owed_.empty()) ask_again_at_ = now;  // the first of the rest asks for the next part
 }
 
 // There may be thousands, and the node in no state to take them: the first tells for all.

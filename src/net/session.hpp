@@ -75,8 +75,10 @@ public:
     void reconnect(const failure& why, time_point now);
     /// No more commands: what is outstanding fails with client_closed.
     void close(time_point now);
-    /// Nothing is written, awaited or queued.
-    bool is_idle() const noexcept { return pipeline_.empty() && waiting_.empty(); }
+    /// Nothing is written, awaited, queued or owed.
+    bool is_idle() const noexcept {
+        return pipeline_.empty() && waiting_.empty() && owed_.empty();
+    }
 
     // From whoever performs.
     void on_open(time_point now);

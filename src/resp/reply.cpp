@@ -4,6 +4,8 @@
 
 #include "resp/reply_arena.hpp"
 
+#include <algorithm>
+
 namespace redlock::resp {
 
 reply_type reply::type() const noexcept {
@@ -40,8 +42,17 @@ bool reply::is_error(std::string_view code) const noexcept {
     if (type() != reply_type::error) {
         return false;
     }
-    const std::string_view all = text();
-    return all.substr(0, all.find(' ')) == code;
+    std::string_view rest = text();
+    // Before 7.0 what a script was refused stands at the end of a sentence about the script.
+    const bool is_wrapped = rest.starts_with("ERR Error running script");
+    while (!rest.empty()) {
+        std::string_view word = rest.substr(0, rest.find(' '));
+        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        if (is_wrapped && word.starts_with('-')) word.remove_prefix(1);
+        if (word == code) return true;
+        if (!is_wrapped) return false;
+    }
+    return false;
 }
 
 }  // namespace redlock::resp

@@ -118,8 +118,8 @@ net::tail write_release(std::string& out, script_form form, std::string_view key
     return net::tail::epoch;
 }
 
-void write_get(std::string& out, std::string_view key) {
-    resp::append_command(out, {"GET", key});
+void write_get_front(std::string& out, std::string_view key) {
+    resp::append_command(out, {"GETRANGE", key, "0", "127"});
 }
 
 void write_pttl(std::string& out, std::string_view key) {

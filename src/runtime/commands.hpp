@@ -41,7 +41,8 @@ net::tail write_extend(std::string& out, script_form form, std::span<const lease
 /// With `raise`: so that nothing below that fence can take the key any more.
 net::tail write_release(std::string& out, script_form form, std::string_view key,
                         std::string_view value, const fence_terms* raise);
-void write_get(std::string& out, std::string_view key);
+/// What a key holds, 128 bytes of it at most: foreign values have no limit. Empty where there is none.
+void write_get_front(std::string& out, std::string_view key);
 void write_pttl(std::string& out, std::string_view key);
 
 /// Where the fence of a key is kept.

@@ -32,8 +32,11 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
         return answered(node, net::read_failure(reply), now);
     }
     if (reply.integer() != 1) {
+        if (auto o = home().nodes().object(node, now, now); o && o->why.answer == vote::refused) {
+            return answered(node, std::move(o->why), now);  // a replica, or one of another's
+        }
         return answered(node, {vote::refused, errc::server_error,
-                               "its record is gone again; is somebody flushing it?"}, now);
+                               "it has no record at the moment; is somebody flushing it?"}, now);
     }
     home().nodes().greet_again(node, now);
     answered(node, {vote::granted, {}, {}}, now);

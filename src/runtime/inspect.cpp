@@ -3,6 +3,7 @@
 #include "runtime/inspect.hpp"
 
 #include "core/census.hpp"
+#include "core/fence_source.hpp"
 #include "net/answers.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/engine.hpp"
@@ -52,9 +53,9 @@ void inspect_operation::on_settled(time_point now) {
     std::string get;
     std::string pttl;
     std::string get_fence;
-    write_get(get, key);
+    write_get_front(get, key);
     write_pttl(pttl, key);
-    write_get(get_fence, fence_key(prefix, key));
+    write_get_front(get_fence, fence_key(prefix, key));
     ask(ask_value, get, now);
     ask(ask_ttl, pttl, now);
     if (is_fenced) ask(ask_fence, get_fence, now);
@@ -67,10 +68,11 @@ void inspect_operation::ask(std::uint32_t question, const std::string& wire, tim
 
 void inspect_operation::on_value(node_state& node, std::string& value, const resp::reply& reply) {
     switch (reply.type()) {
-        case resp::reply_type::nil: node.state = key_state::free; break;
         case resp::reply_type::string:
             value = reply.text();
-            if (value == shared_marker) {
+            if (value.empty()) {
+                node.state = key_state::free;  // unless there is an empty value: its ttl will tell
+            } else if (value == shared_marker) {
                 node.state = key_state::shared;
             } else {
                 node.state = key_state::held;
@@ -84,8 +86,9 @@ void inspect_operation::on_value(node_state& node, std::string& value, const res
 void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
     const std::string_view text = reply.text();
     const auto end = text.data() + text.size();
-    if (reply.type() == resp::reply_type::nil) return;
-    if (text.empty() || std::from_chars(text.data(), end, node.fence).ptr != end) {
+    if (reply.type() == resp::reply_type::string && text.empty()) return;
+    if (text.empty() || std::from_chars(text.data(), end, node.fence).ptr != end ||
+        node.fence >= core::fence_limit) {
         node.fence = 0;
         note_failure(node, {vote::refused, errc::foreign_data, "the fence key holds no fence"});
     }
@@ -103,6 +106,7 @@ void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const re
         on_fence(n, reply);
     } else if (reply.type() == resp::reply_type::integer) {
         n.ttl = net::read_pttl(reply.integer());  // the key may have gone between the two answers
+        if (n.state == key_state::free && reply.integer() != -2) n.state = key_state::held;
     } else {
         note_failure(n, net::read_failure(reply));
     }

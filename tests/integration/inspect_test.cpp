@@ -103,6 +103,25 @@ TEST_CASE("split and foreign keys are told as they are", "[inspect]") {
     CHECK(state.owner == "one");
 }
 
+TEST_CASE("a value of any length is told in brief, and hurts nobody", "[inspect]") {
+    cluster nodes(3);
+    auto options = nodes.options(GENERATE(true, false));
+    driver d(options);
+    auto good = d.acquire("good");
+    REQUIRE(good.error() == error_code{});
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", std::string(5U << 20, 'x'));
+    const auto refused = d.try_acquire("r");
+    CHECK(refused.error() == error_code{});
+    CHECK_FALSE(refused.value());
+    const auto state = d.inspect("r").value();
+    CHECK(state.held);
+    CHECK(state.owner.size() < 200);
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "");
+    CHECK(d.inspect("r").value().held);
+    CHECK(d.client().stats().disconnects == 0);
+    CHECK(good.value());
+}
+
 TEST_CASE("a key that is no string is told, not read", "[inspect]") {
     cluster nodes(3);
     driver d(nodes.options());

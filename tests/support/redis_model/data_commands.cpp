@@ -31,6 +31,17 @@ r get(keyspace& in, const command& c, std::int64_t now_ms) {
     return k->text() != nullptr ? r::bulk(*k->text()) : wrong_type();
 }
 
+// From the front, as far as it goes: no negative places.
+r getrange(keyspace& in, const command& c, std::int64_t now_ms) {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    if (!read_integer(c[2], first) || !read_integer(c[3], last)) return not_an_integer();
+    const r whole = get(in, c, now_ms);
+    if (whole.is_error() || first < 0 || last < first) return whole.is_error() ? whole : r::bulk("");
+    const auto from = std::min(static_cast<std::size_t>(first), whole.text.size());
+    return r::bulk(whole.text.substr(from, static_cast<std::size_t>(last - first) + 1));
+}
+
 r mget(keyspace& in, const command& c, std::int64_t now_ms) {
     std::vector<r> found;
     for (std::size_t i = 1; i < c.size(); ++i) {
@@ -115,6 +126,7 @@ r rpush(keyspace& in, const command& c, std::int64_t now_ms) {
 const data_command* find_data_command(std::string_view name) {
     static const std::map<std::string_view, data_command> all = {
         {"GET", {{2, 0}, get}},
+        {"GETRANGE", {{4, 0}, getrange}},
         {"MGET", {{-2, 0}, mget}},
         {"SET", {{-3, trait::writes | trait::needs_memory}, set}},
         {"DEL", {{-2, trait::writes}, del}},

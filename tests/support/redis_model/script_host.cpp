@@ -282,8 +282,11 @@ void script_host::protect_globals() {
 }
 
 model_reply script_host::compile(const std::string& text) {
+    // Many are the same: looking one up is cheaper than its SHA1.
+    if (const auto known = known_.find(text); known != known_.end()) {
+        return model_reply::bulk(known->second);
+    }
     std::string sha1 = sha1_of(text);
-    if (compiled_.contains(sha1)) return model_reply::bulk(std::move(sha1));
     lua_State* const lua = lua_.get();
     if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
         const std::string why = text_at(lua, -1);
@@ -293,6 +296,7 @@ model_reply script_host::compile(const std::string& text) {
     lua_getfield(lua, LUA_REGISTRYINDEX, globals_slot);
     lua_setfenv(lua, -2);
     compiled_.emplace(sha1, luaL_ref(lua, LUA_REGISTRYINDEX));
+    known_.emplace(text, sha1);
     return model_reply::bulk(std::move(sha1));
 }
 

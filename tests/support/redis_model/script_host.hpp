@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 struct lua_State;
@@ -49,7 +50,8 @@ private:
     void protect_globals();
 
     std::unique_ptr<lua_State, closing> lua_;
-    std::map<std::string, int, std::less<>> compiled_;  // to references in Lua's registry
+    std::map<std::string, int, std::less<>> compiled_;      // to references in Lua's registry
+    std::unordered_map<std::string, std::string> known_;  // texts to their SHA1
 };
 
 }  // namespace redlock::fakes

@@ -114,7 +114,15 @@ TEST_CASE("readers that share a quorum hold it without an owner's name") {
     CHECK(s.valid_for == 1s);
 }
 
-TEST_CASE("the highest fence counts, wherever it is") {
+TEST_CASE("the fence of a lease is the lowest that its nodes have") {
+    // One took the key again under a fence of its own, and what others know is not the lease's.
+    const auto s = nodes().held("a", 1s).fence(9).held("a", 1s).fence(4).held("a", 1s).fence(0)
+                       .other(key_state::free).fence(2).held("b", 1s).fence(3).take();
+    CHECK(s.held);
+    CHECK(s.fence == 4);
+}
+
+TEST_CASE("where nobody holds it the highest fence counts, wherever it is") {
     const auto s =
         nodes().other(key_state::free).fence(4).held("a", 1s).fence(9).other(key_state::quarantine)
             .fence(7).take();

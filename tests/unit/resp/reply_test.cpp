@@ -72,5 +72,20 @@ TEST_CASE("the code of an error is its first word") {
     CHECK_FALSE(error.is_error("NOSCRIPT No"));
     CHECK_FALSE(error.is_error(""));
     CHECK(parse(p, "-LOADING\r\n").is_error("LOADING"));
+    CHECK_FALSE(parse(p, "-ERR of OOM\r\n").is_error("OOM"));
     CHECK_FALSE(parse(p, "+NOSCRIPT x\r\n").is_error("NOSCRIPT"));
+}
+
+TEST_CASE("the code of an error that a script met is found in what an older server makes of it") {
+    parser p;
+    for (const auto* met : {"-MISCONF Redis is configured to save", "OOM command not allowed"}) {
+        const reply error = parse(p, "-ERR Error running script (call to f_0123456789abcdef): "
+                                     "@user_script:46: @user_script: 46: " +
+                                         std::string(met) + "\r\n");
+        CHECK(error.is_error("MISCONF") == (met[0] == '-'));
+        CHECK(error.is_error("OOM") == (met[0] == 'O'));
+        CHECK(error.is_error("ERR"));
+        CHECK_FALSE(error.is_error("READONLY"));
+        CHECK_FALSE(error.is_error("NOSCRIPT"));
+    }
 }

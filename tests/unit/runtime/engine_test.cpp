@@ -123,6 +123,21 @@ TEST_CASE("the close tells who watches a lease") {
     CHECK(lost->outcome() == errc::client_closed);
 }
 
+TEST_CASE("a close waits for connections that releases are owed to") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.renew = false});
+    w.run_for(1ms);
+    for (std::size_t i = 0; i < 3; ++i) w.cut(i);  // they had just come up, so they rest a little
+    w.run_for(1ms);
+    w.release(std::move(e->held));
+    w.close();
+    CHECK_FALSE(w.engine->is_over());
+    w.run_for(w.options.node_timeout);
+    CHECK(w.engine->is_over());
+    CHECK(w.ours("r") == 0);
+}
+
 TEST_CASE("a close without anything out is over at once") {
     world w;
     w.connected();
