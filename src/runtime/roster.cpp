@@ -21,7 +21,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// How often the nodes are asked for their time. It also finds connections that died unseen.
+// How often the nodes are asked for their time and their epoch. It also finds connections that died
+// unseen.
 constexpr duration between_probes = 5s;
 
 }  // namespace
@@ -29,7 +30,7 @@ constexpr duration between_probes = 5s;
 /// A question about the node itself, which no operation waits for.
 class roster::errand final : public net::call {
 public:
-    enum class about : bool { record, time };
+    enum class about : std::uint8_t { record, time, epoch };
 
     errand(roster& home, about what, birth::task task, time_point sent)
         : home_(&home), what_(what), task_(task), sent_(sent) {}
@@ -38,6 +39,7 @@ private:
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
         if (what_ == about::record) return home_->on_errand(node, task_, reply, sent_, now);
+        if (what_ == about::epoch) return home_->on_epoch_told(node, reply, now);
         if (const auto told = net::read_time(reply)) {
             home_->on_time_told(node, {*told, sent_, now}, now);
         }
@@ -183,6 +185,12 @@ void roster::on_time_told(std::size_t node, const core::clock_reading& reading, 
     judge_clocks(now);
 }
 
+void roster::on_epoch_told(std::size_t node, const resp::reply& reply, time_point now) {
+    const bool is_known = reply.type() != resp::reply_type::string ||
+                          reply.text() == facts_[node].epoch || birth_.is_pending();
+    if (!is_known && facts_[node].server.is_master) greet_again(node, now);
+}
+
 void roster::judge_clocks(time_point now) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         guard_.set_skewed(i, clocks_.is_skewed(i), now);
@@ -190,14 +198,21 @@ void roster::judge_clocks(time_point now) {
 }
 
 void roster::probe(time_point now) {
-    std::string wire;
-    resp::append_command(wire, {"TIME"});
+    std::string ask_time;
+    std::string ask_epoch;
+    resp::append_command(ask_time, {"TIME"});
+    resp::append_command(ask_epoch, {"GETRANGE", record_key_, "0", "21"});
+    const auto ask = [&](std::size_t node, errand::about what, const std::string& wire) {
+        session(node).submit(net::call_ptr(new errand(*this, what, {}, now)), 0, wire,
+                             net::tail::none, now);
+    };
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         if (!session(i).is_ready()) continue;
         // Whether a replica has become a master is told in the handshake only.
         if (!facts_[i].server.is_master) greet_again(i, now);
-        session(i).submit(net::call_ptr(new errand(*this, errand::about::time, {}, now)), 0, wire,
-                          net::tail::none, now);
+        ask(i, errand::about::time, ask_time);
+        // The quarantine of a node that was flushed begins when somebody sees it.
+        if (is_guarded(home_->options())) ask(i, errand::about::epoch, ask_epoch);
     }
     home_->arm(probe_alarm_, now + between_probes);
     report(now);

@@ -100,6 +100,7 @@ private:
                    time_point asked, time_point now);
     void on_errand_failed(std::size_t node, time_point now);
     void on_time_told(std::size_t node, const core::clock_reading& reading, time_point now);
+    void on_epoch_told(std::size_t node, const resp::reply& reply, time_point now);
     void judge_clocks(time_point now);
     void probe(time_point now);
     void regreet(time_point now);

@@ -98,6 +98,19 @@ TEST_CASE("a flushed node is amnesiac, greeted anew, and votes when its quaranti
     CHECK(w.ours("r") == 2);
 }
 
+TEST_CASE("a flush is seen also where nothing is asked for, and its quarantine begins then") {
+    world w(guarded());
+    w.connected();
+    w.nodes[1].flush();
+    w.run_for(5100ms);
+    CHECK(w.count(event_kind::node_down) == 1);
+    w.run_for(2500ms);
+    w.set_mode(2, mode::refuses);
+    CHECK(w.granted("r")->outcome() == error_code{});
+    w.run_for(30s);
+    CHECK(w.traffic.connects.get() == 4);
+}
+
 TEST_CASE("a vote counts only where the quarantine was over when its round was sent") {
     world w(guarded());
     w.connected();

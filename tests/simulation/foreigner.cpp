@@ -1,0 +1,87 @@
+// The life of a foreign Redlock client.
+// SPDX-License-Identifier: MIT
+#include "simulation/foreigner.hpp"
+
+#include <chrono>
+
+namespace redlock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string compare_and_delete =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) "
+    "else return 0 end";
+
+}  // namespace
+
+foreigner::foreigner(std::size_t index, const surroundings& around)
+    : index_(index), around_(around), dice_(around.in.seed, 400 + index) {}
+
+void foreigner::start() {
+    around_.when.after(around_.in.foreigners[index_].begins, [this] { think(); });
+}
+
+void foreigner::think() {
+    if (is_resting_) return;
+    around_.when.after(dice_.between_orders(1ms, around_.in.foreigners[index_].longest_think),
+                       [this] { take(); });
+}
+
+void foreigner::take() {
+    if (is_resting_) return;
+    const milliseconds ttl = around_.in.foreigners[index_].ttl;
+    value_ = "foreigner " + std::to_string(index_) + "." + std::to_string(++number_);
+    resource_ = dice_.below(around_.in.resources);
+    asked_ = around_.when.now();
+    granted_ = 0;
+    memory_.assign(around_.in.nodes.size(), 0);
+    for (std::size_t n = 0; n < memory_.size(); ++n) {
+        around_.net.ask(n, {"SET", resource_name(resource_), value_, "NX", "PX",
+                            std::to_string(ttl.count())},
+                        [this, n, number = number_](const fakes::model_reply& said) {
+                            if (number != number_ || said.text != "OK") return;
+                            ++granted_;
+                            memory_[n] = around_.net.at(n).losses() + 1;
+                        });
+    }
+    around_.when.after(ttl / 4, [this] { judge(); });
+}
+
+void foreigner::judge() {
+    const duration ttl = around_.in.foreigners[index_].ttl;
+    const duration allowance =
+        std::chrono::duration_cast<duration>(ttl * around_.in.drift_factor) + around_.in.drift_min;
+    const time_point until = asked_ + ttl - allowance;
+    const bool is_held = granted_ >= around_.in.quorum() && !around_.in.double_of;
+    if (is_held) {
+        ++around_.counts.foreign_grants;
+        around_.told.tell(around_.when.now(), [&] {
+            return "foreigner holds " + resource_name(resource_);
+        });
+        around_.judge.foreigner_granted(resource_, until);
+    }
+    around_.when.after(is_held ? dice_.between(duration(0), ttl / 2) : 0ns, [this] { give_back(); });
+}
+
+void foreigner::give_back() {
+    around_.judge.foreigner_ended(resource_);
+    // Later than the clocks of the nodes may think: then the key may be gone.
+    const time_point certain = asked_ + around_.in.foreigners[index_].ttl * 9 / 10;
+    for (std::size_t n = 0; n < memory_.size(); ++n) {
+        around_.net.ask(
+            n, {"EVAL", compare_and_delete, "1", resource_name(resource_), value_},
+            [this, n, certain, remembers = memory_[n], name = value_](const fakes::model_reply& said) {
+                const bool was_there = remembers == around_.net.at(n).losses() + 1;
+                if (!was_there || around_.when.now() > certain || around_.in.double_of) return;
+                if (around_.in.within == bounds::wild || said.is_error()) return;
+                around_.judge.require(said.number == 1, "interoperates",
+                                      "the key of " + name + " was taken away on n" +
+                                          std::to_string(n));
+            });
+    }
+    think();
+}
+
+}  // namespace redlock::simulation

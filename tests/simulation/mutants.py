@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
+# SPDX-License-Identifier: MIT
+"""usage: mutants.py PROJECT BUILD [--only TEXT] [--sample N] [--seconds S] [--jobs N]
+
+One line for each: what was planted, the seed that caught it and what it broke. The last line is
+"N of N caught". Status 1 where one was not; 2 where one could not be planted: its text has moved.
+"""
+import argparse
+import json
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
+SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "src", "tests", "tools")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("project", type=pathlib.Path)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--jobs", type=int, default=2)
+    return parser.parse_args()
+
+
+def fail(text):
+    print(f"mutants: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def edits(mutant):
+    yield mutant
+    yield from mutant.get("also", [])
+
+
+def planted(mutant, root):
+    """The files with the bug in them, by path."""
+    changed = {}
+    for edit in edits(mutant):
+        path = root / edit["file"]
+        text = path.read_text(encoding="utf-8")
+        for before, after in edit["swap"]:
+            if text.count(before) != 1:
+                fail(f"'{mutant['name']}' no longer applies: {edit['file']} has {text.count(before)} "
+                     f"times\n{before}")
+            text = text.replace(before, after)
+        changed[path] = text
+    return changed
+
+
+def copy_sources(project, to):
+    """As rsync would: what did not change keeps its time, so that little is built again."""
+    for name in SOURCES:
+        for source in sorted([project / name, *(project / name).rglob("*")]):
+            target = to / source.relative_to(project)
+            if source.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            elif not target.exists() or target.read_bytes() != source.read_bytes():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+
+
+def build(root, folder, jobs):
+    if not (folder / "build.ninja").exists():
+        subprocess.run(
+            ["cmake", "-S", root, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+             "-DREDLOCK_BUILD_TOOLS=OFF", "-DREDLOCK_BUILD_BENCH=OFF", "-DREDLOCK_BUILD_EXAMPLES=OFF",
+             f"-DCMAKE_PROJECT_INCLUDE_BEFORE={root}/cmake/ccache.cmake"],
+            check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["cmake", "--build", folder, "--target", "redlock_simulate", "-j", str(jobs)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        fail("the build failed:\n" + done.stdout[-3000:])
+    return folder / "tests/simulation/redlock_simulate"
+
+
+def hunt(program, seconds, jobs):
+    """The first seed that breaks a promise, and which; None where none did in time."""
+    said = subprocess.run([program, "--seeds", "1-1000000000", "--failures", "1", "--minutes",
+                           str(seconds / 60), "--jobs", str(jobs)],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if said.returncode < 0:
+        return "?", f"crashed with signal {-said.returncode}", ""
+    found = FOUND.search(said.stderr)
+    return found.groups() if found else None
+
+
+def main():
+    options = arguments()
+    project = options.project.resolve()
+    root, folder = options.build.resolve() / "source", options.build.resolve() / "build"
+    copy_sources(project, root)
+    listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
+    for mutant in listed:
+        planted(mutant, root)  # all must apply, also those that are not in the sample
+    chosen = [m for m in listed if options.only in m["name"]]
+    if options.sample:
+        chosen = random.sample(chosen, min(options.sample, len(chosen)))
+    if not chosen:
+        fail(f"none is called '{options.only}'")
+    caught = 0
+    for mutant in chosen:
+        changed = planted(mutant, root)
+        before = {path: path.read_text(encoding="utf-8") for path in changed}
+        for path, text in changed.items():
+            path.write_text(text, encoding="utf-8")
+        try:
+            found = hunt(build(root, folder, options.jobs), options.seconds, options.jobs)
+        finally:
+            for path, text in before.items():
+                path.write_text(text, encoding="utf-8")
+        caught += found is not None
+        verdict = f"seed {found[0]}, {found[1]}" if found else "NOT CAUGHT"
+        print(f"{mutant['name']}: {verdict}", flush=True)
+    print(f"{caught} of {len(chosen)} caught")
+    sys.exit(0 if caught == len(chosen) else 1)
+
+
+main()

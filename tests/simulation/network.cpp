@@ -1,0 +1,205 @@
+// Connections and what befalls them.
+// SPDX-License-Identifier: MIT
+#include "simulation/network.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::simulation {
+
+connection::connection(network& in, std::size_t program, std::size_t node, receiver& to)
+    : net_(&in),
+      program_(program),
+      node_(node),
+      to_(&to),
+      dice_(in.plan_->seed, 1'000 + program * 64 + node,
+            ++in.between(program, node).connections) {}
+
+void connection::open() {
+    socket_ = std::make_shared<socket>([weak = weak_from_this()](std::string bytes) {
+        if (const auto self = weak.lock()) self->reply(std::move(bytes));
+    });
+    const duration round_trip = net_->delay(node_, dice_) + net_->delay(node_, dice_);
+    net_->when_->after(round_trip, [self = shared_from_this()] {
+        network& net = *self->net_;
+        if (self->to_ == nullptr || net.is_blocked(self->program_, self->node_, true) ||
+            net.is_blocked(self->program_, self->node_, false)) {
+            return;  // it hangs until the program gives it up
+        }
+        if (net.at(self->node_).accept(self->socket_)) return self->to_->on_open();
+        self->to_->on_down(true);
+    });
+}
+
+void connection::send(std::string bytes) {
+    // TCP keeps no boundaries: a write may arrive in pieces.
+    if (bytes.size() > 1 && dice_.happens(0.05)) {
+        const std::size_t half = 1 + dice_.below(bytes.size() - 1);
+        carry(up_, true, bytes.substr(0, half));
+        bytes.erase(0, half);
+    }
+    carry(up_, true, std::move(bytes));
+}
+
+void connection::carry(lane& on, bool to_node, std::string bytes) {
+    on.last = std::max(on.last + std::chrono::nanoseconds(1),
+                       net_->when_->now() + net_->delay(node_, dice_));
+    net_->when_->at(on.last, [self = shared_from_this(), &on, to_node, bytes = std::move(bytes)] {
+        self->arrive(on, to_node, bytes);
+    });
+}
+
+void connection::arrive(lane& on, bool to_node, std::string bytes) {
+    if (on.is_dead) return;
+    if (!on.held.empty() || net_->is_blocked(program_, node_, to_node)) {
+        on.held.push_back(std::move(bytes));
+        return;
+    }
+    if (!to_node) {
+        if (to_ != nullptr) to_->on_bytes(std::move(bytes));
+        return;
+    }
+    server& s = net_->at(node_);
+    if (to_ == nullptr && s.serves(*socket_)) ++net_->counts_->late_deliveries;
+    s.receive(socket_, bytes, "p" + std::to_string(program_) + (to_ == nullptr ? ", who has left" : ""));
+}
+
+void connection::release(lane& on, bool to_node) {
+    // Each is on its way anew, in order.
+    for (auto& bytes : std::exchange(on.held, {})) carry(on, to_node, std::move(bytes));
+}
+
+void connection::leave() {
+    to_ = nullptr;
+    if (!dice_.happens(0.25)) return;
+    // What is still to arrive is lost from some moment on.
+    break_off(net_->delay(node_, dice_) * dice_.between(0, 2));
+}
+
+void connection::break_off(duration when) {
+    net_->when_->after(when, [self = shared_from_this()] {
+        self->fall_silent();
+        self->up_.held.clear();
+    });
+}
+
+network::network(const plan& in, schedule& when, story& told, counters& counts,
+                 std::vector<std::unique_ptr<server>>& servers)
+    : plan_(&in),
+      when_(&when),
+      story_(&told),
+      counts_(&counts),
+      servers_(&servers),
+      pairs_(in.programs.size() * in.nodes.size()),
+      lag_(in.nodes.size()),
+      dice_(in.seed, 2) {}
+
+server& network::at(std::size_t node) noexcept {
+    const bool is_double = plan_->double_of && node + 1 == plan_->nodes.size();
+    return *(*servers_)[is_double ? *plan_->double_of : node];
+}
+
+connection_ptr network::connect(std::size_t program, std::size_t node, receiver& to) {
+    const auto made = std::make_shared<connection>(*this, program, node, to);
+    auto& alive = between(program, node).alive;
+    std::erase_if(alive, [](const auto& weak) { return weak.expired(); });
+    alive.push_back(made);
+    made->open();
+    return made;
+}
+
+void network::ask(std::size_t node, fakes::command what,
+                  std::function<void(const fakes::model_reply&)> then) {
+    when_->after(delay(node, dice_), [this, node, what = std::move(what), then = std::move(then)] {
+        server& s = at(node);
+        if (!s.is_up() || s.is_frozen()) return;
+        const auto said = s.execute(what);
+        when_->after(delay(node, dice_), [then, said] { then(said); });
+    });
+}
+
+duration network::delay(std::size_t node, chance& dice) const {
+    const duration best = plan_->nodes[node].latency;
+    duration took = best + dice.between(duration(0), best) + lag_[node];
+    if (!is_calm_ && plan_->tail > 0 && dice.happens(plan_->tail)) {
+        took += dice.between(duration(0), plan_->tail_delay);
+    }
+    return took;
+}
+
+template <class F>
+void network::each(std::uint32_t programs, std::uint32_t nodes, F&& what) {
+    for (std::size_t p = 0; p < plan_->programs.size(); ++p) {
+        for (std::size_t n = 0; n < plan_->nodes.size(); ++n) {
+            if ((programs >> p & 1U) != 0 && (nodes >> n & 1U) != 0) what(between(p, n));
+        }
+    }
+}
+
+void network::block(const fault& f) {
+    each(f.programs, f.nodes, [&](pair& p) {
+        p.blocked_up += f.to_nodes ? 1 : 0;
+        p.blocked_down += f.from_nodes ? 1 : 0;
+    });
+}
+
+void network::unblock(const fault& f) {
+    each(f.programs, f.nodes, [&](pair& p) {
+        p.blocked_up -= f.to_nodes ? 1 : 0;
+        p.blocked_down -= f.from_nodes ? 1 : 0;
+        for (const auto& weak : p.alive) {
+            const auto c = weak.lock();
+            if (!c) continue;
+            if (p.blocked_up == 0) c->release(c->up_, true);
+            if (p.blocked_down == 0) c->release(c->down_, false);
+        }
+    });
+}
+
+void network::set_lag(std::uint32_t nodes, duration extra) noexcept {
+    for (std::size_t n = 0; n < lag_.size(); ++n) {
+        if ((nodes >> n & 1U) != 0) lag_[n] = extra;
+    }
+}
+
+void network::cut(std::uint32_t programs, std::uint32_t nodes) {
+    each(programs, nodes, [&](pair& p) {
+        for (const auto& weak : p.alive) {
+            const auto c = weak.lock();
+            if (!c || c->to_ == nullptr) continue;
+            c->down_.is_dead = true;
+            c->break_off(delay(c->node_, c->dice_) * c->dice_.between(0, 2));
+            when_->after(delay(c->node_, c->dice_), [c] {
+                if (c->to_ != nullptr) c->to_->on_down(false);
+            });
+        }
+    });
+}
+
+void network::fall_silent(std::uint32_t programs, std::uint32_t nodes) {
+    each(programs, nodes, [&](pair& p) {
+        for (const auto& weak : p.alive) {
+            if (const auto c = weak.lock()) c->fall_silent();
+        }
+    });
+}
+
+void network::server_died(std::size_t node) {
+    for (std::size_t n = 0; n < plan_->nodes.size(); ++n) {
+        if (&at(n) != (*servers_)[node].get()) continue;
+        for (std::size_t p = 0; p < plan_->programs.size(); ++p) {
+            for (const auto& weak : between(p, n).alive) {
+                const auto c = weak.lock();
+                if (!c || c->to_ == nullptr || c->down_.is_dead) continue;
+                c->fall_silent();
+                // The dead kernel's peer hears of it where anything passes; otherwise it finds out.
+                if (is_blocked(p, n, false) || is_blocked(p, n, true)) continue;
+                when_->after(delay(n, c->dice_), [c] {
+                    if (c->to_ != nullptr) c->to_->on_down(false);
+                });
+            }
+        }
+    }
+}
+
+}  // namespace redlock::simulation

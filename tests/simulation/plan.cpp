@@ -1,0 +1,250 @@
+// Drawing a world from its seed.
+// SPDX-License-Identifier: MIT
+#include "simulation/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+namespace redlock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array names{"crash_keep", "crash_lose", "crash_rewind",  "freeze",    "slow",
+                           "flush",      "flush_scripts", "out_of_memory", "read_only", "step_clock",
+                           "partition",  "lag",        "cut",           "half_open", "pause",
+                           "suspend",    "kill"};
+
+bool forgets(fault_kind k) noexcept {
+    return k == fault_kind::crash_lose || k == fault_kind::crash_rewind || k == fault_kind::flush;
+}
+
+// How fast a world's faults follow each other, and which of them there are, differ from run to run:
+// what is rare in the mean is frequent in some.
+class drawing {
+public:
+    explicit drawing(std::uint64_t seed) : dice_(seed, 1) { out_.seed = seed; }
+
+    plan draw() {
+        out_.within = dice_.happens(0.75) ? bounds::safe : bounds::wild;
+        is_slow_ = dice_.happens(0.3);
+        draw_times();
+        draw_nodes();
+        draw_programs();
+        draw_faults();
+        return std::move(out_);
+    }
+
+private:
+    void draw_times() {
+        const auto scale = is_slow_ ? std::array{20'000, 60'000, 600'000, 3'600'000}
+                                    : std::array{1'000, 2'000, 2'000, 10'000};
+        out_.ttl_max = milliseconds(dice_.pick(scale));
+        out_.node_timeout = milliseconds(dice_.pick(std::array{10, 50, 50, 200}));
+        out_.connect_timeout = out_.node_timeout * dice_.between(2, 10);
+        out_.length = is_slow_ ? dice_.between_orders(1h, 10h) : dice_.between_orders(1s, 1min);
+        out_.resources = static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
+        out_.tail = dice_.pick(std::array{0.0, 0.0, 0.001, 0.02, 0.2});
+        out_.tail_delay = dice_.between_orders(1ms, 2s);
+    }
+
+    // Node and client clocks together never drift further apart than the leases allow for.
+    std::int64_t draw_drift() {
+        const std::int64_t most = out_.within == bounds::safe ? 4'900 : 30'000;
+        switch (dice_.below(3)) {
+            case 0: return 0;
+            case 1: return dice_.between(-most, most);
+            default: return dice_.happens(0.5) ? most : -most;
+        }
+    }
+
+    void draw_nodes() {
+        const auto size = static_cast<std::size_t>(dice_.pick(std::array{1, 3, 3, 3, 5, 5, 4}));
+        const bool some_last = dice_.happens(0.4);
+        const auto a = duration(out_.ttl_max) / 4;
+        const int spread = static_cast<int>(dice_.below(4));
+        const bool has_double = size >= 3 && dice_.happens(0.06);
+        const bool is_near = dice_.happens(0.5);
+        for (std::size_t i = 0; i < size; ++i) {
+            node_plan n;
+            n.is_durable = some_last && dice_.happens(0.6);
+            if (spread == 1) n.clock_offset = dice_.between(-1ms, 1ms);
+            if (spread == 2) n.clock_offset = dice_.between(-a * 7 / 20, a * 7 / 20);
+            if (spread == 3 && i == 0 && !has_double) n.clock_offset = dice_.between(-a * 3, a * 3);
+            n.drift_ppm = draw_drift();
+            n.latency = is_near ? dice_.between(20us, 300us)
+                                : dice_.between_orders(50us, duration(out_.node_timeout) / 4);
+            out_.nodes.push_back(n);
+        }
+        if (has_double) {
+            out_.double_of = dice_.below(size - 1);
+            out_.nodes.back() = out_.nodes[*out_.double_of];
+        }
+    }
+
+    void draw_programs() {
+        const std::size_t size = 1 + dice_.below(is_slow_ ? 2 : 4);
+        const duration most = is_slow_ ? dice_.between_orders(1min, 1h)
+                                       : dice_.between_orders(5ms, 5s);
+        const double plain = out_.within == bounds::wild && dice_.happens(0.3) ? 0.5 : 0.0;
+        for (std::size_t i = 0; i < size; ++i) {
+            program_plan p;
+            p.begins = dice_.happens(0.7) ? dice_.between(0ms, 50ms)
+                                          : dice_.between_orders(1ms, out_.length / 2);
+            p.drift_ppm = draw_drift();
+            p.workers = 1 + dice_.below(3);
+            p.longest_ttl = std::chrono::duration_cast<milliseconds>(dice_.between_orders(
+                std::min<duration>(200ms, out_.ttl_max / 4), out_.ttl_max));
+            p.longest_think = most;
+            p.has_wanderlust = dice_.happens(0.5);
+            p.is_fenced = !dice_.happens(plain);
+            p.is_guarded = out_.within == bounds::safe || dice_.happens(0.8);
+            out_.programs.push_back(p);
+        }
+        if (!dice_.happens(0.2)) return;
+        foreigner_plan f;
+        f.begins = dice_.between(0ms, 1s);
+        f.ttl = std::chrono::duration_cast<milliseconds>(dice_.between_orders(100ms, 5s));
+        f.longest_think = is_slow_ ? dice_.between_orders(10s, 10min)
+                                   : dice_.between_orders(10ms, 10s);
+        out_.foreigners.push_back(f);
+    }
+
+    void draw_faults() {
+        // Some kinds only, in each world others.
+        std::vector<fault_kind> kinds;
+        const double variety = dice_.pick(std::array{0.1, 0.25, 0.6});
+        for (std::size_t k = 0; k < names.size(); ++k) {
+            if (dice_.happens(variety)) kinds.push_back(static_cast<fault_kind>(k));
+        }
+        if (kinds.empty() || dice_.happens(0.02)) return;
+        const duration pause = is_slow_ ? dice_.between_orders(30s, 30min)
+                                        : dice_.between_orders(20ms, 5s);
+        const bool is_early = dice_.happens(0.2);  // while the cluster is young
+        // An early one ends soon, lest most of its time pass in peace.
+        if (is_early) out_.length = std::min<duration>(out_.length, 4 * duration(out_.ttl_max));
+        for (duration at = dice_.between(0ms, is_early ? duration(200ms) : 2 * pause);
+             at < out_.length && out_.faults.size() < 500;
+             at += dice_.between(duration(1ms), 2 * pause)) {
+            add(draw_fault(dice_.pick(kinds), at));
+        }
+    }
+
+    std::uint32_t some_of(std::size_t size, bool may_be_all) {
+        const auto all = static_cast<std::uint32_t>((1U << size) - 1);
+        if (size == 1) return 1;
+        std::uint32_t bits = 0;
+        while (bits == 0 || (!may_be_all && bits == all)) {
+            bits = static_cast<std::uint32_t>(dice_.word()) & all;
+        }
+        return bits;
+    }
+    std::uint32_t one_of(std::size_t size) { return 1U << dice_.below(size); }
+
+    fault draw_fault(fault_kind kind, duration at) {
+        fault f{.kind = kind, .at = at};
+        const std::size_t nodes = out_.nodes.size() - (out_.double_of ? 1 : 0);
+        const auto ttl = duration(out_.ttl_max);
+        f.nodes = dice_.happens(0.8) ? one_of(nodes) : some_of(nodes, true);
+        f.programs = dice_.happens(0.6) ? one_of(out_.programs.size())
+                                        : some_of(out_.programs.size(), true);
+        f.lasts = dice_.between_orders(1ms, dice_.happens(0.2) ? 2 * ttl : ttl / 4);
+        switch (kind) {
+            case fault_kind::slow:
+            case fault_kind::lag:
+                f.amount = dice_.between_orders(100us, 4 * duration(out_.node_timeout));
+                break;
+            case fault_kind::step_clock:
+                // A key may run out early by no more than a lease is shortened for drift.
+                f.amount = out_.within == bounds::safe ? dice_.between(-900us, 900us)
+                                                       : dice_.between(-2 * ttl, 2 * ttl);
+                break;
+            case fault_kind::partition:
+                f.to_nodes = dice_.happens(0.7);
+                f.from_nodes = !f.to_nodes || dice_.happens(0.6);
+                break;
+            default: break;
+        }
+        return f;
+    }
+
+    // In a safe world fewer than a quorum forget within one ttl_max, on whatever clock, and a clock
+    // steps once within it.
+    void add(fault f) {
+        if (out_.within == bounds::safe && (forgets(f.kind) || f.kind == fault_kind::step_clock)) {
+            const duration apart = duration(out_.ttl_max) * 104 / 100 + f.lasts + 1s;
+            std::uint32_t recent = f.nodes;
+            for (const fault& g : out_.faults) {
+                if (g.at + g.lasts + apart <= f.at) continue;
+                if (g.kind == fault_kind::step_clock && f.kind == g.kind && (g.nodes & f.nodes) != 0) {
+                    return;
+                }
+                if (forgets(g.kind) && forgets(f.kind)) recent |= g.nodes;
+            }
+            if (forgets(f.kind) && weight(recent) >= out_.quorum()) return;
+        }
+        out_.faults.push_back(f);
+    }
+
+    // One server that the list names twice counts as both.
+    std::size_t weight(std::uint32_t nodes) const {
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < out_.nodes.size(); ++i) {
+            const bool is_double = out_.double_of && i + 1 == out_.nodes.size();
+            n += nodes >> (is_double ? *out_.double_of : i) & 1U;
+        }
+        return n;
+    }
+
+    chance dice_;
+    plan out_;
+    bool is_slow_ = false;  // hours with little in them, and not moments with much
+};
+
+std::string bits(std::uint32_t set, char letter) {
+    std::string out;
+    for (std::uint32_t i = 0; set >> i != 0; ++i) {
+        if ((set >> i & 1U) != 0) out += letter + std::to_string(i) + " ";
+    }
+    return out;
+}
+
+}  // namespace
+
+const char* name_of(fault_kind kind) noexcept { return names.at(static_cast<std::size_t>(kind)); }
+
+bool plan::is_amnesia_possible() const noexcept {
+    return within == bounds::wild ||
+           std::any_of(faults.begin(), faults.end(), [](const fault& f) { return forgets(f.kind); });
+}
+
+plan draw(std::uint64_t seed) { return drawing(seed).draw(); }
+
+std::string plan::describe() const {
+    using seconds = std::chrono::duration<double>;
+    std::ostringstream out;
+    out << "seed " << seed << ", " << (within == bounds::safe ? "safe" : "wild") << ": "
+        << nodes.size() << " nodes, " << programs.size() << " programs, " << foreigners.size()
+        << " foreigners, " << faults.size() << " faults in " << seconds(length).count()
+        << " s; ttl_max " << ttl_max.count() << " ms, node_timeout " << node_timeout.count()
+        << " ms, connect_timeout " << connect_timeout.count() << " ms\n";
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const node_plan& n = nodes[i];
+        out << "    n" << i << (n.is_durable ? ", durable" : "") << ", clock off by "
+            << milliseconds(std::chrono::duration_cast<milliseconds>(n.clock_offset)).count()
+            << " ms and drifting by " << n.drift_ppm << " ppm, latency "
+            << std::chrono::duration_cast<std::chrono::microseconds>(n.latency).count() << " us";
+        if (double_of && i + 1 == nodes.size()) out << ", the same server as n" << *double_of;
+        out << '\n';
+    }
+    for (const fault& f : faults) {
+        out << "    at " << seconds(f.at).count() << " s " << name_of(f.kind) << ' '
+            << bits(f.nodes, 'n') << bits(f.programs, 'p') << "for " << seconds(f.lasts).count()
+            << " s\n";
+    }
+    return out.str();
+}
+
+}  // namespace redlock::simulation

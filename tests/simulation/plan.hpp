@@ -1,0 +1,111 @@
+// A world before it begins: who is in it and what will befall them; knows no machine of the product.
+// SPDX-License-Identifier: MIT
+//
+// All of it is drawn from the seed in advance, so that a world can be run again with less in it.
+#pragma once
+
+#include "simulation/chance.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::simulation {
+
+using std::chrono::milliseconds;
+
+/// Whether the faults stay inside the assumptions of the guarantees.
+enum class bounds : std::uint8_t {
+    safe,  ///< They do: every promise must hold.
+    wild,  ///< They don't: only the promises that need no assumption are checked.
+};
+
+enum class fault_kind : std::uint8_t {
+    crash_keep,    ///< The server's process dies, and comes back with its data.
+    crash_lose,    ///< It comes back without.
+    crash_rewind,  ///< It comes back with those of an earlier moment.
+    freeze,        ///< It is stopped and goes on.
+    slow,          ///< Each command takes `amount`.
+    flush,
+    flush_scripts,
+    out_of_memory,
+    read_only,     ///< A replica for a while.
+    step_clock,    ///< By `amount`, which may be negative.
+    partition,     ///< Nothing passes between `programs` and `nodes`, in one way or both.
+    lag,           ///< Everything on the way to and from `nodes` takes `amount` longer.
+    cut,           ///< Connections between `programs` and `nodes` break; both ends notice.
+    half_open,     ///< They break; nobody notices.
+    pause,         ///< A program is stopped, and its clocks go on.
+    suspend,       ///< Its machine is, and one of its clocks with it.
+    kill,          ///< It dies, and another of its name starts.
+};
+const char* name_of(fault_kind kind) noexcept;
+
+struct fault {
+    fault_kind kind{};
+    duration at{};                ///< After the beginning.
+    duration lasts{};             ///< Of those that end by themselves.
+    std::uint32_t nodes = 0;      ///< As bits.
+    std::uint32_t programs = 0;   ///< As bits.
+    duration amount{};
+    bool to_nodes = true;         ///< partition: this way
+    bool from_nodes = true;       ///< partition: that way
+};
+
+struct node_plan {
+    bool is_durable = false;
+    duration clock_offset{};
+    std::int64_t drift_ppm = 0;
+    duration latency{};  ///< One way, at best.
+};
+
+/// One program with one client and some workers, each busy with one lock at a time.
+struct program_plan {
+    duration begins{};
+    std::int64_t drift_ppm = 0;
+    std::size_t workers = 1;
+    milliseconds longest_ttl{};
+    duration longest_think{};
+    bool has_wanderlust = false;  ///< Its ttls change from lease to lease.
+    bool is_fenced = true;
+    bool is_guarded = true;
+};
+
+/// Somebody with another library: SET NX PX, and the published compare-and-delete.
+struct foreigner_plan {
+    duration begins{};
+    milliseconds ttl{};
+    duration longest_think{};
+};
+
+struct plan {
+    std::uint64_t seed = 0;
+    bounds within = bounds::safe;
+    duration length{};  ///< Of the work and the faults; peace follows.
+    milliseconds node_timeout{};
+    milliseconds connect_timeout{};
+    milliseconds ttl_max{};
+    double drift_factor = 0.01;
+    milliseconds drift_min{2};
+    std::size_t resources = 1;
+    double tail = 0;  ///< How often a message takes much longer than usual.
+    duration tail_delay{};
+    std::optional<std::size_t> double_of{};  ///< The last node of the list is this one once more.
+    std::vector<node_plan> nodes{};
+    std::vector<program_plan> programs{};
+    std::vector<foreigner_plan> foreigners{};
+    std::vector<fault> faults{};
+
+    std::size_t quorum() const noexcept { return nodes.size() / 2 + 1; }
+    /// Whether nodes that restart may forget foreign locks, which no guard protects.
+    bool is_amnesia_possible() const noexcept;
+    std::string describe() const;
+};
+
+/// The world of a seed.
+plan draw(std::uint64_t seed);
+
+}  // namespace redlock::simulation

@@ -1,0 +1,288 @@
+// The life of a simulated program.
+// SPDX-License-Identifier: MIT
+#include "simulation/program.hpp"
+
+#include "simulation/worker.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::simulation {
+
+/// The program's end of the way to one node.
+class program::cable final : public net::transport, private receiver {
+public:
+    cable(program& in, std::size_t node) : in_(&in), node_(node) {}
+
+    void open() override {
+        leave();
+        to_ = in_->around_.net.connect(in_->index_, node_, *this);
+    }
+    void drop() override { leave(); }
+    void flush() {
+        if (!is_open_) return;
+        net::session& session = in_->engine_->node(node_);
+        if (session.outgoing().empty()) return;
+        to_->send(std::exchange(session.outgoing(), {}));
+        session.on_written();
+    }
+
+private:
+    void leave() {
+        ++generation_;
+        is_open_ = false;
+        if (to_) std::exchange(to_, nullptr)->leave();
+    }
+    /// What comes of a connection that was left meanwhile is nobody's.
+    template <class F>
+    void tell(F what) {
+        in_->deliver([this, what = std::move(what), generation = generation_] {
+            if (generation == generation_) what(in_->engine_->node(node_), clock::now());
+        });
+    }
+    void on_open() override {
+        tell([this](net::session& s, time_point now) {
+            is_open_ = true;
+            s.on_open(now);
+        });
+    }
+    void on_bytes(std::string bytes) override {
+        tell([bytes = std::move(bytes)](net::session& s, time_point now) { s.on_bytes(bytes, now); });
+    }
+    void on_down(bool was_refused) override {
+        tell([was_refused](net::session& s, time_point now) {
+            s.on_down(was_refused ? boost::asio::error::connection_refused
+                                  : boost::asio::error::connection_reset,
+                      now);
+        });
+    }
+
+    program* in_;
+    std::size_t node_;
+    connection_ptr to_;
+    std::uint64_t generation_ = 0;
+    bool is_open_ = false;
+};
+
+struct program::house final : detail::lease_home {
+    explicit house(program& p) : in(&p) {}
+    void part(std::shared_ptr<detail::lease_state> state,
+              detail::farewell::kind what) noexcept override {
+        if (!state->part() || in == nullptr) return;
+        in->around_.judge.ended(*state);
+        in->after(duration(0), [in = in, state, what] { in->house_->on_farewell(*state, what); });
+    }
+    void on_farewell(detail::lease_state& state, detail::farewell::kind what) override {
+        if (what == detail::farewell::kind::give_back) {
+            in->engine_->give_back(state, clock::now());
+        } else {
+            in->engine_->let_go(state, clock::now());
+        }
+    }
+    program* in;  // null once the process is gone
+};
+
+namespace {
+
+client_options options_of(const plan& in, std::size_t index) {
+    const program_plan& terms = in.programs[index];
+    client_options o;
+    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
+        o.nodes.push_back({.name = "n" + std::to_string(i),
+                           .port = static_cast<std::uint16_t>(7'000 + i)});
+    }
+    o.node_timeout = in.node_timeout;
+    o.connect_timeout = in.connect_timeout;
+    o.ttl_max = in.ttl_max;
+    o.drift_factor = in.drift_factor;
+    o.drift_min = in.drift_min;
+    o.client_name = "p" + std::to_string(index);
+    o.fencing = terms.is_fenced;
+    o.guard = terms.is_guarded ? restart_guard::automatic : restart_guard::off;
+    return o;
+}
+
+}  // namespace
+
+program::program(std::size_t index, const surroundings& around)
+    : index_(index),
+      around_(around),
+      dice_(around.in.seed, 200 + index),
+      clock_(around.when.now(), time_point(std::chrono::hours(100 + 1'000 * index)),
+             around.in.programs[index].drift_ppm),
+      options_(options_of(around.in, index)) {
+    options_.on_event = [this](const event& e) { on_event(e); };
+}
+
+program::~program() {
+    if (is_running()) kill();
+}
+
+std::string program::name() const {
+    return "p" + std::to_string(index_) +
+           (incarnation_ > 1 ? "'" + std::to_string(incarnation_ - 1) : std::string());
+}
+
+void program::start() {
+    ++incarnation_;
+    traffic_ = std::make_unique<net::traffic>();
+    house_ = std::make_shared<house>(*this);
+    for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
+        cables_.push_back(std::make_unique<cable>(*this, i));
+    }
+    detail::engine_host& host = *this;
+    engine_ = std::make_unique<detail::engine>(options_, host, *traffic_);
+    for (std::size_t i = 0; i < terms().workers; ++i) {
+        workers_.push_back(std::make_unique<worker>(*this, i, chance(around_.in.seed,
+                                                                     300 + index_ * 8 + i,
+                                                                     incarnation_)));
+    }
+    around_.told.tell(around_.when.now(), [&] { return name() + " starts"; });
+    deliver([this] {
+        engine_->start(clock::now());
+        for (const auto& w : workers_) w->think();
+    });
+}
+
+void program::kill() {
+    if (!is_running()) return;
+    around_.told.tell(around_.when.now(), [&] { return name() + " dies"; });
+    const auto stats = engine_->stats();
+    around_.counts.second_rounds += stats.second_rounds;
+    around_.counts.timeouts += stats.timeouts;
+    around_.counts.late_replies += stats.late_replies;
+    around_.counts.owed_releases += stats.owed_releases;
+    house_->in = nullptr;
+    for (const auto& w : workers_) w->vanish();
+    engine_->discard();
+    for (const auto& w : cables_) w->drop();
+    engine_.reset();
+    workers_.clear();
+    cables_.clear();
+    house_.reset();
+    backlog_.clear();
+    owners_.clear();
+    running_out_.clear();
+    open_operations_ = 0;
+    armed_for_ = time_point::max();
+    ++alarms_;
+}
+
+void program::pause() {
+    ++stops_;
+    ++pauses_;
+}
+
+void program::resume() {
+    if (--stops_ != 0 || !is_running()) return;
+    // Who is first, the timer or the sockets, is the kernel's to decide.
+    const bool alarm_first = dice_.happens(0.5);
+    if (alarm_first) ring(alarms_);
+    for (auto& what : std::exchange(backlog_, {})) turn(what);
+    if (!alarm_first) ring(alarms_);
+}
+
+void program::suspend() {
+    pause();
+    clock_.suspend(around_.when.now());
+}
+
+void program::wake() {
+    clock_.wake(around_.when.now());
+    resume();
+}
+
+void program::deliver(std::function<void()> what) {
+    if (!is_running()) return;
+    if (stops_ != 0) {
+        backlog_.push_back(std::move(what));
+    } else {
+        turn(what);
+    }
+}
+
+void program::after(duration delay, std::function<void()> what) {
+    around_.when.after(delay, [this, what = std::move(what), incarnation = incarnation_] {
+        if (incarnation == incarnation_) deliver(what);
+    });
+}
+
+void program::turn(const std::function<void()>& what) {
+    const clock_in_use mine(clock_, around_.when.now());
+    what();
+    for (const auto& w : cables_) w->flush();
+    engine_->end_if_idle(clock::now());
+    arm();
+    around_.judge.after_turn(*this, engine_->deadline());
+}
+
+void program::arm() {
+    const time_point next = engine_->is_over() ? time_point::max() : engine_->deadline();
+    if (next >= armed_for_) return;
+    armed_for_ = next;
+    around_.when.at(clock_.true_time(next), [this, number = ++alarms_] { ring(number); });
+}
+
+void program::ring(std::uint64_t number) {
+    if (number != alarms_ || stops_ != 0 || armed_for_ > local_now()) return;
+    armed_for_ = time_point::max();
+    turn([this] {
+        engine_->on_time(clock::now());
+        around_.judge.after_alarm(*this);
+    });
+}
+
+void program::begin(const detail::operation_ptr& what) {
+    ++open_operations_;
+    engine_->begin(what, clock::now());
+}
+
+void program::cancel(detail::operation& what) {
+    what.cancel(boost::asio::error::operation_aborted, clock::now());
+}
+
+void program::prove_alive(milliseconds patience) {
+    deliver([this, patience] {
+        for (const auto& w : workers_) w->prove_alive(patience);
+    });
+}
+
+bool program::is_done() const noexcept {
+    return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->is_done(); });
+}
+
+void program::close() {
+    deliver([this] { engine_->close(clock::now()); });
+}
+
+bool program::has_left(std::string_view value) const {
+    const auto owner = value.substr(0, 22);
+    // Without fences a late command takes the key again: that is not promised there.
+    return terms().is_fenced && is_done() && owners_.contains(owner) && !running_out_.contains(owner);
+}
+
+owner_id program::fresh_owner() {
+    owner_id id;
+    for (std::size_t i = 0; i < id.bytes.size(); ++i) {
+        id.bytes[i] = static_cast<std::uint8_t>(dice_.word());
+    }
+    owners_.insert(id.to_string());
+    return id;
+}
+
+net::transport& program::wire(std::size_t node) { return *cables_[node]; }
+
+std::shared_ptr<detail::lease_home> program::home() { return house_; }
+
+void program::on_event(const event& e) {
+    if (e.error == errc::in_quarantine && e.kind == event_kind::node_reported) {
+        ++around_.counts.quarantines;
+    }
+    around_.told.tell(around_.when.now(), [&] { return name() + "  tells: " + format(e); });
+}
+
+}  // namespace redlock::simulation

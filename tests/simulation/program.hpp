@@ -1,0 +1,124 @@
+// A program of a simulated world: its clock, its client, and its life; knows no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/engine.hpp"
+#include "simulation/chance.hpp"
+#include "simulation/local_clock.hpp"
+#include "simulation/network.hpp"
+#include "simulation/plan.hpp"
+#include "simulation/referee.hpp"
+#include "simulation/schedule.hpp"
+#include "simulation/story.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::simulation {
+
+class worker;
+
+/// What all parts of a world share.
+struct surroundings {
+    const plan& in;
+    schedule& when;
+    story& told;
+    counters& counts;
+    referee& judge;
+    network& net;
+};
+
+/// Performs what its engine decides, as the Asio side of a client does: bytes, alarms, turns.
+class program final : public holder, private detail::engine_host {
+public:
+    program(std::size_t index, const surroundings& around);
+    ~program();
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+
+    void start();
+    /// The process is gone; its kernel closes the connections.
+    void kill();
+    void pause();
+    void resume();
+    /// As `pause`, and one of its clocks stands still.
+    void suspend();
+    void wake();
+    /// Its workers finish what they are at and begin nothing.
+    void rest() noexcept { is_resting_ = true; }
+    /// Each of its workers takes every resource once, waiting for it for this long at most.
+    void prove_alive(milliseconds patience);
+    bool is_done() const noexcept;
+    void close();
+
+    bool is_running() const noexcept { return engine_ != nullptr; }
+    bool is_over() const noexcept { return !engine_ || engine_->is_over(); }
+    bool is_resting() const noexcept { return is_resting_; }
+    std::size_t open_operations() const noexcept { return open_operations_; }
+    /// Whether a key is of this process, which holds it no more: all of its operations are over, and
+    /// it did not mean to let it run out.
+    bool has_left(std::string_view value) const;
+    /// The lease with this owner is meant to run out.
+    void will_run_out(const owner_id& owner) { running_out_.insert(owner.to_string()); }
+    client_stats stats() const { return engine_->stats(); }
+
+    /// Runs `what` when the process runs, unless it has died since.
+    void deliver(std::function<void()> what);
+    /// The same, later.
+    void after(duration delay, std::function<void()> what);
+
+    std::string name() const override;
+    time_point true_time(time_point local) const override { return clock_.true_time(local); }
+    time_point local_now() const override { return clock_.boot_time(around_.when.now()); }
+
+    // For its workers.
+    void begin(const detail::operation_ptr& what);
+    void cancel(detail::operation& what);
+    void operation_ended() noexcept { --open_operations_; }
+    const surroundings& around() const noexcept { return around_; }
+    const program_plan& terms() const noexcept { return around_.in.programs[index_]; }
+    std::uint64_t pauses() const noexcept { return pauses_; }
+
+private:
+    class cable;
+    struct house;
+
+    void turn(const std::function<void()>& what);
+    void arm();
+    void ring(std::uint64_t number);
+    void on_event(const event& e);
+
+    std::uint64_t random_word() override { return dice_.word(); }
+    owner_id fresh_owner() override;
+    net::transport& wire(std::size_t node) override;
+    std::shared_ptr<detail::lease_home> home() override;
+
+    std::size_t index_;
+    surroundings around_;
+    chance dice_;
+    local_clock clock_;
+    client_options options_;
+    std::uint64_t incarnation_ = 0;
+    std::unique_ptr<net::traffic> traffic_;
+    std::vector<std::unique_ptr<cable>> cables_;
+    std::shared_ptr<house> house_;
+    std::unique_ptr<detail::engine> engine_;
+    std::vector<std::unique_ptr<worker>> workers_;
+    std::vector<std::function<void()>> backlog_;  // of a process that is stopped
+    std::set<std::string, std::less<>> owners_;       // that this process has drawn
+    std::set<std::string, std::less<>> running_out_;
+    time_point armed_for_ = time_point::max();    // by its own clock
+    std::uint64_t alarms_ = 0;
+    std::uint64_t pauses_ = 0;
+    std::size_t open_operations_ = 0;
+    int stops_ = 0;
+    bool is_resting_ = false;
+};
+
+}  // namespace redlock::simulation

@@ -1,0 +1,119 @@
+// The checkers.
+// SPDX-License-Identifier: MIT
+#include "simulation/referee.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock::simulation {
+
+namespace {
+
+std::string in_ms(duration d) {
+    return std::to_string(std::chrono::duration<double, std::milli>(d).count()) + " ms";
+}
+
+}  // namespace
+
+std::string resource_name(std::size_t number) { return "r" + std::to_string(number); }
+
+void referee::blame(std::string_view checker, std::string text) {
+    if (!first_) first_ = {std::string(checker), std::move(text), when_->now()};
+}
+
+void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
+                      milliseconds ttl, milliseconds max_hold) {
+    const time_point now = by.local_now();
+    const duration allowance =
+        std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
+        plan_->drift_min;
+    held h{.by = &by, .lease = std::move(lease)};
+    if (max_hold > milliseconds(0)) h.cap = now + max_hold;
+    h.until = h.lease->valid_until();
+    h.true_until = by.true_time(h.until);
+    require(h.until > now, "validity", by.name() + " was handed a lease that is over");
+    require(h.until <= now + ttl - allowance, "validity",
+            by.name() + " was handed a lease for longer than its ttl allows");
+    require(asked <= now, "validity", "granted before it was asked for");
+    std::uint64_t& last = fences_[h.lease->resource];
+    if (is_safe() && h.lease->fence != 0) {
+        require(h.lease->fence > last, "fences",
+                by.name() + " got fence " + std::to_string(h.lease->fence) + " of " +
+                    h.lease->resource + ", after " + std::to_string(last));
+        last = h.lease->fence;
+    }
+    check_exclusion(h);
+    open_.push_back(std::move(h));
+}
+
+void referee::check_exclusion(const held& of) {
+    if (!is_safe()) return;
+    const time_point now = when_->now();
+    for (const held& other : open_) {
+        if (other.lease == of.lease || other.lease->resource != of.lease->resource) continue;
+        require(other.true_until <= now, "exclusion",
+                of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
+                    " relies on it for " + in_ms(other.true_until - now) + " more");
+    }
+    const auto foreign = foreign_.find(of.lease->resource);
+    if (foreign != foreign_.end()) {
+        require(foreign->second <= now, "exclusion",
+                of.by->name() + " holds " + of.lease->resource + " while a foreigner relies on it "
+                                                                "for " +
+                    in_ms(foreign->second - now) + " more");
+    }
+}
+
+void referee::ended(const detail::lease_state& lease) {
+    std::erase_if(open_, [&](const held& h) { return h.lease.get() == &lease; });
+}
+
+void referee::after_turn(const holder& by, time_point alarm) {
+    for (std::size_t i = 0; i < open_.size();) {
+        held& h = open_[i];
+        if (h.by != &by) {
+            ++i;
+            continue;
+        }
+        if (!h.lease->is_live()) {
+            open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+            continue;
+        }
+        const time_point until = h.lease->valid_until();
+        require(until >= h.until, "validity", by.name() + " sees its validity shrink");
+        require(until <= h.cap, "max_hold", by.name() + " holds beyond max_hold");
+        if (until != h.until) {
+            require(h.until > by.local_now(), "validity",
+                    by.name() + " sees a lease revived that was over");
+            h.until = until;
+            h.true_until = by.true_time(until);
+            check_exclusion(h);
+        }
+        require(alarm <= until, "loss in time",
+                by.name() + " would not be woken before its lease of " + h.lease->resource +
+                    " is over, but " + in_ms(alarm - until) + " later");
+        ++i;
+    }
+}
+
+void referee::after_alarm(const holder& by) {
+    for (const held& h : open_) {
+        if (h.by != &by || !h.lease->is_live()) continue;
+        require(h.until > by.local_now(), "loss in time",
+                by.name() + " was not told that its lease of " + h.lease->resource + " is over");
+    }
+}
+
+void referee::foreigner_granted(std::size_t resource, time_point until) {
+    if (!is_safe() || plan_->is_amnesia_possible()) return;
+    const std::string name = resource_name(resource);
+    for (const held& h : open_) {
+        require(h.lease->resource != name || h.true_until <= when_->now(), "exclusion",
+                "a foreigner holds " + name + " while " + h.by->name() + " relies on it");
+    }
+    foreign_[name] = until;
+}
+
+void referee::foreigner_ended(std::size_t resource) { foreign_.erase(resource_name(resource)); }
+
+}  // namespace redlock::simulation

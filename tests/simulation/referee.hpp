@@ -1,0 +1,84 @@
+// Judges a world: who held what when, in true time, against what is promised; changes nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/lease_state.hpp"
+#include "simulation/plan.hpp"
+#include "simulation/schedule.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::simulation {
+
+struct violation {
+    std::string checker;  ///< The promise that was broken, in a word.
+    std::string text;
+    time_point at{};
+};
+
+/// What the referee wants to know of whoever holds a lease.
+class holder {
+public:
+    virtual std::string name() const = 0;
+    /// The first instant of the world at which the holder's clock shows `local` or later.
+    virtual time_point true_time(time_point local) const = 0;
+    virtual time_point local_now() const = 0;
+
+protected:
+    ~holder() = default;
+};
+
+class referee {
+public:
+    referee(const plan& in, const schedule& when) : plan_(&in), when_(&when) {}
+
+    /// A lease was handed out, asked for at `asked` by the holder's clock.
+    void granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
+                 milliseconds ttl, milliseconds max_hold);
+    /// Its holder gave it back, or died: nobody relies on it any more.
+    void ended(const detail::lease_state& lease);
+    /// Whoever holds leases has had a turn, and wants to be woken at `alarm` by its own clock.
+    void after_turn(const holder& by, time_point alarm);
+    /// The holder's timer rang: what has run out is lost by now.
+    void after_alarm(const holder& by);
+
+    /// Somebody with another library relies on the lock until then, if it is one that we exclude.
+    void foreigner_granted(std::size_t resource, time_point until);
+    void foreigner_ended(std::size_t resource);
+
+    void require(bool holds, std::string_view checker, std::string text) {
+        if (!holds) blame(checker, std::move(text));
+    }
+    void blame(std::string_view checker, std::string text);
+    const std::optional<violation>& verdict() const noexcept { return first_; }
+    std::size_t open_leases() const noexcept { return open_.size(); }
+
+private:
+    struct held {
+        const holder* by;
+        std::shared_ptr<detail::lease_state> lease;
+        time_point until{};      // as it was last seen, by the holder's clock
+        time_point true_until{};
+        time_point cap = time_point::max();
+    };
+    void check_exclusion(const held& of);
+    bool is_safe() const noexcept { return plan_->within == bounds::safe; }
+
+    const plan* plan_;
+    const schedule* when_;
+    std::vector<held> open_;
+    std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
+    std::map<std::string, time_point, std::less<>> foreign_;
+    std::optional<violation> first_;
+};
+
+/// The name of a resource by its number.
+std::string resource_name(std::size_t number);
+
+}  // namespace redlock::simulation

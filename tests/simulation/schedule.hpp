@@ -1,0 +1,63 @@
+// What happens when, in virtual time; knows nothing of what happens.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace redlock::simulation {
+
+using core::duration;
+using core::time_point;
+
+/// What is due at the same instant happens in the order in which it was put here.
+class schedule {
+public:
+    using action = std::function<void()>;
+
+    time_point now() const noexcept { return now_; }
+    void at(time_point when, action what) {
+        due_.push_back({std::max(when, now_), ++count_, std::move(what)});
+        std::push_heap(due_.begin(), due_.end(), later);
+    }
+    void after(duration delay, action what) { at(now_ + delay, std::move(what)); }
+
+    /// One thing happens. False, and time stands still, where nothing is due until `limit`.
+    bool turn(time_point limit) {
+        if (due_.empty() || due_.front().when > limit) return false;
+        std::pop_heap(due_.begin(), due_.end(), later);
+        const entry next = std::move(due_.back());
+        due_.pop_back();
+        now_ = next.when;
+        next.what();
+        return true;
+    }
+    void run_until(time_point limit) {
+        while (turn(limit)) {
+        }
+        now_ = std::max(now_, limit);
+    }
+    /// Nothing that was put here will happen.
+    void clear() noexcept { due_.clear(); }
+
+private:
+    struct entry {
+        time_point when;
+        std::uint64_t number;
+        action what;
+    };
+    static bool later(const entry& a, const entry& b) noexcept {
+        return a.when != b.when ? a.when > b.when : a.number > b.number;
+    }
+
+    std::vector<entry> due_;
+    std::uint64_t count_ = 0;
+    time_point now_{std::chrono::hours(1)};
+};
+
+}  // namespace redlock::simulation

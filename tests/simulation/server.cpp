@@ -1,0 +1,155 @@
+// The process of a simulated node.
+// SPDX-License-Identifier: MIT
+#include "simulation/server.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace redlock::simulation {
+
+namespace {
+
+// The command's name and its keys, as a person reads it; scripts by what they return.
+std::string brief(const fakes::command& c) {
+    std::string out = c.front();
+    if ((out == "EVALSHA" || out == "EVAL") && c.size() > 3) {
+        out += ' ' + (c[1].size() == 40 ? c[1].substr(0, 6) : std::string("whole")) + ' ' + c[3];
+    } else if (c.size() > 1 && c[1].size() < 40) {
+        out += ' ' + c[1];
+    }
+    return out;
+}
+
+std::string brief(const fakes::model_reply& r) {
+    using kind = fakes::model_reply::kind;
+    switch (r.type) {
+        case kind::nil: return "nil";
+        case kind::integer: return std::to_string(r.number);
+        case kind::array: {
+            std::string out = "[";
+            for (std::size_t i = 0; i < r.items.size() && i < 6; ++i) {
+                out += (i == 0 ? "" : ", ") + brief(r.items[i]);
+            }
+            return out + "]";
+        }
+        default: return r.text.substr(0, r.text.find_first_of("\r\n")).substr(0, 60);
+    }
+}
+
+}  // namespace
+
+server::server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts)
+    : index_(index),
+      when_(&when),
+      story_(&told),
+      counts_(&counts),
+      dice_(in.seed, 100 + index),
+      model_(in.seed * 64 + index) {
+    const node_plan& n = in.nodes[index];
+    is_durable_ = n.is_durable;
+    model_.set_durable(n.is_durable);
+    model_.wall.set_offset(n.clock_offset);
+    slew(n.drift_ppm, in.ttl_max);
+}
+
+// As a time service does: the clock is off by a little, now this way, now that.
+void server::slew(std::int64_t ppm, duration ttl_max) {
+    model_.wall.set_drift_ppm(ppm, when_->now());
+    if (ppm == 0) return;
+    when_->after(ttl_max / 32 / std::abs(ppm) * 1'000'000, [this, ppm, ttl_max] {
+        slew(-ppm, ttl_max);
+    });
+}
+
+bool server::accept(const socket_ptr& from) {
+    from->process_ = process_;
+    return is_up_;
+}
+
+void server::receive(const socket_ptr& at, std::string_view bytes, const std::string& sender) {
+    if (!serves(*at)) return;
+    if (at->unread_.empty()) ready_.emplace_back(at, sender);
+    at->unread_ += bytes;
+    drain();
+}
+
+// The order between sockets is the kernel's; only that within one is kept.
+void server::drain() {
+    while (!ready_.empty() && is_up_ && !is_frozen()) {
+        if (busy_until_ > when_->now()) return;  // called again when that is over
+        const std::size_t i = ready_.size() > 1 ? dice_.below(ready_.size()) : 0;
+        std::swap(ready_[i], ready_.front());
+        read(ready_.front().first);
+        ready_.pop_front();
+    }
+}
+
+void server::read(const socket_ptr& at) {
+    std::string_view bytes = at->unread_;
+    resp::reply r;
+    std::string out;
+    std::int64_t commands = 0;
+    while (at->parser_.feed(bytes, r) == resp::parser::outcome::complete) {
+        fakes::command c;
+        for (std::size_t i = 0; i < r.size(); ++i) c.emplace_back(r[i].text());
+        const auto said = model_.execute(at->client_, c, when_->now());
+        ++commands;
+        counts_->noscripts += said.text.starts_with("NOSCRIPT") ? 1 : 0;
+        story_->tell(when_->now(), [&] {
+            return "n" + std::to_string(index_) + "  for " + ready_.front().second + ": " +
+                   brief(c) + " -> " + brief(said);
+        });
+        out += to_resp2(said);
+    }
+    counts_->commands += static_cast<std::uint64_t>(commands);
+    at->unread_.clear();
+    if (per_command_ > duration::zero()) {
+        busy_until_ = when_->now() + commands * per_command_;
+        when_->at(busy_until_, [this, at, out = std::move(out), process = process_] {
+            if (process == process_ && is_up_ && !out.empty()) at->reply_(out);
+            drain();
+        });
+    } else if (!out.empty()) {
+        at->reply_(std::move(out));
+    }
+}
+
+fakes::model_reply server::execute(const fakes::command& c) {
+    ++counts_->commands;
+    return model_.execute(anonymous_, c, when_->now());
+}
+
+void server::stop() {
+    is_up_ = false;
+    ready_.clear();
+    busy_until_ = {};
+    ++counts_->crashes;
+}
+
+void server::start(fault_kind how) {
+    using data = fakes::redis_model::data;
+    ++process_;
+    is_up_ = true;
+    // One that writes everything down has nothing older to go back to.
+    if (how == fault_kind::crash_rewind && is_durable_) how = fault_kind::crash_keep;
+    if (how != fault_kind::crash_keep) {
+        ++counts_->empty_restarts;
+        ++losses_;
+    }
+    model_.crash(how == fault_kind::crash_keep   ? data::kept
+                 : how == fault_kind::crash_lose ? data::lost
+                                                 : data::saved);
+}
+
+void server::lose_data() {
+    ++losses_;
+    model_.flush();
+}
+
+void server::freeze() { ++freezes_; }
+
+void server::thaw() {
+    if (--freezes_ == 0) drain();
+}
+
+}  // namespace redlock::simulation

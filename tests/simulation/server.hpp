@@ -1,0 +1,89 @@
+// One node of a simulated world: a Redis master in memory, and its process; knows no client.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "resp/parser.hpp"
+#include "simulation/chance.hpp"
+#include "simulation/plan.hpp"
+#include "simulation/schedule.hpp"
+#include "simulation/story.hpp"
+#include "support/redis_model/redis_model.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::simulation {
+
+/// The server's end of a connection. What lies in it is executed also after the other end has left.
+class socket {
+public:
+    /// `reply` is called with the bytes for the other end.
+    explicit socket(std::function<void(std::string)> reply) : reply_(std::move(reply)) {}
+
+private:
+    friend class server;
+    std::function<void(std::string)> reply_;
+    fakes::client_state client_{};
+    resp::parser parser_{};
+    std::string unread_;
+    std::uint64_t process_ = 0;  // which it was connected to
+};
+using socket_ptr = std::shared_ptr<socket>;
+
+class server {
+public:
+    server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts);
+
+    /// False where nobody listens.
+    bool accept(const socket_ptr& from);
+    /// Bytes have arrived. Nothing comes of them where the process is another by now.
+    void receive(const socket_ptr& at, std::string_view bytes, const std::string& sender);
+    /// Whether the process that accepted it still runs.
+    bool serves(const socket& s) const noexcept { return is_up_ && s.process_ == process_; }
+
+    void stop();  ///< Its process dies.
+    void start(fault_kind how);
+    void freeze();
+    void thaw();
+    /// From now on each command takes this long.
+    void slow_down(duration per_command) noexcept { per_command_ = per_command; }
+    /// Writes a snapshot, which is what it goes back to when it is rewound.
+    void save() { model_.save(); }
+    void lose_data();
+    /// How often it has forgotten what it held.
+    std::uint64_t losses() const noexcept { return losses_; }
+    /// One command of somebody who has no connection of a client's kind.
+    fakes::model_reply execute(const fakes::command& c);
+
+    fakes::redis_model& model() noexcept { return model_; }
+    bool is_up() const noexcept { return is_up_; }
+    bool is_frozen() const noexcept { return freezes_ != 0; }
+
+private:
+    void slew(std::int64_t ppm, duration ttl_max);
+    void read(const socket_ptr& at);
+    void drain();
+
+    std::size_t index_;
+    schedule* when_;
+    story* story_;
+    counters* counts_;
+    chance dice_;
+    fakes::redis_model model_;
+    fakes::client_state anonymous_{};
+    std::deque<std::pair<socket_ptr, std::string>> ready_;  // sockets with something to read, and whose
+    duration per_command_{};
+    time_point busy_until_{};
+    int freezes_ = 0;
+    bool is_up_ = true;
+    bool is_durable_ = false;
+    std::uint64_t process_ = 1;
+    std::uint64_t losses_ = 0;
+};
+
+}  // namespace redlock::simulation

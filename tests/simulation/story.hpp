@@ -1,0 +1,50 @@
+// What happened, a line each, and a digest of it; judges nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace redlock::simulation {
+
+using core::time_point;
+
+/// Lines are made only where somebody reads them: most worlds are run without.
+class story {
+public:
+    using reader = std::function<void(const std::string& line)>;
+
+    explicit story(reader to = nullptr) : to_(std::move(to)) {}
+
+    /// `say()` returns who did what to whom.
+    template <class F>
+    void tell(time_point now, F&& say) {
+        if (to_) write(now, say());
+    }
+    bool is_read() const noexcept { return static_cast<bool>(to_); }
+    /// Of all lines so far, as hex digits.
+    std::string digest() const;
+
+private:
+    void write(time_point now, const std::string& what);
+
+    reader to_;
+    std::uint64_t hash_ = 0xcbf29ce484222325U;
+};
+
+/// What tells that the rare has happened.
+struct counters {
+    std::uint64_t granted = 0, refused = 0, cancelled = 0, released = 0, lost = 0, extended = 0,
+                  crashes = 0, empty_restarts = 0, partitions = 0, client_pauses = 0,
+                  client_deaths = 0, clock_jumps = 0, late_deliveries = 0, quarantines = 0,
+                  second_rounds = 0, owed_releases = 0, amnesiacs = 0, timeouts = 0,
+                  late_replies = 0, noscripts = 0, foreign_grants = 0, commands = 0, faults = 0;
+
+    counters& operator+=(const counters& more) noexcept;
+};
+
+}  // namespace redlock::simulation

@@ -1,0 +1,303 @@
+// What a simulated worker does with its locks.
+// SPDX-License-Identifier: MIT
+#include "simulation/worker.hpp"
+
+#include "runtime/acquire.hpp"
+#include "runtime/extend.hpp"
+#include "runtime/lost.hpp"
+#include "runtime/release.hpp"
+#include "simulation/program.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <array>
+#include <utility>
+
+namespace redlock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// An operation that tells its worker how it ended, and the referee where it ends twice.
+template <class Base>
+class watched : public Base {
+public:
+    template <class... Args>
+    watched(program& in, worker& by, Args&&... args)
+        : Base(std::forward<Args>(args)...), in_(&in), by_(&by) {}
+    void discard() noexcept final { has_ended_ = true; }
+
+protected:
+    worker& ended() {
+        in_->around().judge.require(!has_ended_, "once", in_->name() + ": an operation ended twice");
+        has_ended_ = true;
+        in_->operation_ended();
+        return *by_;
+    }
+
+private:
+    program* in_;
+    worker* by_;
+    bool has_ended_ = false;
+};
+
+struct acquiring final : watched<detail::acquire_operation> {
+    using watched::watched;
+    void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
+        ended().on_acquired(outcome, std::move(state));
+    }
+};
+struct extending final : watched<detail::extend_operation> {
+    using watched::watched;
+    void complete(error_code outcome) override { ended().on_extended(outcome); }
+};
+struct releasing final : watched<detail::release_operation> {
+    using watched::watched;
+    void complete(error_code outcome) override { ended().on_released(outcome); }
+};
+struct watching final : watched<detail::lost_operation> {
+    using watched::watched;
+    void complete(error_code outcome, loss why) override { ended().on_lost(outcome, why); }
+};
+
+}  // namespace
+
+worker::worker(program& in, std::size_t index, chance dice) : in_(&in), index_(index), dice_(dice) {}
+worker::~worker() = default;
+
+std::string worker::name() const { return in_->name() + "." + std::to_string(index_); }
+
+void worker::tell(const std::string& what) const {
+    in_->around().told.tell(in_->around().when.now(), [&] { return name() + "  " + what; });
+}
+
+void worker::plan(duration delay, void (worker::*step)()) {
+    in_->after(delay, [this, step, number = step_] {
+        if (number == step_) (this->*step)();
+    });
+}
+
+template <class Operation, class... Args>
+void worker::begin(Args&&... args) {
+    began_ = clock::now();
+    pauses_ = in_->pauses();
+    current_ = detail::operation_ptr(
+        new Operation(*in_, *this, std::forward<Args>(args)...));
+    in_->begin(current_);
+}
+
+void worker::think() {
+    is_busy_ = false;
+    if (in_->is_resting()) return rest();
+    const duration longest = in_->terms().longest_think;
+    const duration least = dice_.happens(0.2) ? duration(100us) : longest / 20;
+    plan(dice_.between_orders(least, longest), &worker::take);
+}
+
+void worker::rest() {
+    ++step_;
+    is_busy_ = false;
+}
+
+void worker::take() {
+    if (in_->is_resting()) return rest();
+    ++step_;
+    const program_plan& terms = in_->terms();
+    const auto longest = duration(terms.longest_ttl);
+    acquire_options how;
+    const duration ttl = terms.has_wanderlust ? dice_.between_orders(longest / 20, longest) : longest;
+    how.ttl = std::max<milliseconds>(std::chrono::duration_cast<milliseconds>(ttl), 10ms);
+    if (dice_.happens(0.7)) {
+        how.wait = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, std::min<duration>(2 * longest, 1s)));
+    }
+    how.renew = dice_.happens(0.65);
+    if (dice_.happens(0.15)) {
+        how.max_hold = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
+    }
+    if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
+    take(dice_.below(in_->around().in.resources), how);
+}
+
+void worker::take(std::size_t resource, const acquire_options& how) {
+    ++step_;
+    is_busy_ = true;
+    how_ = how;
+    resource_ = resource;
+    tell("asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) +
+         " ms, waiting " + std::to_string(how.wait.count()) + " ms");
+    // Planned first: the operation may end at once.
+    const bool will_cancel = to_prove_.empty() && dice_.happens(0.1);
+    if (will_cancel) plan(dice_.between_orders(10us, 1s), &worker::cancel);
+    begin<acquiring>(resource_name(resource), how);
+}
+
+void worker::cancel() {
+    if (!current_ || held_) return;
+    tell("calls off its acquire");
+    ++in_->around().counts.cancelled;
+    in_->cancel(*current_);
+}
+
+// A program that was not stopped meanwhile hears of everything in time.
+void worker::check_time(duration allowed, const char* what) const {
+    if (in_->pauses() != pauses_) return;
+    const duration took = clock::now() - began_;
+    in_->around().judge.require(
+        took <= allowed, "bounded",
+        name() + ": " + what + " took " +
+            std::to_string(std::chrono::duration_cast<milliseconds>(took).count()) + " ms");
+}
+
+void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
+    ++step_;
+    current_.reset();
+    const auto& in = in_->around().in;
+    // However short the wait, the first attempt may take its time: two rounds of it, and before them
+    // the connections.
+    check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
+                   2 * duration(in.node_timeout) + 2ms, "an acquire");
+    referee& judge = in_->around().judge;
+    judge.require(state != nullptr, "says why", name() + ": an acquire ended without a state");
+    judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
+                      outcome == boost::asio::error::operation_aborted ||
+                      state->votes.size() == in.nodes.size(),
+                  "says why", name() + ": " + std::to_string(state->votes.size()) + " votes");
+    if (outcome) {
+        ++in_->around().counts.refused;
+        tell("is refused: " + outcome.message());
+        judge.require(to_prove_.empty(), "liveness",
+                      name() + " could not take " + resource_name(resource_) +
+                          ", which nobody holds: " + outcome.message());
+        if (!to_prove_.empty()) {
+            to_prove_.clear();
+            return rest();
+        }
+        return plan(0ns, &worker::think);
+    }
+    ++in_->around().counts.granted;
+    judge.require(state->is_live(), "validity", name() + " got a lease that is over");
+    tell("holds " + state->resource + " under fence " + std::to_string(state->fence));
+    held_ = state;
+    lease_ = lease(std::move(state));
+    judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
+    plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
+}
+
+// What to do with it.
+void worker::keep() {
+    ++step_;
+    if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
+    if (in_->is_resting()) return give_back();
+    if (dice_.happens(0.3)) {
+        in_->begin(detail::operation_ptr(new watching(*in_, *this, held_)));
+        if (!held_) return;  // it was over already
+    }
+    const duration ttl = how_.ttl;
+    const std::int64_t what = dice_.between(0, 99);
+    if (what < 40) return plan(dice_.between_orders(10us, ttl), &worker::give_back);
+    if (what < 50) return plan(dice_.between_orders(10us, ttl), &worker::let_go);
+    if (what < 75) return plan(dice_.between(duration(0), 4 * ttl), &worker::look);
+    plan(dice_.between(duration(0), ttl), &worker::extend);
+}
+
+// Relies on the lease until it is lost, or for some time more.
+void worker::look() {
+    ++step_;
+    if (!lease_) {
+        tell("sees that its lease is over");
+        if (dice_.happens(0.5)) return give_back();
+        return let_go();
+    }
+    if (in_->is_resting() || dice_.happens(0.2)) return give_back();
+    plan(dice_.between_orders(1ms, 2 * duration(how_.ttl)), &worker::look);
+}
+
+void worker::extend() {
+    ++step_;
+    const auto longest = in_->around().in.ttl_max;
+    const auto ttl = std::max<milliseconds>(
+        std::chrono::duration_cast<milliseconds>(dice_.between_orders(10ms, duration(longest))), 20ms);
+    tell("extends to " + std::to_string(ttl.count()) + " ms");
+    plan(dice_.happens(0.2) ? dice_.between_orders(10us, duration(ttl)) : 2 * duration(ttl),
+         &worker::look);
+    begin<extending>(held_, ttl);
+}
+
+void worker::on_extended(error_code outcome) {
+    current_.reset();
+    if (!outcome) ++in_->around().counts.extended;
+    tell(outcome ? "could not extend: " + outcome.message() : "has extended");
+    if (!held_) return;
+    ++step_;
+    plan(dice_.between_orders(1ms, 2 * duration(how_.ttl)), &worker::look);
+}
+
+void worker::on_lost(error_code outcome, loss why) {
+    if (outcome) return;
+    tell("is told of its loss: " + std::string(to_string(why)));
+}
+
+void worker::let_go() {
+    ++step_;
+    const bool detaches = dice_.happens(0.4);
+    if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
+    tell(detaches ? "lets it run out" : "drops it");
+    if (detaches) in_->will_run_out(held_->owner);
+    held_.reset();
+    if (detaches) {
+        lease_.detach();
+    } else {
+        lease_ = lease();
+    }
+    think();
+}
+
+void worker::give_back() {
+    ++step_;
+    if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
+    tell("gives it back");
+    in_->around().judge.ended(*held_);
+    held_.reset();
+    if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
+    begin<releasing>(std::move(lease_).surrender());
+}
+
+void worker::cancel_release() {
+    if (current_) in_->cancel(*current_);
+}
+
+void worker::on_released(error_code outcome) {
+    ++step_;
+    current_.reset();
+    ++in_->around().counts.released;
+    const auto& in = in_->around().in;
+    check_time(duration(in.node_timeout) + in.connect_timeout + 2ms, "a release");
+    tell(outcome ? "gave it back: " + outcome.message() : "gave it back");
+    if (!to_prove_.empty()) {
+        to_prove_.pop_back();
+        return prove_next();
+    }
+    plan(0ns, &worker::think);
+}
+
+void worker::prove_alive(milliseconds patience) {
+    patience_ = patience;
+    for (std::size_t i = 0; i < in_->around().in.resources; ++i) to_prove_.push_back(i);
+    prove_next();
+}
+
+void worker::prove_next() {
+    if (to_prove_.empty()) return rest();
+    take(to_prove_.back(),
+         {.ttl = std::min<milliseconds>(in_->around().in.ttl_max, 2s), .wait = patience_});
+}
+
+void worker::vanish() {
+    ++step_;
+    if (held_) in_->around().judge.ended(*held_);
+}
+
+}  // namespace redlock::simulation

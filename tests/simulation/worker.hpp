@@ -1,0 +1,83 @@
+// One worker of a simulated program: takes locks, keeps them for a while, gives them back; decides
+// nothing about locks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/operation.hpp"
+#include "simulation/chance.hpp"
+#include "simulation/plan.hpp"
+
+#include <redlock/lease.hpp>
+#include <redlock/loss.hpp>
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redlock::simulation {
+
+class program;
+
+/// Every step is a function that runs in a turn of the program. A step that was planned for a lease
+/// or an operation which is over by then does nothing.
+class worker {
+public:
+    worker(program& in, std::size_t index, chance dice);
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
+    /// Takes a lock after a while, and so on.
+    void think();
+    /// Takes every resource once more, waiting for each for `patience` at most.
+    void prove_alive(milliseconds patience);
+    bool is_done() const noexcept { return !is_busy_; }
+    /// The process is gone.
+    void vanish();
+
+    // Where the operations end.
+    void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
+    void on_extended(error_code outcome);
+    void on_released(error_code outcome);
+    void on_lost(error_code outcome, loss why);
+
+private:
+    void plan(duration delay, void (worker::*step)());
+    void take();
+    void take(std::size_t resource, const acquire_options& how);
+    void prove_next();
+    void keep();
+    void look();
+    void extend();
+    void cancel();
+    void cancel_release();
+    void let_go();
+    void give_back();
+    void rest();
+    std::string name() const;
+    void tell(const std::string& what) const;
+    template <class Operation, class... Args>
+    void begin(Args&&... args);
+    void check_time(duration allowed, const char* what) const;
+
+    program* in_;
+    std::size_t index_;
+    chance dice_;
+    std::uint64_t step_ = 0;  // what was planned before the last one is void
+    bool is_busy_ = false;
+    detail::operation_ptr current_;
+    acquire_options how_{};
+    std::size_t resource_ = 0;
+    time_point began_{};
+    std::uint64_t pauses_ = 0;  // of the program, when the operation began
+    std::shared_ptr<detail::lease_state> held_;
+    lease lease_;
+    std::vector<std::size_t> to_prove_;
+    milliseconds patience_{};
+};
+
+}  // namespace redlock::simulation

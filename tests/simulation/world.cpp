@@ -1,0 +1,258 @@
+// A simulated world.
+// SPDX-License-Identifier: MIT
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+bool ends_by_itself(fault_kind k) noexcept {
+    switch (k) {
+        case fault_kind::flush:
+        case fault_kind::flush_scripts:
+        case fault_kind::step_clock:
+        case fault_kind::cut:
+        case fault_kind::half_open: return false;
+        default: return true;
+    }
+}
+
+bool is_companion(std::string_view key) {
+    return key == "redlock:node" || key.ends_with("}:fence");
+}
+
+}  // namespace
+
+world::world(const plan& in, story& told)
+    : plan_(&in),
+      story_(&told),
+      referee_(in, when_),
+      net_(in, when_, told, counts_, servers_) {
+    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
+        servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_));
+    }
+    const surroundings around{in, when_, told, counts_, referee_, net_};
+    for (std::size_t i = 0; i < in.programs.size(); ++i) {
+        programs_.push_back(std::make_unique<program>(i, around));
+    }
+    for (std::size_t i = 0; i < in.foreigners.size(); ++i) {
+        foreigners_.push_back(std::make_unique<foreigner>(i, around));
+    }
+}
+
+world::~world() {
+    when_.clear();
+    programs_.clear();
+}
+
+void world::run_until(time_point limit) {
+    while (!referee_.verdict() && when_.turn(limit)) {
+    }
+    if (!referee_.verdict()) when_.run_until(limit);
+}
+
+outcome world::run() {
+    const time_point began = when_.now();
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+        when_.after(plan_->programs[i].begins, [p = programs_[i].get()] {
+            if (!p->is_running()) p->start();
+        });
+    }
+    for (const auto& f : foreigners_) f->start();
+    for (const fault& f : plan_->faults) {
+        when_.after(f.at, [this, &f] { begin(f); });
+        if (f.kind != fault_kind::crash_rewind) continue;
+        each_server(f, [&](server& s, std::size_t) {  // back to half-way
+            when_.after(f.at - std::min<duration>(f.at, f.lasts), [&s] { s.save(); });
+        });
+    }
+    run_until(began + plan_->length);
+    make_peace();
+    outcome result{referee_.verdict(), {}, when_.now() - began};
+    for (const auto& p : programs_) p->kill();
+    result.counts = counts_;
+    return result;
+}
+
+// All is well again, and stays so: nothing is left, everybody is through, and gets what is free.
+void world::make_peace() {
+    if (referee_.verdict()) return;
+    heal();
+    run_until(when_.now() + quiet());
+    check_litter("after peace", false);
+    // Until the last quarantine and the last lease are over.
+    run_until(when_.now() + 3 * duration(plan_->ttl_max) + 20s);
+    check_litter("after every ttl", true);
+    for (const auto& p : programs_) {
+        referee_.require(p->is_done() && p->open_operations() == 0, "bounded",
+                         p->name() + " is still at it long after the work has ended");
+    }
+    if (referee_.verdict()) return;
+    if (plan_->within == bounds::safe) {
+        for (const auto& p : programs_) p->prove_alive(30s);
+        run_until(when_.now() + 40s);
+        for (const auto& p : programs_) {
+            referee_.require(p->is_done(), "liveness",
+                             p->name() + " waits for a lock that nobody holds");
+        }
+    }
+    if (referee_.verdict()) return;
+    for (const auto& p : programs_) p->close();
+    run_until(when_.now() + plan_->node_timeout + 1ms);
+    for (const auto& p : programs_) {
+        referee_.require(p->is_over() && p->open_operations() == 0, "once",
+                         p->name() + " is closed and not over");
+    }
+    run_until(when_.now() + 1s);
+    check_litter("after the end", true);
+}
+
+// Until connections stand again and what is owed has been paid: the longest rest between two tries,
+// and the time after which a silent connection is given up.
+duration world::quiet() const {
+    return 3s + 12 * duration(plan_->node_timeout) + 3 * duration(plan_->connect_timeout) +
+           (plan_->tail > 0 ? plan_->tail_delay : duration(0));
+}
+
+template <class F>
+void world::each_server(const fault& f, F&& what) {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+        if ((f.nodes >> i & 1U) != 0) what(*servers_[i], i);
+    }
+}
+
+template <class F>
+void world::each_program(const fault& f, F&& what) {
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+        if ((f.programs >> i & 1U) != 0) what(*programs_[i]);
+    }
+}
+
+void world::begin(const fault& f) {
+    // What is on already can't begin.
+    for (const fault* g : going_on_) {
+        const bool same = g->kind == f.kind || (g->kind <= fault_kind::crash_rewind &&
+                                                f.kind <= fault_kind::crash_rewind);
+        const bool touches = f.kind >= fault_kind::pause ? (g->programs & f.programs) != 0
+                                                         : (g->nodes & f.nodes) != 0;
+        if (same && touches && f.kind != fault_kind::partition) return;
+    }
+    ++counts_.faults;
+    story_->tell(when_.now(), [&] { return std::string("--- ") + name_of(f.kind); });
+    befall(f, false);
+    if (!ends_by_itself(f.kind)) return;
+    going_on_.push_back(&f);
+    when_.after(f.lasts, [this, &f] { end(f); });
+}
+
+void world::end(const fault& f) {
+    const auto at = std::find(going_on_.begin(), going_on_.end(), &f);
+    if (at == going_on_.end()) return;
+    going_on_.erase(at);
+    story_->tell(when_.now(), [&] { return std::string("--- the end of ") + name_of(f.kind); });
+    befall(f, true);
+}
+
+void world::befall(const fault& f, bool is_end) {
+    const time_point now = when_.now();
+    switch (f.kind) {
+        case fault_kind::crash_keep:
+        case fault_kind::crash_lose:
+        case fault_kind::crash_rewind:
+            each_server(f, [&](server& s, std::size_t i) {
+                if (is_end) return s.start(f.kind);
+                s.stop();
+                net_.server_died(i);
+            });
+            break;
+        case fault_kind::freeze:
+            each_server(f, [&](server& s, std::size_t) { is_end ? s.thaw() : s.freeze(); });
+            break;
+        case fault_kind::slow:
+            each_server(f, [&](server& s, std::size_t) {
+                s.slow_down(is_end ? duration(0) : f.amount);
+            });
+            break;
+        case fault_kind::flush:
+            each_server(f, [&](server& s, std::size_t) { s.lose_data(); });
+            break;
+        case fault_kind::flush_scripts:
+            each_server(f, [&](server& s, std::size_t) { s.model().flush_scripts(); });
+            break;
+        case fault_kind::out_of_memory:
+            each_server(f, [&](server& s, std::size_t) { s.model().set_out_of_memory(!is_end); });
+            break;
+        case fault_kind::read_only:
+            each_server(f, [&](server& s, std::size_t) { s.model().set_replica(!is_end); });
+            break;
+        case fault_kind::step_clock:
+            ++counts_.clock_jumps;
+            each_server(f, [&](server& s, std::size_t) { s.model().step_clock(f.amount, now); });
+            break;
+        case fault_kind::partition:
+            ++counts_.partitions;
+            is_end ? net_.unblock(f) : net_.block(f);
+            break;
+        case fault_kind::lag: net_.set_lag(f.nodes, is_end ? duration(0) : f.amount); break;
+        case fault_kind::cut: net_.cut(f.programs, f.nodes); break;
+        case fault_kind::half_open: net_.fall_silent(f.programs, f.nodes); break;
+        case fault_kind::pause:
+            counts_.client_pauses += is_end ? 0 : 1;
+            each_program(f, [&](program& p) { is_end ? p.resume() : p.pause(); });
+            break;
+        case fault_kind::suspend:
+            counts_.client_pauses += is_end ? 0 : 1;
+            each_program(f, [&](program& p) { is_end ? p.wake() : p.suspend(); });
+            break;
+        case fault_kind::kill:
+            counts_.client_deaths += is_end ? 0 : 1;
+            each_program(f, [&](program& p) {
+                if (!is_end) return p.kill();
+                if (!p.is_running()) p.start();
+            });
+            break;
+    }
+}
+
+// All faults end, and nobody begins anything new.
+void world::heal() {
+    story_->tell(when_.now(), [] { return std::string("--- peace"); });
+    for (const fault* f : std::vector<const fault*>(going_on_)) end(*f);
+    net_.calm();
+    for (const auto& p : programs_) {
+        p->rest();
+        if (!p->is_running()) p->start();
+    }
+    for (const auto& f : foreigners_) f->rest();
+}
+
+void world::check_litter(const char* when, bool may_be_dead) {
+    // Where clocks go back keys live for as much longer.
+    const bool may_live_on = plan_->within == bounds::wild &&
+                             std::any_of(plan_->faults.begin(), plan_->faults.end(),
+                                         [](const fault& f) {
+                                             return f.kind == fault_kind::step_clock;
+                                         });
+    if (may_be_dead && may_live_on) return;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+        const auto& model = servers_[i]->model();
+        for (const auto& [key, what] : model.database().all()) {
+            if (is_companion(key) || what.is_gone(model.wall.ms(when_.now()))) continue;
+            const std::string value = what.text() != nullptr ? *what.text() : "?";
+            // Somebody who lives and has no use for it left it there; or else it is too old.
+            const bool is_litter =
+                may_be_dead || std::any_of(programs_.begin(), programs_.end(), [&](const auto& p) {
+                    return p->is_running() && p->has_left(value);
+                });
+            referee_.require(!is_litter, "litter", std::string(when) + " " + key + " = " + value +
+                                                       " is left on n" + std::to_string(i));
+        }
+    }
+}
+
+}  // namespace redlock::simulation

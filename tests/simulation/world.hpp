@@ -1,0 +1,65 @@
+// One simulated world from beginning to end: the parts put together, the faults carried out, the peace
+// after them; decides nothing about locks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "simulation/foreigner.hpp"
+#include "simulation/network.hpp"
+#include "simulation/plan.hpp"
+#include "simulation/program.hpp"
+#include "simulation/referee.hpp"
+#include "simulation/schedule.hpp"
+#include "simulation/server.hpp"
+#include "simulation/story.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::simulation {
+
+struct outcome {
+    std::optional<violation> broken;
+    counters counts;
+    duration lasted{};
+};
+
+class world {
+public:
+    world(const plan& in, story& told);
+    ~world();
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+
+    /// Until the first promise is broken, or the end.
+    outcome run();
+
+private:
+    void run_until(time_point limit);
+    void begin(const fault& f);
+    void end(const fault& f);
+    void befall(const fault& f, bool is_end);
+    void make_peace();
+    void heal();
+    /// `may_be_dead`: also what the dead and the foreign have left must be gone by now.
+    void check_litter(const char* when, bool may_be_dead);
+    duration quiet() const;
+    template <class F>
+    void each_server(const fault& f, F&& what);
+    template <class F>
+    void each_program(const fault& f, F&& what);
+
+    const plan* plan_;
+    story* story_;
+    schedule when_;
+    counters counts_;
+    referee referee_;
+    std::vector<std::unique_ptr<server>> servers_;
+    network net_;
+    std::vector<std::unique_ptr<program>> programs_;
+    std::vector<std::unique_ptr<foreigner>> foreigners_;
+    std::vector<const fault*> going_on_;  // begun and not ended
+};
+
+}  // namespace redlock::simulation
