@@ -40,10 +40,11 @@ void foreigner::take() {
     for (std::size_t n = 0; n < memory_.size(); ++n) {
         around_.net.ask(n, {"SET", resource_name(resource_), value_, "NX", "PX",
                             std::to_string(ttl.count())},
-                        [this, n, number = number_](const fakes::model_reply& said) {
+                        [this, n, number = number_, losses = around_.net.at(n).losses()](
+                            const fakes::model_reply& said) {
                             if (number != number_ || said.text != "OK") return;
                             ++granted_;
-                            memory_[n] = around_.net.at(n).losses() + 1;
+                            if (losses == around_.net.at(n).losses()) memory_[n] = losses + 1;
                         });
     }
     around_.when.after(ttl / 4, [this] { judge(); });

@@ -65,8 +65,8 @@ void connection::arrive(lane& on, bool to_node, std::string bytes) {
 }
 
 void connection::release(lane& on, bool to_node) {
-    // Each is on its way anew, in order.
-    for (auto& bytes : std::exchange(on.held, {})) carry(on, to_node, std::move(bytes));
+    // At once: what was sent since may be about to arrive, and stays behind.
+    for (auto& bytes : std::exchange(on.held, {})) arrive(on, to_node, std::move(bytes));
 }
 
 void connection::leave() {

@@ -29,7 +29,8 @@ public:
 
     plan draw() {
         out_.within = dice_.happens(0.75) ? bounds::safe : bounds::wild;
-        is_slow_ = dice_.happens(0.3);
+        is_slow_ = dice_.happens(0.25);
+        is_duel_ = !is_slow_ && dice_.happens(0.3);
         draw_times();
         draw_nodes();
         draw_programs();
@@ -45,7 +46,8 @@ private:
         out_.node_timeout = milliseconds(dice_.pick(std::array{10, 50, 50, 200}));
         out_.connect_timeout = out_.node_timeout * dice_.between(2, 10);
         out_.length = is_slow_ ? dice_.between_orders(1h, 10h) : dice_.between_orders(1s, 1min);
-        out_.resources = static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
+        if (is_duel_) out_.length = dice_.between_orders(1s, 10s);
+        out_.resources = is_duel_ ? 1 : static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
         out_.tail = dice_.pick(std::array{0.0, 0.0, 0.001, 0.02, 0.2});
         out_.tail_delay = dice_.between_orders(1ms, 2s);
     }
@@ -85,7 +87,9 @@ private:
     }
 
     void draw_programs() {
-        const std::size_t size = 1 + dice_.below(is_slow_ ? 2 : 4);
+        const std::size_t size = is_duel_ ? 2 + dice_.below(2) : 1 + dice_.below(is_slow_ ? 2 : 4);
+        const auto duel_ttl = std::chrono::duration_cast<milliseconds>(
+            dice_.between_orders(50ms, 500ms));
         const duration most = is_slow_ ? dice_.between_orders(1min, 1h)
                                        : dice_.between_orders(5ms, 5s);
         const double plain = out_.within == bounds::wild && dice_.happens(0.3) ? 0.5 : 0.0;
@@ -99,6 +103,12 @@ private:
                 std::min<duration>(200ms, out_.ttl_max / 4), out_.ttl_max));
             p.longest_think = most;
             p.has_wanderlust = dice_.happens(0.5);
+            if (is_duel_) {
+                p.workers = 1;
+                p.is_duellist = true;
+                p.longest_ttl = duel_ttl;
+                p.longest_think = 2ms;
+            }
             p.is_fenced = !dice_.happens(plain);
             p.is_guarded = out_.within == bounds::safe || dice_.happens(0.8);
             out_.programs.push_back(p);
@@ -201,6 +211,7 @@ private:
     chance dice_;
     plan out_;
     bool is_slow_ = false;  // hours with little in them, and not moments with much
+    bool is_duel_ = false;  // two or three about one lock, to the millisecond
 };
 
 std::string bits(std::uint32_t set, char letter) {

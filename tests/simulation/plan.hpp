@@ -70,6 +70,7 @@ struct program_plan {
     milliseconds longest_ttl{};
     duration longest_think{};
     bool has_wanderlust = false;  ///< Its ttls change from lease to lease.
+    bool is_duellist = false;     ///< Always wants the lock, waits for it, and keeps it to the last.
     bool is_fenced = true;
     bool is_guarded = true;
 };

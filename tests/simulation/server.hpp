@@ -5,6 +5,7 @@
 #include "resp/parser.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/plan.hpp"
+#include "simulation/referee.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
 #include "support/redis_model/redis_model.hpp"
@@ -13,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +39,8 @@ using socket_ptr = std::shared_ptr<socket>;
 
 class server {
 public:
-    server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts);
+    server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts,
+           referee& judge);
 
     /// False where nobody listens.
     bool accept(const socket_ptr& from);
@@ -67,12 +70,17 @@ public:
 private:
     void slew(std::int64_t ppm, duration ttl_max);
     void read(const socket_ptr& at);
+    void watch(const fakes::command& c, const fakes::client_state& client,
+               const fakes::model_reply& said);
     void drain();
 
     std::size_t index_;
     schedule* when_;
     story* story_;
     counters* counts_;
+    referee* judge_;
+    bool is_watched_;  // what is promised of late commands is promised in this world
+    std::set<std::string, std::less<>> given_back_;  // owner values of which a release was executed
     chance dice_;
     fakes::redis_model model_;
     fakes::client_state anonymous_{};

@@ -113,7 +113,8 @@ void worker::take() {
     if (dice_.happens(0.7)) {
         how.wait = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, std::min<duration>(2 * longest, 1s)));
     }
-    how.renew = dice_.happens(0.65);
+    how.renew = dice_.happens(terms.is_duellist ? 0.2 : 0.65);
+    if (terms.is_duellist) how.wait = how.ttl * 3;
     if (dice_.happens(0.15)) {
         how.max_hold = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
     }
@@ -196,7 +197,7 @@ void worker::keep() {
         if (!held_) return;  // it was over already
     }
     const duration ttl = how_.ttl;
-    const std::int64_t what = dice_.between(0, 99);
+    const std::int64_t what = dice_.between(in_->terms().is_duellist ? 35 : 0, 99);
     if (what < 40) return plan(dice_.between_orders(10us, ttl), &worker::give_back);
     if (what < 50) return plan(dice_.between_orders(10us, ttl), &worker::let_go);
     if (what < 75) return plan(dice_.between(duration(0), 4 * ttl), &worker::look);
@@ -217,7 +218,9 @@ void worker::look() {
 
 void worker::extend() {
     ++step_;
-    const auto longest = in_->around().in.ttl_max;
+    // A duellist's extensions are as short as its leases: then it matters from when they count.
+    const auto longest = in_->terms().is_duellist ? 2 * in_->terms().longest_ttl
+                                                  : in_->around().in.ttl_max;
     const auto ttl = std::max<milliseconds>(
         std::chrono::duration_cast<milliseconds>(dice_.between_orders(10ms, duration(longest))), 20ms);
     tell("extends to " + std::to_string(ttl.count()) + " ms");

@@ -34,7 +34,7 @@ world::world(const plan& in, story& told)
       referee_(in, when_),
       net_(in, when_, told, counts_, servers_) {
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
-        servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_));
+        servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_, referee_));
     }
     const surroundings around{in, when_, told, counts_, referee_, net_};
     for (std::size_t i = 0; i < in.programs.size(); ++i) {
