@@ -141,7 +141,7 @@ public:
     /// them anew.
     /// - success: every node took it; `no_quorum`: not all did, and the votes say which: `granted`
     ///   where it was taken.
-    /// - `invalid_argument`: the restart guard is off, and nothing is in quarantine.
+    /// - `invalid_argument`: the restart guard, or `fencing`, is off, and nothing is in quarantine.
     /// - cancelled: nodes that had it in hand may still take it.
     template <asio::completion_token_for<void(error_code, std::vector<node_vote>)> T =
                   asio::deferred_t>

@@ -95,10 +95,9 @@ private:
     }
     void print_sum(double took_s) const {
         const counters& c = total_;
-        const auto add = [first = true](const char* name, auto value) mutable {
+        auto field = [first = true](const char* name, auto value) mutable {
             std::cout << (std::exchange(first, false) ? "{\"" : ", \"") << name << "\": " << value;
         };
-        auto field = add;
         field("seeds", seeds_);
         field("simulated_hours", hours(simulated_));
         field("violations", failed_.size());

@@ -83,11 +83,10 @@ void connection::break_off(duration when) {
     });
 }
 
-network::network(const plan& in, schedule& when, story& told, counters& counts,
+network::network(const plan& in, schedule& when, counters& counts,
                  std::vector<std::unique_ptr<server>>& servers)
     : plan_(&in),
       when_(&when),
-      story_(&told),
       counts_(&counts),
       servers_(&servers),
       pairs_(in.programs.size() * in.nodes.size()),

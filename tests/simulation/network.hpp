@@ -70,7 +70,7 @@ using connection_ptr = std::shared_ptr<connection>;
 
 class network {
 public:
-    network(const plan& in, schedule& when, story& told, counters& counts,
+    network(const plan& in, schedule& when, counters& counts,
             std::vector<std::unique_ptr<server>>& servers);
 
     /// The node of that place in the programs' lists.
@@ -112,7 +112,6 @@ private:
 
     const plan* plan_;
     schedule* when_;
-    story* story_;
     counters* counts_;
     std::vector<std::unique_ptr<server>>* servers_;
     std::vector<pair> pairs_;

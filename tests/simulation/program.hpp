@@ -66,7 +66,6 @@ public:
     bool has_left(std::string_view value) const;
     /// The lease with this owner is meant to run out.
     void will_run_out(const owner_id& owner) { running_out_.insert(owner.to_string()); }
-    client_stats stats() const { return engine_->stats(); }
 
     /// Runs `what` when the process runs, unless it has died since.
     void deliver(std::function<void()> what);
@@ -111,7 +110,7 @@ private:
     std::unique_ptr<detail::engine> engine_;
     std::vector<std::unique_ptr<worker>> workers_;
     std::vector<std::function<void()>> backlog_;  // of a process that is stopped
-    std::set<std::string, std::less<>> owners_;       // that this process has drawn
+    std::set<std::string, std::less<>> owners_;  // that this process has drawn
     std::set<std::string, std::less<>> running_out_;
     time_point armed_for_ = time_point::max();    // by its own clock
     std::uint64_t alarms_ = 0;

@@ -57,7 +57,6 @@ public:
     }
     void blame(std::string_view checker, std::string text);
     const std::optional<violation>& verdict() const noexcept { return first_; }
-    std::size_t open_leases() const noexcept { return open_.size(); }
 
 private:
     struct held {

@@ -43,7 +43,6 @@ counters& counters::operator+=(const counters& more) noexcept {
     quarantines += more.quarantines;
     second_rounds += more.second_rounds;
     owed_releases += more.owed_releases;
-    amnesiacs += more.amnesiacs;
     timeouts += more.timeouts;
     late_replies += more.late_replies;
     noscripts += more.noscripts;

@@ -32,7 +32,7 @@ world::world(const plan& in, story& told)
     : plan_(&in),
       story_(&told),
       referee_(in, when_),
-      net_(in, when_, told, counts_, servers_) {
+      net_(in, when_, counts_, servers_) {
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
         servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_, referee_));
     }
