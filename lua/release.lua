@@ -10,7 +10,8 @@
 -- ARGV[2]  the highest fence that was proposed to this node for the lease
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[4]  how long the fence lives, in ms
--- ARGV[5]  the epoch that the node record had in the handshake; empty: not compared
+-- ARGV[5]  the epoch that the node record had in the handshake; shorter where there was none to
+--          compare, as that of a replica: it may have the same data when it is a master again
 -- and the fence is raised, so that none of them can take the key again.
 --
 -- Returns 1 if the key was deleted, 0 if it holds another value, -1 if there is no key, or the
@@ -19,7 +20,7 @@
 local function raise_fence()
     local found = redis.call('MGET', KEYS[2], KEYS[3])
     local fence, record = found[1], found[2]
-    if ARGV[5] ~= '' and (not record or string.sub(record, 1, 22) ~= ARGV[5]) then
+    if #ARGV[5] == 22 and (not record or string.sub(record, 1, 22) ~= ARGV[5]) then
         return  -- what was sent under another epoch can't take anything any more
     end
     local highest = tonumber(ARGV[2])

@@ -77,9 +77,7 @@ void foreigner::give_back() {
                 const bool was_there = remembers == around_.net.at(n).losses() + 1;
                 if (!was_there || around_.when.now() > certain || around_.in.double_of) return;
                 if (around_.in.within == bounds::wild || said.is_error()) return;
-                around_.judge.require(said.number == 1, "interoperates",
-                                      "the key of " + name + " was taken away on n" +
-                                          std::to_string(n));
+                around_.judge.require(said.number == 1, "interoperates", [&] { return "the key of " + name + " was taken away on n" + std::to_string(n); });
             });
     }
     think();

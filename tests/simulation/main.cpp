@@ -28,10 +28,30 @@ using seconds = std::chrono::duration<double>;
 
 double hours(redlock::core::duration d) { return seconds(d).count() / 3600; }
 
+/// What may be left out of every world, to see what it is good for.
+enum class safeguard : std::uint8_t { guard, fencing, drift };
+const std::map<std::string, safeguard> safeguards{
+    {"guard", safeguard::guard}, {"fencing", safeguard::fencing}, {"drift", safeguard::drift}};
+using safeguard_list = std::vector<safeguard>;
+
+plan draw_without(std::uint64_t seed, const safeguard_list& missing) {
+    plan out = draw(seed);
+    for (const safeguard what : missing) {
+        for (program_plan& p : out.programs) {
+            p.is_guarded = p.is_guarded && what != safeguard::guard;
+            p.is_fenced = p.is_fenced && what != safeguard::fencing;
+        }
+        if (what != safeguard::drift) continue;
+        out.drift_factor = 0;
+        out.drift_min = milliseconds(0);
+    }
+    return out;
+}
+
 void print(const std::string& line) { std::cout << line << '\n'; }
 
-int tell_one(std::uint64_t seed, bool may_shrink) {
-    plan what = draw(seed);
+int tell_one(std::uint64_t seed, const safeguard_list& missing, bool may_shrink) {
+    plan what = draw_without(seed, missing);
     if (may_shrink) {
         const auto first = run_quietly(what);
         if (first.broken) {
@@ -55,12 +75,15 @@ int tell_one(std::uint64_t seed, bool may_shrink) {
 /// Many seeds on all processors, one after the other.
 class campaign {
 public:
-    campaign(std::uint64_t first, std::uint64_t last, seconds limit, std::size_t most_failures)
-        : next_(first), last_(last), most_failures_(most_failures), limit_(limit) {}
-    campaign(std::vector<std::uint64_t> these, std::size_t most_failures)
-        : campaign(0, these.size() - 1, seconds(1e9), most_failures) {
-        these_ = std::move(these);
-    }
+    struct terms {
+        std::uint64_t first = 0;
+        std::uint64_t last = 0;
+        seconds limit{1e9};
+        std::size_t most_failures = 10;
+        safeguard_list missing{};
+        std::vector<std::uint64_t> these{};  ///< Empty: the numbers themselves.
+    };
+    explicit campaign(terms of) : terms_(std::move(of)), next_(terms_.first) {}
 
     int run(unsigned jobs) {
         std::vector<std::thread> crew;
@@ -75,72 +98,52 @@ private:
     void work() {
         while (true) {
             const std::uint64_t number = next_++;
-            if (number > last_ || failures_ >= most_failures_ ||
-                std::chrono::steady_clock::now() - began_ > limit_) {
+            if (number > terms_.last || failures_ >= terms_.most_failures ||
+                std::chrono::steady_clock::now() - began_ > terms_.limit) {
                 return;
             }
-            const std::uint64_t seed = these_.empty() ? number : these_[number];
-            const auto result = run_quietly(draw(seed));
+            const std::uint64_t seed = terms_.these.empty() ? number : terms_.these[number];
+            const auto result = run_quietly(draw_without(seed, terms_.missing));
             const std::lock_guard lock(mutex_);
             ++seeds_;
-            total_ += result.counts;
+            for (const auto& [name, field] : counter_fields) total_.*field += result.counts.*field;
             simulated_ += result.lasted;
             if (result.broken) report(seed, *result.broken);
         }
     }
     void report(std::uint64_t seed, const violation& how) {
         ++failures_;
-        failed_[seed] = how.checker;
+        ++broken_[how.checker];
+        failed_.push_back(seed);
         std::cerr << "seed " << seed << ": " << how.checker << ": " << how.text << '\n';
     }
     void print_sum(double took_s) const {
-        const counters& c = total_;
         auto field = [first = true](const char* name, auto value) mutable {
             std::cout << (std::exchange(first, false) ? "{\"" : ", \"") << name << "\": " << value;
         };
         field("seeds", seeds_);
         field("simulated_hours", hours(simulated_));
         field("violations", failed_.size());
-        field("granted", c.granted);
-        field("lost", c.lost);
-        field("crashes", c.crashes);
-        field("empty_restarts", c.empty_restarts);
-        field("partitions", c.partitions);
-        field("client_pauses", c.client_pauses);
-        field("client_deaths", c.client_deaths);
-        field("clock_jumps", c.clock_jumps);
-        field("late_deliveries", c.late_deliveries);
-        field("quarantines", c.quarantines);
-        field("second_rounds", c.second_rounds);
-        field("owed_releases", c.owed_releases);
-        field("refused", c.refused);
-        field("cancelled", c.cancelled);
-        field("extended", c.extended);
-        field("released", c.released);
-        field("foreign_grants", c.foreign_grants);
-        field("timeouts", c.timeouts);
-        field("late_replies", c.late_replies);
-        field("noscripts", c.noscripts);
-        field("commands", c.commands);
-        field("faults", c.faults);
+        for (const auto& [name, count] : counter_fields) field(name, total_.*count);
         field("hours_per_minute", hours(simulated_) / took_s * 60);
-        std::cout << ", \"failed_seeds\": [";
-        bool is_first = true;
-        for (const auto& [seed, checker] : failed_) {
-            std::cout << (std::exchange(is_first, false) ? "" : ", ") << seed;
+        std::cout << ", \"broken\": {";
+        const char* comma = "";
+        for (const auto& [checker, times] : broken_) {
+            std::cout << std::exchange(comma, ", ") << '"' << checker << "\": " << times;
         }
+        std::cout << "}, \"failed_seeds\": [";
+        comma = "";
+        for (const auto seed : failed_) std::cout << std::exchange(comma, ", ") << seed;
         std::cout << "]}\n";
     }
 
-    std::vector<std::uint64_t> these_;  // empty: the numbers themselves
+    const terms terms_;
     std::atomic<std::uint64_t> next_;
-    std::uint64_t last_;
-    std::size_t most_failures_;
-    seconds limit_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;
     std::atomic<std::size_t> failures_{0};
-    std::map<std::uint64_t, std::string> failed_;
+    std::vector<std::uint64_t> failed_;
+    std::map<std::string, std::size_t> broken_;  // how often each promise was
     counters total_;
     std::uint64_t seeds_ = 0;
     redlock::core::duration simulated_{};
@@ -176,8 +179,8 @@ int main(int argc, char** argv) {
     std::string seeds;
     double minutes = 0;
     unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
-    std::size_t most_failures = 10;
     bool is_whole = false;
+    campaign::terms terms;
     auto* one = app.add_option("--seed", seed, "Tell the story of this seed");
     auto* many = app.add_option("--seeds", seeds, "Run the seeds A-B");
     std::uint64_t fresh = 0;
@@ -185,35 +188,35 @@ int main(int argc, char** argv) {
     auto* soak = app.add_option("--minutes", minutes, "Run fresh seeds for so long");
     std::string list;
     auto* listed = app.add_option("--list", list, "Run the seeds in this file, one a line");
+    app.add_option("--without", terms.missing, "Leave this out: guard, fencing or drift")
+        ->transform(CLI::CheckedTransformer(safeguards));
     app.add_option("--jobs", jobs, "So many at once")->check(CLI::Range(1, 256));
-    app.add_option("--failures", most_failures, "End after so many failed seeds");
+    app.add_option("--failures", terms.most_failures, "End after so many failed seeds");
     app.add_flag("--whole", is_whole, "Do not shrink a seed that fails");
     CLI11_PARSE(app, argc, argv);
-    if (one->count() != 0) return tell_one(seed, !is_whole);
+    if (one->count() != 0) return tell_one(seed, terms.missing, !is_whole);
     if (listed->count() != 0) {
-        const auto known = read_list(list);
-        if (known.empty()) {
+        terms.these = read_list(list);
+        if (terms.these.empty()) {
             std::cerr << "simulate: there is no seed in " << list << '\n';
             return 2;
         }
-        return campaign(known, most_failures).run(jobs);
-    }
-    std::uint64_t first = 0;
-    std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-    if (many->count() != 0) {
-        if (!read_range(seeds, first, last)) {
+        terms.last = terms.these.size() - 1;
+    } else if (many->count() != 0) {
+        if (!read_range(seeds, terms.first, terms.last)) {
             std::cerr << "simulate: write --seeds A-B, two numbers and the first not the larger\n";
             return 2;
         }
     } else if (soak->count() != 0 || some->count() != 0) {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
-        first = static_cast<std::uint64_t>(now.count()) / 1'000 % 1'000'000'000'000;
-        if (some->count() != 0) last = first + std::max<std::uint64_t>(fresh, 1) - 1;
-        std::cerr << "simulate: fresh seeds from " << first << " on\n";
+        terms.first = static_cast<std::uint64_t>(now.count()) / 1'000 % 1'000'000'000'000;
+        terms.last = some->count() != 0 ? terms.first + std::max<std::uint64_t>(fresh, 1) - 1
+                                        : std::numeric_limits<std::uint64_t>::max();
+        std::cerr << "simulate: fresh seeds from " << terms.first << " on\n";
     } else {
         std::cerr << "simulate: say --seed N, --seeds A-B, --fresh N or --minutes M; see --help\n";
         return 2;
     }
-    const auto limit = soak->count() != 0 ? seconds(minutes * 60) : seconds(1e9);
-    return campaign(first, last, limit, most_failures).run(jobs);
+    if (soak->count() != 0) terms.limit = seconds(minutes * 60);
+    return campaign(std::move(terms)).run(jobs);
 }

@@ -17,6 +17,8 @@ constexpr std::array names{"crash_keep", "crash_lose", "crash_rewind",  "freeze"
                            "partition",  "lag",        "cut",           "half_open", "pause",
                            "suspend",    "kill"};
 
+constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
+
 bool forgets(fault_kind k) noexcept {
     return k == fault_kind::crash_lose || k == fault_kind::crash_rewind || k == fault_kind::flush;
 }
@@ -29,16 +31,33 @@ public:
 
     plan draw() {
         out_.within = dice_.happens(0.75) ? bounds::safe : bounds::wild;
-        is_slow_ = dice_.happens(0.25);
-        is_duel_ = !is_slow_ && dice_.happens(0.3);
+        out_.about = draw_style();
+        is_slow_ = out_.about == style::slow;
+        is_duel_ = out_.about == style::duel || (out_.about == style::islands && dice_.happens(0.5));
         draw_times();
         draw_nodes();
+        if (out_.about == style::rolling) {
+            draw_keeper();
+            draw_rolling_faults();
+            return std::move(out_);
+        }
         draw_programs();
         draw_faults();
+        if (out_.about == style::islands) draw_islands();
         return std::move(out_);
     }
 
 private:
+    style draw_style() {
+        const double at = dice_.share();
+        if (at < 0.22) return style::slow;
+        if (at < 0.42) return style::duel;
+        if (at < 0.56) return style::islands;
+        if (at < 0.62) return style::sparse;
+        if (at < 0.72 && out_.within == bounds::safe) return style::rolling;
+        return style::mixed;
+    }
+
     void draw_times() {
         const auto scale = is_slow_ ? std::array{20'000, 60'000, 600'000, 3'600'000}
                                     : std::array{1'000, 2'000, 2'000, 10'000};
@@ -50,6 +69,12 @@ private:
         out_.resources = is_duel_ ? 1 : static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
         out_.tail = dice_.pick(std::array{0.0, 0.0, 0.001, 0.02, 0.2});
         out_.tail_delay = dice_.between_orders(1ms, 2s);
+        if (out_.about == style::sparse) {
+            out_.ttl_max = milliseconds(1'000);
+            out_.length = dice_.between_orders(30s, 3min);
+            out_.tail = dice_.pick(std::array{0.02, 0.2, 0.4});
+            out_.tail_delay = dice_.between_orders(300ms, 4s);
+        }
     }
 
     // Node and client clocks together never drift further apart than the leases allow for.
@@ -101,7 +126,7 @@ private:
             p.workers = 1 + dice_.below(3);
             p.longest_ttl = std::chrono::duration_cast<milliseconds>(dice_.between_orders(
                 std::min<duration>(200ms, out_.ttl_max / 4), out_.ttl_max));
-            p.longest_think = most;
+            p.longest_think = out_.about == style::sparse ? duration(20s) : most;
             p.has_wanderlust = dice_.happens(0.5);
             if (is_duel_) {
                 p.workers = 1;
@@ -122,12 +147,66 @@ private:
         out_.foreigners.push_back(f);
     }
 
+    void draw_keeper() {
+        program_plan p;
+        p.drift_ppm = draw_drift();
+        p.longest_ttl = std::chrono::duration_cast<milliseconds>(
+            dice_.between_orders(duration(out_.ttl_max) / 5, out_.ttl_max));
+        p.longest_think = 10ms;
+        p.is_keeper = true;
+        out_.programs.push_back(p);
+    }
+
+    // One after the other, each given the time to recover; now and then the next comes sooner.
+    void draw_rolling_faults() {
+        constexpr std::array kinds{
+            fault_kind::crash_keep,   fault_kind::crash_lose,    fault_kind::crash_lose,
+            fault_kind::crash_rewind, fault_kind::flush,         fault_kind::freeze,
+            fault_kind::cut,          fault_kind::half_open,     fault_kind::partition,
+            fault_kind::read_only,    fault_kind::flush_scripts, fault_kind::out_of_memory};
+        const double haste = dice_.pick(std::array{0.0, 0.2, 0.5});
+        const auto settled = 2 * duration(out_.programs.front().longest_ttl) + 1s;
+        duration at = out_.aftermath(fault_kind::kill) + settled;
+        for (std::int64_t left = dice_.between(3, 20); left > 0; --left) {
+            fault f = draw_fault(dice_.pick(kinds), at);
+            f.nodes = one_of(out_.nodes.size());
+            const duration rest = f.lasts + out_.aftermath(f.kind) + settled;
+            at += dice_.happens(haste) ? dice_.between(duration(0), rest) : rest;
+            add(f);
+        }
+        out_.length = at;
+    }
+
+    // Each program sees a quorum, often just so, for as long as it lasts; and somebody begins while
+    // a node is down that others rely on.
+    void draw_islands() {
+        const bool lasts = dice_.happens(0.5);
+        for (std::size_t p = 0; p < out_.programs.size(); ++p) {
+            for (duration at{0}; at < out_.length;) {
+                fault f{.kind = fault_kind::partition, .at = at, .programs = 1U << p};
+                f.lasts = lasts ? out_.length : dice_.between_orders(50ms, 2 * duration(out_.ttl_max));
+                std::size_t missing = out_.nodes.size() - out_.quorum() + (dice_.happens(0.1) ? 1 : 0);
+                while (missing > 0 && weight(f.nodes) < missing) f.nodes |= one_of(out_.nodes.size());
+                if (f.nodes != 0) out_.faults.push_back(f);
+                at += f.lasts;
+            }
+        }
+        const auto down = std::find_if(out_.faults.begin(), out_.faults.end(), [](const fault& f) {
+            return f.kind == fault_kind::crash_lose;
+        });
+        if (down == out_.faults.end() || dice_.happens(0.3)) return;
+        out_.programs.back().begins = down->at + dice_.between(duration(0), 2 * down->lasts);
+    }
+
     void draw_faults() {
         // Some kinds only, in each world others.
         std::vector<fault_kind> kinds;
         const double variety = dice_.pick(std::array{0.1, 0.25, 0.6});
         for (std::size_t k = 0; k < names.size(); ++k) {
             if (dice_.happens(variety)) kinds.push_back(static_cast<fault_kind>(k));
+        }
+        if (out_.about == style::islands && dice_.happens(0.7)) {
+            kinds = {fault_kind::crash_lose, fault_kind::kill};
         }
         if (kinds.empty() || dice_.happens(0.02)) return;
         const duration pause = is_slow_ ? dice_.between_orders(30s, 30min)
@@ -210,8 +289,8 @@ private:
 
     chance dice_;
     plan out_;
-    bool is_slow_ = false;  // hours with little in them, and not moments with much
-    bool is_duel_ = false;  // two or three about one lock, to the millisecond
+    bool is_slow_ = false;
+    bool is_duel_ = false;
 };
 
 std::string bits(std::uint32_t set, char letter) {
@@ -225,6 +304,27 @@ std::string bits(std::uint32_t set, char letter) {
 }  // namespace
 
 const char* name_of(fault_kind kind) noexcept { return names.at(static_cast<std::size_t>(kind)); }
+const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t>(s)); }
+
+duration plan::quiet() const noexcept {
+    return 3s + 12 * duration(node_timeout) + 3 * duration(connect_timeout) +
+           (tail > 0 ? tail_delay : duration(0));
+}
+
+duration plan::aftermath(fault_kind kind) const noexcept {
+    switch (kind) {
+        case fault_kind::crash_keep:
+        case fault_kind::crash_lose:
+        case fault_kind::crash_rewind:
+        case fault_kind::flush:
+        case fault_kind::step_clock:
+        case fault_kind::kill:  // its successor may have to wait for every node's quarantine
+            return quiet() + duration(ttl_max) * 105 / 100;
+        case fault_kind::read_only:  // replicas are looked at every five seconds only
+            return quiet() + 6s + duration(ttl_max) * 105 / 100;
+        default: return quiet();
+    }
+}
 
 bool plan::is_amnesia_possible() const noexcept {
     return within == bounds::wild ||
@@ -236,7 +336,7 @@ plan draw(std::uint64_t seed) { return drawing(seed).draw(); }
 std::string plan::describe() const {
     using seconds = std::chrono::duration<double>;
     std::ostringstream out;
-    out << "seed " << seed << ", " << (within == bounds::safe ? "safe" : "wild") << ": "
+    out << "seed " << seed << ", " << (within == bounds::safe ? "safe, " : "wild, ") << name_of(about) << ": "
         << nodes.size() << " nodes, " << programs.size() << " programs, " << foreigners.size()
         << " foreigners, " << faults.size() << " faults in " << seconds(length).count()
         << " s; ttl_max " << ttl_max.count() << " ms, node_timeout " << node_timeout.count()

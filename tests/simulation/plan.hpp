@@ -5,6 +5,7 @@
 #pragma once
 
 #include "simulation/chance.hpp"
+#include "simulation/schedule.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -44,6 +45,17 @@ enum class fault_kind : std::uint8_t {
 };
 const char* name_of(fault_kind kind) noexcept;
 
+/// What a world is mostly about.
+enum class style : std::uint8_t {
+    mixed,
+    slow,     ///< Hours with little in them, and not moments with much.
+    duel,     ///< Two or three about one lock, to the millisecond.
+    islands,  ///< Everybody sees some of the nodes only, and each of them others.
+    sparse,   ///< So seldom that the nodes forget the fences in between.
+    rolling,  ///< One lease that is kept, while one node after the other is restarted.
+};
+const char* name_of(style s) noexcept;
+
 struct fault {
     fault_kind kind{};
     duration at{};                ///< After the beginning.
@@ -71,6 +83,7 @@ struct program_plan {
     duration longest_think{};
     bool has_wanderlust = false;  ///< Its ttls change from lease to lease.
     bool is_duellist = false;     ///< Always wants the lock, waits for it, and keeps it to the last.
+    bool is_keeper = false;       ///< Keeps its lease for long, by renewal alone.
     bool is_fenced = true;
     bool is_guarded = true;
 };
@@ -85,6 +98,7 @@ struct foreigner_plan {
 struct plan {
     std::uint64_t seed = 0;
     bounds within = bounds::safe;
+    style about = style::mixed;
     duration length{};  ///< Of the work and the faults; peace follows.
     milliseconds node_timeout{};
     milliseconds connect_timeout{};
@@ -100,7 +114,14 @@ struct plan {
     std::vector<foreigner_plan> foreigners{};
     std::vector<fault> faults{};
 
+    /// When the work and the faults end.
+    time_point ends() const noexcept { return beginning + length; }
     std::size_t quorum() const noexcept { return nodes.size() / 2 + 1; }
+    /// Until connections stand again and what is owed has been paid: the longest rest between two
+    /// tries, and the time after which a silent connection is given up.
+    duration quiet() const noexcept;
+    /// How long after its end a fault may still show.
+    duration aftermath(fault_kind kind) const noexcept;
     /// Whether nodes that restart may forget foreign locks, which no guard protects.
     bool is_amnesia_possible() const noexcept;
     std::string describe() const;

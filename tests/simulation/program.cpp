@@ -221,7 +221,9 @@ void program::turn(const std::function<void()>& what) {
 }
 
 void program::arm() {
-    const time_point next = engine_->is_over() ? time_point::max() : engine_->deadline();
+    time_point next = engine_->is_over() ? time_point::max() : engine_->deadline();
+    // A timer waits on the clock that the product reads, whichever that is.
+    if (next != time_point::max()) next += local_now() - clock::now();
     if (next >= armed_for_) return;
     armed_for_ = next;
     around_.when.at(clock_.true_time(next), [this, number = ++alarms_] { ring(number); });
@@ -260,7 +262,7 @@ void program::close() {
 }
 
 bool program::has_left(std::string_view value) const {
-    const auto owner = value.substr(0, 22);
+    const auto owner = value.substr(0, identity_length);
     // Without fences a late command takes the key again: that is not promised there.
     return terms().is_fenced && is_done() && owners_.contains(owner) && !running_out_.contains(owner);
 }

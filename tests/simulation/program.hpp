@@ -4,6 +4,7 @@
 
 #include "runtime/engine.hpp"
 #include "simulation/chance.hpp"
+#include "simulation/health.hpp"
 #include "simulation/local_clock.hpp"
 #include "simulation/network.hpp"
 #include "simulation/plan.hpp"
@@ -32,6 +33,7 @@ struct surroundings {
     counters& counts;
     referee& judge;
     network& net;
+    const health& well;
 };
 
 /// Performs what its engine decides, as the Asio side of a client does: bytes, alarms, turns.
@@ -82,6 +84,13 @@ public:
     void operation_ended() noexcept { --open_operations_; }
     const surroundings& around() const noexcept { return around_; }
     const program_plan& terms() const noexcept { return around_.in.programs[index_]; }
+    /// How many nodes it could count on since then, by its own clock.
+    std::size_t nodes_well_since(time_point local) const {
+        return around_.well.well(index_, clock_.true_time(local));
+    }
+    bool is_well_since(std::size_t node, time_point local) const {
+        return around_.well.is_well(index_, node, clock_.true_time(local));
+    }
     std::uint64_t pauses() const noexcept { return pauses_; }
 
 private:

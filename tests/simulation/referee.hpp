@@ -6,6 +6,7 @@
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +16,9 @@
 #include <vector>
 
 namespace redlock::simulation {
+
+/// An owner value begins with the lease's identity, in so many characters.
+inline constexpr std::size_t identity_length = 22;
 
 struct violation {
     std::string checker;  ///< The promise that was broken, in a word.
@@ -38,6 +42,8 @@ class referee {
 public:
     referee(const plan& in, const schedule& when) : plan_(&in), when_(&when) {}
 
+    /// A node said yes to the attempt with this owner value.
+    void voted(std::string_view owner_value, std::size_t server);
     /// A lease was handed out, asked for at `asked` by the holder's clock.
     void granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
                  milliseconds ttl, milliseconds max_hold);
@@ -52,8 +58,10 @@ public:
     void foreigner_granted(std::size_t resource, time_point until);
     void foreigner_ended(std::size_t resource);
 
-    void require(bool holds, std::string_view checker, std::string text) {
-        if (!holds) blame(checker, std::move(text));
+    /// `say()` returns how it was broken.
+    template <class F>
+    void require(bool holds, std::string_view checker, F&& say) {
+        if (!holds) blame(checker, say());
     }
     void blame(std::string_view checker, std::string text);
     const std::optional<violation>& verdict() const noexcept { return first_; }
@@ -73,6 +81,7 @@ private:
     const schedule* when_;
     std::vector<held> open_;
     std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
+    std::map<std::string, std::uint32_t, std::less<>> votes_;  // servers as bits, by owner
     std::map<std::string, time_point, std::less<>> foreign_;
     std::optional<violation> first_;
 };

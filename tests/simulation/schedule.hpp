@@ -15,6 +15,9 @@ namespace redlock::simulation {
 using core::duration;
 using core::time_point;
 
+/// When every world begins.
+inline constexpr time_point beginning{std::chrono::hours(1)};
+
 /// What is due at the same instant happens in the order in which it was put here.
 class schedule {
 public:
@@ -33,10 +36,13 @@ public:
         std::pop_heap(due_.begin(), due_.end(), later);
         const entry next = std::move(due_.back());
         due_.pop_back();
+        turns_at_once_ = next.when > now_ ? 0 : turns_at_once_ + 1;
         now_ = next.when;
         next.what();
         return true;
     }
+    /// How much has happened since time last went on: without end where something goes round.
+    std::uint64_t turns_at_once() const noexcept { return turns_at_once_; }
     void run_until(time_point limit) {
         while (turn(limit)) {
         }
@@ -57,7 +63,8 @@ private:
 
     std::vector<entry> due_;
     std::uint64_t count_ = 0;
-    time_point now_{std::chrono::hours(1)};
+    std::uint64_t turns_at_once_ = 0;
+    time_point now_ = beginning;
 };
 
 }  // namespace redlock::simulation

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/server.hpp"
 
-#include "resp/scripts.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -46,13 +44,9 @@ server::server(std::size_t index, const plan& in, schedule& when, story& told, c
       when_(&when),
       story_(&told),
       counts_(&counts),
-      judge_(&judge),
-      // Two names of one server are two connections, and each has its own order.
-      is_watched_(in.within == bounds::safe && !in.double_of &&
-                  std::all_of(in.programs.begin(), in.programs.end(),
-                              [](const auto& p) { return p.is_fenced && p.is_guarded; })),
       dice_(in.seed, 100 + index),
-      model_(in.seed * 64 + index) {
+      model_(in.seed * 64 + index),
+      witness_(index, in, model_, judge) {
     const node_plan& n = in.nodes[index];
     is_durable_ = n.is_durable;
     model_.set_durable(n.is_durable);
@@ -100,9 +94,10 @@ void server::read(const socket_ptr& at) {
     while (at->parser_.feed(bytes, r) == resp::parser::outcome::complete) {
         fakes::command c;
         for (std::size_t i = 0; i < r.size(); ++i) c.emplace_back(r[i].text());
+        witness_.before(c, at->client_, when_->now());
         const auto said = model_.execute(at->client_, c, when_->now());
+        witness_.after(c, said, when_->now());
         ++commands;
-        if (is_watched_) watch(c, at->client_, said);
         counts_->noscripts += said.text.starts_with("NOSCRIPT") ? 1 : 0;
         story_->tell(when_->now(), [&] {
             return "n" + std::to_string(index_) + "  for " + ready_.front().second + ": " +
@@ -120,29 +115,6 @@ void server::read(const socket_ptr& at) {
         });
     } else if (!out.empty()) {
         at->reply_(std::move(out));
-    }
-}
-
-// Once a lease has been given back on a node, no command of it takes the key there again, however late
-// it comes.
-void server::watch(const fakes::command& c, const fakes::client_state& client,
-                   const fakes::model_reply& said) {
-    if (c.size() < 5 || said.is_error() || !c.front().starts_with("EVAL")) return;
-    const auto is = [&](const resp::script& s) { return c[1] == s.sha1 || c[1] == s.text; };
-    const auto keys = static_cast<std::size_t>(std::stoul(c[2]));
-    if (is(resp::release())) {
-        given_back_.insert(c[3 + keys]);
-    } else if (is(resp::acquire()) || is(resp::extend())) {
-        const std::size_t leases = is(resp::acquire()) ? 1 : std::stoul(c[3 + keys]);
-        for (std::size_t i = 0; i < leases; ++i) {
-            const auto& all = model_.database(client.database).all();
-            const auto at = all.find(c[3 + i]);
-            if (at == all.end() || at->second.is_gone(model_.wall.ms(when_->now()))) continue;
-            const std::string* value = at->second.text();
-            judge_->require(value == nullptr || !given_back_.contains(*value), "litter",
-                            "a late command takes " + c[3 + i] + " on n" + std::to_string(index_) +
-                                " again, after its lease was given back there");
-        }
     }
 }
 
@@ -166,7 +138,7 @@ void server::start(fault_kind how) {
     if (how == fault_kind::crash_rewind && is_durable_) how = fault_kind::crash_keep;
     if (how != fault_kind::crash_keep) {
         ++counts_->empty_restarts;
-        given_back_.clear();  // keys of before may be back
+        witness_.forget();  // keys of before may be back
         ++losses_;
     }
     model_.crash(how == fault_kind::crash_keep   ? data::kept

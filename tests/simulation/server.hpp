@@ -8,13 +8,13 @@
 #include "simulation/referee.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
+#include "simulation/witness.hpp"
 #include "support/redis_model/redis_model.hpp"
 
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,19 +70,15 @@ public:
 private:
     void slew(std::int64_t ppm, duration ttl_max);
     void read(const socket_ptr& at);
-    void watch(const fakes::command& c, const fakes::client_state& client,
-               const fakes::model_reply& said);
     void drain();
 
     std::size_t index_;
     schedule* when_;
     story* story_;
     counters* counts_;
-    referee* judge_;
-    bool is_watched_;  // what is promised of late commands is promised in this world
-    std::set<std::string, std::less<>> given_back_;  // owner values of which a release was executed
     chance dice_;
     fakes::redis_model model_;
+    witness witness_;
     fakes::client_state anonymous_{};
     std::deque<std::pair<socket_ptr, std::string>> ready_;  // sockets with something to read, and whose
     duration per_command_{};

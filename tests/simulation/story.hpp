@@ -4,6 +4,7 @@
 
 #include "core/quorum.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -43,8 +44,33 @@ struct counters {
                   client_deaths = 0, clock_jumps = 0, late_deliveries = 0, quarantines = 0,
                   second_rounds = 0, owed_releases = 0, timeouts = 0,
                   late_replies = 0, noscripts = 0, foreign_grants = 0, commands = 0, faults = 0;
-
-    counters& operator+=(const counters& more) noexcept;
 };
+
+/// Each of them with its name in reports.
+inline constexpr std::array<std::pair<const char*, std::uint64_t counters::*>, 22> counter_fields{{
+    {"granted", &counters::granted},
+    {"lost", &counters::lost},
+    {"crashes", &counters::crashes},
+    {"empty_restarts", &counters::empty_restarts},
+    {"partitions", &counters::partitions},
+    {"client_pauses", &counters::client_pauses},
+    {"client_deaths", &counters::client_deaths},
+    {"clock_jumps", &counters::clock_jumps},
+    {"late_deliveries", &counters::late_deliveries},
+    {"quarantines", &counters::quarantines},
+    {"second_rounds", &counters::second_rounds},
+    {"owed_releases", &counters::owed_releases},
+    {"refused", &counters::refused},
+    {"cancelled", &counters::cancelled},
+    {"extended", &counters::extended},
+    {"released", &counters::released},
+    {"foreign_grants", &counters::foreign_grants},
+    {"timeouts", &counters::timeouts},
+    {"late_replies", &counters::late_replies},
+    {"noscripts", &counters::noscripts},
+    {"commands", &counters::commands},
+    {"faults", &counters::faults},
+}};
+static_assert(sizeof(counters) == counter_fields.size() * sizeof(std::uint64_t));
 
 }  // namespace redlock::simulation

@@ -32,7 +32,7 @@ public:
 
 protected:
     worker& ended() {
-        in_->around().judge.require(!has_ended_, "once", in_->name() + ": an operation ended twice");
+        in_->around().judge.require(!has_ended_, "once", [&] { return in_->name() + ": an operation ended twice"; });
         has_ended_ = true;
         in_->operation_ended();
         return *by_;
@@ -70,8 +70,9 @@ worker::~worker() = default;
 
 std::string worker::name() const { return in_->name() + "." + std::to_string(index_); }
 
-void worker::tell(const std::string& what) const {
-    in_->around().told.tell(in_->around().when.now(), [&] { return name() + "  " + what; });
+template <class F>
+void worker::tell(F&& say) const {
+    in_->around().told.tell(in_->around().when.now(), [&] { return name() + "  " + say(); });
 }
 
 void worker::plan(duration delay, void (worker::*step)()) {
@@ -115,6 +116,11 @@ void worker::take() {
     }
     how.renew = dice_.happens(terms.is_duellist ? 0.2 : 0.65);
     if (terms.is_duellist) how.wait = how.ttl * 3;
+    if (terms.is_keeper) {
+        how.ttl = terms.longest_ttl;
+        how.renew = true;
+        return take(0, how);
+    }
     if (dice_.happens(0.15)) {
         how.max_hold = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
     }
@@ -127,8 +133,7 @@ void worker::take(std::size_t resource, const acquire_options& how) {
     is_busy_ = true;
     how_ = how;
     resource_ = resource;
-    tell("asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) +
-         " ms, waiting " + std::to_string(how.wait.count()) + " ms");
+    tell([&] { return "asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) + " ms, waiting " + std::to_string(how.wait.count()) + " ms"; });
     // Planned first: the operation may end at once.
     const bool will_cancel = to_prove_.empty() && dice_.happens(0.1);
     if (will_cancel) plan(dice_.between_orders(10us, 1s), &worker::cancel);
@@ -137,7 +142,7 @@ void worker::take(std::size_t resource, const acquire_options& how) {
 
 void worker::cancel() {
     if (!current_ || held_) return;
-    tell("calls off its acquire");
+    tell([&] { return std::string("calls off its acquire"); });
     ++in_->around().counts.cancelled;
     in_->cancel(*current_);
 }
@@ -147,9 +152,19 @@ void worker::check_time(duration allowed, const char* what) const {
     if (in_->pauses() != pauses_) return;
     const duration took = clock::now() - began_;
     in_->around().judge.require(
-        took <= allowed, "bounded",
-        name() + ": " + what + " took " +
-            std::to_string(std::chrono::duration_cast<milliseconds>(took).count()) + " ms");
+        took <= allowed, "bounded", [&] { return name() + ": " + what + " took " + std::to_string(std::chrono::duration_cast<milliseconds>(took).count()) + " ms"; });
+}
+
+// A node that nothing is wrong with has a vote.
+void worker::check_votes(const std::vector<node_vote>& votes) const {
+    for (std::size_t n = 0; n < votes.size(); ++n) {
+        const vote v = votes[n].answer;
+        const bool is_unable = v == vote::quarantine || v == vote::refused || v == vote::timed_out ||
+                               v == vote::unreachable;
+        in_->around().judge.require(!is_unable || !in_->is_well_since(n, began_), "available", [&] {
+            return name() + " got no vote of a node that is well: " + format(votes[n]);
+        });
+    }
 }
 
 void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
@@ -161,17 +176,16 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
                    2 * duration(in.node_timeout) + 2ms, "an acquire");
     referee& judge = in_->around().judge;
-    judge.require(state != nullptr, "says why", name() + ": an acquire ended without a state");
+    judge.require(state != nullptr, "says why", [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
                       outcome == boost::asio::error::operation_aborted ||
                       state->votes.size() == in.nodes.size(),
-                  "says why", name() + ": " + std::to_string(state->votes.size()) + " votes");
+                  "says why", [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
+    check_votes(state->votes);
     if (outcome) {
         ++in_->around().counts.refused;
-        tell("is refused: " + outcome.message());
-        judge.require(to_prove_.empty(), "liveness",
-                      name() + " could not take " + resource_name(resource_) +
-                          ", which nobody holds: " + outcome.message());
+        tell([&] { return "is refused: " + outcome.message(); });
+        judge.require(to_prove_.empty(), "liveness", [&] { return name() + " could not take " + resource_name(resource_) + ", which nobody holds: " + outcome.message(); });
         if (!to_prove_.empty()) {
             to_prove_.clear();
             return rest();
@@ -179,8 +193,8 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
         return plan(0ns, &worker::think);
     }
     ++in_->around().counts.granted;
-    judge.require(state->is_live(), "validity", name() + " got a lease that is over");
-    tell("holds " + state->resource + " under fence " + std::to_string(state->fence));
+    judge.require(state->is_live(), "validity", [&] { return name() + " got a lease that is over"; });
+    tell([&] { return "holds " + state->resource + " under fence " + std::to_string(state->fence); });
     held_ = state;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
@@ -192,9 +206,14 @@ void worker::keep() {
     ++step_;
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
     if (in_->is_resting()) return give_back();
-    if (dice_.happens(0.3)) {
+    if (in_->terms().is_keeper || dice_.happens(0.3)) {
         in_->begin(detail::operation_ptr(new watching(*in_, *this, held_)));
         if (!held_) return;  // it was over already
+    }
+    if (in_->terms().is_keeper) {
+        const auto& around = in_->around();
+        const duration left = around.in.ends() - around.when.now();
+        return plan(dice_.between_orders(1ms, std::max<duration>(left, 2ms)), &worker::give_back);
     }
     const duration ttl = how_.ttl;
     const std::int64_t what = dice_.between(in_->terms().is_duellist ? 35 : 0, 99);
@@ -208,7 +227,7 @@ void worker::keep() {
 void worker::look() {
     ++step_;
     if (!lease_) {
-        tell("sees that its lease is over");
+        tell([&] { return std::string("sees that its lease is over"); });
         if (dice_.happens(0.5)) return give_back();
         return let_go();
     }
@@ -223,7 +242,7 @@ void worker::extend() {
                                                   : in_->around().in.ttl_max;
     const auto ttl = std::max<milliseconds>(
         std::chrono::duration_cast<milliseconds>(dice_.between_orders(10ms, duration(longest))), 20ms);
-    tell("extends to " + std::to_string(ttl.count()) + " ms");
+    tell([&] { return "extends to " + std::to_string(ttl.count()) + " ms"; });
     plan(dice_.happens(0.2) ? dice_.between_orders(10us, duration(ttl)) : 2 * duration(ttl),
          &worker::look);
     begin<extending>(held_, ttl);
@@ -232,7 +251,7 @@ void worker::extend() {
 void worker::on_extended(error_code outcome) {
     current_.reset();
     if (!outcome) ++in_->around().counts.extended;
-    tell(outcome ? "could not extend: " + outcome.message() : "has extended");
+    tell([&] { return outcome ? "could not extend: " + outcome.message() : "has extended"; });
     if (!held_) return;
     ++step_;
     plan(dice_.between_orders(1ms, 2 * duration(how_.ttl)), &worker::look);
@@ -240,14 +259,20 @@ void worker::on_extended(error_code outcome) {
 
 void worker::on_lost(error_code outcome, loss why) {
     if (outcome) return;
-    tell("is told of its loss: " + std::string(to_string(why)));
+    tell([&] { return "is told of its loss: " + std::string(to_string(why)); });
+    if (!in_->terms().is_keeper || why == loss::max_hold) return;
+    const auto& around = in_->around();
+    const auto long_enough = clock::now() - 2 * duration(how_.ttl);
+    around.judge.require(in_->nodes_well_since(long_enough) < around.in.quorum(), "available", [&] {
+        return name() + " lost a lease though a quorum was well all the time";
+    });
 }
 
 void worker::let_go() {
     ++step_;
     const bool detaches = dice_.happens(0.4);
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
-    tell(detaches ? "lets it run out" : "drops it");
+    tell([&] { return detaches ? "lets it run out" : "drops it"; });
     if (detaches) in_->will_run_out(held_->owner);
     held_.reset();
     if (detaches) {
@@ -261,7 +286,7 @@ void worker::let_go() {
 void worker::give_back() {
     ++step_;
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
-    tell("gives it back");
+    tell([&] { return std::string("gives it back"); });
     in_->around().judge.ended(*held_);
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
@@ -278,7 +303,7 @@ void worker::on_released(error_code outcome) {
     ++in_->around().counts.released;
     const auto& in = in_->around().in;
     check_time(duration(in.node_timeout) + in.connect_timeout + 2ms, "a release");
-    tell(outcome ? "gave it back: " + outcome.message() : "gave it back");
+    tell([&] { return outcome ? "gave it back: " + outcome.message() : "gave it back"; });
     if (!to_prove_.empty()) {
         to_prove_.pop_back();
         return prove_next();

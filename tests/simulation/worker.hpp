@@ -59,9 +59,11 @@ private:
     void give_back();
     void rest();
     std::string name() const;
-    void tell(const std::string& what) const;
+    template <class F>
+    void tell(F&& say) const;
     template <class Operation, class... Args>
     void begin(Args&&... args);
+    void check_votes(const std::vector<node_vote>& votes) const;
     void check_time(duration allowed, const char* what) const;
 
     program* in_;

@@ -32,11 +32,12 @@ world::world(const plan& in, story& told)
     : plan_(&in),
       story_(&told),
       referee_(in, when_),
-      net_(in, when_, counts_, servers_) {
+      net_(in, when_, counts_, servers_),
+      health_(in, when_) {
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
         servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_, referee_));
     }
-    const surroundings around{in, when_, told, counts_, referee_, net_};
+    const surroundings around{in, when_, told, counts_, referee_, net_, health_};
     for (std::size_t i = 0; i < in.programs.size(); ++i) {
         programs_.push_back(std::make_unique<program>(i, around));
     }
@@ -51,17 +52,16 @@ world::~world() {
 }
 
 void world::run_until(time_point limit) {
+    constexpr std::uint64_t most_at_once = 1'000'000;
     while (!referee_.verdict() && when_.turn(limit)) {
+        referee_.require(when_.turns_at_once() < most_at_once, "bounded", [&] { return std::string("something goes round without end"); });
     }
     if (!referee_.verdict()) when_.run_until(limit);
 }
 
 outcome world::run() {
-    const time_point began = when_.now();
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-        when_.after(plan_->programs[i].begins, [p = programs_[i].get()] {
-            if (!p->is_running()) p->start();
-        });
+        when_.after(plan_->programs[i].begins, [this, i] { start(i); });
     }
     for (const auto& f : foreigners_) f->start();
     for (const fault& f : plan_->faults) {
@@ -71,9 +71,9 @@ outcome world::run() {
             when_.after(f.at - std::min<duration>(f.at, f.lasts), [&s] { s.save(); });
         });
     }
-    run_until(began + plan_->length);
+    run_until(plan_->ends());
     make_peace();
-    outcome result{referee_.verdict(), {}, when_.now() - began};
+    outcome result{referee_.verdict(), {}, when_.now() - beginning};
     for (const auto& p : programs_) p->kill();
     result.counts = counts_;
     return result;
@@ -83,40 +83,36 @@ outcome world::run() {
 void world::make_peace() {
     if (referee_.verdict()) return;
     heal();
-    run_until(when_.now() + quiet());
+    run_until(when_.now() + plan_->quiet());
     check_litter("after peace", false);
     // Until the last quarantine and the last lease are over.
     run_until(when_.now() + 3 * duration(plan_->ttl_max) + 20s);
     check_litter("after every ttl", true);
     for (const auto& p : programs_) {
-        referee_.require(p->is_done() && p->open_operations() == 0, "bounded",
-                         p->name() + " is still at it long after the work has ended");
+        referee_.require(p->is_done() && p->open_operations() == 0, "bounded", [&] { return p->name() + " is still at it long after the work has ended"; });
     }
     if (referee_.verdict()) return;
     if (plan_->within == bounds::safe) {
         for (const auto& p : programs_) p->prove_alive(30s);
         run_until(when_.now() + 40s);
         for (const auto& p : programs_) {
-            referee_.require(p->is_done(), "liveness",
-                             p->name() + " waits for a lock that nobody holds");
+            referee_.require(p->is_done(), "liveness", [&] { return p->name() + " waits for a lock that nobody holds"; });
         }
     }
     if (referee_.verdict()) return;
     for (const auto& p : programs_) p->close();
     run_until(when_.now() + plan_->node_timeout + 1ms);
     for (const auto& p : programs_) {
-        referee_.require(p->is_over() && p->open_operations() == 0, "once",
-                         p->name() + " is closed and not over");
+        referee_.require(p->is_over() && p->open_operations() == 0, "once", [&] { return p->name() + " is closed and not over"; });
     }
     run_until(when_.now() + 1s);
     check_litter("after the end", true);
 }
 
-// Until connections stand again and what is owed has been paid: the longest rest between two tries,
-// and the time after which a silent connection is given up.
-duration world::quiet() const {
-    return 3s + 12 * duration(plan_->node_timeout) + 3 * duration(plan_->connect_timeout) +
-           (plan_->tail > 0 ? plan_->tail_delay : duration(0));
+void world::start(std::size_t i) {
+    if (programs_[i]->is_running()) return;
+    health_.begin(i);
+    programs_[i]->start();
 }
 
 template <class F>
@@ -129,7 +125,7 @@ void world::each_server(const fault& f, F&& what) {
 template <class F>
 void world::each_program(const fault& f, F&& what) {
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-        if ((f.programs >> i & 1U) != 0) what(*programs_[i]);
+        if ((f.programs >> i & 1U) != 0) what(*programs_[i], i);
     }
 }
 
@@ -145,7 +141,8 @@ void world::begin(const fault& f) {
     ++counts_.faults;
     story_->tell(when_.now(), [&] { return std::string("--- ") + name_of(f.kind); });
     befall(f, false);
-    if (!ends_by_itself(f.kind)) return;
+    health_.begin(f);
+    if (!ends_by_itself(f.kind)) return health_.end(f);
     going_on_.push_back(&f);
     when_.after(f.lasts, [this, &f] { end(f); });
 }
@@ -156,6 +153,7 @@ void world::end(const fault& f) {
     going_on_.erase(at);
     story_->tell(when_.now(), [&] { return std::string("--- the end of ") + name_of(f.kind); });
     befall(f, true);
+    health_.end(f);
 }
 
 void world::befall(const fault& f, bool is_end) {
@@ -203,18 +201,15 @@ void world::befall(const fault& f, bool is_end) {
         case fault_kind::half_open: net_.fall_silent(f.programs, f.nodes); break;
         case fault_kind::pause:
             counts_.client_pauses += is_end ? 0 : 1;
-            each_program(f, [&](program& p) { is_end ? p.resume() : p.pause(); });
+            each_program(f, [&](program& p, std::size_t) { is_end ? p.resume() : p.pause(); });
             break;
         case fault_kind::suspend:
             counts_.client_pauses += is_end ? 0 : 1;
-            each_program(f, [&](program& p) { is_end ? p.wake() : p.suspend(); });
+            each_program(f, [&](program& p, std::size_t) { is_end ? p.wake() : p.suspend(); });
             break;
         case fault_kind::kill:
             counts_.client_deaths += is_end ? 0 : 1;
-            each_program(f, [&](program& p) {
-                if (!is_end) return p.kill();
-                if (!p.is_running()) p.start();
-            });
+            each_program(f, [&](program& p, std::size_t i) { is_end ? start(i) : p.kill(); });
             break;
     }
 }
@@ -224,9 +219,9 @@ void world::heal() {
     story_->tell(when_.now(), [] { return std::string("--- peace"); });
     for (const fault* f : std::vector<const fault*>(going_on_)) end(*f);
     net_.calm();
-    for (const auto& p : programs_) {
-        p->rest();
-        if (!p->is_running()) p->start();
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+        programs_[i]->rest();
+        start(i);
     }
     for (const auto& f : foreigners_) f->rest();
 }
@@ -249,8 +244,7 @@ void world::check_litter(const char* when, bool may_be_dead) {
                 may_be_dead || std::any_of(programs_.begin(), programs_.end(), [&](const auto& p) {
                     return p->is_running() && p->has_left(value);
                 });
-            referee_.require(!is_litter, "litter", std::string(when) + " " + key + " = " + value +
-                                                       " is left on n" + std::to_string(i));
+            referee_.require(!is_litter, "litter", [&] { return std::string(when) + " " + key + " = " + value + " is left on n" + std::to_string(i); });
         }
     }
 }

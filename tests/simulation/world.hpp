@@ -4,6 +4,7 @@
 #pragma once
 
 #include "simulation/foreigner.hpp"
+#include "simulation/health.hpp"
 #include "simulation/network.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
@@ -44,7 +45,7 @@ private:
     void heal();
     /// `may_be_dead`: also what the dead and the foreign have left must be gone by now.
     void check_litter(const char* when, bool may_be_dead);
-    duration quiet() const;
+    void start(std::size_t program);
     template <class F>
     void each_server(const fault& f, F&& what);
     template <class F>
@@ -57,6 +58,7 @@ private:
     referee referee_;
     std::vector<std::unique_ptr<server>> servers_;
     network net_;
+    health health_;
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<std::unique_ptr<foreigner>> foreigners_;
     std::vector<const fault*> going_on_;  // begun and not ended

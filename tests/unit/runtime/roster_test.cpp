@@ -324,6 +324,26 @@ TEST_CASE("a node that was greeted after the grant forgets no less") {
     CHECK(left_by_a_late_extension(late, 2, std::move(e->held)).empty());
 }
 
+TEST_CASE("a release is not over where a replica could not raise the fence") {
+    world w(guarded());
+    w.connected();
+    w.release(std::move(w.granted("r")->held));  // the nodes know a fence
+    w.run_for(1ms);
+    w.latency[1] = 600ms;
+    const auto e = w.granted("r", {.renew = false});
+    REQUIRE(e->outcome() == error_code{});
+    w.run_for(60ms);
+    w.nodes[1].set_replica(true);
+    w.latency[1] = 100us;
+    w.cut(1);
+    w.run_for(50ms);
+    w.release(std::move(e->held));
+    w.run_for(300ms);
+    w.nodes[1].set_replica(false);  // before what lies in the old connection arrives
+    w.run_for(2s);
+    CHECK(w.ours("r") == 0);
+}
+
 TEST_CASE("a replica is left in peace") {
     world w(guarded());
     w.nodes[1].set_replica(true);

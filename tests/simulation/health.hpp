@@ -1,0 +1,105 @@
+// Which nodes a program can count on, and since when; knows what befalls them, and no machine.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "simulation/plan.hpp"
+#include "simulation/schedule.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace redlock::simulation {
+
+/// A node is well for a program where nothing has stood between them for long enough: it answers,
+/// in time, and its vote counts.
+class health {
+public:
+    health(const plan& in, const schedule& when)
+        : plan_(&in), when_(&when), pairs_(in.programs.size() * in.nodes.size()) {
+        for (std::size_t n = 0; n < in.nodes.size(); ++n) {
+            if (!is_fit(n)) each(all, 1U << n, [](pair& p) { ++p.troubles; });
+        }
+    }
+
+    void begin(const fault& f) {
+        each(struck(f), nodes_of(f), [](pair& p) { ++p.troubles; });
+        if (!is_remembered(f.kind)) return;
+        // Whoever can't see the node now will learn of it later, and its quarantine begins then.
+        each(all, nodes_of(f), [](pair& p) { p.is_news = p.troubles > 0; });
+    }
+    void end(const fault& f) {
+        each(struck(f), nodes_of(f), [&](pair& p) {
+            const bool is_news = --p.troubles == 0 && std::exchange(p.is_news, false);
+            recover(p, plan_->aftermath(is_news ? fault_kind::read_only : f.kind));
+        });
+    }
+    /// A program begins, and may have to wait for the quarantine of nodes that it never met.
+    void begin(std::size_t program) {
+        each(1U << program, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::kill)); });
+    }
+
+    bool is_well(std::size_t program, std::size_t node, time_point since) const {
+        const pair& p = pairs_[program * plan_->nodes.size() + node];
+        return p.troubles == 0 && p.well_from <= since;
+    }
+    std::size_t well(std::size_t program, time_point since) const {
+        std::size_t count = 0;
+        for (std::size_t n = 0; n < plan_->nodes.size(); ++n) {
+            count += is_well(program, n, since) ? 1 : 0;
+        }
+        return count;
+    }
+
+private:
+    static constexpr std::uint32_t all = ~std::uint32_t{0};
+
+    struct pair {
+        int troubles = 0;
+        bool is_news = false;  // something happened to the node that outlasts the trouble
+        time_point well_from{};
+    };
+
+    static bool is_of_program(fault_kind k) noexcept { return k >= fault_kind::pause; }
+    static bool is_of_network(fault_kind k) noexcept {
+        return k == fault_kind::partition || k == fault_kind::cut || k == fault_kind::half_open;
+    }
+    // Between which programs and which nodes a fault stands, as bits.
+    static std::uint32_t struck(const fault& f) noexcept {
+        return is_of_network(f.kind) || is_of_program(f.kind) ? f.programs : all;
+    }
+    static std::uint32_t nodes_of(const fault& f) noexcept {
+        return is_of_program(f.kind) ? all : f.nodes;
+    }
+    bool is_remembered(fault_kind k) const noexcept {
+        return !is_of_program(k) && plan_->aftermath(k) > plan_->quiet();
+    }
+    void recover(pair& p, duration takes) const {
+        p.well_from = std::max(p.well_from, when_->now() + takes);
+    }
+
+    // Neither too slow nor too far from the others' time; the first of two names of one server.
+    bool is_fit(std::size_t node) const {
+        const node_plan& n = plan_->nodes[node];
+        const bool is_slow = n.latency > duration(plan_->node_timeout) / 8 || plan_->tail > 0;
+        const bool is_off = std::chrono::abs(n.clock_offset) > duration(plan_->ttl_max) / 8;
+        return !is_slow && !is_off && !plan_->double_of && plan_->within == bounds::safe;
+    }
+    template <class F>
+    void each(std::uint32_t programs, std::uint32_t nodes, F&& what) {
+        for (std::size_t p = 0; p < plan_->programs.size(); ++p) {
+            for (std::size_t n = 0; n < plan_->nodes.size(); ++n) {
+                const bool is_meant = (programs >> p & 1U) != 0 && (nodes >> n & 1U) != 0;
+                if (is_meant) what(pairs_[p * plan_->nodes.size() + n]);
+            }
+        }
+    }
+
+    const plan* plan_;
+    const schedule* when_;
+    std::vector<pair> pairs_;
+};
+
+}  // namespace redlock::simulation
