@@ -38,14 +38,14 @@ void foreigner::take() {
     granted_ = 0;
     memory_.assign(around_.in.nodes.size(), 0);
     for (std::size_t n = 0; n < memory_.size(); ++n) {
-        around_.net.ask(n, {"SET", resource_name(resource_), value_, "NX", "PX",
-                            std::to_string(ttl.count())},
-                        [this, n, number = number_, losses = around_.net.at(n).losses()](
-                            const fakes::model_reply& said) {
-                            if (number != number_ || said.text != "OK") return;
-                            ++granted_;
-                            if (losses == around_.net.at(n).losses()) memory_[n] = losses + 1;
-                        });
+        around_.net.ask(
+            n, {"SET", resource_name(resource_), value_, "NX", "PX", std::to_string(ttl.count())},
+            [this, n, number = number_,
+             losses = around_.net.at(n).losses()](const fakes::model_reply& said) {
+                if (number != number_ || said.text != "OK") return;
+                ++granted_;
+                if (losses == around_.net.at(n).losses()) memory_[n] = losses + 1;
+            });
     }
     around_.when.after(ttl / 4, [this] { judge(); });
 }
@@ -58,12 +58,12 @@ void foreigner::judge() {
     const bool is_held = granted_ >= around_.in.quorum() && !around_.in.double_of;
     if (is_held) {
         ++around_.counts.foreign_grants;
-        around_.told.tell(around_.when.now(), [&] {
-            return "foreigner holds " + resource_name(resource_);
-        });
+        around_.told.tell(around_.when.now(),
+                          [&] { return "foreigner holds " + resource_name(resource_); });
         around_.judge.foreigner_granted(resource_, until);
     }
-    around_.when.after(is_held ? dice_.between(duration(0), ttl / 2) : 0ns, [this] { give_back(); });
+    around_.when.after(is_held ? dice_.between(duration(0), ttl / 2) : 0ns,
+                       [this] { give_back(); });
 }
 
 void foreigner::give_back() {
@@ -71,14 +71,18 @@ void foreigner::give_back() {
     // Later than the clocks of the nodes may think: then the key may be gone.
     const time_point certain = asked_ + around_.in.foreigners[index_].ttl * 9 / 10;
     for (std::size_t n = 0; n < memory_.size(); ++n) {
-        around_.net.ask(
-            n, {"EVAL", compare_and_delete, "1", resource_name(resource_), value_},
-            [this, n, certain, remembers = memory_[n], name = value_](const fakes::model_reply& said) {
-                const bool was_there = remembers == around_.net.at(n).losses() + 1;
-                if (!was_there || around_.when.now() > certain || around_.in.double_of) return;
-                if (around_.in.within == bounds::wild || said.is_error()) return;
-                around_.judge.require(said.number == 1, "interoperates", [&] { return "the key of " + name + " was taken away on n" + std::to_string(n); });
-            });
+        around_.net.ask(n, {"EVAL", compare_and_delete, "1", resource_name(resource_), value_},
+                        [this, n, certain, remembers = memory_[n],
+                         name = value_](const fakes::model_reply& said) {
+                            const bool was_there = remembers == around_.net.at(n).losses() + 1;
+                            if (!was_there || around_.when.now() > certain || around_.in.double_of)
+                                return;
+                            if (around_.in.within == bounds::wild || said.is_error()) return;
+                            around_.judge.require(said.number == 1, "interoperates", [&] {
+                                return "the key of " + name + " was taken away on n" +
+                                       std::to_string(n);
+                            });
+                        });
     }
     think();
 }

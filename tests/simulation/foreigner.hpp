@@ -34,7 +34,8 @@ private:
     std::size_t resource_ = 0;
     time_point asked_{};
     std::size_t granted_ = 0;
-    std::vector<std::uint64_t> memory_;  // what each node had forgotten when it granted; 0: it did not
+    std::vector<std::uint64_t>
+        memory_;  // what each node had forgotten when it granted; 0: it did not
     bool is_resting_ = false;
 };
 

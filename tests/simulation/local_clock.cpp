@@ -30,11 +30,12 @@ extern "C" int __real_clock_gettime(clockid_t which, timespec* to);
 // NOLINTNEXTLINE: the linker wants this name
 extern "C" int __wrap_clock_gettime(clockid_t which, timespec* to) {
     if (clocks == nullptr) return __real_clock_gettime(which, to);
-    const time_point shown = which == CLOCK_BOOTTIME ? clocks->boot_time(instant)
-                                                     : clocks->monotonic(instant);
+    const time_point shown =
+        which == CLOCK_BOOTTIME ? clocks->boot_time(instant) : clocks->monotonic(instant);
     // Nobody may trust the wall clock: here it is years off, and goes backwards.
-    const auto since = which == CLOCK_REALTIME ? std::chrono::hours(24 * 3650) - shown.time_since_epoch()
-                                               : shown.time_since_epoch();
+    const auto since = which == CLOCK_REALTIME
+                           ? std::chrono::hours(24 * 3650) - shown.time_since_epoch()
+                           : shown.time_since_epoch();
     const auto whole = std::chrono::floor<std::chrono::seconds>(since);
     to->tv_sec = static_cast<time_t>(whole.count());
     to->tv_nsec = static_cast<long>((since - whole).count());

@@ -1,5 +1,5 @@
-// The clocks of one machine: one counts the time that it is suspended, one does not; knows no lease.
-// SPDX-License-Identifier: MIT
+// The clocks of one machine: one counts the time that it is suspended, one does not; knows no
+// lease. SPDX-License-Identifier: MIT
 #pragma once
 
 #include "core/quorum.hpp"
@@ -29,7 +29,8 @@ public:
         time_point at = began_ + duration(wanted - gained(wanted));
         // The estimate is off by the square of the drift.
         while (boot_time(at) < local) at += (local - boot_time(at) + duration(1)) / 2;
-        while (boot_time(at - duration(1)) >= local) at -= (boot_time(at) - local) / 2 + duration(1);
+        while (boot_time(at - duration(1)) >= local)
+            at -= (boot_time(at) - local) / 2 + duration(1);
         return at;
     }
     /// CLOCK_MONOTONIC.

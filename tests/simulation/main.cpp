@@ -63,9 +63,8 @@ int tell_one(std::uint64_t seed, const safeguard_list& missing, bool may_shrink)
     story told(print);
     const auto result = world(what, told).run();
     if (result.broken) {
-        told.tell(result.broken->at, [&] {
-            return "!!! " + result.broken->checker + ": " + result.broken->text;
-        });
+        told.tell(result.broken->at,
+                  [&] { return "!!! " + result.broken->checker + ": " + result.broken->text; });
     }
     std::cout << (result.broken ? "violation" : "no violation") << " in "
               << seconds(result.lasted).count() << " s, digest " << told.digest() << '\n';

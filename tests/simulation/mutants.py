@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
 # SPDX-License-Identifier: MIT
-"""usage: mutants.py PROJECT BUILD [--only TEXT] [--sample N] [--seconds S] [--jobs N]
+"""usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--seconds S] [--jobs N]
 
 One line for each: what was planted, the seed that caught it and what it broke. The last line is
 "N of N caught". Status 1 where one was not; 2 where one could not be planted: its text has moved.
@@ -17,14 +17,15 @@ import subprocess
 import sys
 
 FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
-SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "src", "tests")
+SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "src", "tests",
+           "tools")
 
 
 def arguments():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("project", type=pathlib.Path)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--jobs", type=int, default=2)
@@ -99,13 +100,11 @@ def main():
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
     for mutant in listed:
         planted(mutant, root)  # all must apply, also those that are not in the sample
-    chosen = [m for m in listed if options.only in m["name"]]
+    chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
     if options.sample:
-        # Of those that are known to be caught; the command without a sample shows the others.
-        known = [m for m in chosen if m.get("is_caught")]
-        chosen = random.sample(known, min(options.sample, len(known)))
+        chosen = random.sample(chosen, min(options.sample, len(chosen)))
     if not chosen:
-        fail(f"none is called '{options.only}'")
+        fail("none is called " + " or ".join(options.only))
     caught = 0
     for mutant in chosen:
         changed = planted(mutant, root)

@@ -12,8 +12,7 @@ connection::connection(network& in, std::size_t program, std::size_t node, recei
       program_(program),
       node_(node),
       to_(&to),
-      dice_(in.plan_->seed, 1'000 + program * 64 + node,
-            ++in.between(program, node).connections) {}
+      dice_(in.plan_->seed, 1'000 + program * 64 + node, ++in.between(program, node).connections) {}
 
 void connection::open() {
     socket_ = std::make_shared<socket>([weak = weak_from_this()](std::string bytes) {
@@ -61,7 +60,8 @@ void connection::arrive(lane& on, bool to_node, std::string bytes) {
     }
     server& s = net_->at(node_);
     if (to_ == nullptr && s.serves(*socket_)) ++net_->counts_->late_deliveries;
-    s.receive(socket_, bytes, "p" + std::to_string(program_) + (to_ == nullptr ? ", who has left" : ""));
+    s.receive(socket_, bytes,
+              "p" + std::to_string(program_) + (to_ == nullptr ? ", who has left" : ""));
 }
 
 void connection::release(lane& on, bool to_node) {
@@ -167,7 +167,10 @@ void network::cut(std::uint32_t programs, std::uint32_t nodes) {
             const auto c = weak.lock();
             if (!c || c->to_ == nullptr) continue;
             c->down_.is_dead = true;
-            c->break_off(delay(c->node_, c->dice_) * c->dice_.between(0, 2));
+            // What has left the program may be lost from some moment on, or arrive, however late.
+            if (c->dice_.happens(0.5)) {
+                c->break_off(delay(c->node_, c->dice_) * c->dice_.between(0, 2));
+            }
             when_->after(delay(c->node_, c->dice_), [c] {
                 if (c->to_ != nullptr) c->to_->on_down(false);
             });

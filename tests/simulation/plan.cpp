@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array names{"crash_keep", "crash_lose", "crash_rewind",  "freeze",    "slow",
-                           "flush",      "flush_scripts", "out_of_memory", "read_only", "step_clock",
-                           "partition",  "lag",        "cut",           "half_open", "pause",
-                           "suspend",    "kill"};
+constexpr std::array names{
+    "crash_keep",    "crash_lose",    "crash_rewind", "freeze",     "slow",      "flush",
+    "flush_scripts", "out_of_memory", "read_only",    "step_clock", "partition", "lag",
+    "cut",           "half_open",     "pause",        "suspend",    "kill"};
 
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
@@ -33,7 +33,8 @@ public:
         out_.within = dice_.happens(0.75) ? bounds::safe : bounds::wild;
         out_.about = draw_style();
         is_slow_ = out_.about == style::slow;
-        is_duel_ = out_.about == style::duel || (out_.about == style::islands && dice_.happens(0.5));
+        is_duel_ =
+            out_.about == style::duel || (out_.about == style::islands && dice_.happens(0.5));
         draw_times();
         draw_nodes();
         if (out_.about == style::rolling) {
@@ -43,7 +44,13 @@ public:
         }
         draw_programs();
         draw_faults();
-        if (out_.about == style::islands) draw_islands();
+        if (out_.about != style::islands) return std::move(out_);
+        const bool may_be_late =
+            out_.programs.size() > 1 && out_.nodes.size() > 1 && !out_.double_of;
+        if (may_be_late && dice_.happens(0.4))
+            draw_latecomer();
+        else
+            draw_islands();
         return std::move(out_);
     }
 
@@ -66,7 +73,8 @@ private:
         out_.connect_timeout = out_.node_timeout * dice_.between(2, 10);
         out_.length = is_slow_ ? dice_.between_orders(1h, 10h) : dice_.between_orders(1s, 1min);
         if (is_duel_) out_.length = dice_.between_orders(1s, 10s);
-        out_.resources = is_duel_ ? 1 : static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
+        out_.resources =
+            is_duel_ ? 1 : static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
         out_.tail = dice_.pick(std::array{0.0, 0.0, 0.001, 0.02, 0.2});
         out_.tail_delay = dice_.between_orders(1ms, 2s);
         if (out_.about == style::sparse) {
@@ -113,10 +121,10 @@ private:
 
     void draw_programs() {
         const std::size_t size = is_duel_ ? 2 + dice_.below(2) : 1 + dice_.below(is_slow_ ? 2 : 4);
-        const auto duel_ttl = std::chrono::duration_cast<milliseconds>(
-            dice_.between_orders(50ms, 500ms));
-        const duration most = is_slow_ ? dice_.between_orders(1min, 1h)
-                                       : dice_.between_orders(5ms, 5s);
+        const auto duel_ttl =
+            std::chrono::duration_cast<milliseconds>(dice_.between_orders(50ms, 500ms));
+        const duration most =
+            is_slow_ ? dice_.between_orders(1min, 1h) : dice_.between_orders(5ms, 5s);
         const double plain = out_.within == bounds::wild && dice_.happens(0.3) ? 0.5 : 0.0;
         for (std::size_t i = 0; i < size; ++i) {
             program_plan p;
@@ -124,8 +132,8 @@ private:
                                           : dice_.between_orders(1ms, out_.length / 2);
             p.drift_ppm = draw_drift();
             p.workers = 1 + dice_.below(3);
-            p.longest_ttl = std::chrono::duration_cast<milliseconds>(dice_.between_orders(
-                std::min<duration>(200ms, out_.ttl_max / 4), out_.ttl_max));
+            p.longest_ttl = std::chrono::duration_cast<milliseconds>(
+                dice_.between_orders(std::min<duration>(200ms, out_.ttl_max / 4), out_.ttl_max));
             p.longest_think = out_.about == style::sparse ? duration(20s) : most;
             p.has_wanderlust = dice_.happens(0.5);
             if (is_duel_) {
@@ -142,8 +150,8 @@ private:
         foreigner_plan f;
         f.begins = dice_.between(0ms, 1s);
         f.ttl = std::chrono::duration_cast<milliseconds>(dice_.between_orders(100ms, 5s));
-        f.longest_think = is_slow_ ? dice_.between_orders(10s, 10min)
-                                   : dice_.between_orders(10ms, 10s);
+        f.longest_think =
+            is_slow_ ? dice_.between_orders(10s, 10min) : dice_.between_orders(10ms, 10s);
         out_.foreigners.push_back(f);
     }
 
@@ -177,25 +185,50 @@ private:
         out_.length = at;
     }
 
-    // Each program sees a quorum, often just so, for as long as it lasts; and somebody begins while
-    // a node is down that others rely on.
+    // Each program sees a quorum, often just so, for as long as it lasts.
     void draw_islands() {
         const bool lasts = dice_.happens(0.5);
         for (std::size_t p = 0; p < out_.programs.size(); ++p) {
             for (duration at{0}; at < out_.length;) {
-                fault f{.kind = fault_kind::partition, .at = at, .programs = 1U << p};
-                f.lasts = lasts ? out_.length : dice_.between_orders(50ms, 2 * duration(out_.ttl_max));
-                std::size_t missing = out_.nodes.size() - out_.quorum() + (dice_.happens(0.1) ? 1 : 0);
-                while (missing > 0 && weight(f.nodes) < missing) f.nodes |= one_of(out_.nodes.size());
+                const std::size_t more = dice_.happens(0.1) ? 1 : 0;
+                fault f = cut_off(1U << p, at, minority(0, more));
+                if (!lasts) f.lasts = dice_.between_orders(50ms, 2 * duration(out_.ttl_max));
                 if (f.nodes != 0) out_.faults.push_back(f);
                 at += f.lasts;
             }
         }
-        const auto down = std::find_if(out_.faults.begin(), out_.faults.end(), [](const fault& f) {
-            return f.kind == fault_kind::crash_lose;
-        });
-        if (down == out_.faults.end() || dice_.happens(0.3)) return;
-        out_.programs.back().begins = down->at + dice_.between(duration(0), 2 * down->lasts);
+    }
+
+    // The last program begins while the nodes that it shares with the others have forgotten them,
+    // and sees only such as have never been asked.
+    void draw_latecomer() {
+        const auto late = static_cast<std::uint32_t>(out_.programs.size() - 1);
+        const auto all = static_cast<std::uint32_t>((1U << out_.nodes.size()) - 1);
+        const std::uint32_t unknown = minority(0, 0);
+        const std::uint32_t unseen = minority(unknown, 0);
+        fault down{.kind = fault_kind::crash_lose, .nodes = all & ~unknown & ~unseen};
+        down.at = duration(out_.ttl_max) * 102 / 100 + dice_.between(10ms, 1s);
+        down.lasts = dice_.between_orders(1ms, duration(out_.ttl_max) / 10);
+        out_.programs[late].begins = down.at + dice_.between(duration(0), down.lasts);
+        out_.length = down.at + 2 * duration(out_.ttl_max);
+        out_.faults = {cut_off((1U << late) - 1, duration(0), unknown),
+                       cut_off(1U << late, duration(0), unseen), down};
+    }
+
+    fault cut_off(std::uint32_t programs, duration at, std::uint32_t nodes) const {
+        return {.kind = fault_kind::partition,
+                .at = at,
+                .lasts = out_.length,
+                .nodes = nodes,
+                .programs = programs};
+    }
+
+    // As many nodes as a quorum can do without, and `more`; none of `but`.
+    std::uint32_t minority(std::uint32_t but, std::size_t more) {
+        const std::size_t size = out_.nodes.size() - out_.quorum() + more;
+        std::uint32_t out = 0;
+        while (weight(out) < size) out |= one_of(out_.nodes.size()) & ~but;
+        return out;
     }
 
     void draw_faults() {
@@ -208,9 +241,17 @@ private:
         if (out_.about == style::islands && dice_.happens(0.7)) {
             kinds = {fault_kind::crash_lose, fault_kind::kill};
         }
+        if (out_.about == style::duel && dice_.happens(0.4)) {
+            // What makes commands late, and a node that answers otherwise when they come.
+            constexpr std::array late{fault_kind::cut, fault_kind::half_open, fault_kind::partition,
+                                      fault_kind::lag};
+            constexpr std::array other{fault_kind::read_only, fault_kind::out_of_memory,
+                                       fault_kind::flush_scripts, fault_kind::crash_keep};
+            kinds = {dice_.pick(late), dice_.pick(late), dice_.pick(other)};
+        }
         if (kinds.empty() || dice_.happens(0.02)) return;
-        const duration pause = is_slow_ ? dice_.between_orders(30s, 30min)
-                                        : dice_.between_orders(20ms, 5s);
+        const duration pause =
+            is_slow_ ? dice_.between_orders(30s, 30min) : dice_.between_orders(20ms, 5s);
         const bool is_early = dice_.happens(0.2);  // while the cluster is young
         // An early one ends soon, lest most of its time pass in peace.
         if (is_early) out_.length = std::min<duration>(out_.length, 4 * duration(out_.ttl_max));
@@ -237,8 +278,8 @@ private:
         const std::size_t nodes = out_.nodes.size() - (out_.double_of ? 1 : 0);
         const auto ttl = duration(out_.ttl_max);
         f.nodes = dice_.happens(0.8) ? one_of(nodes) : some_of(nodes, true);
-        f.programs = dice_.happens(0.6) ? one_of(out_.programs.size())
-                                        : some_of(out_.programs.size(), true);
+        f.programs =
+            dice_.happens(0.6) ? one_of(out_.programs.size()) : some_of(out_.programs.size(), true);
         f.lasts = dice_.between_orders(1ms, dice_.happens(0.2) ? 2 * ttl : ttl / 4);
         switch (kind) {
             case fault_kind::slow:
@@ -267,7 +308,8 @@ private:
             std::uint32_t recent = f.nodes;
             for (const fault& g : out_.faults) {
                 if (g.at + g.lasts + apart <= f.at) continue;
-                if (g.kind == fault_kind::step_clock && f.kind == g.kind && (g.nodes & f.nodes) != 0) {
+                if (g.kind == fault_kind::step_clock && f.kind == g.kind &&
+                    (g.nodes & f.nodes) != 0) {
                     return;
                 }
                 if (forgets(g.kind) && forgets(f.kind)) recent |= g.nodes;
@@ -327,8 +369,8 @@ duration plan::aftermath(fault_kind kind) const noexcept {
 }
 
 bool plan::is_amnesia_possible() const noexcept {
-    return within == bounds::wild ||
-           std::any_of(faults.begin(), faults.end(), [](const fault& f) { return forgets(f.kind); });
+    return within == bounds::wild || std::any_of(faults.begin(), faults.end(),
+                                                 [](const fault& f) { return forgets(f.kind); });
 }
 
 plan draw(std::uint64_t seed) { return drawing(seed).draw(); }
@@ -336,11 +378,11 @@ plan draw(std::uint64_t seed) { return drawing(seed).draw(); }
 std::string plan::describe() const {
     using seconds = std::chrono::duration<double>;
     std::ostringstream out;
-    out << "seed " << seed << ", " << (within == bounds::safe ? "safe, " : "wild, ") << name_of(about) << ": "
-        << nodes.size() << " nodes, " << programs.size() << " programs, " << foreigners.size()
-        << " foreigners, " << faults.size() << " faults in " << seconds(length).count()
-        << " s; ttl_max " << ttl_max.count() << " ms, node_timeout " << node_timeout.count()
-        << " ms, connect_timeout " << connect_timeout.count() << " ms\n";
+    out << "seed " << seed << ", " << (within == bounds::safe ? "safe, " : "wild, ")
+        << name_of(about) << ": " << nodes.size() << " nodes, " << programs.size() << " programs, "
+        << foreigners.size() << " foreigners, " << faults.size() << " faults in "
+        << seconds(length).count() << " s; ttl_max " << ttl_max.count() << " ms, node_timeout "
+        << node_timeout.count() << " ms, connect_timeout " << connect_timeout.count() << " ms\n";
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         const node_plan& n = nodes[i];
         out << "    n" << i << (n.is_durable ? ", durable" : "") << ", clock off by "

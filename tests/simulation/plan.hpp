@@ -1,5 +1,5 @@
-// A world before it begins: who is in it and what will befall them; knows no machine of the product.
-// SPDX-License-Identifier: MIT
+// A world before it begins: who is in it and what will befall them; knows no machine of the
+// product. SPDX-License-Identifier: MIT
 //
 // All of it is drawn from the seed in advance, so that a world can be run again with less in it.
 #pragma once
@@ -33,15 +33,15 @@ enum class fault_kind : std::uint8_t {
     flush,
     flush_scripts,
     out_of_memory,
-    read_only,     ///< A replica for a while.
-    step_clock,    ///< By `amount`, which may be negative.
-    partition,     ///< Nothing passes between `programs` and `nodes`, in one way or both.
-    lag,           ///< Everything on the way to and from `nodes` takes `amount` longer.
-    cut,           ///< Connections between `programs` and `nodes` break; both ends notice.
-    half_open,     ///< They break; nobody notices.
-    pause,         ///< A program is stopped, and its clocks go on.
-    suspend,       ///< Its machine is, and one of its clocks with it.
-    kill,          ///< It dies, and another of its name starts.
+    read_only,   ///< A replica for a while.
+    step_clock,  ///< By `amount`, which may be negative.
+    partition,   ///< Nothing passes between `programs` and `nodes`, in one way or both.
+    lag,         ///< Everything on the way to and from `nodes` takes `amount` longer.
+    cut,         ///< Connections between `programs` and `nodes` break; both ends notice.
+    half_open,   ///< They break; nobody notices.
+    pause,       ///< A program is stopped, and its clocks go on.
+    suspend,     ///< Its machine is, and one of its clocks with it.
+    kill,        ///< It dies, and another of its name starts.
 };
 const char* name_of(fault_kind kind) noexcept;
 
@@ -58,13 +58,13 @@ const char* name_of(style s) noexcept;
 
 struct fault {
     fault_kind kind{};
-    duration at{};                ///< After the beginning.
-    duration lasts{};             ///< Of those that end by themselves.
-    std::uint32_t nodes = 0;      ///< As bits.
-    std::uint32_t programs = 0;   ///< As bits.
+    duration at{};               ///< After the beginning.
+    duration lasts{};            ///< Of those that end by themselves.
+    std::uint32_t nodes = 0;     ///< As bits.
+    std::uint32_t programs = 0;  ///< As bits.
     duration amount{};
-    bool to_nodes = true;         ///< partition: this way
-    bool from_nodes = true;       ///< partition: that way
+    bool to_nodes = true;    ///< partition: this way
+    bool from_nodes = true;  ///< partition: that way
 };
 
 struct node_plan {
@@ -82,8 +82,8 @@ struct program_plan {
     milliseconds longest_ttl{};
     duration longest_think{};
     bool has_wanderlust = false;  ///< Its ttls change from lease to lease.
-    bool is_duellist = false;     ///< Always wants the lock, waits for it, and keeps it to the last.
-    bool is_keeper = false;       ///< Keeps its lease for long, by renewal alone.
+    bool is_duellist = false;  ///< Always wants the lock, waits for it, and keeps it to the last.
+    bool is_keeper = false;    ///< Keeps its lease for long, by renewal alone.
     bool is_fenced = true;
     bool is_guarded = true;
 };

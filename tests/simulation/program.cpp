@@ -51,7 +51,9 @@ private:
         });
     }
     void on_bytes(std::string bytes) override {
-        tell([bytes = std::move(bytes)](net::session& s, time_point now) { s.on_bytes(bytes, now); });
+        tell([bytes = std::move(bytes)](net::session& s, time_point now) {
+            s.on_bytes(bytes, now);
+        });
     }
     void on_down(bool was_refused) override {
         tell([was_refused](net::session& s, time_point now) {
@@ -92,8 +94,8 @@ client_options options_of(const plan& in, std::size_t index) {
     const program_plan& terms = in.programs[index];
     client_options o;
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
-        o.nodes.push_back({.name = "n" + std::to_string(i),
-                           .port = static_cast<std::uint16_t>(7'000 + i)});
+        o.nodes.push_back(
+            {.name = "n" + std::to_string(i), .port = static_cast<std::uint16_t>(7'000 + i)});
     }
     o.node_timeout = in.node_timeout;
     o.connect_timeout = in.connect_timeout;
@@ -137,9 +139,8 @@ void program::start() {
     detail::engine_host& host = *this;
     engine_ = std::make_unique<detail::engine>(options_, host, *traffic_);
     for (std::size_t i = 0; i < terms().workers; ++i) {
-        workers_.push_back(std::make_unique<worker>(*this, i, chance(around_.in.seed,
-                                                                     300 + index_ * 8 + i,
-                                                                     incarnation_)));
+        workers_.push_back(std::make_unique<worker>(
+            *this, i, chance(around_.in.seed, 300 + index_ * 8 + i, incarnation_)));
     }
     around_.told.tell(around_.when.now(), [&] { return name() + " starts"; });
     deliver([this] {
@@ -254,7 +255,8 @@ void program::prove_alive(milliseconds patience) {
 }
 
 bool program::is_done() const noexcept {
-    return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->is_done(); });
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const auto& w) { return w->is_done(); });
 }
 
 void program::close() {
@@ -264,7 +266,38 @@ void program::close() {
 bool program::has_left(std::string_view value) const {
     const auto owner = value.substr(0, identity_length);
     // Without fences a late command takes the key again: that is not promised there.
-    return terms().is_fenced && is_done() && owners_.contains(owner) && !running_out_.contains(owner);
+    return terms().is_fenced && is_done() && owners_.contains(owner) &&
+           !running_out_.contains(owner);
+}
+
+void program::expect_gone(std::string resource, const owner_id& owner) {
+    if (!terms().is_fenced) return;  // a late command may take it again
+    const duration soon = around_.in.quiet();
+    after(soon, [this, resource = std::move(resource), owner = owner.to_string(), soon,
+                 until = around_.when.now() + around_.in.ttl_max] {
+        check_gone(resource, owner, soon, until);
+    });
+}
+
+// Now and then until it would have run out by itself.
+void program::check_gone(const std::string& resource, const std::string& owner, duration after_that,
+                         time_point until) {
+    for (std::size_t n = 0; n < options_.nodes.size(); ++n) {
+        if (!around_.well.is_well(index_, n, around_.when.now())) continue;
+        const auto& model = around_.net.at(n).model();
+        const auto& all = model.database().all();
+        const auto at = all.find(resource);
+        if (at == all.end() || at->second.is_gone(model.wall.ms(around_.when.now()))) continue;
+        const std::string* value = at->second.text();
+        around_.judge.require(value == nullptr || !value->starts_with(owner), "litter", [&] {
+            return name() + " gave " + resource + " back, and n" + std::to_string(n) +
+                   " still has it";
+        });
+    }
+    if (around_.when.now() + after_that > until) return;
+    after(after_that, [this, resource, owner, after_that, until] {
+        check_gone(resource, owner, 2 * after_that, until);
+    });
 }
 
 owner_id program::fresh_owner() {

@@ -63,8 +63,8 @@ public:
     bool is_over() const noexcept { return !engine_ || engine_->is_over(); }
     bool is_resting() const noexcept { return is_resting_; }
     std::size_t open_operations() const noexcept { return open_operations_; }
-    /// Whether a key is of this process, which holds it no more: all of its operations are over, and
-    /// it did not mean to let it run out.
+    /// Whether a key is of this process, which holds it no more: all of its operations are over,
+    /// and it did not mean to let it run out.
     bool has_left(std::string_view value) const;
     /// The lease with this owner is meant to run out.
     void will_run_out(const owner_id& owner) { running_out_.insert(owner.to_string()); }
@@ -77,6 +77,9 @@ public:
     std::string name() const override;
     time_point true_time(time_point local) const override { return clock_.true_time(local); }
     time_point local_now() const override { return clock_.boot_time(around_.when.now()); }
+
+    /// The lease with this owner was given back: soon no node that is well may have its key.
+    void expect_gone(std::string resource, const owner_id& owner);
 
     // For its workers.
     void begin(const detail::operation_ptr& what);
@@ -97,6 +100,8 @@ private:
     class cable;
     struct house;
 
+    void check_gone(const std::string& resource, const std::string& owner, duration after_that,
+                    time_point until);
     void turn(const std::function<void()>& what);
     void arm();
     void ring(std::uint64_t number);
@@ -119,9 +124,9 @@ private:
     std::unique_ptr<detail::engine> engine_;
     std::vector<std::unique_ptr<worker>> workers_;
     std::vector<std::function<void()>> backlog_;  // of a process that is stopped
-    std::set<std::string, std::less<>> owners_;  // that this process has drawn
+    std::set<std::string, std::less<>> owners_;   // that this process has drawn
     std::set<std::string, std::less<>> running_out_;
-    time_point armed_for_ = time_point::max();    // by its own clock
+    time_point armed_for_ = time_point::max();  // by its own clock
     std::uint64_t alarms_ = 0;
     std::uint64_t pauses_ = 0;
     std::size_t open_operations_ = 0;

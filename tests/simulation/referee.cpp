@@ -26,8 +26,8 @@ void referee::voted(std::string_view owner_value, std::size_t server) {
     votes_[std::string(owner_value.substr(0, identity_length))] |= 1U << server;
 }
 
-void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
-                      milliseconds ttl, milliseconds max_hold) {
+void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
+                      time_point asked, milliseconds ttl, milliseconds max_hold) {
     const time_point now = by.local_now();
     const duration allowance =
         std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
@@ -36,9 +36,12 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
     if (max_hold > milliseconds(0)) h.cap = now + max_hold;
     h.until = h.lease->valid_until();
     h.true_until = by.true_time(h.until);
-    require(h.until > now, "validity", [&] { return by.name() + " was handed a lease that is over"; });
-    require(h.until <= now + ttl - allowance, "validity", [&] { return by.name() + " was handed a lease for longer than its ttl allows"; });
-    require(asked <= now, "validity", [&] { return std::string("granted before it was asked for"); });
+    require(h.until > now, "validity",
+            [&] { return by.name() + " was handed a lease that is over"; });
+    require(h.until <= now + ttl - allowance, "validity",
+            [&] { return by.name() + " was handed a lease for longer than its ttl allows"; });
+    require(asked <= now, "validity",
+            [&] { return std::string("granted before it was asked for"); });
     const auto votes = std::popcount(votes_[h.lease->owner.to_string()]);
     require(static_cast<std::size_t>(votes) >= plan_->quorum(), "quorum", [&] {
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
@@ -46,7 +49,10 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
     });
     std::uint64_t& last = fences_[h.lease->resource];
     if (is_safe() && h.lease->fence != 0) {
-        require(h.lease->fence > last, "fences", [&] { return by.name() + " got fence " + std::to_string(h.lease->fence) + " of " + h.lease->resource + ", after " + std::to_string(last); });
+        require(h.lease->fence > last, "fences", [&] {
+            return by.name() + " got fence " + std::to_string(h.lease->fence) + " of " +
+                   h.lease->resource + ", after " + std::to_string(last);
+        });
         last = h.lease->fence;
     }
     check_exclusion(h);
@@ -58,11 +64,19 @@ void referee::check_exclusion(const held& of) {
     const time_point now = when_->now();
     for (const held& other : open_) {
         if (other.lease == of.lease || other.lease->resource != of.lease->resource) continue;
-        require(other.true_until <= now, "exclusion", [&] { return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() + " relies on it for " + in_ms(other.true_until - now) + " more"; });
+        require(other.true_until <= now, "exclusion", [&] {
+            return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
+                   " relies on it for " + in_ms(other.true_until - now) + " more";
+        });
     }
     const auto foreign = foreign_.find(of.lease->resource);
     if (foreign != foreign_.end()) {
-        require(foreign->second <= now, "exclusion", [&] { return of.by->name() + " holds " + of.lease->resource + " while a foreigner relies on it " "for " + in_ms(foreign->second - now) + " more"; });
+        require(foreign->second <= now, "exclusion", [&] {
+            return of.by->name() + " holds " + of.lease->resource +
+                   " while a foreigner relies on it "
+                   "for " +
+                   in_ms(foreign->second - now) + " more";
+        });
     }
 }
 
@@ -82,15 +96,20 @@ void referee::after_turn(const holder& by, time_point alarm) {
             continue;
         }
         const time_point until = h.lease->valid_until();
-        require(until >= h.until, "validity", [&] { return by.name() + " sees its validity shrink"; });
+        require(until >= h.until, "validity",
+                [&] { return by.name() + " sees its validity shrink"; });
         require(until <= h.cap, "max_hold", [&] { return by.name() + " holds beyond max_hold"; });
         if (until != h.until) {
-            require(h.until > by.local_now(), "validity", [&] { return by.name() + " sees a lease revived that was over"; });
+            require(h.until > by.local_now(), "validity",
+                    [&] { return by.name() + " sees a lease revived that was over"; });
             h.until = until;
             h.true_until = by.true_time(until);
             check_exclusion(h);
         }
-        require(alarm <= until, "loss in time", [&] { return by.name() + " would not be woken before its lease of " + h.lease->resource + " is over, but " + in_ms(alarm - until) + " later"; });
+        require(alarm <= until, "loss in time", [&] {
+            return by.name() + " would not be woken before its lease of " + h.lease->resource +
+                   " is over, but " + in_ms(alarm - until) + " later";
+        });
         ++i;
     }
 }
@@ -98,7 +117,9 @@ void referee::after_turn(const holder& by, time_point alarm) {
 void referee::after_alarm(const holder& by) {
     for (const held& h : open_) {
         if (h.by != &by || !h.lease->is_live()) continue;
-        require(h.until > by.local_now(), "loss in time", [&] { return by.name() + " was not told that its lease of " + h.lease->resource + " is over"; });
+        require(h.until > by.local_now(), "loss in time", [&] {
+            return by.name() + " was not told that its lease of " + h.lease->resource + " is over";
+        });
     }
 }
 
@@ -106,7 +127,9 @@ void referee::foreigner_granted(std::size_t resource, time_point until) {
     if (!is_safe() || plan_->is_amnesia_possible()) return;
     const std::string name = resource_name(resource);
     for (const held& h : open_) {
-        require(h.lease->resource != name || h.true_until <= when_->now(), "exclusion", [&] { return "a foreigner holds " + name + " while " + h.by->name() + " relies on it"; });
+        require(h.lease->resource != name || h.true_until <= when_->now(), "exclusion", [&] {
+            return "a foreigner holds " + name + " while " + h.by->name() + " relies on it";
+        });
     }
     foreign_[name] = until;
 }

@@ -70,7 +70,7 @@ private:
     struct held {
         const holder* by;
         std::shared_ptr<detail::lease_state> lease;
-        time_point until{};      // as it was last seen, by the holder's clock
+        time_point until{};  // as it was last seen, by the holder's clock
         time_point true_until{};
         time_point cap = time_point::max();
     };
@@ -81,7 +81,7 @@ private:
     const schedule* when_;
     std::vector<held> open_;
     std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
-    std::map<std::string, std::uint32_t, std::less<>> votes_;  // servers as bits, by owner
+    std::map<std::string, std::uint32_t, std::less<>> votes_;   // servers as bits, by owner
     std::map<std::string, time_point, std::less<>> foreign_;
     std::optional<violation> first_;
 };

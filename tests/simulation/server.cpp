@@ -58,9 +58,8 @@ server::server(std::size_t index, const plan& in, schedule& when, story& told, c
 void server::slew(std::int64_t ppm, duration ttl_max) {
     model_.wall.set_drift_ppm(ppm, when_->now());
     if (ppm == 0) return;
-    when_->after(ttl_max / 32 / std::abs(ppm) * 1'000'000, [this, ppm, ttl_max] {
-        slew(-ppm, ttl_max);
-    });
+    when_->after(ttl_max / 32 / std::abs(ppm) * 1'000'000,
+                 [this, ppm, ttl_max] { slew(-ppm, ttl_max); });
 }
 
 bool server::accept(const socket_ptr& from) {

@@ -80,7 +80,8 @@ private:
     fakes::redis_model model_;
     witness witness_;
     fakes::client_state anonymous_{};
-    std::deque<std::pair<socket_ptr, std::string>> ready_;  // sockets with something to read, and whose
+    std::deque<std::pair<socket_ptr, std::string>>
+        ready_;  // sockets with something to read, and whose
     duration per_command_{};
     time_point busy_until_{};
     int freezes_ = 0;

@@ -32,7 +32,8 @@ public:
 
 protected:
     worker& ended() {
-        in_->around().judge.require(!has_ended_, "once", [&] { return in_->name() + ": an operation ended twice"; });
+        in_->around().judge.require(!has_ended_, "once",
+                                    [&] { return in_->name() + ": an operation ended twice"; });
         has_ended_ = true;
         in_->operation_ended();
         return *by_;
@@ -65,7 +66,8 @@ struct watching final : watched<detail::lost_operation> {
 
 }  // namespace
 
-worker::worker(program& in, std::size_t index, chance dice) : in_(&in), index_(index), dice_(dice) {}
+worker::worker(program& in, std::size_t index, chance dice)
+    : in_(&in), index_(index), dice_(dice) {}
 worker::~worker() = default;
 
 std::string worker::name() const { return in_->name() + "." + std::to_string(index_); }
@@ -85,8 +87,7 @@ template <class Operation, class... Args>
 void worker::begin(Args&&... args) {
     began_ = clock::now();
     pauses_ = in_->pauses();
-    current_ = detail::operation_ptr(
-        new Operation(*in_, *this, std::forward<Args>(args)...));
+    current_ = detail::operation_ptr(new Operation(*in_, *this, std::forward<Args>(args)...));
     in_->begin(current_);
 }
 
@@ -109,10 +110,12 @@ void worker::take() {
     const program_plan& terms = in_->terms();
     const auto longest = duration(terms.longest_ttl);
     acquire_options how;
-    const duration ttl = terms.has_wanderlust ? dice_.between_orders(longest / 20, longest) : longest;
+    const duration ttl =
+        terms.has_wanderlust ? dice_.between_orders(longest / 20, longest) : longest;
     how.ttl = std::max<milliseconds>(std::chrono::duration_cast<milliseconds>(ttl), 10ms);
     if (dice_.happens(0.7)) {
-        how.wait = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, std::min<duration>(2 * longest, 1s)));
+        how.wait = std::chrono::duration_cast<milliseconds>(
+            dice_.between_orders(1ms, std::min<duration>(2 * longest, 1s)));
     }
     how.renew = dice_.happens(terms.is_duellist ? 0.2 : 0.65);
     if (terms.is_duellist) how.wait = how.ttl * 3;
@@ -122,7 +125,8 @@ void worker::take() {
         return take(0, how);
     }
     if (dice_.happens(0.15)) {
-        how.max_hold = std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
+        how.max_hold =
+            std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
     }
     if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
     take(dice_.below(in_->around().in.resources), how);
@@ -133,7 +137,10 @@ void worker::take(std::size_t resource, const acquire_options& how) {
     is_busy_ = true;
     how_ = how;
     resource_ = resource;
-    tell([&] { return "asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) + " ms, waiting " + std::to_string(how.wait.count()) + " ms"; });
+    tell([&] {
+        return "asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) +
+               " ms, waiting " + std::to_string(how.wait.count()) + " ms";
+    });
     // Planned first: the operation may end at once.
     const bool will_cancel = to_prove_.empty() && dice_.happens(0.1);
     if (will_cancel) plan(dice_.between_orders(10us, 1s), &worker::cancel);
@@ -151,16 +158,18 @@ void worker::cancel() {
 void worker::check_time(duration allowed, const char* what) const {
     if (in_->pauses() != pauses_) return;
     const duration took = clock::now() - began_;
-    in_->around().judge.require(
-        took <= allowed, "bounded", [&] { return name() + ": " + what + " took " + std::to_string(std::chrono::duration_cast<milliseconds>(took).count()) + " ms"; });
+    in_->around().judge.require(took <= allowed, "bounded", [&] {
+        return name() + ": " + what + " took " +
+               std::to_string(std::chrono::duration_cast<milliseconds>(took).count()) + " ms";
+    });
 }
 
 // A node that nothing is wrong with has a vote.
 void worker::check_votes(const std::vector<node_vote>& votes) const {
     for (std::size_t n = 0; n < votes.size(); ++n) {
         const vote v = votes[n].answer;
-        const bool is_unable = v == vote::quarantine || v == vote::refused || v == vote::timed_out ||
-                               v == vote::unreachable;
+        const bool is_unable = v == vote::quarantine || v == vote::refused ||
+                               v == vote::timed_out || v == vote::unreachable;
         in_->around().judge.require(!is_unable || !in_->is_well_since(n, began_), "available", [&] {
             return name() + " got no vote of a node that is well: " + format(votes[n]);
         });
@@ -171,21 +180,27 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     ++step_;
     current_.reset();
     const auto& in = in_->around().in;
-    // However short the wait, the first attempt may take its time: two rounds of it, and before them
-    // the connections.
+    // However short the wait, the first attempt may take its time: two rounds of it, and before
+    // them the connections.
     check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
-                   2 * duration(in.node_timeout) + 2ms, "an acquire");
+                   2 * duration(in.node_timeout) + 2ms,
+               "an acquire");
     referee& judge = in_->around().judge;
-    judge.require(state != nullptr, "says why", [&] { return name() + ": an acquire ended without a state"; });
+    judge.require(state != nullptr, "says why",
+                  [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
                       outcome == boost::asio::error::operation_aborted ||
                       state->votes.size() == in.nodes.size(),
-                  "says why", [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
+                  "says why",
+                  [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
     check_votes(state->votes);
     if (outcome) {
         ++in_->around().counts.refused;
         tell([&] { return "is refused: " + outcome.message(); });
-        judge.require(to_prove_.empty(), "liveness", [&] { return name() + " could not take " + resource_name(resource_) + ", which nobody holds: " + outcome.message(); });
+        judge.require(to_prove_.empty(), "liveness", [&] {
+            return name() + " could not take " + resource_name(resource_) +
+                   ", which nobody holds: " + outcome.message();
+        });
         if (!to_prove_.empty()) {
             to_prove_.clear();
             return rest();
@@ -193,8 +208,11 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
         return plan(0ns, &worker::think);
     }
     ++in_->around().counts.granted;
-    judge.require(state->is_live(), "validity", [&] { return name() + " got a lease that is over"; });
-    tell([&] { return "holds " + state->resource + " under fence " + std::to_string(state->fence); });
+    judge.require(state->is_live(), "validity",
+                  [&] { return name() + " got a lease that is over"; });
+    tell([&] {
+        return "holds " + state->resource + " under fence " + std::to_string(state->fence);
+    });
     held_ = state;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
@@ -220,7 +238,8 @@ void worker::keep() {
     if (what < 40) return plan(dice_.between_orders(10us, ttl), &worker::give_back);
     if (what < 50) return plan(dice_.between_orders(10us, ttl), &worker::let_go);
     if (what < 75) return plan(dice_.between(duration(0), 4 * ttl), &worker::look);
-    plan(dice_.between(duration(0), ttl), &worker::extend);
+    plan(dice_.happens(0.5) ? dice_.between(duration(0), ttl) : dice_.between_orders(10us, ttl),
+         &worker::extend);
 }
 
 // Relies on the lease until it is lost, or for some time more.
@@ -238,10 +257,11 @@ void worker::look() {
 void worker::extend() {
     ++step_;
     // A duellist's extensions are as short as its leases: then it matters from when they count.
-    const auto longest = in_->terms().is_duellist ? 2 * in_->terms().longest_ttl
-                                                  : in_->around().in.ttl_max;
+    const auto longest =
+        in_->terms().is_duellist ? 2 * in_->terms().longest_ttl : in_->around().in.ttl_max;
     const auto ttl = std::max<milliseconds>(
-        std::chrono::duration_cast<milliseconds>(dice_.between_orders(10ms, duration(longest))), 20ms);
+        std::chrono::duration_cast<milliseconds>(dice_.between_orders(10ms, duration(longest))),
+        20ms);
     tell([&] { return "extends to " + std::to_string(ttl.count()) + " ms"; });
     plan(dice_.happens(0.2) ? dice_.between_orders(10us, duration(ttl)) : 2 * duration(ttl),
          &worker::look);
@@ -273,7 +293,10 @@ void worker::let_go() {
     const bool detaches = dice_.happens(0.4);
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return detaches ? "lets it run out" : "drops it"; });
-    if (detaches) in_->will_run_out(held_->owner);
+    if (detaches)
+        in_->will_run_out(held_->owner);
+    else
+        in_->expect_gone(held_->resource, held_->owner);
     held_.reset();
     if (detaches) {
         lease_.detach();
@@ -288,6 +311,7 @@ void worker::give_back() {
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return std::string("gives it back"); });
     in_->around().judge.ended(*held_);
+    in_->expect_gone(held_->resource, held_->owner);
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
     begin<releasing>(std::move(lease_).surrender());

@@ -54,7 +54,8 @@ world::~world() {
 void world::run_until(time_point limit) {
     constexpr std::uint64_t most_at_once = 1'000'000;
     while (!referee_.verdict() && when_.turn(limit)) {
-        referee_.require(when_.turns_at_once() < most_at_once, "bounded", [&] { return std::string("something goes round without end"); });
+        referee_.require(when_.turns_at_once() < most_at_once, "bounded",
+                         [&] { return std::string("something goes round without end"); });
     }
     if (!referee_.verdict()) when_.run_until(limit);
 }
@@ -89,21 +90,25 @@ void world::make_peace() {
     run_until(when_.now() + 3 * duration(plan_->ttl_max) + 20s);
     check_litter("after every ttl", true);
     for (const auto& p : programs_) {
-        referee_.require(p->is_done() && p->open_operations() == 0, "bounded", [&] { return p->name() + " is still at it long after the work has ended"; });
+        referee_.require(p->is_done() && p->open_operations() == 0, "bounded", [&] {
+            return p->name() + " is still at it long after the work has ended";
+        });
     }
     if (referee_.verdict()) return;
     if (plan_->within == bounds::safe) {
         for (const auto& p : programs_) p->prove_alive(30s);
         run_until(when_.now() + 40s);
         for (const auto& p : programs_) {
-            referee_.require(p->is_done(), "liveness", [&] { return p->name() + " waits for a lock that nobody holds"; });
+            referee_.require(p->is_done(), "liveness",
+                             [&] { return p->name() + " waits for a lock that nobody holds"; });
         }
     }
     if (referee_.verdict()) return;
     for (const auto& p : programs_) p->close();
     run_until(when_.now() + plan_->node_timeout + 1ms);
     for (const auto& p : programs_) {
-        referee_.require(p->is_over() && p->open_operations() == 0, "once", [&] { return p->name() + " is closed and not over"; });
+        referee_.require(p->is_over() && p->open_operations() == 0, "once",
+                         [&] { return p->name() + " is closed and not over"; });
     }
     run_until(when_.now() + 1s);
     check_litter("after the end", true);
@@ -172,9 +177,8 @@ void world::befall(const fault& f, bool is_end) {
             each_server(f, [&](server& s, std::size_t) { is_end ? s.thaw() : s.freeze(); });
             break;
         case fault_kind::slow:
-            each_server(f, [&](server& s, std::size_t) {
-                s.slow_down(is_end ? duration(0) : f.amount);
-            });
+            each_server(
+                f, [&](server& s, std::size_t) { s.slow_down(is_end ? duration(0) : f.amount); });
             break;
         case fault_kind::flush:
             each_server(f, [&](server& s, std::size_t) { s.lose_data(); });
@@ -228,11 +232,10 @@ void world::heal() {
 
 void world::check_litter(const char* when, bool may_be_dead) {
     // Where clocks go back keys live for as much longer.
-    const bool may_live_on = plan_->within == bounds::wild &&
-                             std::any_of(plan_->faults.begin(), plan_->faults.end(),
-                                         [](const fault& f) {
-                                             return f.kind == fault_kind::step_clock;
-                                         });
+    const bool may_live_on =
+        plan_->within == bounds::wild &&
+        std::any_of(plan_->faults.begin(), plan_->faults.end(),
+                    [](const fault& f) { return f.kind == fault_kind::step_clock; });
     if (may_be_dead && may_live_on) return;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
         const auto& model = servers_[i]->model();
@@ -244,7 +247,10 @@ void world::check_litter(const char* when, bool may_be_dead) {
                 may_be_dead || std::any_of(programs_.begin(), programs_.end(), [&](const auto& p) {
                     return p->is_running() && p->has_left(value);
                 });
-            referee_.require(!is_litter, "litter", [&] { return std::string(when) + " " + key + " = " + value + " is left on n" + std::to_string(i); });
+            referee_.require(!is_litter, "litter", [&] {
+                return std::string(when) + " " + key + " = " + value + " is left on n" +
+                       std::to_string(i);
+            });
         }
     }
 }

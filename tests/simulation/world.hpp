@@ -1,6 +1,5 @@
-// One simulated world from beginning to end: the parts put together, the faults carried out, the peace
-// after them; decides nothing about locks.
-// SPDX-License-Identifier: MIT
+// One simulated world from beginning to end: the parts put together, the faults carried out, the
+// peace after them; decides nothing about locks. SPDX-License-Identifier: MIT
 #pragma once
 
 #include "simulation/foreigner.hpp"
