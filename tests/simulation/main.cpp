@@ -1,5 +1,6 @@
-// The simulation as a program: one seed with its story, or many seeds and what they add up to.
-// SPDX-License-Identifier: MIT
+// The simulation as a program: one seed with its story, many seeds and what they add up to, or
+// every order of small worlds. SPDX-License-Identifier: MIT
+#include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/shrink.hpp"
 #include "simulation/story.hpp"
@@ -189,11 +190,18 @@ int main(int argc, char** argv) {
     auto* listed = app.add_option("--list", list, "Run the seeds in this file, one a line");
     app.add_option("--without", terms.missing, "Leave this out: guard, fencing or drift")
         ->transform(CLI::CheckedTransformer(safeguards));
+    std::string which;
+    auto* every = app.add_option("--orders", which,
+                                 "Search every order of these small worlds: \"small\", \"all\", "
+                                 "or one by its name; with --minutes, each for so long at most");
     app.add_option("--jobs", jobs, "So many at once")->check(CLI::Range(1, 256));
     app.add_option("--failures", terms.most_failures, "End after so many failed seeds");
     app.add_flag("--whole", is_whole, "Do not shrink a seed that fails");
     CLI11_PARSE(app, argc, argv);
     if (one->count() != 0) return tell_one(seed, terms.missing, !is_whole);
+    if (every->count() != 0) {
+        return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9));
+    }
     if (listed->count() != 0) {
         terms.these = read_list(list);
         if (terms.these.empty()) {

@@ -7,32 +7,40 @@
 
 namespace redlock::simulation {
 
-connection::connection(network& in, std::size_t program, std::size_t node, receiver& to)
+connection::connection(network& in, std::size_t program, std::size_t node, receiver& to,
+                       std::uint64_t number)
     : net_(&in),
       program_(program),
       node_(node),
+      number_(number),
       to_(&to),
-      dice_(in.plan_->seed, 1'000 + program * 64 + node, ++in.between(program, node).connections) {}
+      dice_(in.plan_->seed, 1'000 + program * 64 + node, number) {}
 
 void connection::open() {
     socket_ = std::make_shared<socket>([weak = weak_from_this()](std::string bytes) {
         if (const auto self = weak.lock()) self->reply(std::move(bytes));
     });
+    if (net_->is_holding_) {
+        is_dialling_ = true;
+        dialled_for_ = net_->cause_;
+        return;
+    }
     const duration round_trip = net_->delay(node_, dice_) + net_->delay(node_, dice_);
-    net_->when_->after(round_trip, [self = shared_from_this()] {
-        network& net = *self->net_;
-        if (self->to_ == nullptr || net.is_blocked(self->program_, self->node_, true) ||
-            net.is_blocked(self->program_, self->node_, false)) {
-            return;  // it hangs until the program gives it up
-        }
-        if (net.at(self->node_).accept(self->socket_)) return self->to_->on_open();
-        self->to_->on_down(true);
-    });
+    net_->when_->after(round_trip, [self = shared_from_this()] { self->dial(); });
+}
+
+void connection::dial() {
+    if (to_ == nullptr || net_->is_blocked(program_, node_, true) ||
+        net_->is_blocked(program_, node_, false)) {
+        return;  // it hangs until the program gives it up
+    }
+    if (net_->at(node_).accept(socket_)) return to_->on_open();
+    to_->on_down(true);
 }
 
 void connection::send(std::string bytes) {
     // TCP keeps no boundaries: a write may arrive in pieces.
-    if (bytes.size() > 1 && dice_.happens(0.05)) {
+    if (bytes.size() > 1 && !net_->is_holding_ && dice_.happens(0.05)) {
         const std::size_t half = 1 + dice_.below(bytes.size() - 1);
         carry(up_, true, bytes.substr(0, half));
         bytes.erase(0, half);
@@ -41,6 +49,12 @@ void connection::send(std::string bytes) {
 }
 
 void connection::carry(lane& on, bool to_node, std::string bytes) {
+    if (net_->is_holding_) {
+        if (on.is_dead) return;
+        on.held.push_back(std::move(bytes));
+        on.causes.push_back(net_->cause_);
+        return;
+    }
     on.last = std::max(on.last + std::chrono::nanoseconds(1),
                        net_->when_->now() + net_->delay(node_, dice_));
     net_->when_->at(on.last, [self = shared_from_this(), &on, to_node, bytes = std::move(bytes)] {
@@ -54,6 +68,10 @@ void connection::arrive(lane& on, bool to_node, std::string bytes) {
         on.held.push_back(std::move(bytes));
         return;
     }
+    hand_over(to_node, std::move(bytes));
+}
+
+void connection::hand_over(bool to_node, std::string bytes) {
     if (!to_node) {
         if (to_ != nullptr) to_->on_bytes(std::move(bytes));
         return;
@@ -71,6 +89,11 @@ void connection::release(lane& on, bool to_node) {
 
 void connection::leave() {
     to_ = nullptr;
+    if (net_->is_holding_) {
+        down_.is_dead = true;
+        left_for_ = net_->cause_;
+        return;
+    }
     if (!dice_.happens(0.25)) return;
     // What is still to arrive is lost from some moment on.
     break_off(net_->delay(node_, dice_) * dice_.between(0, 2));
@@ -99,10 +122,12 @@ server& network::at(std::size_t node) noexcept {
 }
 
 connection_ptr network::connect(std::size_t program, std::size_t node, receiver& to) {
-    const auto made = std::make_shared<connection>(*this, program, node, to);
-    auto& alive = between(program, node).alive;
+    pair& both = between(program, node);
+    const auto made = std::make_shared<connection>(*this, program, node, to, ++both.connections);
+    auto& alive = both.alive;
     std::erase_if(alive, [](const auto& weak) { return weak.expired(); });
     alive.push_back(made);
+    if (is_holding_) kept_.push_back(made);
     made->open();
     return made;
 }
@@ -193,6 +218,13 @@ void network::server_died(std::size_t node) {
             for (const auto& weak : between(p, n).alive) {
                 const auto c = weak.lock();
                 if (!c || c->to_ == nullptr || c->down_.is_dead) continue;
+                if (is_holding_) {
+                    // What it has said arrives, and the end of it after that.
+                    if (c->is_dialling_) continue;
+                    c->up_.is_dead = c->is_hung_up_ = true;
+                    c->hung_up_for_ = cause_;
+                    continue;
+                }
                 c->fall_silent();
                 // The dead kernel's peer hears of it where anything passes; otherwise it finds out.
                 if (is_blocked(p, n, false) || is_blocked(p, n, true)) continue;
@@ -201,6 +233,82 @@ void network::server_died(std::size_t node) {
                 });
             }
         }
+    }
+}
+
+connection& network::find(const delivery& of) const {
+    return **std::find_if(kept_.begin(), kept_.end(), [&](const connection_ptr& c) {
+        return c->program_ == of.program && c->node_ == of.node && c->number_ == of.number;
+    });
+}
+
+void network::hold() {
+    is_holding_ = true;
+    for (const pair& p : pairs_) {
+        for (const auto& weak : p.alive) {
+            if (auto c = weak.lock()) kept_.push_back(std::move(c));
+        }
+    }
+}
+
+std::vector<delivery> network::held() const {
+    using kind = delivery::kind;
+    std::vector<delivery> out;
+    for (const auto& c : kept_) {
+        const auto add = [&](kind what, std::size_t cause, bool is_end = false) {
+            out.push_back({what, c->program_, c->node_, c->number_, cause, is_end, c->left_for_});
+        };
+        const auto add_first = [&](kind what, const auto& lane) {
+            if (!lane.is_dead && !lane.held.empty()) add(what, lane.causes.front());
+        };
+        if (c->is_dialling_ && c->to_ != nullptr) add(kind::dial, c->dialled_for_);
+        add_first(kind::to_node, c->up_);
+        add_first(kind::to_program, c->down_);
+        const bool is_end_next = c->is_hung_up_ && !c->down_.is_dead && c->down_.held.empty();
+        if (is_end_next) add(kind::to_program, c->hung_up_for_, true);
+    }
+    return out;
+}
+
+void network::pass(const delivery& next) {
+    const auto c = find(next).shared_from_this();
+    if (next.what == delivery::kind::dial) {
+        c->is_dialling_ = false;
+        return c->dial();
+    }
+    const bool to_node = next.what == delivery::kind::to_node;
+    auto& lane = to_node ? c->up_ : c->down_;
+    if (lane.held.empty()) {
+        c->is_hung_up_ = false;
+        return c->to_->on_down(false);
+    }
+    std::string bytes = std::move(lane.held.front());
+    lane.held.pop_front();
+    lane.causes.pop_front();
+    c->hand_over(to_node, std::move(bytes));
+}
+
+void network::lose(const delivery& next) {
+    connection& c = find(next);
+    (next.what == delivery::kind::to_node ? c.up_ : c.down_).is_dead = true;
+}
+
+void network::break_at_once(std::size_t program, std::size_t node) {
+    for (const connection_ptr& c : std::vector(kept_)) {
+        if (c->program_ != program || c->node_ != node || c->to_ == nullptr) continue;
+        c->down_.is_dead = true;
+        c->to_->on_down(false);
+        return;  // what it opens now is another
+    }
+}
+
+void network::let_go() {
+    is_holding_ = false;
+    for (const connection_ptr& c : std::exchange(kept_, {})) {
+        if (std::exchange(c->is_dialling_, false)) c->open();
+        c->release(c->up_, true);
+        c->release(c->down_, false);
+        if (std::exchange(c->is_hung_up_, false) && c->to_ != nullptr) c->to_->on_down(false);
     }
 }
 

@@ -35,7 +35,8 @@ protected:
 /// hears of nothing after it has left.
 class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(network& in, std::size_t program, std::size_t node, receiver& to);
+    connection(network& in, std::size_t program, std::size_t node, receiver& to,
+               std::uint64_t number);
 
     void open();
     void send(std::string bytes);
@@ -48,8 +49,11 @@ private:
     struct lane {
         time_point last{};
         std::deque<std::string> held;
+        std::deque<std::size_t> causes;  // of what is held, while the network holds everything
         bool is_dead = false;
     };
+    void dial();
+    void hand_over(bool to_node, std::string bytes);
     void carry(lane& on, bool to_node, std::string bytes);
     void arrive(lane& on, bool to_node, std::string bytes);
     void release(lane& on, bool to_node);
@@ -60,13 +64,35 @@ private:
     network* net_;
     std::size_t program_;
     std::size_t node_;
+    std::uint64_t number_;
     receiver* to_;  // null once the program has left
     socket_ptr socket_;
     lane up_;    // to the node
     lane down_;  // to the program
     chance dice_;
+    // While the network holds everything.
+    bool is_dialling_ = false;
+    bool is_hung_up_ = false;  // at the node's end, which the program hears behind all else
+    std::size_t dialled_for_ = 0, hung_up_for_ = 0, left_for_ = 0;
 };
 using connection_ptr = std::shared_ptr<connection>;
+
+/// What would arrive next on a way, while the network holds everything.
+struct delivery {
+    enum class kind : std::uint8_t { dial, to_node, to_program };
+    kind what{};
+    std::size_t program = 0;
+    std::size_t node = 0;
+    std::uint64_t number = 0;  ///< Of the connection among those between the two.
+    std::size_t cause = 0;     ///< The number of the event that sent it.
+    bool is_end = false;       ///< It is not words that arrive, but that the node is gone.
+    std::size_t left_for = 0;  ///< That of the one for which the program has left; 0: it has not.
+
+    bool is_same_way(const delivery& other) const noexcept {
+        return what == other.what && program == other.program && node == other.node &&
+               number == other.number;
+    }
+};
 
 class network {
 public:
@@ -91,6 +117,21 @@ public:
     /// The server's process has died: those who can hear it hear it.
     void server_died(std::size_t node);
 
+    // Somebody else decides what arrives when: for a search through all orders.
+    /// From now on nothing arrives unless it is told to. Nothing is on its way yet.
+    void hold();
+    /// Everything arrives as it would have, the held first.
+    void let_go();
+    /// What is sent from now on is sent by this event.
+    void set_cause(std::size_t event) noexcept { cause_ = event; }
+    std::vector<delivery> held() const;
+    void pass(const delivery& next);
+    /// It and what is behind it never arrive.
+    void lose(const delivery& next);
+    /// The connection breaks, and the program hears of it before anything that was on its way to
+    /// it.
+    void break_at_once(std::size_t program, std::size_t node);
+
 private:
     friend class connection;
     struct pair {
@@ -107,6 +148,7 @@ private:
         return (to_node ? p.blocked_up : p.blocked_down) != 0;
     }
     duration delay(std::size_t node, chance& dice) const;
+    connection& find(const delivery& of) const;
     template <class F>
     void each(std::uint32_t programs, std::uint32_t nodes, F&& what);
 
@@ -118,6 +160,9 @@ private:
     std::vector<duration> lag_;
     chance dice_;
     bool is_calm_ = false;
+    bool is_holding_ = false;
+    std::size_t cause_ = 0;
+    std::vector<connection_ptr> kept_;  // of which something is or may be held
 };
 
 }  // namespace redlock::simulation

@@ -60,6 +60,10 @@ public:
     void close();
 
     bool is_running() const noexcept { return engine_ != nullptr; }
+    bool is_connected(std::size_t node) const noexcept { return engine_->node(node).is_ready(); }
+    bool awaits(std::size_t node) const noexcept { return !engine_->node(node).is_idle(); }
+    /// The instant of the world at which its timer rings next.
+    time_point next_alarm() const { return clock_.true_time(armed_for_); }
     bool is_over() const noexcept { return !engine_ || engine_->is_over(); }
     bool is_resting() const noexcept { return is_resting_; }
     std::size_t open_operations() const noexcept { return open_operations_; }

@@ -37,7 +37,7 @@ std::optional<witness::key_facts> witness::find(const std::string& key, time_poi
 
 void witness::before(const fakes::command& c, const fakes::client_state& client, time_point now) {
     claims_.clear();
-    being_freed_.reset();
+    release_.reset();
     database_ = client.database;
     if (c.front() == "SET" && c.size() > 3 && c[3] == "NX") {
         claims_.push_back({.key = c[1], .value = c[2]});
@@ -60,7 +60,7 @@ void witness::before(const fakes::command& c, const fakes::client_state& client,
             claims_.push_back(std::move(one));
         }
     } else if (calls(c, resp::release())) {
-        being_freed_ = c[3 + std::stoul(c[2])];
+        release_ = {c[3 + std::stoul(c[2])], c[3], find(c[3], now)};
     }
     for (claim& one : claims_) {
         one.key_before = find(one.key, now);
@@ -69,7 +69,13 @@ void witness::before(const fakes::command& c, const fakes::client_state& client,
 }
 
 void witness::after(const fakes::command& c, const fakes::model_reply& said, time_point now) {
-    if (being_freed_ && !said.is_error()) given_back_.insert(*being_freed_);
+    if (release_ && !said.is_error()) given_back_.insert(release_->value);
+    const bool is_others =
+        release_ && release_->key_before && release_->key_before->value != release_->value;
+    judge_->require(!is_others || find(release_->key, now), "exclusion", [&] {
+        return release_->value + " gives back the lock of " + release_->key_before->value + " on " +
+               name();
+    });
     const bool is_vote = said.text == "OK" || (calls(c, resp::acquire()) && said.number == 1);
     if (is_vote && !claims_.empty()) {
         claims_.front().is_granted = true;

@@ -41,6 +41,12 @@ private:
         bool is_granted = false;  // the node said so
     };
 
+    struct release {
+        std::string value;
+        std::string key;
+        std::optional<key_facts> key_before{};
+    };
+
     std::optional<key_facts> find(const std::string& key, time_point now) const;
     void check_taken(const claim& of, const key_facts& key, time_point now) const;
     void check_fence(const claim& of, time_point now) const;
@@ -52,7 +58,7 @@ private:
     bool is_late_checked_;  // what is promised of late commands is promised in this world
     std::size_t database_ = 0;
     std::vector<claim> claims_;                      // of the command that is being executed
-    std::optional<std::string> being_freed_;         // the owner value that it gives back
+    std::optional<release> release_;                 // likewise
     std::set<std::string, std::less<>> given_back_;  // of which a release was executed
 };
 

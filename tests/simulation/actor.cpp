@@ -1,0 +1,122 @@
+// The steps of a program of a small world.
+// SPDX-License-Identifier: MIT
+#include "simulation/actor.hpp"
+
+#include "runtime/acquire.hpp"
+#include "runtime/extend.hpp"
+#include "runtime/release.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace redlock::simulation {
+
+using namespace std::chrono_literals;
+
+template <class Base>
+class actor::step : public Base {
+public:
+    template <class... Args>
+    explicit step(actor& by, Args&&... args) : Base(std::forward<Args>(args)...), by_(&by) {}
+    void discard() noexcept final { has_ended_ = true; }
+
+protected:
+    actor& ended() {
+        program& in = *by_->in_;
+        in.around().judge.require(!has_ended_, "once",
+                                  [&] { return in.name() + ": an operation ended twice"; });
+        has_ended_ = true;
+        in.operation_ended();
+        return *by_;
+    }
+
+private:
+    actor* by_;
+    bool has_ended_ = false;
+};
+
+struct actor::acquiring final : step<detail::acquire_operation> {
+    using step::step;
+    void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
+        ended().on_acquired(outcome, std::move(state));
+    }
+};
+struct actor::extending final : step<detail::extend_operation> {
+    using step::step;
+    void complete(error_code) override { ended().extension_.reset(); }
+};
+struct actor::releasing final : step<detail::release_operation> {
+    using step::step;
+    void complete(error_code) override { ended().on_released(); }
+};
+
+template <class Operation, class... Args>
+detail::operation_ptr actor::begin(Args&&... args) {
+    detail::operation_ptr what(new Operation(*this, std::forward<Args>(args)...));
+    in_->begin(what);
+    return what;
+}
+
+void actor::ask(milliseconds wait) {
+    in_->deliver([this, wait] {
+        at_ = stage::asking;
+        began_ = clock::now();
+        acquire_ = begin<acquiring>(resource_name(0),
+                                    acquire_options{.ttl = ttl_, .wait = wait, .renew = false});
+    });
+}
+
+void actor::cancel() {
+    in_->deliver([this] { in_->cancel(*std::exchange(acquire_, nullptr)); });
+}
+
+void actor::extend() {
+    in_->deliver([this] { extension_ = begin<extending>(held_, ttl_); });
+}
+
+void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
+    acquire_.reset();
+    referee& judge = in_->around().judge;
+    judge.require(state != nullptr && state->votes.size() == in_->around().in.nodes.size(),
+                  "says why",
+                  [&] { return in_->name() + ": an acquire ended without a vote of each node"; });
+    if (outcome) {
+        tell("is refused: " + outcome.message());
+        judge.require(!must_succeed_, "liveness",
+                      [&] { return in_->name() + " could not take a lock that nobody holds"; });
+        return pass_on();
+    }
+    judge.require(state->is_live(), "validity",
+                  [&] { return in_->name() + " got a lease that is over"; });
+    tell("holds the lock under fence " + std::to_string(state->fence));
+    held_ = std::move(state);
+    at_ = stage::holding;
+    judge.granted(*in_, held_, began_, ttl_, milliseconds(0));
+    if (is_resting_) in_->after(duration(0), [this] { give_back(); });
+}
+
+void actor::give_back() {
+    in_->deliver([this] {
+        if (at_ != stage::holding) return;
+        at_ = stage::giving_back;
+        has_parted_ = true;
+        in_->around().judge.ended(*held_);
+        held_->part();
+        begin<releasing>(std::exchange(held_, nullptr));
+    });
+}
+
+void actor::on_released() {
+    tell("gave it back");
+    pass_on();
+}
+
+void actor::prove_alive() {
+    turns_ = 1;
+    must_succeed_ = true;
+    ask(30s);
+}
+
+}  // namespace redlock::simulation

@@ -1,0 +1,68 @@
+// What one program does in a small world, a step at a time; when is not its to decide.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/lease_state.hpp"
+#include "runtime/operation.hpp"
+#include "simulation/plan.hpp"
+#include "simulation/program.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace redlock::simulation {
+
+/// Asks for the one lock there is, and gives back what it got.
+class actor {
+public:
+    enum class stage : std::uint8_t { before, asking, holding, giving_back, after };
+
+    actor(program& in, int turns, milliseconds ttl) : in_(&in), turns_(turns), ttl_(ttl) {}
+
+    stage at() const noexcept { return at_; }
+    bool has_more_to_do() const noexcept { return turns_ > 1; }
+    /// It gave back what it had, or was refused, at least once.
+    bool has_parted() const noexcept { return has_parted_; }
+    bool is_extending() const noexcept { return extension_ != nullptr; }
+    void ask(milliseconds wait = milliseconds(0));
+    void cancel();
+    void extend();
+    void give_back();
+    /// From now on it keeps nothing, and takes each lock that it asks for.
+    void prove_alive();
+    void rest() noexcept { is_resting_ = true; }
+
+private:
+    template <class Base>
+    class step;
+    struct acquiring;
+    struct extending;
+    struct releasing;
+
+    template <class Operation, class... Args>
+    detail::operation_ptr begin(Args&&... args);
+    void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
+    void on_released();
+    void pass_on() {
+        has_parted_ = true;
+        at_ = --turns_ > 0 ? stage::before : stage::after;
+    }
+    void tell(const std::string& what) const {
+        in_->around().told.tell(in_->around().when.now(),
+                                [&] { return in_->name() + "  " + what; });
+    }
+
+    program* in_;
+    int turns_;
+    milliseconds ttl_;
+    stage at_ = turns_ > 0 ? stage::before : stage::after;
+    bool has_parted_ = false;
+    bool is_resting_ = false;
+    bool must_succeed_ = false;
+    time_point began_{};
+    detail::operation_ptr acquire_;
+    detail::operation_ptr extension_;
+    std::shared_ptr<detail::lease_state> held_;
+};
+
+}  // namespace redlock::simulation

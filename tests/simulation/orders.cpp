@@ -1,0 +1,249 @@
+// Every order of the events of a small world.
+// SPDX-License-Identifier: MIT
+#include "simulation/orders.hpp"
+
+#include "simulation/small_world.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <cstdint>
+#include <iostream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace redlock::simulation {
+
+namespace {
+
+/// The depth-first search. Of what must happen it tries one, and the others as it sees that they
+/// race with it (dynamic partial order reduction, with source sets); what need not happen it tries
+/// wherever it can.
+class orders {
+public:
+    orders(const small_world& in, std::chrono::duration<double> limit)
+        : in_(&in), terms_(passage::terms()), limit_(limit) {}
+
+    void run() {
+        do {
+            follow();
+        } while (!broken_ && step_back() && !is_late());
+        is_complete_ = path_.empty();
+    }
+    bool is_well() const noexcept { return !broken_; }
+    void print() const {
+        if (broken_) tell();
+        std::cout << "{\"world\": \"" << in_->name << "\", \"orders\": " << orders_
+                  << ", \"repeats\": " << repeats_ << ", \"steps\": " << steps_
+                  << ", \"longest\": " << longest_ << ", \"violations\": " << (broken_ ? 1 : 0)
+                  << ", \"complete\": " << (is_complete_ ? "true" : "false")
+                  << ", \"seconds\": " << took().count() << "}" << std::endl;
+    }
+
+private:
+    using event_set = std::bitset<128>;
+    /// An event, and what else might have happened in its place.
+    struct fork {
+        actions enabled;
+        actions open;      // to be tried, the present one first
+        actions asleep;    // whose orders from here have been seen
+        event_set before;  // the events that must come before the present one
+    };
+
+    std::chrono::duration<double> took() const { return std::chrono::steady_clock::now() - began_; }
+    bool is_late() const { return took() > limit_; }
+    const action& at(std::size_t event) const { return path_[event].open.front(); }
+
+    // Along the path, and on from its end.
+    void follow() {
+        story silent;
+        passage here(*in_, terms_, silent);
+        for (std::size_t i = 0; i < path_.size(); ++i) perform(here, i);
+        if (!path_.empty()) look_back();
+        while (!here.verdict()) {
+            fork next{here.choices(), {}, inherited(), {}};
+            if (next.enabled.empty()) {
+                here.finish();
+                ++orders_;
+                break;
+            }
+            choose(next);
+            if (next.open.empty()) {  // as one that was seen already
+                ++repeats_;
+                return;
+            }
+            path_.push_back(std::move(next));
+            perform(here, path_.size() - 1);
+            look_back();
+        }
+        longest_ = std::max(longest_, path_.size());
+        broken_ = here.verdict();
+    }
+    void perform(passage& here, std::size_t event) {
+        ++steps_;
+        here.perform(at(event));
+    }
+    void choose(fork& f) const {
+        bool has_must = false;
+        for (const action& a : f.enabled) {
+            if (a.is_in(f.asleep) || (has_must && !a.is_optional())) continue;
+            has_must = has_must || !a.is_optional();
+            f.open.push_back(a);
+        }
+    }
+    actions inherited() const {
+        actions out;
+        if (path_.empty()) return out;
+        for (const action& a : path_.back().asleep) {
+            if (a.is_independent_of(path_.back().open.front())) out.push_back(a);
+        }
+        return out;
+    }
+
+    // The last event is new: which of those before it might as well have come after it?
+    void look_back() {
+        const std::size_t last = path_.size() - 1;
+        const action& now = at(last);
+        event_set& before = path_[last].before;
+        before.reset();
+        if (now.cause() != 0) include(before, now.cause() - 1);
+        std::vector<std::size_t> races;
+        for (std::size_t i = last; i-- > 0;) {
+            if (before[i] || !now.depends_on(at(i))) continue;
+            if (!now.is_same_way(at(i))) races.push_back(i);
+            include(before, i);
+        }
+        for (const std::size_t i : races) {
+            if (at(i).is_idle || (now.is_own() && !now.is_in(path_[i].enabled))) continue;
+            turn_round(i, last);
+        }
+    }
+    void include(event_set& to, std::size_t event) const {
+        to |= path_[event].before;
+        to.set(event);
+    }
+    // At `first`, something must be tried that leads to `last` without it.
+    void turn_round(std::size_t first, std::size_t last) {
+        fork& f = path_[first];
+        event_set without;
+        const action* start = nullptr;
+        for (std::size_t i = first + 1; i <= last; ++i) {
+            if (i != last && path_[i].before[first]) continue;
+            if ((path_[i].before & without).none()) {
+                if (at(i).is_in(f.open) || at(i).is_in(f.asleep)) return;
+                const auto there = at(i).find_in(f.enabled);  // what it does there may be another
+                if (start == nullptr && there != f.enabled.end()) start = &*there;
+            }
+            without.set(i);
+        }
+        if (start != nullptr) f.open.push_back(*start);
+    }
+
+    // To the last fork where something is left to try.
+    bool step_back() {
+        while (!path_.empty()) {
+            fork& last = path_.back();
+            last.asleep.push_back(last.open.front());
+            last.open.erase(last.open.begin());
+            if (!last.open.empty()) return true;
+            path_.pop_back();
+        }
+        return false;
+    }
+    void tell() const {
+        story told([](const std::string& line) { std::cout << line << '\n'; });
+        passage here(*in_, terms_, told);
+        for (std::size_t i = 0; i < path_.size(); ++i) here.perform(at(i));
+        if (!here.verdict()) here.finish();
+        told.tell(broken_->at, [&] { return "!!! " + broken_->checker + ": " + broken_->text; });
+    }
+
+    const small_world* in_;
+    plan terms_;
+    std::chrono::duration<double> limit_;
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    std::vector<fork> path_;
+    std::optional<violation> broken_;
+    std::uint64_t orders_ = 0;
+    std::uint64_t repeats_ = 0;
+    std::uint64_t steps_ = 0;
+    std::size_t longest_ = 0;
+    bool is_complete_ = false;
+};
+
+const std::vector<small_world>& small_worlds() {
+    static const std::vector<small_world> all{
+        {.name = "two acquire"},
+        {.name = "one calls off while the other acquires", .cancels = 1},
+        {.name = "holder extends while the other acquires", .extensions = 1},
+        {.name = "one after the other and a timeout", .waits{false, true}, .leaps = 1},
+        {.name = "one acquires and a break", .turns{1, 0}, .breaks = 1, .first_alike = 1},
+        {.name = "one extends and a break",
+         .turns{1, 0},
+         .extensions = 1,
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "one acquires, a break and a timeout",
+         .turns{1, 0},
+         .breaks = 1,
+         .leaps = 1,
+         .first_alike = 1},
+        {.name = "one acquires, a break and an empty restart",
+         .turns{1, 0},
+         .breaks = 1,
+         .restarts = 1,
+         .first_alike = 1},
+        {.name = "one after the other and a break",
+         .is_deep = true,
+         .waits{false, true},
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "one after the other and an empty restart",
+         .is_deep = true,
+         .waits{false, true},
+         .restarts = 1,
+         .first_alike = 1},
+        {.name = "one asks twice while the other holds",
+         .is_deep = true,
+         .turns{2, 1},
+         .p1_keeps = true},
+        {.name = "one asks again after the other",
+         .is_deep = true,
+         .turns{2, 1},
+         .waits{true, false}},
+        {.name = "two acquire and a break", .is_deep = true, .breaks = 1, .first_alike = 1},
+        {.name = "two acquire and an empty restart",
+         .is_deep = true,
+         .restarts = 1,
+         .first_alike = 1},
+        {.name = "two acquire and a timeout", .is_deep = true, .leaps = 1},
+    };
+    return all;
+}
+
+bool search(const small_world& in, std::chrono::duration<double> limit) {
+    orders all(in, limit);
+    all.run();
+    all.print();
+    return all.is_well();
+}
+
+}  // namespace
+
+int search_orders(const std::string& which, std::chrono::duration<double> limit) {
+    bool is_known = false;
+    bool is_well = true;
+    for (const small_world& w : small_worlds()) {
+        if (which != w.name && which != "all" && (which != "small" || w.is_deep)) continue;
+        is_known = true;
+        is_well = search(w, limit) && is_well;
+    }
+    if (!is_known) {
+        std::cerr << "simulate: there is no small world \"" << which << "\"; these are:\n";
+        for (const small_world& w : small_worlds()) std::cerr << "    " << w.name << '\n';
+        return 2;
+    }
+    return is_well ? 0 : 1;
+}
+
+}  // namespace redlock::simulation

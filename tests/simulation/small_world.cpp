@@ -1,0 +1,222 @@
+// What may happen in a small world, and its happening.
+// SPDX-License-Identifier: MIT
+#include "simulation/small_world.hpp"
+
+#include <utility>
+
+namespace redlock::simulation {
+
+using namespace std::chrono_literals;
+
+plan passage::terms() {
+    plan out;
+    out.length = 1h;
+    out.node_timeout = 50ms;
+    out.connect_timeout = 100ms;
+    out.ttl_max = 10s;
+    // Nothing takes time: what the programs take for the nodes' time differs by their drift only.
+    out.nodes.resize(nodes);
+    // The one's timer rings a moment before the other's.
+    for (std::size_t i = 0; i < programs; ++i) {
+        out.programs.push_back({.drift_ppm = 100 * static_cast<std::int64_t>(i), .workers = 0});
+    }
+    return out;
+}
+
+passage::passage(const small_world& in, const plan& terms, story& told)
+    : in_(in),
+      may_restart_(in.restarts > 0),
+      told_(&told),
+      referee_(terms, when_),
+      net_(terms, when_, counts_, servers_),
+      health_(terms, when_) {
+    for (std::size_t i = 0; i < nodes; ++i) {
+        servers_.push_back(std::make_unique<server>(i, terms, when_, told, counts_, referee_));
+    }
+    const surroundings around{terms, when_, told, counts_, referee_, net_, health_};
+    const time_point began = when_.now();
+    for (std::size_t i = 0; i < programs; ++i) {
+        programs_.push_back(std::make_unique<program>(i, around));
+        actors_.emplace_back(*programs_[i], in_.turns[i], in_.ttl);
+        programs_[i]->start();
+        when_.run_until(began + 500ms * (i + 1));
+    }
+    net_.hold();
+}
+
+passage::~passage() {
+    when_.clear();
+    programs_.clear();
+}
+
+// Nodes that are alike may be given any name: the search takes them as p0 hears of them.
+bool passage::may_pass(const delivery& d) const {
+    if (d.what == delivery::kind::to_node || d.program != 0) return true;
+    for (std::size_t n = in_.first_alike; n < d.node; ++n) {
+        if (!has_heard_[n]) return false;
+    }
+    return true;
+}
+
+// Whose acquire is decided does nothing about what it still hears, unless a fault finds it waiting:
+// there, one order stands for all.
+bool passage::matters(const delivery& d) const {
+    if (d.what != delivery::kind::to_program || d.is_end) return true;
+    const auto& who = actors_[d.program];
+    if (who.at() == actor::stage::asking || who.is_extending()) return true;
+    if (who.at() == actor::stage::giving_back && who.has_more_to_do()) return true;
+    return d.node == 0 && (may_restart_ || (in_.breaks > 0 && d.program == 0));
+}
+
+bool passage::may_leap() const {
+    if (in_.leaps == 0) return false;
+    for (std::size_t p = 0; p < programs; ++p) {
+        if (actors_[p].at() == actor::stage::holding) return true;
+        for (std::size_t n = 0; n < nodes; ++n) {
+            if (programs_[p]->awaits(n)) return true;
+        }
+    }
+    return false;
+}
+
+void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
+    using kind = action::kind;
+    const auto at = actors_[p].at();
+    // p0 begins; whoever waits does so for the other's first turn.
+    const bool must_wait = in_.waits[p] && (p != 0 || !actors_[0].has_more_to_do());
+    const std::size_t cause = must_wait ? parted_for_[1 - p] : 0;
+    if (at == actor::stage::before && (!must_wait || cause != 0)) {
+        out.push_back({.what = kind::ask, .program = p});
+        out.back().of.cause = cause;
+    }
+    if (at == actor::stage::holding && !(in_.p1_keeps && p == 1)) {
+        out.push_back({.what = kind::give_back, .program = p});
+    }
+    must_go_on = must_go_on || !out.empty();
+    if (p != 0) return;
+    if (at == actor::stage::asking && in_.cancels > 0) out.push_back({.what = kind::cancel});
+    if (at == actor::stage::holding && in_.extensions > 0) out.push_back({.what = kind::extend});
+    const bool is_in_use = at == actor::stage::holding || programs_[0]->awaits(0);
+    if (in_.breaks > 0 && is_in_use && programs_[0]->is_connected(0)) {
+        out.push_back({.what = kind::break_off});
+    }
+}
+
+actions passage::choices() const {
+    actions out;
+    bool must_go_on = false;
+    for (std::size_t p = 0; p < programs; ++p) add_own(out, p, must_go_on);
+    for (const delivery& d : net_.held()) {
+        if (!may_pass(d)) continue;
+        const action next{action::kind::pass, d.program, d.node, d, !matters(d)};
+        if (next.is_idle) return {next};
+        must_go_on = true;
+        out.push_back(next);
+        if (d.left_for != 0) out.push_back({action::kind::lose, d.program, d.node, d});
+    }
+    if (!must_go_on) return {};
+    if (in_.restarts > 0) out.push_back({.what = action::kind::restart});
+    if (may_leap()) out.push_back({.what = action::kind::leap});
+    return out;
+}
+
+// A handshake is one event.
+void passage::greet(const delivery& over) {
+    delivery d = over;
+    net_.pass(d);
+    while (!programs_[d.program]->is_connected(d.node)) {
+        d.what = delivery::kind::to_node;
+        net_.pass(d);
+        d.what = delivery::kind::to_program;
+        net_.pass(d);
+    }
+}
+
+void passage::perform(const action& next) {
+    using kind = action::kind;
+    net_.set_cause(++events_);
+    told_->tell(when_.now(), [&] { return "--- " + next.describe(); });
+    actor& who = actors_[next.program];
+    switch (next.what) {
+        case kind::pass:
+            if (next.program == 0 && next.of.what != delivery::kind::to_node) {
+                has_heard_[next.node] = true;
+            }
+            next.of.what == delivery::kind::dial ? greet(next.of) : net_.pass(next.of);
+            break;
+        case kind::lose: net_.lose(next.of); break;
+        case kind::ask: who.ask(); break;
+        case kind::give_back: who.give_back(); break;
+        case kind::cancel:
+            --in_.cancels;
+            who.cancel();
+            break;
+        case kind::extend:
+            --in_.extensions;
+            who.extend();
+            break;
+        case kind::break_off:
+            --in_.breaks;
+            net_.break_at_once(next.program, next.node);
+            break;
+        case kind::restart:
+            --in_.restarts;
+            servers_[next.node]->stop();
+            net_.server_died(next.node);
+            servers_[next.node]->start(fault_kind::crash_lose);
+            break;
+        case kind::leap:
+            --in_.leaps;
+            when_.run_until(std::min(programs_[0]->next_alarm(), programs_[1]->next_alarm()));
+            break;
+    }
+    for (std::size_t p = 0; p < programs; ++p) {
+        if (parted_for_[p] == 0 && actors_[p].has_parted()) parted_for_[p] = events_;
+    }
+    when_.run_until(when_.now());  // what somebody put off until the end of its turn
+}
+
+void passage::finish() {
+    told_->tell(when_.now(), [] { return std::string("--- peace"); });
+    for (actor& a : actors_) {
+        a.rest();
+        if (a.at() == actor::stage::holding) a.give_back();
+    }
+    net_.let_go();
+    run_until(when_.now() + 4s);
+    for (const auto& p : programs_) {
+        referee_.require(p->open_operations() == 0, "bounded", [&] {
+            return p->name() + " is still at it long after the work has ended";
+        });
+    }
+    check_litter();
+    if (verdict()) return;
+    for (actor& a : actors_) a.prove_alive();
+    run_until(when_.now() + 3s);
+    for (std::size_t i = 0; i < programs; ++i) {
+        referee_.require(actors_[i].at() == actor::stage::after, "liveness", [&] {
+            return programs_[i]->name() + " waits for a lock that nobody holds";
+        });
+    }
+    check_litter();
+    if (verdict()) return;
+    for (const auto& p : programs_) p->close();
+    run_until(when_.now() + 51ms);
+    for (const auto& p : programs_) {
+        referee_.require(p->is_over() && p->open_operations() == 0, "once",
+                         [&] { return p->name() + " is closed and not over"; });
+    }
+}
+
+// Both have given back what they had.
+void passage::check_litter() {
+    for (std::size_t i = 0; i < nodes; ++i) {
+        const auto& model = servers_[i]->model();
+        const auto& all = model.database().all();
+        const auto key = all.find(resource_name(0));
+        referee_.require(key == all.end() || key->second.is_gone(model.wall.ms(when_.now())),
+                         "litter", [&] { return "a key is left on n" + std::to_string(i); });
+    }
+}
+
+}  // namespace redlock::simulation

@@ -1,0 +1,198 @@
+// Three nodes, two programs, and what may happen next in each moment; decides nothing of it.
+// SPDX-License-Identifier: MIT
+//
+// Nothing arrives by itself, and time stands still: whoever drives such a world says what happens.
+// A handshake is one event.
+#pragma once
+
+#include "simulation/actor.hpp"
+#include "simulation/health.hpp"
+#include "simulation/network.hpp"
+#include "simulation/plan.hpp"
+#include "simulation/program.hpp"
+#include "simulation/referee.hpp"
+#include "simulation/schedule.hpp"
+#include "simulation/server.hpp"
+#include "simulation/story.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::simulation {
+
+/// What is a number happens so often at most, at any moment; the rest
+/// happens in each order.
+struct small_world {
+    static constexpr std::size_t nodes = 3;
+    static constexpr std::size_t programs = 2;
+
+    std::string name;
+    bool is_deep = false;                   ///< Only on request.
+    std::array<int, programs> turns{1, 1};  ///< How often each asks, and gives back what it got.
+    std::array<bool, 2>
+        waits{};            ///< p1, or p0 the second time, until the other first had its turn.
+    bool p1_keeps = false;  ///< It gives back in the end only.
+    std::chrono::milliseconds ttl{2'000};
+    int cancels = 0;     ///< p0 calls off its acquire.
+    int extensions = 0;  ///< p0 extends what it holds.
+    int breaks = 0;      ///< The connection of p0 and n0. What was sent comes late, or never.
+    int restarts = 0;    ///< n0 dies, and is back at once and empty.
+    int leaps = 0;       ///< Nothing arrives until a program's timer rings.
+    /// From this one on a node is like the next: what p0 hears of first is the first of them.
+    std::size_t first_alike = 0;
+};
+
+/// Something that may happen next.
+struct action {
+    static constexpr std::size_t nodes = small_world::nodes;
+    static constexpr std::size_t programs = small_world::programs;
+
+    enum class kind : std::uint8_t {
+        pass,
+        lose,
+        ask,
+        cancel,
+        extend,
+        give_back,
+        break_off,
+        restart,
+        leap
+    };
+    kind what{};
+    std::size_t program = 0;
+    std::size_t node = 0;
+    delivery of{};
+    bool is_idle = false;  ///< The program does nothing about what it hears.
+
+    bool is_same(const action& other) const noexcept {
+        return what == other.what && program == other.program && node == other.node &&
+               of.is_same_way(other.of);
+    }
+    auto find_in(const std::vector<action>& list) const noexcept {
+        return std::find_if(list.begin(), list.end(), [&](const action& a) { return is_same(a); });
+    }
+    bool is_in(const std::vector<action>& list) const noexcept {
+        return find_in(list) != list.end();
+    }
+    /// It need not happen.
+    bool is_optional() const noexcept {
+        return what != kind::pass && what != kind::ask && what != kind::give_back;
+    }
+    /// It could happen, or could not, before what touched its program last.
+    bool is_own() const noexcept {
+        return what == kind::ask || what == kind::give_back || what == kind::cancel ||
+               what == kind::extend || what == kind::break_off;
+    }
+    /// The event without which it could not happen, other than those that touch the same; 0: none.
+    std::size_t cause() const noexcept { return what == kind::lose ? of.left_for : of.cause; }
+
+    bool is_independent_of(const action& other) const noexcept {
+        return (touches() & other.touches()) == 0;
+    }
+    /// Whether it must stay behind `earlier`, if it came after it. What is idle is so only after
+    /// what decided the acquire.
+    bool depends_on(const action& earlier) const noexcept {
+        const bool may_decide = earlier.what == kind::cancel || earlier.what == kind::pass;
+        if (is_idle && may_decide && (earlier.touches() & 1U << (nodes + program)) != 0)
+            return true;
+        return !is_independent_of(earlier);
+    }
+    bool is_same_way(const action& other) const noexcept {
+        return what == kind::pass && other.what == kind::pass && of.is_same_way(other.of);
+    }
+    std::string describe() const {
+        const std::string p = "p" + std::to_string(program);
+        const std::string n = "n" + std::to_string(node);
+        switch (what) {
+            case kind::lose: return "what " + p + " sent to " + n + " before the break is lost";
+            case kind::ask: return p + " asks for the lock";
+            case kind::cancel: return p + " calls off its acquire";
+            case kind::extend: return p + " extends its lease";
+            case kind::give_back: return p + " gives the lock back";
+            case kind::break_off: return "the connection of " + p + " and " + n + " breaks";
+            case kind::restart: return n + " dies and is back, empty";
+            case kind::leap: return "nothing arrives until a timer rings";
+            case kind::pass: break;
+        }
+        if (of.what == delivery::kind::dial) return p + " connects to " + n;
+        if (of.what == delivery::kind::to_program) return p + " hears " + n;
+        return n + " hears " + p + (of.left_for != 0 ? ", late" : "");
+    }
+
+private:
+    /// The programs and nodes that it touches, as bits; where it does nothing there, only the way.
+    unsigned touches() const noexcept {
+        const unsigned to_node = 1U << node;
+        const unsigned to_program = 1U << (nodes + program);
+        switch (what) {
+            case kind::leap: return ~0U;
+            case kind::lose:
+            case kind::restart: return to_node;
+            case kind::pass:
+                if (is_idle) return 1U << (nodes + programs + program * nodes + node);
+                if (of.what == delivery::kind::dial) return to_node | to_program;
+                return of.what == delivery::kind::to_node ? to_node : to_program;
+            default: return to_program;
+        }
+    }
+};
+using actions = std::vector<action>;
+
+/// One order, from its beginning.
+class passage {
+public:
+    static constexpr std::size_t nodes = small_world::nodes;
+    static constexpr std::size_t programs = small_world::programs;
+    /// What is the same in all of them.
+    static plan terms();
+
+    passage(const small_world& in, const plan& terms, story& told);
+    ~passage();
+    passage(const passage&) = delete;
+    passage& operator=(const passage&) = delete;
+
+    /// What may happen next and has to be told apart; nothing where all that must happen has.
+    actions choices() const;
+    void perform(const action& next);
+    /// Everything arrives, time passes, and all must be well.
+    void finish();
+    const std::optional<violation>& verdict() const noexcept { return referee_.verdict(); }
+
+private:
+    void run_until(time_point limit) {
+        while (!verdict() && when_.turn(limit)) {
+        }
+        if (!verdict()) when_.run_until(limit);
+    }
+    bool may_pass(const delivery& d) const;
+    bool matters(const delivery& d) const;
+    bool may_leap() const;
+    void add_own(actions& out, std::size_t p, bool& must_go_on) const;
+    void greet(const delivery& over);
+    void check_litter();
+
+    small_world in_;  // and how much of it is left
+    bool may_restart_;
+    story* told_;
+    schedule when_;
+    counters counts_;
+    referee referee_;
+    std::vector<std::unique_ptr<server>> servers_;
+    network net_;
+    health health_;
+    std::vector<std::unique_ptr<program>> programs_;
+    std::vector<actor> actors_;
+    std::array<bool, nodes> has_heard_{};  // p0, of each node
+    std::size_t events_ = 0;
+    // The event in which each first gave back, or was refused; 0: none yet.
+    std::array<std::size_t, programs> parted_for_{};
+};
+
+}  // namespace redlock::simulation
