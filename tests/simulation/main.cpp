@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -24,35 +25,35 @@
 
 namespace {
 
+using namespace redlock;
 using namespace redlock::simulation;
 using seconds = std::chrono::duration<double>;
 
 double hours(redlock::core::duration d) { return seconds(d).count() / 3600; }
 
-/// What may be left out of every world, to see what it is good for.
-enum class safeguard : std::uint8_t { guard, fencing, drift };
-const std::map<std::string, safeguard> safeguards{
-    {"guard", safeguard::guard}, {"fencing", safeguard::fencing}, {"drift", safeguard::drift}};
-using safeguard_list = std::vector<safeguard>;
+/// Every world as it is drawn, or with less.
+struct variation {
+    std::vector<std::string> missing{};  ///< Safeguards: "guard", "fencing".
+    std::string promise{};               ///< Nothing else is judged; empty: everything is.
 
-plan draw_without(std::uint64_t seed, const safeguard_list& missing) {
-    plan out = draw(seed);
-    for (const safeguard what : missing) {
+    plan draw(std::uint64_t seed) const {
+        plan out = simulation::draw(seed);
+        out.promise = promise;
         for (program_plan& p : out.programs) {
-            p.is_guarded = p.is_guarded && what != safeguard::guard;
-            p.is_fenced = p.is_fenced && what != safeguard::fencing;
+            p.is_guarded = p.is_guarded && !lacks("guard");
+            p.is_fenced = p.is_fenced && !lacks("fencing");
         }
-        if (what != safeguard::drift) continue;
-        out.drift_factor = 0;
-        out.drift_min = milliseconds(0);
+        return out;
     }
-    return out;
-}
+    bool lacks(const char* what) const {
+        return std::find(missing.begin(), missing.end(), what) != missing.end();
+    }
+};
 
 void print(const std::string& line) { std::cout << line << '\n'; }
 
-int tell_one(std::uint64_t seed, const safeguard_list& missing, bool may_shrink) {
-    plan what = draw_without(seed, missing);
+int tell_one(std::uint64_t seed, const variation& how, bool may_shrink) {
+    plan what = how.draw(seed);
     if (may_shrink) {
         const auto first = run_quietly(what);
         if (first.broken) {
@@ -80,7 +81,7 @@ public:
         std::uint64_t last = 0;
         seconds limit{1e9};
         std::size_t most_failures = 10;
-        safeguard_list missing{};
+        variation how{};
         std::vector<std::uint64_t> these{};  ///< Empty: the numbers themselves.
     };
     explicit campaign(terms of) : terms_(std::move(of)), next_(terms_.first) {}
@@ -103,7 +104,7 @@ private:
                 return;
             }
             const std::uint64_t seed = terms_.these.empty() ? number : terms_.these[number];
-            const auto result = run_quietly(draw_without(seed, terms_.missing));
+            const auto result = run_quietly(terms_.how.draw(seed));
             const std::lock_guard lock(mutex_);
             ++seeds_;
             for (const auto& [name, field] : counter_fields) total_.*field += result.counts.*field;
@@ -188,8 +189,9 @@ int main(int argc, char** argv) {
     auto* soak = app.add_option("--minutes", minutes, "Run fresh seeds for so long");
     std::string list;
     auto* listed = app.add_option("--list", list, "Run the seeds in this file, one a line");
-    app.add_option("--without", terms.missing, "Leave this out: guard, fencing or drift")
-        ->transform(CLI::CheckedTransformer(safeguards));
+    app.add_option("--without", terms.how.missing, "Leave this out: guard or fencing")
+        ->check(CLI::IsMember({"guard", "fencing"}));
+    app.add_option("--promise", terms.how.promise, "Judge this promise only, as exclusion");
     std::string which;
     auto* every = app.add_option("--orders", which,
                                  "Search every order of these small worlds: \"small\", \"all\", "
@@ -198,7 +200,7 @@ int main(int argc, char** argv) {
     app.add_option("--failures", terms.most_failures, "End after so many failed seeds");
     app.add_flag("--whole", is_whole, "Do not shrink a seed that fails");
     CLI11_PARSE(app, argc, argv);
-    if (one->count() != 0) return tell_one(seed, terms.missing, !is_whole);
+    if (one->count() != 0) return tell_one(seed, terms.how, !is_whole);
     if (every->count() != 0) {
         return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9));
     }

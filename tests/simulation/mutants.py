@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
 # SPDX-License-Identifier: MIT
-"""usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--seconds S] [--jobs N]
+"""usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--seconds S]
+                  [--seeds A-B] [--promise NAME] [--jobs N]
 
 One line for each: what was planted, the seed that caught it and what it broke. The last line is
 "N of N caught". Status 1 where one was not; 2 where one could not be planted: its text has moved.
@@ -28,6 +29,8 @@ def arguments():
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--seeds", default="")
+    parser.add_argument("--promise", default="")
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
@@ -81,15 +84,25 @@ def build(root, jobs):
     return folder / "tests/simulation/redlock_simulate"
 
 
-def hunt(program, seconds, jobs):
-    """The first seed that breaks a promise, and which; None where none did in time."""
+def hunt(program, options):
+    """What caught it, in words, or nothing; or what all of the given seeds show."""
+    if options.seeds:
+        said = subprocess.run([program, "--seeds", options.seeds, "--failures", "1000000", "--jobs",
+                               str(options.jobs), *promise(options)],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        result = json.loads(said.stdout.splitlines()[-1])
+        return f"{result['violations']} of {result['seeds']} seeds: {json.dumps(result['broken'])}"
     said = subprocess.run([program, "--seeds", "1-1000000000", "--failures", "1", "--minutes",
-                           str(seconds / 60), "--jobs", str(jobs)],
+                           str(options.seconds / 60), "--jobs", str(options.jobs), *promise(options)],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if said.returncode < 0:
-        return "?", f"crashed with signal {-said.returncode}", ""
+        return f"crashed with signal {-said.returncode}"
     found = FOUND.search(said.stderr)
-    return found.groups() if found else None
+    return f"seed {found.group(1)}, {found.group(2)}" if found else ""
+
+
+def promise(options):
+    return ["--promise", options.promise] if options.promise else []
 
 
 def main():
@@ -112,13 +125,12 @@ def main():
         for path, text in changed.items():
             path.write_text(text, encoding="utf-8")
         try:
-            found = hunt(build(root, options.jobs), options.seconds, options.jobs)
+            verdict = hunt(build(root, options.jobs), options)
         finally:
             for path, text in before.items():
                 path.write_text(text, encoding="utf-8")
-        caught += found is not None
-        verdict = f"seed {found[0]}, {found[1]}" if found else "NOT CAUGHT"
-        print(f"{mutant['name']}: {verdict}", flush=True)
+        caught += bool(verdict)
+        print(f"{mutant['name']}: {verdict or 'NOT CAUGHT'}", flush=True)
     print(f"{caught} of {len(chosen)} caught")
     sys.exit(0 if caught == len(chosen) else 1)
 

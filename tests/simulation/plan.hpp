@@ -113,6 +113,7 @@ struct plan {
     std::vector<program_plan> programs{};
     std::vector<foreigner_plan> foreigners{};
     std::vector<fault> faults{};
+    std::string promise{};  ///< Nothing else is judged; empty: everything is.
 
     /// When the work and the faults end.
     time_point ends() const noexcept { return beginning + length; }

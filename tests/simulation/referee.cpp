@@ -19,7 +19,8 @@ std::string in_ms(duration d) {
 std::string resource_name(std::size_t number) { return "r" + std::to_string(number); }
 
 void referee::blame(std::string_view checker, std::string text) {
-    if (!first_) first_ = {std::string(checker), std::move(text), when_->now()};
+    const bool is_judged = plan_->promise.empty() || plan_->promise == checker;
+    if (is_judged && !first_) first_ = {std::string(checker), std::move(text), when_->now()};
 }
 
 void referee::voted(std::string_view owner_value, std::size_t server) {
