@@ -5,6 +5,7 @@
 #include "runtime/acquire.hpp"
 #include "runtime/extend.hpp"
 #include "runtime/release.hpp"
+#include "simulation/watched.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -15,46 +16,24 @@ namespace redlock::simulation {
 
 using namespace std::chrono_literals;
 
-template <class Base>
-class actor::step : public Base {
-public:
-    template <class... Args>
-    explicit step(actor& by, Args&&... args) : Base(std::forward<Args>(args)...), by_(&by) {}
-    void discard() noexcept final { has_ended_ = true; }
-
-protected:
-    actor& ended() {
-        program& in = *by_->in_;
-        in.around().judge.require(!has_ended_, "once",
-                                  [&] { return in.name() + ": an operation ended twice"; });
-        has_ended_ = true;
-        in.operation_ended();
-        return *by_;
-    }
-
-private:
-    actor* by_;
-    bool has_ended_ = false;
-};
-
-struct actor::acquiring final : step<detail::acquire_operation> {
-    using step::step;
+struct actor::acquiring final : watched<detail::acquire_operation, actor> {
+    using watched::watched;
     void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
         ended().on_acquired(outcome, std::move(state));
     }
 };
-struct actor::extending final : step<detail::extend_operation> {
-    using step::step;
+struct actor::extending final : watched<detail::extend_operation, actor> {
+    using watched::watched;
     void complete(error_code) override { ended().extension_.reset(); }
 };
-struct actor::releasing final : step<detail::release_operation> {
-    using step::step;
+struct actor::releasing final : watched<detail::release_operation, actor> {
+    using watched::watched;
     void complete(error_code) override { ended().on_released(); }
 };
 
 template <class Operation, class... Args>
 detail::operation_ptr actor::begin(Args&&... args) {
-    detail::operation_ptr what(new Operation(*this, std::forward<Args>(args)...));
+    detail::operation_ptr what(new Operation(*in_, *this, std::forward<Args>(args)...));
     in_->begin(what);
     return what;
 }

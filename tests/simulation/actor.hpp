@@ -33,8 +33,6 @@ public:
     void rest() noexcept { is_resting_ = true; }
 
 private:
-    template <class Base>
-    class step;
     struct acquiring;
     struct extending;
     struct releasing;

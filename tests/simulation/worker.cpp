@@ -7,6 +7,7 @@
 #include "runtime/lost.hpp"
 #include "runtime/release.hpp"
 #include "simulation/program.hpp"
+#include "simulation/watched.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -21,45 +22,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// An operation that tells its worker how it ended, and the referee where it ends twice.
-template <class Base>
-class watched : public Base {
-public:
-    template <class... Args>
-    watched(program& in, worker& by, Args&&... args)
-        : Base(std::forward<Args>(args)...), in_(&in), by_(&by) {}
-    void discard() noexcept final { has_ended_ = true; }
-
-protected:
-    worker& ended() {
-        in_->around().judge.require(!has_ended_, "once",
-                                    [&] { return in_->name() + ": an operation ended twice"; });
-        has_ended_ = true;
-        in_->operation_ended();
-        return *by_;
-    }
-
-private:
-    program* in_;
-    worker* by_;
-    bool has_ended_ = false;
-};
-
-struct acquiring final : watched<detail::acquire_operation> {
+struct acquiring final : watched<detail::acquire_operation, worker> {
     using watched::watched;
     void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
         ended().on_acquired(outcome, std::move(state));
     }
 };
-struct extending final : watched<detail::extend_operation> {
+struct extending final : watched<detail::extend_operation, worker> {
     using watched::watched;
     void complete(error_code outcome) override { ended().on_extended(outcome); }
 };
-struct releasing final : watched<detail::release_operation> {
+struct releasing final : watched<detail::release_operation, worker> {
     using watched::watched;
     void complete(error_code outcome) override { ended().on_released(outcome); }
 };
-struct watching final : watched<detail::lost_operation> {
+struct watching final : watched<detail::lost_operation, worker> {
     using watched::watched;
     void complete(error_code outcome, loss why) override { ended().on_lost(outcome, why); }
 };
