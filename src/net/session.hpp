@@ -75,10 +75,11 @@ public:
     void reconnect(const failure& why, time_point now);
     /// No more commands: what is outstanding fails with client_closed.
     void close(time_point now);
-    /// Nothing is written, awaited, queued or owed.
-    bool is_idle() const noexcept {
-        return pipeline_.empty() && waiting_.empty() && owed_.empty();
+    /// How many commands are written, awaited, queued or owed.
+    std::size_t backlog() const noexcept {
+        return pipeline_.size() + waiting_.size() + owed_.size();
     }
+    bool is_idle() const noexcept { return backlog() == 0; }
 
     // From whoever performs.
     void on_open(time_point now);

@@ -4,7 +4,7 @@
 
 #include "core/quorum.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,11 +40,13 @@ public:
     duration between(duration low, duration high) noexcept {
         return duration(between(low.count(), high.count()));
     }
-    /// Each order of magnitude is as likely as the next.
+    /// Each order of magnitude is about as likely as the next. Without logarithms, whose last bit
+    /// is not the same on every machine.
     duration between_orders(duration low, duration high) noexcept {
-        const double from = std::log(static_cast<double>(low.count()));
-        const double to = std::log(static_cast<double>(high.count()));
-        return duration(static_cast<std::int64_t>(std::exp(from + share() * (to - from))));
+        std::int64_t doublings = 0;
+        while (low.count() << (doublings + 1) <= high.count()) ++doublings;
+        const duration from(low.count() << between(0, doublings));
+        return between(from, std::max(from, std::min(2 * from, high)));
     }
     std::size_t below(std::size_t n) noexcept { return static_cast<std::size_t>(word() % n); }
     template <class List>

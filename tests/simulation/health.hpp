@@ -25,10 +25,13 @@ public:
     }
 
     void begin(const fault& f) {
-        each(struck(f), nodes_of(f), [](pair& p) { ++p.troubles; });
+        each(struck(f), nodes_of(f), [this](pair& p) {
+            ++p.troubles;
+            p.is_news = p.is_news || p.well_from > when_->now();  // what came before is not over
+        });
         if (!is_remembered(f.kind)) return;
         // Whoever can't see the node now will learn of it later, and its quarantine begins then.
-        each(all, nodes_of(f), [](pair& p) { p.is_news = p.troubles > 0; });
+        each(all, nodes_of(f), [](pair& p) { p.is_news = true; });
     }
     void end(const fault& f) {
         each(struck(f), nodes_of(f), [&](pair& p) {
@@ -38,7 +41,10 @@ public:
     }
     /// A program begins, and may have to wait for the quarantine of nodes that it never met.
     void begin(std::size_t program) {
-        each(1U << program, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::kill)); });
+        each(1U << program, all, [&](pair& p) {
+            p.is_news = p.troubles > 0;
+            recover(p, plan_->aftermath(fault_kind::kill));
+        });
     }
 
     bool is_well(std::size_t program, std::size_t node, time_point since) const {
@@ -80,12 +86,16 @@ private:
         p.well_from = std::max(p.well_from, when_->now() + takes);
     }
 
-    // Neither too slow nor too far from the others' time; the first of two names of one server.
+    // Not too slow, in a world where nothing else is in doubt. Where one clock is far off, whoever
+    // sees but that node and another can't tell which of them is right.
     bool is_fit(std::size_t node) const {
-        const node_plan& n = plan_->nodes[node];
-        const bool is_slow = n.latency > duration(plan_->node_timeout) / 8 || plan_->tail > 0;
-        const bool is_off = std::chrono::abs(n.clock_offset) > duration(plan_->ttl_max) / 8;
-        return !is_slow && !is_off && !plan_->double_of && plan_->within == bounds::safe;
+        const bool is_off =
+            std::any_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {
+                return std::chrono::abs(n.clock_offset) > duration(plan_->ttl_max) / 8;
+            });
+        const bool is_slow = plan_->nodes[node].latency > duration(plan_->node_timeout) / 8;
+        return !is_slow && !is_off && plan_->tail <= 0 && !plan_->double_of &&
+               plan_->within == bounds::safe;
     }
     template <class F>
     void each(std::uint32_t programs, std::uint32_t nodes, F&& what) {

@@ -4,19 +4,23 @@
 """usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--seconds S]
                   [--seeds A-B] [--promise NAME] [--jobs N]
 
-One line for each: what was planted, the seed that caught it and what it broke. The last line is
-"N of N caught". Status 1 where one was not; 2 where one could not be planted: its text has moved.
+One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
+of them did. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be
+planted, since its text has moved, built or run.
 """
 import argparse
+import fcntl
 import json
 import os
 import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
+CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
 FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
 SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "src", "tests",
            "tools")
@@ -50,7 +54,7 @@ def planted(mutant, root):
     changed = {}
     for edit in edits(mutant):
         path = root / edit["file"]
-        text = path.read_text(encoding="utf-8")
+        text = changed.get(path) or path.read_text(encoding="utf-8")
         for before, after in edit["swap"]:
             if text.count(before) != 1:
                 fail(f"'{mutant['name']}' no longer applies: {edit['file']} has {text.count(before)} "
@@ -70,6 +74,9 @@ def copy_sources(project, to):
             elif not target.exists() or target.read_bytes() != source.read_bytes():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
+        for target in sorted((to / name).rglob("*")):
+            if target.is_file() and not (project / target.relative_to(to)).exists():
+                target.unlink()
 
 
 def build(root, jobs):
@@ -84,31 +91,53 @@ def build(root, jobs):
     return folder / "tests/simulation/redlock_simulate"
 
 
-def hunt(program, options):
-    """What caught it, in words, or nothing; or what all of the given seeds show."""
-    if options.seeds:
-        said = subprocess.run([program, "--seeds", options.seeds, "--failures", "1000000", "--jobs",
-                               str(options.jobs), *promise(options)],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        result = json.loads(said.stdout.splitlines()[-1])
-        return f"{result['violations']} of {result['seeds']} seeds: {json.dumps(result['broken'])}"
-    said = subprocess.run([program, "--seeds", "1-1000000000", "--failures", "1", "--minutes",
-                           str(options.seconds / 60), "--jobs", str(options.jobs), *promise(options)],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def simulate(program, options, *arguments):
+    """What it printed; exits where it did not run to its end and no bug of the sort made it crash."""
+    command = [program, "--jobs", str(options.jobs), *arguments]
+    if options.promise:
+        command += ["--promise", options.promise]
+    said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=options.seconds + 3600)
+    if said.returncode not in (0, 1) and -said.returncode not in CRASHES:
+        fail(f"the simulation ended with {said.returncode}:\n{said.stderr[-2000:]}")
+    return said
+
+
+def count(program, options):
+    """What all of the given seeds show, and whether it is anything."""
+    said = simulate(program, options, "--seeds", options.seeds, "--failures", "1000000")
     if said.returncode < 0:
-        return f"crashed with signal {-said.returncode}"
+        return f"crashed with signal {-said.returncode}", True
+    result = json.loads(said.stdout.splitlines()[-1])
+    text = f"{result['violations']} of {result['seeds']} seeds {json.dumps(result['broken'])}"
+    return text, result["violations"] > 0
+
+
+def hunt(program, clean, options):
+    """The first seed that breaks a promise, and does not without the bug."""
+    said = simulate(program, options, "--seeds", "1-1000000000", "--failures", "1", "--minutes",
+                    str(options.seconds / 60))
+    if said.returncode < 0:
+        return f"crashed with signal {-said.returncode}", True
     found = FOUND.search(said.stderr)
-    return f"seed {found.group(1)}, {found.group(2)}" if found else ""
-
-
-def promise(options):
-    return ["--promise", options.promise] if options.promise else []
+    if not found:
+        return "NOT CAUGHT", False
+    seed, promise = found.group(1), found.group(2)
+    if simulate(clean, options, "--seeds", f"{seed}-{seed}").returncode != 0:
+        return f"NOT CAUGHT: seed {seed} breaks a promise without it, too", False
+    return f"seed {seed}, {promise}", True
 
 
 def main():
     options = arguments()
     project = options.project.resolve()
     root = options.build.resolve()
+    root.mkdir(parents=True, exist_ok=True)
+    lock = (root / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        fail(f"another run is using {root}")
     copy_sources(project, root)
     listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
     for mutant in listed:
@@ -118,6 +147,8 @@ def main():
         chosen = random.sample(chosen, min(options.sample, len(chosen)))
     if not chosen:
         fail("none is called " + " or ".join(options.only))
+    clean = root / "clean"
+    shutil.copy(build(root, options.jobs), clean)
     caught = 0
     for mutant in chosen:
         changed = planted(mutant, root)
@@ -125,12 +156,14 @@ def main():
         for path, text in changed.items():
             path.write_text(text, encoding="utf-8")
         try:
-            verdict = hunt(build(root, options.jobs), options)
+            program = build(root, options.jobs)
+            verdict, is_caught = (count(program, options) if options.seeds
+                                  else hunt(program, clean, options))
         finally:
             for path, text in before.items():
                 path.write_text(text, encoding="utf-8")
-        caught += bool(verdict)
-        print(f"{mutant['name']}: {verdict or 'NOT CAUGHT'}", flush=True)
+        caught += is_caught
+        print(f"{mutant['name']}: {verdict}", flush=True)
     print(f"{caught} of {len(chosen)} caught")
     sys.exit(0 if caught == len(chosen) else 1)
 

@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array names{
-    "crash_keep",    "crash_lose",    "crash_rewind", "freeze",     "slow",      "flush",
-    "flush_scripts", "out_of_memory", "read_only",    "step_clock", "partition", "lag",
-    "cut",           "half_open",     "pause",        "suspend",    "kill"};
+constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "freeze",  "slow",
+                           "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
+                           "step_clock", "partition",     "lag",           "cut",     "half_open",
+                           "pause",      "suspend",       "kill",          "close"};
 
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
@@ -125,7 +125,9 @@ private:
             std::chrono::duration_cast<milliseconds>(dice_.between_orders(50ms, 500ms));
         const duration most =
             is_slow_ ? dice_.between_orders(1min, 1h) : dice_.between_orders(5ms, 5s);
-        const double plain = out_.within == bounds::wild && dice_.happens(0.3) ? 0.5 : 0.0;
+        is_plain_ = out_.within == bounds::safe && !is_slow_ && dice_.happens(0.06);
+        const double plain =
+            is_plain_ ? 1.0 : (out_.within == bounds::wild && dice_.happens(0.3) ? 0.5 : 0.0);
         for (std::size_t i = 0; i < size; ++i) {
             program_plan p;
             p.begins = dice_.happens(0.7) ? dice_.between(0ms, 50ms)
@@ -303,6 +305,11 @@ private:
     // In a safe world fewer than a quorum forget within one ttl_max, on whatever clock, and a clock
     // steps once within it.
     void add(fault f) {
+        if (is_plain_ && forgets(f.kind)) return;  // no guard protects what was forgotten
+        if (out_.double_of && f.kind < fault_kind::partition) {
+            const std::uint32_t last = 1U << (out_.nodes.size() - 1);
+            if ((f.nodes & last) != 0) f.nodes = (f.nodes & ~last) | 1U << *out_.double_of;
+        }
         if (out_.within == bounds::safe && (forgets(f.kind) || f.kind == fault_kind::step_clock)) {
             const duration apart = duration(out_.ttl_max) * 104 / 100 + f.lasts + 1s;
             std::uint32_t recent = f.nodes;
@@ -333,6 +340,7 @@ private:
     plan out_;
     bool is_slow_ = false;
     bool is_duel_ = false;
+    bool is_plain_ = false;  // nobody has fences, and nothing is forgotten
 };
 
 std::string bits(std::uint32_t set, char letter) {
@@ -354,17 +362,19 @@ duration plan::quiet() const noexcept {
 }
 
 duration plan::aftermath(fault_kind kind) const noexcept {
+    const duration seen = quiet() + 5s + std::max<duration>(connect_timeout, 10 * node_timeout);
     switch (kind) {
         case fault_kind::crash_keep:
         case fault_kind::crash_lose:
         case fault_kind::crash_rewind:
         case fault_kind::flush:
         case fault_kind::step_clock:
+        case fault_kind::close:
         case fault_kind::kill:  // its successor may have to wait for every node's quarantine
-            return quiet() + duration(ttl_max) * 105 / 100;
+            return seen + duration(ttl_max) * 105 / 100;
         case fault_kind::read_only:  // replicas are looked at every five seconds only
-            return quiet() + 6s + duration(ttl_max) * 105 / 100;
-        default: return quiet();
+            return seen + 6s + duration(ttl_max) * 105 / 100;
+        default: return seen;
     }
 }
 

@@ -33,6 +33,7 @@ enum class fault_kind : std::uint8_t {
     flush,
     flush_scripts,
     out_of_memory,
+    loading,
     read_only,   ///< A replica for a while.
     step_clock,  ///< By `amount`, which may be negative.
     partition,   ///< Nothing passes between `programs` and `nodes`, in one way or both.
@@ -42,6 +43,7 @@ enum class fault_kind : std::uint8_t {
     pause,       ///< A program is stopped, and its clocks go on.
     suspend,     ///< Its machine is, and one of its clocks with it.
     kill,        ///< It dies, and another of its name starts.
+    close,       ///< It closes its client in the middle of things, and begins anew.
 };
 const char* name_of(fault_kind kind) noexcept;
 
@@ -121,7 +123,8 @@ struct plan {
     /// Until connections stand again and what is owed has been paid: the longest rest between two
     /// tries, and the time after which a silent connection is given up.
     duration quiet() const noexcept;
-    /// How long after its end a fault may still show.
+    /// How long after its end a fault may still show: an idle connection is looked at every five
+    /// seconds, and then given up after a while.
     duration aftermath(fault_kind kind) const noexcept;
     /// Whether nodes that restart may forget foreign locks, which no guard protects.
     bool is_amnesia_possible() const noexcept;

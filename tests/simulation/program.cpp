@@ -131,6 +131,7 @@ std::string program::name() const {
 
 void program::start() {
     ++incarnation_;
+    is_closed_ = false;
     traffic_ = std::make_unique<net::traffic>();
     house_ = std::make_shared<house>(*this);
     for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
@@ -180,6 +181,7 @@ void program::pause() {
 
 void program::resume() {
     if (--stops_ != 0 || !is_running()) return;
+    resumed_at_ = local_now();
     // Who is first, the timer or the sockets, is the kernel's to decide.
     const bool alarm_first = dice_.happens(0.5);
     if (alarm_first) ring(alarms_);
@@ -260,7 +262,28 @@ bool program::is_done() const noexcept {
 }
 
 void program::close() {
-    deliver([this] { engine_->close(clock::now()); });
+    deliver([this] {
+        is_closed_ = true;
+        const time_point began = clock::now();
+        engine_->close(began);
+        around_.judge.require(open_operations_ == 0, "once", [&] {
+            return name() + " is closed, and " + std::to_string(open_operations_) +
+                   " operations have not ended";
+        });
+        // Releases are answered by then, or never.
+        after(around_.in.node_timeout * 104 / 100 + milliseconds(1), [this, began] {
+            around_.judge.require(is_over() || was_stopped_since(began), "bounded",
+                                  [&] { return name() + " was closed long ago and is not over"; });
+        });
+    });
+}
+
+std::size_t program::backlog() const {
+    std::size_t out = 0;
+    for (std::size_t n = 0; is_running() && n < options_.nodes.size(); ++n) {
+        out += engine_->node(n).backlog();
+    }
+    return out;
 }
 
 bool program::has_left(std::string_view value) const {
@@ -272,7 +295,7 @@ bool program::has_left(std::string_view value) const {
 
 void program::expect_gone(std::string resource, const owner_id& owner) {
     if (!terms().is_fenced) return;  // a late command may take it again
-    const duration soon = around_.in.quiet();
+    const duration soon = 2 * duration(around_.in.node_timeout);
     after(soon, [this, resource = std::move(resource), owner = owner.to_string(), soon,
                  until = around_.when.now() + around_.in.ttl_max] {
         check_gone(resource, owner, soon, until);

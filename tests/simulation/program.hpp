@@ -57,6 +57,7 @@ public:
     /// Each of its workers takes every resource once, waiting for it for this long at most.
     void prove_alive(milliseconds patience);
     bool is_done() const noexcept;
+    /// Its client, whatever it is at: all of that ends at once.
     void close();
 
     bool is_running() const noexcept { return engine_ != nullptr; }
@@ -64,6 +65,9 @@ public:
     bool awaits(std::size_t node) const noexcept { return !engine_->node(node).is_idle(); }
     /// The instant of the world at which its timer rings next.
     time_point next_alarm() const { return clock_.true_time(armed_for_); }
+    bool is_closed() const noexcept { return is_running() && is_closed_; }
+    /// What its client still has to write, to hear or to pay, on all nodes.
+    std::size_t backlog() const;
     bool is_over() const noexcept { return !engine_ || engine_->is_over(); }
     bool is_resting() const noexcept { return is_resting_; }
     std::size_t open_operations() const noexcept { return open_operations_; }
@@ -98,6 +102,8 @@ public:
     bool is_well_since(std::size_t node, time_point local) const {
         return around_.well.is_well(index_, node, clock_.true_time(local));
     }
+    /// It was stopped at that instant of its own clock, or has been since.
+    bool was_stopped_since(time_point local) const noexcept { return resumed_at_ >= local; }
     std::uint64_t pauses() const noexcept { return pauses_; }
 
 private:
@@ -136,6 +142,8 @@ private:
     std::size_t open_operations_ = 0;
     int stops_ = 0;
     bool is_resting_ = false;
+    bool is_closed_ = false;
+    time_point resumed_at_{};  // by its own clock
 };
 
 }  // namespace redlock::simulation

@@ -23,8 +23,29 @@ void referee::blame(std::string_view checker, std::string text) {
     if (is_judged && !first_) first_ = {std::string(checker), std::move(text), when_->now()};
 }
 
-void referee::voted(std::string_view owner_value, std::size_t server) {
-    votes_[std::string(owner_value.substr(0, identity_length))] |= 1U << server;
+void referee::voted(std::string_view owner_value, std::size_t server, std::int64_t fence) {
+    support& of = support_[std::string(owner_value.substr(0, identity_length))];
+    if (fence > of.fence) {  // votes for an earlier round do not count
+        of.votes = 0;
+        of.fence = fence;
+    }
+    if (fence == of.fence) of.votes |= 1U << server;
+}
+
+void referee::covered(std::string_view owner_value, std::size_t server, time_point until) {
+    support_[std::string(owner_value.substr(0, identity_length))].until.at(server) = until;
+}
+
+// The keys on a quorum of different servers outlive the validity.
+void referee::check_cover(const held& of) {
+    if (!is_safe()) return;
+    const auto& by_server = support_[of.lease->owner.to_string()].until;
+    const auto servers = std::count_if(by_server.begin(), by_server.end(),
+                                       [&](time_point until) { return until >= of.true_until; });
+    require(static_cast<std::size_t>(servers) >= plan_->quorum(), "quorum", [&] {
+        return of.by->name() + " relies on " + of.lease->resource +
+               " for longer than the keys of " + std::to_string(servers) + " servers live";
+    });
 }
 
 void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
@@ -43,11 +64,12 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
             [&] { return by.name() + " was handed a lease for longer than its ttl allows"; });
     require(asked <= now, "validity",
             [&] { return std::string("granted before it was asked for"); });
-    const auto votes = std::popcount(votes_[h.lease->owner.to_string()]);
+    const auto votes = std::popcount(support_[h.lease->owner.to_string()].votes);
     require(static_cast<std::size_t>(votes) >= plan_->quorum(), "quorum", [&] {
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
+    check_cover(h);
     std::uint64_t& last = fences_[h.lease->resource];
     if (is_safe() && h.lease->fence != 0) {
         require(h.lease->fence > last, "fences", [&] {
@@ -105,6 +127,7 @@ void referee::after_turn(const holder& by, time_point alarm) {
                     [&] { return by.name() + " sees a lease revived that was over"; });
             h.until = until;
             h.true_until = by.true_time(until);
+            check_cover(h);
             check_exclusion(h);
         }
         require(alarm <= until, "loss in time", [&] {

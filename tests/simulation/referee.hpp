@@ -6,6 +6,7 @@
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,8 +43,10 @@ class referee {
 public:
     referee(const plan& in, const schedule& when) : plan_(&in), when_(&when) {}
 
-    /// A node said yes to the attempt with this owner value.
-    void voted(std::string_view owner_value, std::size_t server);
+    /// A server said yes to the attempt with this owner value, under that fence.
+    void voted(std::string_view owner_value, std::size_t server, std::int64_t fence);
+    /// It will have the key of this owner value until then, as things are.
+    void covered(std::string_view owner_value, std::size_t server, time_point until);
     /// A lease was handed out, asked for at `asked` by the holder's clock.
     void granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
                  milliseconds ttl, milliseconds max_hold);
@@ -74,6 +77,7 @@ private:
         time_point true_until{};
         time_point cap = time_point::max();
     };
+    void check_cover(const held& of);
     void check_exclusion(const held& of);
     bool is_safe() const noexcept { return plan_->within == bounds::safe; }
 
@@ -81,7 +85,12 @@ private:
     const schedule* when_;
     std::vector<held> open_;
     std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
-    std::map<std::string, std::uint32_t, std::less<>> votes_;   // servers as bits, by owner
+    struct support {
+        std::uint32_t votes = 0;  // servers, as bits, of the round with the highest fence
+        std::int64_t fence = 0;
+        std::array<time_point, 8> until{};  // by server
+    };
+    std::map<std::string, support, std::less<>> support_;  // by the owner's identity
     std::map<std::string, time_point, std::less<>> foreign_;
     std::optional<violation> first_;
 };

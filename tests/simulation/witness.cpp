@@ -72,18 +72,23 @@ void witness::after(const fakes::command& c, const fakes::model_reply& said, tim
     if (release_ && !said.is_error()) given_back_.insert(release_->value);
     const bool is_others =
         release_ && release_->key_before && release_->key_before->value != release_->value;
-    judge_->require(!is_others || find(release_->key, now), "exclusion", [&] {
+    judge_->require(!is_others || find(release_->key, now), "ownership", [&] {
         return release_->value + " gives back the lock of " + release_->key_before->value + " on " +
                name();
     });
     const bool is_vote = said.text == "OK" || (calls(c, resp::acquire()) && said.number == 1);
     if (is_vote && !claims_.empty()) {
         claims_.front().is_granted = true;
-        judge_->voted(claims_.front().value, node_);
+        judge_->voted(claims_.front().value, node_, claims_.front().fence);
     }
     for (const claim& one : claims_) {
         const auto key = find(one.key, now);
-        if (key && key->value == one.value) check_taken(one, *key, now);
+        if (key && key->value == one.value) {
+            check_taken(one, *key, now);
+            judge_->covered(one.value, node_,
+                            key->expires_ms ? model_->wall.when_us((*key->expires_ms + 1) * 1'000)
+                                            : time_point::max());
+        }
         if (!one.fence_key.empty()) check_fence(one, now);
     }
 }
@@ -95,7 +100,7 @@ void witness::check_taken(const claim& of, const key_facts& key, time_point now)
     });
     const bool was_ours = of.key_before && of.key_before->value == of.value;
     if (!was_ours) {
-        judge_->require(!of.key_before, "exclusion", [&] {
+        judge_->require(!of.key_before, "ownership", [&] {
             return of.value + " overwrites " + of.key_before->value + " on " + name();
         });
         if (of.fence_key.empty()) return;

@@ -37,8 +37,13 @@ struct releasing final : watched<detail::release_operation, worker> {
     void complete(error_code outcome) override { ended().on_released(outcome); }
 };
 struct watching final : watched<detail::lost_operation, worker> {
-    using watched::watched;
-    void complete(error_code outcome, loss why) override { ended().on_lost(outcome, why); }
+    watching(program& in, worker& by, std::shared_ptr<detail::lease_state> what)
+        : watched(in, by, what), of(std::move(what)), since(clock::now()) {}
+    void complete(error_code outcome, loss why) override {
+        ended().on_lost(outcome, why, *of, since);
+    }
+    std::shared_ptr<detail::lease_state> of;
+    time_point since;
 };
 
 }  // namespace
@@ -214,7 +219,7 @@ void worker::keep() {
     const std::int64_t what = dice_.between(in_->terms().is_duellist ? 35 : 0, 99);
     if (what < 40) return plan(dice_.between_orders(10us, ttl), &worker::give_back);
     if (what < 50) return plan(dice_.between_orders(10us, ttl), &worker::let_go);
-    if (what < 75) return plan(dice_.between(duration(0), 4 * ttl), &worker::look);
+    if (what < 75) return plan(dice_.between(duration(0), 2 * ttl), &worker::look);
     plan(dice_.happens(0.5) ? dice_.between(duration(0), ttl) : dice_.between_orders(10us, ttl),
          &worker::extend);
 }
@@ -222,6 +227,9 @@ void worker::keep() {
 // Relies on the lease until it is lost, or for some time more.
 void worker::look() {
     ++step_;
+    in_->around().judge.require(!lease_ || clock::now() < held_->valid_until(), "validity", [&] {
+        return name() + " is told that its lease stands, and it is over";
+    });
     if (!lease_) {
         tell([&] { return std::string("sees that its lease is over"); });
         if (dice_.happens(0.5)) return give_back();
@@ -254,8 +262,17 @@ void worker::on_extended(error_code outcome) {
     plan(dice_.between_orders(1ms, 2 * duration(how_.ttl)), &worker::look);
 }
 
-void worker::on_lost(error_code outcome, loss why) {
+void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since) {
+    referee& judge = in_->around().judge;
+    judge.require(outcome != errc::lost, "loss in time",
+                  [&] { return name() + " was not told of its loss when it happened"; });
     if (outcome) return;
+    const time_point until = of.valid_until();
+    const bool is_excused = since > until || in_->was_stopped_since(until);
+    judge.require(clock::now() <= until || is_excused, "loss in time",
+                  [&] { return name() + " was told of its loss when it was too late"; });
+    judge.require(of.lost_token().stop_requested(), "loss in time",
+                  [&] { return name() + " was told of a loss of which its token tells nothing"; });
     tell([&] { return "is told of its loss: " + std::string(to_string(why)); });
     if (!in_->terms().is_keeper || why == loss::max_hold) return;
     const auto& around = in_->around();

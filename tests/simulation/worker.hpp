@@ -43,7 +43,7 @@ public:
     void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
     void on_extended(error_code outcome);
     void on_released(error_code outcome);
-    void on_lost(error_code outcome, loss why);
+    void on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since);
 
 private:
     void plan(duration delay, void (worker::*step)());

@@ -82,6 +82,7 @@ outcome world::run() {
 
 // All is well again, and stays so: nothing is left, everybody is through, and gets what is free.
 void world::make_peace() {
+    constexpr std::size_t most_probes = 2 * max_nodes;  // of time and of the record
     if (referee_.verdict()) return;
     heal();
     run_until(when_.now() + plan_->quiet());
@@ -92,6 +93,9 @@ void world::make_peace() {
     for (const auto& p : programs_) {
         referee_.require(p->is_done() && p->open_operations() == 0, "bounded", [&] {
             return p->name() + " is still at it long after the work has ended";
+        });
+        referee_.require(p->backlog() <= most_probes, "bounded", [&] {
+            return p->name() + " has " + std::to_string(p->backlog()) + " commands left";
         });
     }
     if (referee_.verdict()) return;
@@ -189,6 +193,9 @@ void world::befall(const fault& f, bool is_end) {
         case fault_kind::out_of_memory:
             each_server(f, [&](server& s, std::size_t) { s.model().set_out_of_memory(!is_end); });
             break;
+        case fault_kind::loading:
+            each_server(f, [&](server& s, std::size_t) { s.model().set_loading(!is_end); });
+            break;
         case fault_kind::read_only:
             each_server(f, [&](server& s, std::size_t) { s.model().set_replica(!is_end); });
             break;
@@ -215,6 +222,14 @@ void world::befall(const fault& f, bool is_end) {
             counts_.client_deaths += is_end ? 0 : 1;
             each_program(f, [&](program& p, std::size_t i) { is_end ? start(i) : p.kill(); });
             break;
+        case fault_kind::close:
+            each_program(f, [&](program& p, std::size_t i) {
+                if (!is_end) return p.close();
+                if (!p.is_closed()) return;
+                p.kill();
+                start(i);
+            });
+            break;
     }
 }
 
@@ -225,6 +240,7 @@ void world::heal() {
     net_.calm();
     for (std::size_t i = 0; i < programs_.size(); ++i) {
         programs_[i]->rest();
+        if (programs_[i]->is_closed()) programs_[i]->kill();
         start(i);
     }
     for (const auto& f : foreigners_) f->rest();
