@@ -10,13 +10,16 @@
 -- ARGV[2]  the highest fence that was proposed to this node for the lease
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[4]  how long the fence lives, in ms
--- ARGV[5]  the epoch that the node record had in the handshake; shorter where there was none to
---          compare, as that of a replica: it may have the same data when it is a master again
+-- ARGV[5]  the epoch that the node record had in the handshake (22 characters, as in node.lua);
+--          shorter where there is none to compare: with the guard off, and from a replica, which may
+--          have the same data when it is a master again
 -- and the fence is raised, so that none of them can take the key again.
 --
 -- Returns 1 if the key was deleted, 0 if it holds another value, -1 if there is no key, or the
 -- error reply WRONGTYPE where it is not a string: then, too, the fence is raised. A fence that
--- this library did not write is left alone.
+-- this library did not write is left alone. What is written where a fence is missing may lie below
+-- one that a new master has forgotten: it has no vote for ttl_max, after which every fence that
+-- anybody proposes is above both.
 local function raise_fence()
     local found = redis.call('MGET', KEYS[2], KEYS[3])
     local fence, record = found[1], found[2]

@@ -223,7 +223,8 @@ int main(int argc, char** argv) {
                                         : std::numeric_limits<std::uint64_t>::max();
         std::cerr << "simulate: fresh seeds from " << terms.first << " on\n";
     } else {
-        std::cerr << "simulate: say --seed N, --seeds A-B, --fresh N or --minutes M; see --help\n";
+        std::cerr << "simulate: say --seed, --seeds, --list, --fresh, --minutes or --orders; see "
+                     "--help\n";
         return 2;
     }
     if (soak->count() != 0) terms.limit = seconds(minutes * 60);

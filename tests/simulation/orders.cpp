@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <iostream>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,6 +73,9 @@ private:
             if (next.open.empty()) {  // as one that was seen already
                 ++repeats_;
                 return;
+            }
+            if (path_.size() == event_set().size()) {
+                throw std::length_error(in_->name + " has too many events for one order");
             }
             path_.push_back(std::move(next));
             perform(here, path_.size() - 1);

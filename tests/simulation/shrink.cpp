@@ -53,7 +53,7 @@ private:
         alone.foreigners.clear();
         keep_if_broken(std::move(alone));
         for (std::size_t i = 0; i < best_.programs.size(); ++i) {
-            // One that begins when all is over is not there; the others keep their numbers.
+            // One without workers asks for nothing; the others keep their numbers.
             plan less = best_;
             less.programs[i].workers = 0;
             if (keep_if_broken(std::move(less))) continue;

@@ -26,7 +26,6 @@ public:
     void tell(time_point now, F&& say) {
         if (to_) write(now, say());
     }
-    bool is_read() const noexcept { return static_cast<bool>(to_); }
     /// Of all lines so far, as hex digits.
     std::string digest() const;
 
