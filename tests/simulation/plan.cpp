@@ -46,7 +46,7 @@ public:
         draw_faults();
         if (out_.about != style::islands) return std::move(out_);
         const bool may_be_late =
-            out_.programs.size() > 1 && out_.nodes.size() > 1 && !out_.double_of;
+            out_.programs.size() > 1 && out_.nodes.size() > 1 && !out_.double_of && !is_plain_;
         if (may_be_late && dice_.happens(0.4))
             draw_latecomer();
         else
@@ -241,9 +241,15 @@ private:
             if (dice_.happens(variety)) kinds.push_back(static_cast<fault_kind>(k));
         }
         if (out_.about == style::islands && dice_.happens(0.7)) {
-            kinds = {fault_kind::crash_lose, fault_kind::kill};
+            if (dice_.happens(0.5))
+                kinds = {fault_kind::flush};
+            else
+                kinds = {fault_kind::crash_lose, fault_kind::kill};
         }
-        if (out_.about == style::duel && dice_.happens(0.4)) {
+        if (out_.about == style::duel && dice_.happens(0.15)) {
+            // A program that stops while answers are on their way to it.
+            kinds = {fault_kind::pause, fault_kind::suspend, fault_kind::lag};
+        } else if (out_.about == style::duel && dice_.happens(0.4)) {
             // What makes commands late, and a node that answers otherwise when they come.
             constexpr std::array late{fault_kind::cut, fault_kind::half_open, fault_kind::partition,
                                       fault_kind::lag};
@@ -292,6 +298,13 @@ private:
                 // A key may run out early by no more than a lease is shortened for drift.
                 f.amount = out_.within == bounds::safe ? dice_.between(-900us, 900us)
                                                        : dice_.between(-2 * ttl, 2 * ttl);
+                break;
+            case fault_kind::pause:
+            case fault_kind::suspend:
+                if (is_duel_) {  // about as long as their leases
+                    const duration lease = out_.programs.front().longest_ttl;
+                    f.lasts = dice_.between(lease / 4, 2 * lease);
+                }
                 break;
             case fault_kind::partition:
                 f.to_nodes = dice_.happens(0.7);

@@ -29,8 +29,11 @@ struct acquiring final : watched<detail::acquire_operation, worker> {
     }
 };
 struct extending final : watched<detail::extend_operation, worker> {
-    using watched::watched;
-    void complete(error_code outcome) override { ended().on_extended(outcome); }
+    extending(program& in, worker& by, std::shared_ptr<detail::lease_state> what,
+              std::chrono::milliseconds ttl)
+        : watched(in, by, what, ttl), of(std::move(what)) {}
+    void complete(error_code outcome) override { ended().on_extended(outcome, *of); }
+    std::shared_ptr<detail::lease_state> of;
 };
 struct releasing final : watched<detail::release_operation, worker> {
     using watched::watched;
@@ -253,8 +256,13 @@ void worker::extend() {
     begin<extending>(held_, ttl);
 }
 
-void worker::on_extended(error_code outcome) {
+void worker::on_extended(error_code outcome, const detail::lease_state& of) {
     current_.reset();
+    const auto& in = in_->around().in;
+    check_time(duration(in.node_timeout) + in.connect_timeout + 2ms, "an extension");
+    in_->around().judge.require(
+        outcome || (of.is_live() && clock::now() < of.valid_until()), "validity",
+        [&] { return name() + " is told that it extended a lease, and that is over"; });
     if (!outcome) ++in_->around().counts.extended;
     tell([&] { return outcome ? "could not extend: " + outcome.message() : "has extended"; });
     if (!held_) return;

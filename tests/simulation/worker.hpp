@@ -41,7 +41,7 @@ public:
 
     // Where the operations end.
     void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
-    void on_extended(error_code outcome);
+    void on_extended(error_code outcome, const detail::lease_state& of);
     void on_released(error_code outcome);
     void on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since);
 
