@@ -29,7 +29,7 @@ public:
             ++p.troubles;
             p.is_news = p.is_news || p.well_from > when_->now();  // what came before is not over
         });
-        if (!is_remembered(f.kind)) return;
+        if (is_of_program(f.kind)) return;
         // Whoever can't see the node now will learn of it later, and its quarantine begins then.
         each(all, nodes_of(f), [](pair& p) { p.is_news = true; });
     }
@@ -78,9 +78,6 @@ private:
     }
     static std::uint32_t nodes_of(const fault& f) noexcept {
         return is_of_program(f.kind) ? all : f.nodes;
-    }
-    bool is_remembered(fault_kind k) const noexcept {
-        return !is_of_program(k) && plan_->aftermath(k) > plan_->quiet();
     }
     void recover(pair& p, duration takes) const {
         p.well_from = std::max(p.well_from, when_->now() + takes);
