@@ -44,6 +44,7 @@ server::server(std::size_t index, const plan& in, schedule& when, story& told, c
       when_(&when),
       story_(&told),
       counts_(&counts),
+      most_busy_(8 * duration(in.node_timeout)),
       dice_(in.seed, 100 + index),
       model_(in.seed * 64 + index),
       witness_(index, in, model_, judge) {
@@ -107,7 +108,7 @@ void server::read(const socket_ptr& at) {
     counts_->commands += static_cast<std::uint64_t>(commands);
     at->unread_.clear();
     if (per_command_ > duration::zero()) {
-        busy_until_ = when_->now() + commands * per_command_;
+        busy_until_ = when_->now() + std::min(commands * per_command_, most_busy_);
         when_->at(busy_until_, [this, at, out = std::move(out), process = process_] {
             if (process == process_ && is_up_ && !out.empty()) at->reply_(out);
             drain();

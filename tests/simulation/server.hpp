@@ -76,6 +76,7 @@ private:
     schedule* when_;
     story* story_;
     counters* counts_;
+    duration most_busy_;  // with what it reads at once: it is well soon after it was slow
     chance dice_;
     fakes::redis_model model_;
     witness witness_;
