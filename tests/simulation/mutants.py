@@ -80,10 +80,11 @@ def copy_sources(project, to):
 
 
 def build(root, jobs):
-    """As the preset does: from the same relative paths, so that a compiler cache has what did not change."""
+    """As the preset does: by the same relative paths, so that a compiler cache has what did not change."""
     folder = root / "build/simulate"
     cached = dict(os.environ, CCACHE_BASEDIR=str(root), CCACHE_NOHASHDIR="1")
-    for command in (["cmake", "--preset", "simulate"], ["cmake", "--build", "--preset", "simulate", "-j", str(jobs)]):
+    for command in (["cmake", "--preset", "simulate"],
+                    ["cmake", "--build", "--preset", "simulate", "-j", str(jobs)]):
         done = subprocess.run(command, cwd=root, env=cached, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
@@ -92,7 +93,7 @@ def build(root, jobs):
 
 
 def simulate(program, options, *arguments):
-    """What it printed; exits where it did not run to its end and no bug of the sort made it crash."""
+    """What it printed. A crash is an answer, too; any other end that is not its own fails the run."""
     command = [program, "--jobs", str(options.jobs), *arguments]
     if options.promise:
         command += ["--promise", options.promise]
