@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # redlock_embed_lua(OUTPUT <file.cpp> DIRECTORY <dir>) adds the rule; the same file, run by
-# `cmake -P`, is the generator.
+# `cmake -P`, is the generator. A line "-- include shared/NAME.lua" stands for that file's text:
+# Redis scripts share no code.
 
 function(redlock_embed_lua)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;DIRECTORY" "")
     file(GLOB scripts CONFIGURE_DEPENDS "${arg_DIRECTORY}/*.lua")
+    file(GLOB parts CONFIGURE_DEPENDS "${arg_DIRECTORY}/shared/*.lua")
     set(names "")
     foreach(script IN LISTS scripts)
         get_filename_component(name "${script}" NAME_WLE)
@@ -18,9 +20,30 @@ function(redlock_embed_lua)
         OUTPUT "${arg_OUTPUT}"
         COMMAND "${CMAKE_COMMAND}" "-Doutput=${arg_OUTPUT}" "-Ddirectory=${arg_DIRECTORY}"
                 "-Dnames=${names}" -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
-        DEPENDS ${scripts} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+        DEPENDS ${scripts} ${parts} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
         COMMENT "Embedding the Lua scripts"
         VERBATIM)
+endfunction()
+
+# The text of a file; fails where CMake can't read it to the byte.
+function(redlock_read_lua file out)
+    file(READ "${file}" text)
+    file(SIZE "${file}" size)
+    string(LENGTH "${text}" length)
+    if(NOT size EQUAL length)
+        message(FATAL_ERROR "${file}: has bytes that CMake cannot read")
+    endif()
+    set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The text with those of the parts that it includes.
+function(redlock_include_lua directory text out)
+    while(text MATCHES "(^|\n)-- include (shared/[a-z0-9_]+\\.lua)\n")
+        set(part "${CMAKE_MATCH_2}")
+        redlock_read_lua("${directory}/${part}" included)
+        string(REPLACE "-- include ${part}\n" "${included}" text "${text}")
+    endwhile()
+    set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
 # Fails unless the text survives a raw string byte for byte.
@@ -28,11 +51,7 @@ function(redlock_check_lua file name text)
     if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
         message(FATAL_ERROR "${file}: the name must be a C++ name in snake case")
     endif()
-    file(SIZE "${file}" size)
-    string(LENGTH "${text}" length)
-    if(NOT size EQUAL length)
-        message(FATAL_ERROR "${file}: has bytes that CMake cannot read")
-    endif()
+    string(LENGTH "${text}" size)
     if(size EQUAL 0 OR size GREATER 16384)
         message(FATAL_ERROR "${file}: ${size} bytes; 1 to 16384 are allowed")
     endif()
@@ -53,9 +72,10 @@ function(redlock_generate_scripts output directory names)
     set(index 0)
     foreach(name IN LISTS names)
         set(file "${directory}/${name}.lua")
-        file(READ "${file}" text)
+        redlock_read_lua("${file}" text)
+        redlock_include_lua("${directory}" "${text}" text)
         redlock_check_lua("${file}" "${name}" "${text}")
-        file(SHA1 "${file}" sha1)
+        string(SHA1 sha1 "${text}")
         string(APPEND table "    {\"${name}\", R\"lua(${text})lua\", \"${sha1}\"},\n")
         string(APPEND accessors
             "const redlock::resp::script& redlock::resp::${name}() noexcept {\n"

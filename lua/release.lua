@@ -1,16 +1,22 @@
--- Gives a key back if it is ours; knows nothing of other nodes and of waiting.
+-- Gives a key back if it is ours, and wakes the first who waits; knows nothing of other nodes.
 -- SPDX-License-Identifier: MIT
 --
 -- KEYS[1]  the key
 -- ARGV[1]  the owner value
 --
+-- Where the key is used with fences, also
+-- KEYS[2]  the queue of its waiters
+-- ARGV[2]  the key prefix
+-- ARGV[3..5]  of one that waits, or had waited: its id, its ticket, and how long its entry lives
+--          from now on, in ms, or 0 where it waits no more; an empty id for anybody else
+--
 -- Where commands of the lease may still lie in a broken connection, also
--- KEYS[2]  its fence
--- KEYS[3]  the node record
--- ARGV[2]  the highest fence that was proposed to this node for the lease
--- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
--- ARGV[4]  how long the fence lives, in ms
--- ARGV[5]  the epoch that the node record had in the handshake (22 characters, as in node.lua);
+-- KEYS[3]  its fence
+-- KEYS[4]  the node record
+-- ARGV[6]  the highest fence that was proposed to this node for the lease
+-- ARGV[7]  how far a fence may lie from this node's clock where its own is missing, in us
+-- ARGV[8]  how long the fence lives, in ms
+-- ARGV[9]  the epoch that the node record had in the handshake (22 characters, as in node.lua);
 --          shorter where there is none to compare: with the guard off, and from a replica, which may
 --          have the same data when it is a master again
 -- and the fence is raised, so that none of them can take the key again.
@@ -20,24 +26,25 @@
 -- this library did not write is left alone. What is written where a fence is missing may lie below
 -- one that a new master has forgotten: it has no vote for ttl_max, after which every fence that
 -- anybody proposes is above both.
+-- include shared/queue.lua
 local function raise_fence()
-    local found = redis.call('MGET', KEYS[2], KEYS[3])
+    local found = redis.call('MGET', KEYS[3], KEYS[4])
     local fence, record = found[1], found[2]
-    if #ARGV[5] == 22 and (not record or string.sub(record, 1, 22) ~= ARGV[5]) then
+    if #ARGV[9] == 22 and (not record or string.sub(record, 1, 22) ~= ARGV[9]) then
         return  -- what was sent under another epoch can't take anything any more
     end
-    local highest = tonumber(ARGV[2])
+    local highest = tonumber(ARGV[6])
     if fence then
         local seen = string.find(fence, '^%d+$') and tonumber(fence)
         if seen and seen < highest then
-            redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[4])
+            redis.call('SET', KEYS[3], ARGV[6], 'PX', ARGV[8])
         end
         return
     end
     -- A missing fence counts as a time near now: to write an older one would lower it.
     local time = redis.call('TIME')
-    if highest > time[1] * 1000000 + time[2] - tonumber(ARGV[3]) then
-        redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[4])
+    if highest > time[1] * 1000000 + time[2] - tonumber(ARGV[7]) then
+        redis.call('SET', KEYS[3], ARGV[6], 'NX', 'PX', ARGV[8])
     end
 end
 
@@ -49,7 +56,24 @@ elseif held == ARGV[1] then
     redis.call('DEL', KEYS[1])  -- before anything that a node without memory would refuse
     answer = 1
 end
-if #KEYS == 3 then
+if #KEYS >= 2 then
+    local id, ticket = ARGV[3], ARGV[4]
+    if id == '' then
+        id = nil
+    end
+    local is_free = answer == 1
+    if id and ARGV[5] == '0' then
+        -- Perhaps it was told that the key is free, and had not taken it: the next one has to know.
+        is_free = leave_queue(KEYS[2], id, ticket) and not held or is_free
+    elseif id then
+        enter_queue(KEYS[2], id, ticket, tonumber(ARGV[5]), node_ms())
+    end
+    local first = is_free and redis.pcall('ZRANGE', KEYS[2], 0, 0)
+    if first and first[1] then
+        wake_first(KEYS[2], ARGV[2], KEYS[1], id)
+    end
+end
+if #KEYS == 4 then
     raise_fence()
 end
 return answer

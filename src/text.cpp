@@ -101,7 +101,8 @@ std::string cause(const node_vote& v) {
         case vote::pending: return "not awaited";
         case vote::granted: return "granted";
         case vote::held: return held_cause(v);
-        case vote::queued: return "free, but another waiter is first";
+        case vote::queued:
+            return v.detail.empty() ? "free, but another waiter is first" : v.detail;
         case vote::stale: return "has seen a higher fence";
         case vote::quarantine:
             return v.retry_in.count() > 0 ? "in quarantine, " + brief(v.retry_in) + " more"

@@ -59,10 +59,18 @@ public:
     /// A node in quarantine, or with a clock of its own, is asked and has no vote. A client that is
     /// still connecting waits for its nodes first, for `connect_timeout` at most.
     ///
-    /// With `wait` > 0 it tries again until then. Completes as soon as the votes decide it.
+    /// With `wait` > 0 it stands in line until then: first come, first served among the callers of
+    /// this client, of whom the first alone is known to the nodes; between clients in the order of
+    /// their first tries, about. It is told when the lock is given back, and polls nobody; a lock
+    /// that its holder deletes without a word is found free within 0.75 s and two round trips. The
+    /// nodes keep its place for 2 s after they last heard of it. Without `wait` it is behind all who
+    /// stand in line. Plain locks (`fencing` off), with a line in this client only, and whoever can
+    /// reach no quorum try again every 5 to 100 ms. Completes as soon as the votes decide it.
     /// - success: the lease. Grants that come later belong to it and are released with it.
     /// - `contended`, `no_quorum`, `validity_exhausted`: the lease is empty and carries the votes.
     ///   A release was sent to every node that was asked, whatever it answered; it is not waited for.
+    ///   The place in line is left. One that never was first in this client has asked no node: its
+    ///   votes are `queued`.
     /// - `operation_aborted`, `client_closed`: likewise.
     /// - `invalid_argument`: nothing was sent. The resource is 1 to 512 bytes; the ttl is positive,
     ///   at most `ttl_max` and longer than its own drift allowance; no duration is negative.

@@ -18,7 +18,7 @@ enum class vote : std::uint8_t {
     pending,      ///< Nothing yet; the outcome did not depend on it.
     granted,      ///< The key is ours on this node.
     held,         ///< Somebody else's key is there.
-    queued,       ///< Free, but another waiter stands before us.
+    queued,       ///< Others stand before us; `detail` tells where this client is in the way.
     stale,        ///< Free, but this node has seen a higher fence than the one proposed.
     quarantine,   ///< The node restarted without its data and has no vote yet.
     refused,      ///< The node answered with an error, or is not fit to vote; `error` says why.

@@ -1,4 +1,4 @@
-// When a refused acquire tries again.
+// When a waiter tries again.
 // SPDX-License-Identifier: MIT
 #include "core/wait.hpp"
 
@@ -8,40 +8,63 @@ namespace redlock::core {
 
 using namespace std::chrono_literals;
 
+static_assert(max_nodes <= 32);
+
 namespace {
 
+// Time enough for one round trip, and less than anybody would miss.
+constexpr duration before_the_end = 10ms;
+
 // Full jitter over a window that doubles: contenders that split the vote once seldom do so twice.
-duration back_off(std::uint32_t tries, std::uint64_t random) noexcept {
+duration back_off(std::uint32_t rests, std::uint64_t random) noexcept {
     constexpr duration shortest = 5ms;
     constexpr duration longest = 100ms;
-    const duration window = std::min(shortest * (2U << std::min(tries, 5U)), longest);
+    const duration window = std::min(shortest * (2U << std::min(rests, 5U)), longest);
     const auto spread = static_cast<std::uint64_t>((window - shortest).count()) + 1;
     return shortest + duration(static_cast<duration::rep>(random % spread));
 }
 
 }  // namespace
 
-std::optional<time_point> wait::refused(error_code why, std::size_t nodes,
-                                        std::span<duration> expiries, time_point now,
-                                        std::uint64_t random) noexcept {
-    if (!(why == condition::retryable)) return std::nullopt;
-    duration sleep = back_off(tries_, random);
-    ++tries_;
-    // When `needed` of the keys in the way have run out, the rest of the nodes make a quorum.
-    const std::size_t in_the_way = expiries.size();
-    const std::size_t others = nodes - std::min(nodes, in_the_way);
-    if (others < quorum(nodes) && in_the_way > 0) {
-        const std::size_t needed = std::min(quorum(nodes) - others, in_the_way);
-        const auto nth = expiries.begin() + static_cast<std::ptrdiff_t>(needed - 1);
-        std::nth_element(expiries.begin(), nth, expiries.end());
-        sleep = std::min(sleep, std::max<duration>(*nth, 1ms));
+void wait::tried(time_point now) noexcept {
+    woken_ = 0;
+    tried_at_ = now;
+    free_at_.fill({});
+}
+
+void wait::told(std::size_t node, time_point free_at) noexcept {
+    if ((woken_ >> node & 1U) == 0) free_at_[node] = free_at;
+}
+
+void wait::woken(std::size_t node, time_point now) noexcept {
+    woken_ |= std::uint32_t{1} << node;
+    free_at_[node] = now;
+    rest_until_ = std::min(rest_until_, now);
+}
+
+bool wait::refused(error_code why, time_point now, std::uint64_t random) noexcept {
+    if (!(why == condition::retryable)) return false;
+    rest_until_ = now;
+    if (free_for_a_quorum() > now) {
+        rests_ = 0;
+    } else if (woken_ == 0) {
+        rest_until_ += back_off(rests_++, random);
     }
-    // Near the end the steps halve, so that the last try comes just before the deadline.
-    if (now + sleep >= deadline_) {
-        sleep = (deadline_ - now) / 2;
-        if (sleep < 5ms) return std::nullopt;
-    }
-    return now + sleep;
+    return true;
+}
+
+time_point wait::next() const noexcept {
+    const time_point last_try = deadline_ - before_the_end;
+    time_point when = std::max(rest_until_, free_for_a_quorum());
+    if (tried_at_ < last_try) when = std::min(when, last_try);
+    return std::min(when, deadline_);
+}
+
+time_point wait::free_for_a_quorum() const noexcept {
+    auto sorted = free_at_;
+    const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(quorum(nodes_) - 1);
+    std::nth_element(sorted.begin(), nth, sorted.begin() + static_cast<std::ptrdiff_t>(nodes_));
+    return *nth;
 }
 
 }  // namespace redlock::core

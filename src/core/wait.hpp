@@ -1,36 +1,57 @@
-// When a refused acquire tries again; knows only what the votes told, and the deadline.
+// When a waiter tries again; knows only what the nodes told of the key and the queue before it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "core/quorum.hpp"
 
 #include <redlock/error.hpp>
+#include <redlock/options.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 
 namespace redlock::core {
 
-/// Sleeps for a jittered back-off of 5 to 100 ms, or until enough keys have run out for a quorum,
-/// whichever is first; gives up when its deadline would pass before that.
+/// Sleeps until a quorum of nodes would let it have the key, as far as they told, and never tries
+/// before. Where the nodes told nothing that is worth waiting for, it rests for a jittered back-off
+/// of 5 to 100 ms.
+///
+/// What is asked, and what is heard meanwhile, have an order: a wake-up that comes while answers
+/// are outstanding is newer than these.
 class wait {
 public:
-    explicit wait(time_point deadline) noexcept : deadline_(deadline) {}
+    wait(std::size_t nodes, time_point deadline) noexcept : nodes_(nodes), deadline_(deadline) {}
 
-    /// An attempt was refused for `why` at `now`; `expiries` is what is left of each key that stands
-    /// in the way, where a node told it. Returns when to try again, or nothing when waiting is over:
-    /// at the deadline, or because another try can't end otherwise.
-    std::optional<time_point> refused(error_code why, std::size_t nodes,
-                                      std::span<duration> expiries, time_point now,
-                                      std::uint64_t random) noexcept;
+    /// A question goes out to these nodes, as bits: what they will answer is newer than their
+    /// wake-ups so far.
+    void asked(std::uint32_t nodes) noexcept { woken_ &= ~nodes; }
+    /// An attempt goes out. A node that does not answer it may be free for all that is known.
+    void tried(time_point now) noexcept;
+    /// Not before that instant does a node let it have the key, as things are. The end of time: not
+    /// by itself.
+    void told(std::size_t node, time_point free_at) noexcept;
+    /// A node says that the key is free, and that it stands first there.
+    void woken(std::size_t node, time_point now) noexcept;
 
+    /// The attempt was refused. False when waiting is over since another try can't end otherwise.
+    bool refused(error_code why, time_point now, std::uint64_t random) noexcept;
+
+    /// When to try again: once more, at the latest, a little before the deadline, since not
+    /// everybody who frees a key tells of it. The deadline itself where there was such a try.
+    time_point next() const noexcept;
     time_point deadline() const noexcept { return deadline_; }
 
 private:
+    time_point free_for_a_quorum() const noexcept;
+
+    std::size_t nodes_;
     time_point deadline_;
-    std::uint32_t tries_ = 0;
+    std::array<time_point, max_nodes> free_at_{};
+    std::uint32_t woken_ = 0;  // nodes, as bits
+    time_point tried_at_{};
+    time_point rest_until_{};
+    std::uint32_t rests_ = 0;  // one after the other
 };
 
 }  // namespace redlock::core

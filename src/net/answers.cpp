@@ -50,7 +50,13 @@ acquire_answer read_acquire(const resp::reply& reply) {
             return {.answer = vote::held,
                     .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
                     .left = read_pttl(reply[1].integer()),
-                    .fence = fence(reply[3])};
+                    .fence = fence(reply[3]),
+                    .before = read_pttl(reply[4].integer())};
+        case 3:
+            return {.answer = vote::queued,
+                    .why = {vote::queued, {}, {}},
+                    .fence = fence(reply[2]),
+                    .before = read_pttl(reply[1].integer())};
         case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
         case 5:
             return {.why = {vote::refused, errc::clock_skew,
@@ -88,6 +94,12 @@ compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
 
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
+}
+
+std::optional<std::chrono::milliseconds> read_wait(const resp::reply& reply, std::size_t waiter) {
+    const resp::reply one = reply[waiter];
+    if (one.type() != resp::reply_type::integer) return std::nullopt;
+    return read_pttl(one.integer());
 }
 
 std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept {

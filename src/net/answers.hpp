@@ -24,7 +24,9 @@ struct acquire_answer {
     bool is_amnesiac = false;  ///< The node record is another than in the handshake: no vote.
     failure why{};             ///< When refused; the detail also when held: by whom.
     std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.
-    std::uint64_t fence = 0;            ///< held, stale: the highest that the node has seen.
+    std::uint64_t fence = 0;  ///< held, queued, stale: the highest that the node has seen.
+    /// held, queued: for how long others may stand before us.
+    std::chrono::milliseconds before{0};
 };
 acquire_answer read_set(const resp::reply& reply);
 acquire_answer read_acquire(const resp::reply& reply);
@@ -38,6 +40,10 @@ compare_answer read_release(const resp::reply& reply);
 compare_answer read_extension(const resp::reply& reply, std::size_t lease);
 /// Nothing was extended: the node record is another than in the handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
+
+/// The answer to wait.lua for one waiter: how long it may take until the key is its own, -1 ms where
+/// it does not run out by itself; nothing where it is no answer.
+std::optional<std::chrono::milliseconds> read_wait(const resp::reply& reply, std::size_t waiter);
 
 /// The answer to PTTL: 0 for a key that is gone, -1 ms for one without expiry, a year at most.
 std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept;

@@ -1,4 +1,4 @@
-// The sockets of one node.
+// One connection's socket.
 // SPDX-License-Identifier: MIT
 #include "net/asio_transport.hpp"
 
@@ -89,7 +89,7 @@ void asio_transport::on_connect(error_code ec) {
     }
     is_open_ = true;
     written_ = 0;
-    host_->node(index_).on_open(clock::now());
+    host_->dialogue(index_).on_open(clock::now());
     await_bytes();
 }
 
@@ -109,7 +109,7 @@ void asio_transport::on_readable(error_code ec) {
         if (ec == asio::error::would_block) break;
         if (ec) return tell_down(ec);
         counts_->reads.add();
-        host_->node(index_).on_bytes({buffer.data(), n}, clock::now());
+        host_->dialogue(index_).on_bytes({buffer.data(), n}, clock::now());
         if (generation != generation_) return;
         if (n < buffer.size()) break;
     }
@@ -118,7 +118,7 @@ void asio_transport::on_readable(error_code ec) {
 
 void asio_transport::flush() {
     if (!is_open_ || waits_for_room_) return;
-    std::string& bytes = host_->node(index_).outgoing();
+    std::string& bytes = host_->dialogue(index_).outgoing();
     while (written_ < bytes.size()) {
         error_code ec;
         const std::size_t n = socket_.write_some(asio::buffer(bytes) + written_, ec);
@@ -126,7 +126,7 @@ void asio_transport::flush() {
         if (ec) return fail(ec);
         counts_->writes.add();
         written_ += n;
-        host_->node(index_).on_written();
+        host_->dialogue(index_).on_written();
     }
     bytes.clear();
     written_ = 0;
@@ -134,7 +134,7 @@ void asio_transport::flush() {
 
 void asio_transport::await_room() {
     // What has left makes room, so that a slow node's buffer does not keep what it has taken.
-    host_->node(index_).outgoing().erase(0, std::exchange(written_, 0));
+    host_->dialogue(index_).outgoing().erase(0, std::exchange(written_, 0));
     waits_for_room_ = true;
     socket_.async_wait(asio::socket_base::wait_write, step([this](error_code ec) {
                            waits_for_room_ = false;
@@ -150,7 +150,7 @@ void asio_transport::fail(error_code ec) {
     is_open_ = false;
 }
 
-void asio_transport::tell_down(error_code ec) { host_->node(index_).on_down(ec, clock::now()); }
+void asio_transport::tell_down(error_code ec) { host_->dialogue(index_).on_down(ec, clock::now()); }
 
 void asio_transport::drop() {
     ++generation_;

@@ -1,8 +1,9 @@
-// The sockets of one node: resolve, connect, read, write; knows no replies and takes no decisions.
+// One connection's socket: resolve, connect, read, write; knows no replies and takes no decisions.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "net/session.hpp"
+#include "net/counters.hpp"
+#include "net/dialogue.hpp"
 
 #include <redlock/options.hpp>
 
@@ -12,6 +13,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/strand.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,8 +29,9 @@ class transport_host {
 public:
     /// Null once nothing may be started any more.
     virtual std::shared_ptr<transport_host> keep_alive() noexcept = 0;
-    virtual session& node(std::size_t index) = 0;
-    /// Called after the facts of one completion were told to the session.
+    /// Whose bytes the transport of that index carries; it has to exist while that is open.
+    virtual net::dialogue& dialogue(std::size_t index) = 0;
+    /// Called after the facts of one completion were told to the dialogue.
     virtual void end_turn() = 0;
 
 protected:
@@ -44,7 +47,7 @@ public:
 
     void open() override;
     void drop() override;
-    /// Takes the session's outgoing bytes to the socket, as far as it takes them now.
+    /// Takes the dialogue's outgoing bytes to the socket, as far as it takes them now.
     void flush();
 
 private:
@@ -77,7 +80,7 @@ private:
     std::uint64_t generation_ = 0;     // counts connections: completions of old ones are ignored
     bool is_open_ = false;
     bool waits_for_room_ = false;
-    std::size_t written_ = 0;          // bytes of the session's outgoing that have left
+    std::size_t written_ = 0;          // bytes of the dialogue's outgoing that have left
 };
 
 }  // namespace redlock::net

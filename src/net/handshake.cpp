@@ -4,22 +4,17 @@
 
 #include "lease_terms.hpp"
 #include "net/answers.hpp"
+#include "net/introduction.hpp"
 #include "resp/command.hpp"
 #include "resp/scripts.hpp"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace redlock::net {
 
 namespace {
-
-// Redis takes no spaces and no control characters in a client's name.
-std::string name_without_spaces(std::string_view name) {
-    std::string out(name);
-    std::replace(out.begin(), out.end(), ' ', '_');
-    return out;
-}
 
 // One "name:value" line of INFO.
 std::string_view field(std::string_view info, std::string_view name) {
@@ -47,12 +42,6 @@ bool has_settled_log(std::string_view info) {
            field(info, "aof_last_bgrewrite_status") == "ok";
 }
 
-// What a server says before it has read anything, and hangs up.
-bool is_greeting_refused(const resp::reply& reply) {
-    return reply.is_error("DENIED") || reply.is_error("LOADING") ||
-           reply.text().starts_with("ERR max number of clients");
-}
-
 // Every write is on disk before it is answered, also while the log is rewritten.
 bool syncs_always(const resp::reply& config) {
     bool always = false;
@@ -77,15 +66,10 @@ void handshake::begin(std::string& out) {
     loaded_ = 0;
     told_ = {};
     why_ = {};
-    if (!node_->password.empty()) {
-        if (node_->username.empty()) {
-            say(out, step::auth, {"AUTH", node_->password});
-        } else {
-            say(out, step::auth, {"AUTH", node_->username, node_->password});
-        }
-    }
+    if (append_auth(out, *node_)) said_.push_back(step::auth);
     if (node_->database != 0) say(out, step::select, {"SELECT", std::to_string(node_->database)});
-    say(out, step::set_name, {"CLIENT", "SETNAME", name_without_spaces(client_->client_name)});
+    append_name(out, *client_);
+    said_.push_back(step::set_name);
     say(out, step::info, {"INFO"});
     if (is_guarded(*client_)) say(out, step::durability, {"CONFIG", "GET", "*appendfsync*"});
     say(out, step::time, {"TIME"});
@@ -97,9 +81,13 @@ void handshake::ask_record(std::string& out, const record_request& r) {
     write_record_call(out, r, told_.server);
 }
 
-handshake::outcome handshake::fail(error_code error, std::string detail) {
-    why_ = {vote::refused, error, std::move(detail)};
+handshake::outcome handshake::fail(failure why) {
+    why_ = std::move(why);
     return outcome::failed;
+}
+
+handshake::outcome handshake::fail(error_code error, std::string detail) {
+    return fail({vote::refused, error, std::move(detail)});
 }
 
 handshake::outcome handshake::on_reply(const resp::reply& reply) {
@@ -114,24 +102,12 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
 
 handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
     const failure cause = read_failure(reply);
-    if (reply.is_error("NOAUTH")) {
-        return fail(errc::auth_failed, "the node asks for a password: " + cause.detail);
-    }
+    if (reply.is_error("NOAUTH")) return fail(read_auth_refusal(reply));
     switch (at) {
-        case step::auth:
-            // A node that is loading, or has too many clients, refuses AUTH too; that is not the
-            // password's fault. Some servers answer with what they were sent, so of an answer about
-            // AUTH only the error's code is told.
-            if (is_greeting_refused(reply)) {
-                return fail(errc::server_error, "the node answered: " + cause.detail);
-            }
-            return fail(errc::auth_failed, "the node answered AUTH with " +
-                                               cause.detail.substr(0, cause.detail.find(' ')));
+        case step::auth: return fail(read_auth_refusal(reply));
         case step::select: return fail(errc::server_error, "SELECT: " + cause.detail);
-        case step::set_name:  // a courtesy: an ACL may forbid it
-            if (is_greeting_refused(reply)) {
-                return fail(errc::server_error, "the node answered: " + cause.detail);
-            }
+        case step::set_name:
+            if (auto away = read_turned_away(reply)) return fail(std::move(*away));
             break;
         case step::durability: told_.server.is_durable = false; break;
         case step::info:

@@ -53,6 +53,7 @@ private:
     void say(std::string& out, step what, std::initializer_list<std::string_view> words);
     outcome on_error(step at, const resp::reply& reply);
     outcome on_answer(step at, const resp::reply& reply);
+    outcome fail(failure why);
     outcome fail(error_code error, std::string detail);
 
     const node_options* node_;

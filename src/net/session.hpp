@@ -6,6 +6,7 @@
 #include "core/pipeline.hpp"
 #include "net/call.hpp"
 #include "net/counters.hpp"
+#include "net/dialogue.hpp"
 #include "net/handshake.hpp"
 #include "resp/parser.hpp"
 
@@ -19,18 +20,6 @@
 #include <string_view>
 
 namespace redlock::net {
-
-/// What a session asks of the world. A performer reports back through `session::on_…`, never from
-/// within these calls.
-class transport {
-public:
-    virtual void open() = 0;
-    /// Drops the connection at once; nothing more is reported of it.
-    virtual void drop() = 0;
-
-protected:
-    ~transport() = default;
-};
 
 /// What a session tells its owner, and gets from it.
 class session_owner {
@@ -57,8 +46,7 @@ struct session_limits {
 };
 
 /// Commands leave in the order in which they are submitted, and replies are matched in that order.
-/// Whoever performs takes `outgoing()` to the socket once per turn of its loop.
-class session {
+class session final : public dialogue {
 public:
     session(std::size_t index, const client_options& options, transport& wire, session_owner& owner,
             traffic& counts, session_limits limits = {});
@@ -82,14 +70,13 @@ public:
     bool is_idle() const noexcept { return backlog() == 0; }
 
     // From whoever performs.
-    void on_open(time_point now);
-    void on_bytes(std::string_view bytes, time_point now);
-    void on_down(error_code why, time_point now);
+    void on_open(time_point now) override;
+    void on_bytes(std::string_view bytes, time_point now) override;
+    void on_down(error_code why, time_point now) override;
     void on_time(time_point now);
     time_point deadline() const noexcept;
-    /// Bytes to write; the performer takes them from the front, and says so.
-    std::string& outgoing() noexcept { return outgoing_; }
-    void on_written() noexcept { unwritten_ = 0; }
+    std::string& outgoing() noexcept override { return outgoing_; }
+    void on_written() noexcept override { unwritten_ = 0; }
 
     bool is_ready() const noexcept { return link_.is_ready(); }
     /// It has neither been reached nor failed to be.

@@ -13,13 +13,14 @@ struct script {
     std::string_view sha1;  ///< 40 lower-case hex digits, as SCRIPT LOAD answers.
 };
 
-// One per file in lua/. The definitions are generated from the files, qualified, so a file without
-// a declaration here does not compile.
+// One per file in lua/, with what it includes. The definitions are generated from the files,
+// qualified, so a file without a declaration here does not compile.
 const script& acquire() noexcept;
 const script& birth() noexcept;
 const script& extend() noexcept;
 const script& node() noexcept;
 const script& release() noexcept;
+const script& wait() noexcept;
 
 /// In the order of their names.
 std::span<const script> all_scripts() noexcept;

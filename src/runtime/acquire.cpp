@@ -13,6 +13,20 @@ namespace redlock::detail {
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
+namespace {
+
+// Not before then does a node let us have the key, as far as its answer tells.
+time_point free_at(const net::acquire_answer& answer, time_point now) {
+    time_point when{};
+    if (answer.left < 0ms) return time_point::max();
+    // A key in its last ms is still there.
+    if (answer.left > 0ms) when = now + answer.left + 1ms;
+    if (answer.before > 0ms) when = std::max(when, now + answer.before);
+    return when;
+}
+
+}  // namespace
+
 // Why nothing may be sent; empty when all is well.
 std::string acquire_operation::check() const {
     const auto& client = home().options();
@@ -32,22 +46,50 @@ void acquire_operation::start(time_point now) {
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
-    wait_.emplace(options_.wait > 0ms ? now + options_.wait : now);
+    wait_.emplace(home().size(), now + options_.wait);
     last_refusal_ = errc::no_quorum;  // what is said when the time is over before a first verdict
     home().await_settled(*this, now);
 }
 
 void acquire_operation::on_settled(time_point now) {
     if (over_) return;
-    try_once(now);
+    core::lines& lines = home().room().lines();
+    if (options_.wait == 0ms) {
+        if (lines.is_waited_for(resource_)) return stand_aside(now);
+        return try_once(now);
+    }
     // However short the wait, one attempt may take the time that a node may take.
-    if (options_.wait > 0ms && is_open(round_)) {
-        home().arm(*this, std::max(wait_->deadline(), now + home().options().node_timeout));
+    first_until_ = std::max(wait_->deadline(), now + home().options().node_timeout);
+    home().arm(*this, first_until_);
+    lines.join(*this, resource_);
+    // Its turn comes at the end of this one where nothing of this client is in its way.
+    if (lines.first(resource_) == this) return;
+    last_refusal_ = errc::contended;
+    home().arm(*this, wait_->deadline());
+}
+
+// It would not wait, or not any longer, and must not get what others wait for.
+void acquire_operation::stand_aside(time_point now) {
+    const bool is_held_here = home().room().lines().first(resource_) == nullptr;
+    mark_all(vote::queued, {},
+             is_held_here ? "this client holds it" : "others of this client wait before us");
+    end(errc::contended, nullptr, now);
+}
+
+void acquire_operation::on_turn(time_point now) {
+    const operation_ptr keep(this);
+    if (is_trying()) {
+        is_called_again_ = true;
+    } else {
+        try_once(now);
     }
 }
 
 void acquire_operation::try_once(time_point now) {
+    home().room().wake(*this);
+    is_called_again_ = false;
     if (++tries_ > 1) home().counts().retries.add();
+    wait_->tried(now);
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
@@ -60,39 +102,70 @@ void acquire_operation::try_once(time_point now) {
     attempt_.emplace(home().size(), now, ttl_, home().drift());
     fence_.reset();
     send_round(now);
+    if (is_trying() && options_.wait > 0ms) {
+        home().arm(*this, tries_ == 1 ? first_until_ : wait_->deadline());
+    }
 }
 
 bool acquire_operation::draw_fence(time_point now) {
     if (!home().options().fencing) return true;
     fence_ = home().nodes().propose(seen_fence_, now);
+    // A ticket is a time: without that it would stand before everybody.
+    if (fence_ && place_.ticket == 0 && home().nodes().node_time_us(now)) {
+        place_.ticket = fence_->fence;
+        if (is_to_be_woken()) place_.id = home().room().next_id();
+    }
     return fence_.has_value();
 }
 
-net::tail acquire_operation::write(std::string& out, script_form form) const {
-    return write_acquire(out, form, {left_.key, left_.value, ttl_}, fence_ ? &*fence_ : nullptr);
+bool acquire_operation::is_to_be_woken() const noexcept {
+    return options_.wait > 0ms && home().options().fencing;
+}
+
+queue_entry acquire_operation::entry(bool is_entered) const noexcept {
+    const bool lives = is_entered && may_queue_ && !place_.id.empty();
+    return {place_.id, place_.ticket, lives ? home().room().entry_life() : duration::zero()};
+}
+
+// Everywhere at its ticket, also where it is not entered: else two might be first on some nodes
+// each.
+net::tail acquire_operation::write(std::string& out, script_form form, bool is_entered) const {
+    const queue_entry at = entry(is_entered);
+    return write_acquire(out, form, {left_.key, left_.value, ttl_}, fence_ ? &*fence_ : nullptr,
+                         place_.id.empty() ? nullptr : &at);
 }
 
 void acquire_operation::send_round(time_point now) {
     sent_at_ = now;
+    heard_ = 0;
     const std::uint32_t round = ++round_;
-    votes_.assign(home().size(), {});
-    for (std::size_t i = 0; i < votes_.size(); ++i) votes_[i].node = home().name(i);
+    mark_all(vote::pending, {}, {});
     if (!draw_fence(now)) {
-        for (node_vote& v : votes_) {
-            v.answer = vote::refused;
-            v.error = errc::clock_skew;
-            v.detail = "the fences of this resource have run ahead of the nodes' clocks";
-        }
+        mark_all(vote::refused, errc::clock_skew,
+                 "the fences of this resource have run ahead of the nodes' clocks");
         return refused(errc::no_quorum, now);
     }
-    std::string wire;
-    const net::tail end = write(wire, script_form::by_hash);
     const node_mask ask = home().nodes().askable();
-    const auto result = home().send(*this, round, wire, end, now, ask);
-    left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
     for (std::size_t i = 0; i < home().size(); ++i) {
         if ((ask >> i & 1U) != 0) continue;
         if (const auto o = home().nodes().object(i, now, now)) on_failure(i, round, o->why, now);
+    }
+    // It is entered only where a wake-up would reach it.
+    const bool is_entered = may_queue_ && !place_.id.empty();
+    const node_mask enter = is_entered ? ask & home().room().listening() : 0;
+    if (is_open(round) && enter != 0) send_to(enter, true, now);
+    if (is_open(round) && (ask & ~enter) != 0) send_to(ask & ~enter, false, now);
+}
+
+void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
+    const std::uint32_t round = round_;
+    std::string wire;
+    const net::tail end = write(wire, script_form::by_hash, is_entered);
+    const auto result = home().send(*this, round, wire, end, now, nodes);
+    left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
+    if (is_entered) {
+        heard_ |= result.sent;
+        place_.nodes |= result.sent;
     }
     for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
 }
@@ -106,7 +179,11 @@ void acquire_operation::send_second_round(time_point now) {
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    if (!is_open(round)) return;  // a late grant is released with the lease, or was already
+    if (!is_open(round)) {
+        // A late grant is released with the lease, or was already; one asleep still learns from it.
+        if (is_asleep() && round == round_) told(node, free_at(net::read_acquire(reply), now));
+        return;
+    }
     auto answer = fence_ ? net::read_acquire(reply) : net::read_set(reply);
     // One node that lies, or has been written to by hand, must not lead all the others astray.
     if (home().nodes().is_plausible(answer.fence, now)) {
@@ -144,14 +221,13 @@ bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
     return is_open(round) || (round == round_ && granted_ && granted_->is_live());
 }
 
-std::optional<net::tail> acquire_operation::write_with_script(std::size_t, std::uint32_t,
+std::optional<net::tail> acquire_operation::write_with_script(std::size_t node, std::uint32_t,
                                                               std::string& out) const {
     if (!fence_) return std::nullopt;
-    return write(out, script_form::whole);
+    return write(out, script_form::whole, (place_.nodes >> node & 1U) != 0);
 }
 
-void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer,
-                             time_point now) {
+void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer, time_point now) {
     node_vote& v = votes_[node];
     v.answer = answer.answer;
     v.error = answer.why.error;
@@ -159,6 +235,7 @@ void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
+    wait_->told(node, free_at(answer, now));
     switch (attempt_->cast(node, answer.answer, now)) {
         case core::attempt::verdict::open: return;
         case core::attempt::verdict::granted: return grant(now);
@@ -178,66 +255,108 @@ void acquire_operation::grant(time_point now) {
                                                machine.valid_until(), votes_);
     state->home = home().host().home();
     home().counts().granted.add();
-    home().emit({.kind = event_kind::granted, .severity = severity::debug, .resource = resource_,
+    home().emit({.kind = event_kind::granted,
+                 .severity = severity::debug,
+                 .resource = resource_,
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                  .votes = votes_});
+    left_.place = place_;
     home().adopt(holding_ptr(new holding(home(), state, left_, machine)));
     granted_ = state;
     end({}, std::move(state), now);
 }
 
-void acquire_operation::give_back(time_point now) {
-    if (left_.nodes == 0) return;
-    home().release_in_background(left_, now);
+// It keeps its place only where it goes on waiting in it.
+void acquire_operation::give_back(bool waits_on, time_point now) {
+    const bool keeps_place = waits_on && may_queue_;
+    left_.place = place_;
+    if (left_.nodes != 0 || (!keeps_place && place_.nodes != 0)) {
+        home().release_in_background(left_, keeps_place, now);
+    }
     left_.nodes = 0;
+    if (!keeps_place) place_.nodes = 0;
 }
 
 void acquire_operation::refused(error_code why, time_point now) {
+    const operation_ptr keep(this);
     attempt_->abandon(why);
-    give_back(now);
     last_refusal_ = why;
-    std::vector<duration> expiries;
-    for (const node_vote& v : votes_) {
-        if (v.answer == vote::held && v.retry_in > 0ms) expiries.push_back(v.retry_in);
-    }
-    const auto next =
-        wait_->refused(why, home().size(), expiries, now, home().host().random_word());
-    if (next) return home().arm(*this, *next);
-    end(why, nullptr, now);
+    const bool waits_on = is_in_line() && now < wait_->deadline() &&
+                          wait_->refused(why, now, home().host().random_word());
+    // Where it can reach no quorum others may, and would wait for it in vain.
+    may_queue_ = why == errc::contended;
+    give_back(waits_on, now);
+    if (!waits_on) return end(why, nullptr, now);
+    if (is_called_again_) return try_once(now);
+    go_to_sleep(now);
 }
 
+void acquire_operation::go_to_sleep(time_point now) {
+    if (is_to_be_woken()) {
+        home().room().put_to_sleep(*this, heard_, sent_at_, now);
+    }
+    home().arm(*this, wait_->next());
+}
+
+void acquire_operation::on_wake(std::size_t node, time_point now) {
+    wait_->woken(node, now);
+    if (is_asleep()) home().arm(*this, wait_->next());
+}
+
+void acquire_operation::told(std::size_t node, time_point free_at) {
+    wait_->told(node, free_at);
+    home().arm(*this, wait_->next());
+}
+
+wait_request acquire_operation::request() const { return {left_.key, entry(true)}; }
+
+// Armed for the next attempt and, also while one is under way, for the end of waiting.
 void acquire_operation::on_due(time_point now) {
     const operation_ptr keep(this);
-    // Armed for the next attempt, or, while one is under way, for the end of waiting.
-    if (attempt_->state() == core::attempt::verdict::open) {
-        attempt_->abandon(last_refusal_);
-        give_back(now);
-        return end(last_refusal_, nullptr, now);
-    }
-    try_once(now);
-    if (is_open(round_)) {
-        home().arm(*this, wait_->deadline());
-    }
+    if (tries_ == 0) return stand_aside(now);
+    if (!is_trying() && now < wait_->deadline()) return try_once(now);
+    if (attempt_) attempt_->abandon(last_refusal_);
+    give_back(false, now);
+    end(last_refusal_, nullptr, now);
 }
 
 void acquire_operation::cancel(error_code why, time_point now) {
     if (over_) return;
     if (attempt_) attempt_->abandon(why);
-    give_back(now);
+    give_back(false, now);
     end(why, nullptr, now);
 }
 
-void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> state,
-                            time_point now, std::string_view detail) {
+void acquire_operation::mark_all(vote answer, error_code why, std::string_view detail) {
+    votes_.assign(home().size(), {});
+    for (std::size_t i = 0; i < votes_.size(); ++i) {
+        votes_[i].node = home().name(i);
+        votes_[i].answer = answer;
+        votes_[i].error = why;
+        votes_[i].detail = detail;
+    }
+}
+
+void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
+                            std::string_view detail) {
     const operation_ptr keep(this);
     over_ = true;
     core::appointment::cancel();
+    home().room().wake(*this);
+    if (state && is_in_line())
+        home().room().lines().taken(*this);
+    else
+        home().room().lines().leave(*this);
     if (!state) {
         auto& counts = home().counts();
-        if (outcome == errc::contended) counts.contended.add();
-        else if (outcome == errc::no_quorum) counts.no_quorum.add();
-        else if (outcome == errc::validity_exhausted) counts.validity_exhausted.add();
-        else if (outcome != errc::invalid_argument) counts.cancelled.add();
+        if (outcome == errc::contended)
+            counts.contended.add();
+        else if (outcome == errc::no_quorum)
+            counts.no_quorum.add();
+        else if (outcome == errc::validity_exhausted)
+            counts.validity_exhausted.add();
+        else if (outcome != errc::invalid_argument)
+            counts.cancelled.add();
         const bool is_expected = outcome == errc::contended || outcome == errc::client_closed ||
                                  !(outcome.category() == category());  // cancelled
         home().emit({.kind = event_kind::refused,

@@ -1,4 +1,4 @@
-// Acquiring a lease: attempts one after the other until granted, refused or too late.
+// Acquiring a lease: attempts, each in its turn, until granted, refused or too late.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "runtime/footprint.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/waiting_room.hpp"
 
 #include <redlock/options.hpp>
 
@@ -21,15 +22,20 @@
 
 namespace redlock::detail {
 
-class acquire_operation : public operation, private core::appointment {
+class acquire_operation : public sleeper, private core::appointment {
 public:
     acquire_operation(std::string resource, const acquire_options& options)
         : resource_(std::move(resource)), options_(options) {}
 
     void start(time_point now) final;
-    /// The first attempt goes out.
+    /// The first attempt goes out; of one that may wait, when it is its turn.
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
+    void on_wake(std::size_t node, time_point now) final;
+    wait_request request() const final;
+    void entered(node_mask nodes) final { place_.nodes |= nodes; }
+    void asked(node_mask nodes) final { wait_->asked(nodes); }
+    void told(std::size_t node, time_point free_at) final;
     bool wants(std::string_view resource, const owner_id& owner) const noexcept {
         return !over_ && options_.owner == owner && resource_ == resource;
     }
@@ -47,18 +53,27 @@ private:
     std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
     void on_due(time_point now) final;
+    void on_turn(time_point now) final;
 
     std::string check() const;
     bool is_open(std::uint32_t round) const noexcept;
+    bool is_trying() const noexcept { return is_open(round_); }
+    /// The nodes are to know that it waits, so that they wake it.
+    bool is_to_be_woken() const noexcept;
+    queue_entry entry(bool is_entered) const noexcept;
+    void stand_aside(time_point now);
     void try_once(time_point now);
     bool draw_fence(time_point now);
-    net::tail write(std::string& out, script_form form) const;
+    net::tail write(std::string& out, script_form form, bool is_entered) const;
     void send_round(time_point now);
+    void send_to(node_mask nodes, bool is_entered, time_point now);
     void send_second_round(time_point now);
     void cast(std::size_t node, const net::acquire_answer& answer, time_point now);
     void grant(time_point now);
     void refused(error_code why, time_point now);
-    void give_back(time_point now);
+    void go_to_sleep(time_point now);
+    void give_back(bool waits_on, time_point now);
+    void mark_all(vote answer, error_code why, std::string_view detail);
     void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
              std::string_view detail = {});
 
@@ -66,7 +81,9 @@ private:
     acquire_options options_;
     duration ttl_{};
     std::optional<core::wait> wait_;
+    place_in_line place_;
     time_point begun_{};
+    time_point first_until_{};  // until then the first attempt may take, however short the wait
     std::uint32_t tries_ = 0;
     std::uint64_t seen_fence_ = 0;  // the highest that a node told of, in all attempts
 
@@ -79,10 +96,13 @@ private:
     std::uint32_t round_ = 0;
     std::optional<fence_terms> fence_;
     time_point sent_at_{};
+    node_mask heard_ = 0;  // the nodes that it was to stand in line on, and to be woken by
     std::vector<node_vote> votes_;
 
     std::shared_ptr<lease_state> granted_;
     error_code last_refusal_;
+    bool is_called_again_ = false;  // its turn came again during an attempt
+    bool may_queue_ = true;  // it would get the lock if it were first: else it is in others' way
     bool over_ = false;
 };
 

@@ -50,10 +50,11 @@ client_impl::client_impl(asio::any_io_executor executor, client_options options)
       io_(std::make_unique<performers>(executor_)),
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
-    for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
+    const std::size_t nodes = options_.nodes.size();
+    for (std::size_t i = 0; i < connections_per_node * nodes; ++i) {
         net::transport_host& host = *this;
         io_->wires.push_back(std::make_unique<net::asio_transport>(
-            io_->strand, i, options_.nodes[i], host, traffic_));
+            io_->strand, i, options_.nodes[i % nodes], host, traffic_));
     }
     engine_host& host = *this;
     engine_ = std::make_unique<engine>(options_, host, traffic_);
@@ -92,6 +93,7 @@ std::shared_ptr<net::transport_host> client_impl::keep_alive() noexcept {
 
 void client_impl::end_turn() {
     const auto now = clock::now();
+    engine_->end_turn(now);
     for (const auto& w : io_->wires) w->flush();
     engine_->end_if_idle(now);
     if (engine_->is_over()) {

@@ -89,10 +89,10 @@ private:
 
     std::uint64_t random_word() override { return random_(); }
     owner_id fresh_owner() override { return owner_id::random(); }
-    net::transport& wire(std::size_t node) override { return *io_->wires[node]; }
+    net::transport& wire(std::size_t index) override { return *io_->wires[index]; }
     std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
     std::shared_ptr<net::transport_host> keep_alive() noexcept override;
-    net::session& node(std::size_t index) override { return engine_->node(index); }
+    net::dialogue& dialogue(std::size_t index) override { return engine_->dialogue(index); }
     void end_turn() override;
     void start();
 

@@ -36,36 +36,55 @@ auto in(core::duration d) {
     return std::chrono::duration_cast<Unit>(d).count();
 }
 
-std::string_view verb(script_form form) {
-    return form == script_form::whole ? "EVAL" : "EVALSHA";
-}
+std::string_view verb(script_form form) { return form == script_form::whole ? "EVAL" : "EVALSHA"; }
 
 std::string_view body(script_form form, const resp::script& s) {
     return form == script_form::whole ? s.text : s.sha1;
 }
 
-}  // namespace
-
-std::string fence_key(std::string_view key_prefix, std::string_view key) {
+std::string companion_key(std::string_view key_prefix, std::string_view key,
+                          std::string_view what) {
     std::string out(key_prefix);
-    out.append(1, '{').append(key).append("}:fence");
+    out.append(1, '{').append(key).append("}:").append(what);
     return out;
 }
 
+}  // namespace
+
+std::string fence_key(std::string_view key_prefix, std::string_view key) {
+    return companion_key(key_prefix, key, "fence");
+}
+
+std::string queue_key(std::string_view key_prefix, std::string_view key) {
+    return companion_key(key_prefix, key, "queue");
+}
+
 net::tail write_acquire(std::string& out, script_form form, const lease_request& lease,
-                        const fence_terms* fencing) {
+                        const fence_terms* fencing, const queue_entry* entry) {
     const decimal ttl(in<milliseconds>(lease.ttl));
     if (fencing == nullptr) {
         resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
         return net::tail::none;
     }
-    resp::append_command(
-        out,
-        {verb(form), body(form, resp::acquire()), "3", lease.key,
-         fence_key(fencing->key_prefix, lease.key), fencing->record_key,
-         lease.value, ttl, decimal(fencing->fence), decimal(in<microseconds>(fencing->tolerance)),
-         decimal(in<milliseconds>(fencing->life))},
-        1);
+    const std::string fence = fence_key(fencing->key_prefix, lease.key);
+    const std::string queue = queue_key(fencing->key_prefix, lease.key);
+    const decimal proposed(fencing->fence);
+    const decimal tolerance(in<microseconds>(fencing->tolerance));
+    const decimal fence_life(in<milliseconds>(fencing->life));
+    if (entry == nullptr) {
+        resp::append_command(
+            out,
+            {verb(form), body(form, resp::acquire()), "4", lease.key, fence, fencing->record_key,
+             queue, lease.value, ttl, proposed, tolerance, fence_life},
+            1);
+    } else {
+        resp::append_command(
+            out,
+            {verb(form), body(form, resp::acquire()), "4", lease.key, fence, fencing->record_key,
+             queue, lease.value, ttl, proposed, tolerance, fence_life, entry->id,
+             decimal(entry->ticket), decimal(in<milliseconds>(entry->life))},
+            1);
+    }
     return net::tail::epoch;
 }
 
@@ -89,7 +108,8 @@ net::tail write_extend(std::string& out, script_form form, std::span<const lease
     }
     words.push_back(count);
     for (const auto& lease : leases) words.push_back(lease.value);
-    for (const auto& lease : leases) words.push_back(ttls.emplace_back(in<milliseconds>(lease.ttl)));
+    for (const auto& lease : leases)
+        words.push_back(ttls.emplace_back(in<milliseconds>(lease.ttl)));
     if (fencing == nullptr) {
         resp::append_command(out, words);
         return net::tail::none;
@@ -102,20 +122,54 @@ net::tail write_extend(std::string& out, script_form form, std::span<const lease
     return net::tail::epoch;
 }
 
-net::tail write_release(std::string& out, script_form form, std::string_view key,
-                        std::string_view value, const fence_terms* raise) {
+net::tail write_release(std::string& out, script_form form, const release_request& what) {
     const std::string_view text = body(form, resp::release());
-    if (raise == nullptr) {
-        resp::append_command(out, {verb(form), text, "1", key, value});
+    if (!what.key_prefix) {
+        resp::append_command(out, {verb(form), text, "1", what.key, what.value});
+        return net::tail::none;
+    }
+    const std::string_view prefix = *what.key_prefix;
+    const std::string queue = queue_key(prefix, what.key);
+    const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
+    const decimal ticket(entry.ticket);
+    const decimal life(in<milliseconds>(entry.life));
+    if (what.raise == nullptr) {
+        resp::append_command(out, {verb(form), text, "2", what.key, queue, what.value, prefix,
+                                   entry.id, ticket, life});
         return net::tail::none;
     }
     resp::append_command(
         out,
-        {verb(form), text, "3", key, fence_key(raise->key_prefix, key),
-         raise->record_key, value, decimal(raise->fence),
-         decimal(in<microseconds>(raise->tolerance)), decimal(in<milliseconds>(raise->life))},
+        {verb(form), text, "4", what.key, queue, fence_key(prefix, what.key),
+         what.raise->record_key, what.value, prefix, entry.id, ticket, life,
+         decimal(what.raise->fence), decimal(in<microseconds>(what.raise->tolerance)),
+         decimal(in<milliseconds>(what.raise->life))},
         1);
     return net::tail::epoch;
+}
+
+void write_wait(std::string& out, script_form form, std::span<const wait_request> waiters,
+                std::string_view key_prefix) {
+    const std::size_t n = waiters.size();
+    const decimal count(n);
+    const decimal keys(2 * n);
+    std::vector<std::string> queues;
+    std::vector<decimal> numbers;
+    std::vector<std::string_view> words{verb(form), body(form, resp::wait()), keys};
+    words.reserve(5 * n + 4);
+    queues.reserve(n);
+    numbers.reserve(2 * n);
+    for (const auto& w : waiters) words.push_back(w.key);
+    for (const auto& w : waiters) {
+        words.push_back(queues.emplace_back(queue_key(key_prefix, w.key)));
+    }
+    words.push_back(count);
+    for (const auto& w : waiters) words.push_back(w.entry.id);
+    for (const auto& w : waiters) words.push_back(numbers.emplace_back(w.entry.ticket));
+    for (const auto& w : waiters) {
+        words.push_back(numbers.emplace_back(in<milliseconds>(w.entry.life)));
+    }
+    resp::append_command(out, words);
 }
 
 void write_get_front(std::string& out, std::string_view key) {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +19,9 @@ enum class script_form : bool { by_hash, whole };
 
 /// What a fenced command says of fences, and where they are kept.
 struct fence_terms {
-    std::uint64_t fence = 0;             ///< That is proposed.
-    core::duration tolerance{};          ///< `core::fence_tolerance`.
-    core::duration life{};               ///< Of a fence on a node after its last use.
+    std::uint64_t fence = 0;     ///< That is proposed.
+    core::duration tolerance{};  ///< `core::fence_tolerance`.
+    core::duration life{};       ///< Of a fence on a node after its last use.
     std::string_view key_prefix;
     std::string_view record_key;
 };
@@ -32,20 +33,48 @@ struct lease_request {
     core::duration ttl{};
 };
 
+/// A waiter's place in the queues of the nodes.
+struct queue_entry {
+    std::string_view id;  ///< `client id:number`; the client's channel is found by its first part.
+    std::uint64_t ticket = 0;
+    core::duration life{};  ///< Of the entry, from then on; zero: it has none, or leaves.
+};
+
+/// One key that is given back.
+struct release_request {
+    std::string_view key;
+    std::string_view value;
+    /// Nothing for a plain lock, of which nobody is told.
+    std::optional<std::string_view> key_prefix{};
+    const queue_entry* entry = nullptr;  ///< This one and the next only with the prefix.
+    const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
+};
+
+/// One waiter in a command that asks for many. An empty id: it has no place; a life of zero: it is
+/// not to be entered.
+struct wait_request {
+    std::string_view key;
+    queue_entry entry;
+};
+
 // Each returns what the session has to put behind it. Without `fence_terms` they are the plain
 // commands of every Redlock, and touch no other key.
+/// With `entry`, which a plain lock can't have: it stands at its ticket.
 net::tail write_acquire(std::string& out, script_form form, const lease_request& lease,
-                        const fence_terms* fencing);
+                        const fence_terms* fencing, const queue_entry* entry = nullptr);
 net::tail write_extend(std::string& out, script_form form, std::span<const lease_request> leases,
                        const fence_terms* fencing);
-/// With `raise`: so that nothing below that fence can take the key any more.
-net::tail write_release(std::string& out, script_form form, std::string_view key,
-                        std::string_view value, const fence_terms* raise);
-/// What a key holds, 128 bytes of it at most: foreign values have no limit. Empty where there is none.
+net::tail write_release(std::string& out, script_form form, const release_request& what);
+/// When the waiters get their keys; it enters them, or keeps their entries alive.
+void write_wait(std::string& out, script_form form, std::span<const wait_request> waiters,
+                std::string_view key_prefix);
+/// What a key holds, 128 bytes of it at most: foreign values have no limit. Empty where there is
+/// none.
 void write_get_front(std::string& out, std::string_view key);
 void write_pttl(std::string& out, std::string_view key);
 
-/// Where the fence of a key is kept.
+/// Where the fence of a key is kept, and the queue of its waiters.
 std::string fence_key(std::string_view key_prefix, std::string_view key);
+std::string queue_key(std::string_view key_prefix, std::string_view key);
 
 }  // namespace redlock::detail

@@ -16,12 +16,22 @@ namespace redlock::detail {
 using std::chrono::microseconds;
 
 engine::engine(const client_options& options, engine_host& host, net::traffic& traffic)
-    : options_(&options), host_(&host), traffic_(&traffic) {
+    : options_(&options),
+      host_(&host),
+      traffic_(&traffic),
+      client_id_(host.fresh_owner().to_string()),
+      channel_(options.key_prefix + "redlock:wake:" + client_id_) {
+    const std::size_t n = options.nodes.size();
     for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
-    for (std::size_t i = 0; i < options.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < n; ++i) {
         net::session_owner& owner = *this;
         sessions_.push_back(
             std::make_unique<net::session>(i, options, host.wire(i), owner, traffic));
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        net::listener_owner& owner = *this;
+        listeners_.push_back(
+            std::make_unique<net::listener>(i, options, host.wire(n + i), owner, channel_));
     }
     roster_ = std::make_unique<roster>(*this);
 }
@@ -61,6 +71,7 @@ void engine::adopt(holding_ptr what) {
 }
 
 void engine::forget(holding& what) noexcept {
+    room_.lines().freed(what.state().resource);
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }
@@ -69,6 +80,8 @@ void engine::close(time_point now) {
     if (closing_) return;
     closing_ = true;
     roster_->close();
+    room_.close();
+    hush();
     while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
     unsettled_.clear();
     due_.clear();
@@ -100,6 +113,7 @@ void engine::discard() noexcept {
     closing_ = true;
     over_ = true;
     roster_->close();
+    room_.clear();
     renewal_tick_.cancel();
     due_.clear();
     unsettled_.clear();
@@ -114,6 +128,7 @@ void engine::discard() noexcept {
         what->discard();
     }
     sessions_.clear();
+    listeners_.clear();
 }
 
 void engine::on_time(time_point now) {
@@ -121,12 +136,30 @@ void engine::on_time(time_point now) {
     for (const auto& s : sessions_) {
         if (s->deadline() <= now) s->on_time(now);
     }
+    for (const auto& l : listeners_) {
+        if (l->deadline() <= now) l->on_time(now);
+    }
 }
 
 time_point engine::deadline() const noexcept {
     time_point first = agenda_.deadline();
     for (const auto& s : sessions_) first = std::min(first, s->deadline());
+    for (const auto& l : listeners_) first = std::min(first, l->deadline());
     return first;
+}
+
+net::dialogue& engine::dialogue(std::size_t index) noexcept {
+    if (index < sessions_.size()) return *sessions_[index];
+    return *listeners_[index - sessions_.size()];
+}
+
+void engine::listen(time_point now) {
+    if (closing_) return;
+    for (const auto& l : listeners_) l->open(now);
+}
+
+void engine::hush() {
+    for (const auto& l : listeners_) l->close();
 }
 
 void engine::give_back(lease_state& state, time_point now) {
@@ -156,9 +189,9 @@ engine::fan_out engine::send(net::call& what, std::uint32_t round, std::string_v
     return result;
 }
 
-void engine::release_in_background(footprint what, time_point now) {
+void engine::release_in_background(footprint what, bool waits_on, time_point now) {
     // Also while closing: it is what closing is for.
-    const operation_ptr release(new background_release(std::move(what)));
+    const operation_ptr release(new background_release(std::move(what), waits_on));
     enlist(*release);
     release->start(now);
 }
@@ -238,6 +271,24 @@ void engine::on_node_down(std::size_t node, const net::failure& why, time_point 
 
 void engine::on_release_owed(std::size_t node) {
     emit({.kind = event_kind::release_owed, .severity = severity::info, .node = names_[node]});
+}
+
+void engine::on_listening(std::size_t node, time_point now) {
+    reported_deaf_ &= ~(node_mask{1} << node);
+    room_.on_listening(node, now);
+}
+
+void engine::on_deaf(std::size_t node, const net::failure& why, time_point) {
+    if ((reported_deaf_ >> node & 1U) != 0) return;
+    reported_deaf_ |= node_mask{1} << node;
+    std::string detail = "it can't be listened to, so releases by other clients are noticed late";
+    if (!why.detail.empty()) detail += ": " + why.detail;
+    emit({.kind = event_kind::node_reported, .severity = severity::warning, .node = names_[node],
+          .error = why.error, .detail = detail});
+}
+
+void engine::on_message(std::size_t node, std::string_view payload, time_point now) {
+    room_.on_message(node, payload, now);
 }
 
 client_stats engine::stats() const noexcept {

@@ -5,11 +5,14 @@
 #include "core/agenda.hpp"
 #include "net/call.hpp"
 #include "net/counters.hpp"
+#include "net/dialogue.hpp"
+#include "net/listener.hpp"
 #include "net/session.hpp"
 #include "runtime/holding.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/roster.hpp"
+#include "runtime/waiting_room.hpp"
 
 #include <redlock/event.hpp>
 #include <redlock/options.hpp>
@@ -27,12 +30,16 @@
 
 namespace redlock::detail {
 
+/// One for commands and one to listen on.
+inline constexpr std::size_t connections_per_node = 2;
+
 /// What the engine needs from whoever performs.
 class engine_host {
 public:
     virtual std::uint64_t random_word() = 0;
     virtual owner_id fresh_owner() = 0;
-    virtual net::transport& wire(std::size_t node) = 0;
+    /// Of N nodes' commands the first N, of what is listened to on them the next N.
+    virtual net::transport& wire(std::size_t index) = 0;
     virtual std::shared_ptr<lease_home> home() = 0;
 
 protected:
@@ -48,7 +55,7 @@ struct tallies {
 class acquire_operation;
 
 /// Not thread-safe: everything happens on one strand, or in one simulated client.
-class engine final : private net::session_owner {
+class engine final : private net::session_owner, private net::listener_owner {
 public:
     /// `options` are valid and their client_name is set; all three outlive the engine.
     engine(const client_options& options, engine_host& host, net::traffic& traffic);
@@ -63,6 +70,9 @@ public:
     /// Ends all operations and leases; releases what is held. Connections linger until the releases
     /// are answered, at most node_timeout.
     void close(time_point now);
+    /// What came of the facts of this turn is handed to the nodes: called once they all were told,
+    /// and before anything is written.
+    void end_turn(time_point now) { room_.lines().give_turns(now); }
     /// While closing: whether the last releases are answered is looked at here.
     void end_if_idle(time_point now);
     bool is_over() const noexcept { return over_; }
@@ -72,11 +82,20 @@ public:
     void on_time(time_point now);
     time_point deadline() const noexcept;
     net::session& node(std::size_t i) noexcept { return *sessions_[i]; }
+    /// Whose bytes the host's wire of that index carries.
+    net::dialogue& dialogue(std::size_t index) noexcept;
     std::size_t size() const noexcept { return sessions_.size(); }
 
     /// Gives a lease back in the background, or lets it run out.
     void give_back(lease_state& state, time_point now);
     void let_go(lease_state& state, time_point now);
+
+    /// From now on every node is listened to, as far as it can be reached.
+    void listen(time_point now);
+    void hush();
+    bool is_listening(std::size_t node) const noexcept { return listeners_[node]->is_listening(); }
+    /// What others name to wake this client: drawn once, the last part of its channel's name.
+    std::string_view client_id() const noexcept { return client_id_; }
 
     // For operations.
     struct fan_out {
@@ -87,8 +106,9 @@ public:
     /// has noted what was sent.
     fan_out send(net::call& what, std::uint32_t round, std::string_view wire, net::tail end,
                  time_point now, node_mask mask = all_nodes);
-    /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers.
-    void release_in_background(footprint what, time_point now);
+    /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
+    /// `waits_on` its place in line is kept.
+    void release_in_background(footprint what, bool waits_on, time_point now);
     /// Calls `on_settled` once who may vote is known: at once, or when it is.
     void await_settled(operation& what, time_point now);
     /// It is due for renewal: goes with all others that are.
@@ -108,6 +128,7 @@ public:
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
     engine_host& host() const noexcept { return *host_; }
     roster& nodes() noexcept { return *roster_; }
+    waiting_room& room() noexcept { return room_; }
     tallies& counts() noexcept { return counts_; }
     client_stats stats() const noexcept;  ///< From any thread.
 
@@ -133,6 +154,9 @@ private:
     void on_node_up(std::size_t node, duration took, time_point now) override;
     void on_node_down(std::size_t node, const net::failure& why, time_point now) override;
     void on_release_owed(std::size_t node) override;
+    void on_listening(std::size_t node, time_point now) override;
+    void on_deaf(std::size_t node, const net::failure& why, time_point now) override;
+    void on_message(std::size_t node, std::string_view payload, time_point now) override;
     friend class roster;
     void on_settled(time_point now);
     void renew_due(time_point now);
@@ -145,7 +169,11 @@ private:
     core::agenda agenda_;
     net::traffic* traffic_;
     tallies counts_;
+    std::string client_id_;
+    std::string channel_;  // that is listened to, on every node
     std::vector<std::unique_ptr<net::session>> sessions_;
+    std::vector<std::unique_ptr<net::listener>> listeners_;
+    node_mask reported_deaf_ = 0;  // since they last could be listened to
     boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
         boost::intrusive::constant_time_size<false>>
@@ -158,6 +186,7 @@ private:
     std::vector<holding_ptr> due_;          // leases that wait for this turn's renewal
     boost::circular_buffer<std::size_t> used_owners_{1024};  // hashes of value and key
     std::unique_ptr<roster> roster_;
+    waiting_room room_{*this};
     renewal_tick renewal_tick_{*this};
     curtain curtain_{*this};
     bool closing_ = false;

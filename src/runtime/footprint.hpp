@@ -10,12 +10,20 @@
 
 namespace redlock::detail {
 
+/// A place in the queues of some nodes.
+struct place_in_line {
+    std::string id;
+    std::uint64_t ticket = 0;
+    node_mask nodes = 0;  ///< Where an entry may be.
+};
+
 struct footprint {
     std::string key;
     std::string value;
     std::uint64_t born = 0;           ///< `roster::breaks()` before anything of it was sent.
     node_mask nodes = 0;              ///< To which a command that could take the key was handed.
     std::uint64_t highest_fence = 0;  ///< That was proposed for it; 0: none.
+    place_in_line place{};            ///< Of the waiter that it is of.
 
     void note_sent(node_mask to, std::uint64_t fence) noexcept {
         nodes |= to;

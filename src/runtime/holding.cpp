@@ -106,7 +106,7 @@ void holding::drop() noexcept {
 }
 
 void holding::release_in_background(time_point now) {
-    home_->release_in_background(left_, now);
+    home_->release_in_background(left_, false, now);
 }
 
 }  // namespace redlock::detail

@@ -4,11 +4,13 @@
 
 #include "net/answers.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/waiting_room.hpp"
 
 namespace redlock::detail {
 
-void release_round::send(footprint left, node_mask ask, time_point now) {
+void release_round::send(footprint left, node_mask ask, bool waits_on, time_point now) {
     left_ = std::move(left);
+    waits_on_ = waits_on;
     machine_.emplace(home().size());
     node_mask plain = 0;
     for (std::size_t node = 0; node < home().size(); ++node) {
@@ -16,17 +18,32 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
         if ((ask & one) == 0) {
             cast(node, core::ballot::unable);
         } else if (const auto raise = home().nodes().to_raise(node, left_)) {
-            send_to(one, &*raise, now);
+            send_to(one, (left_.place.nodes & one) != 0, &*raise, now);
         } else {
             plain |= one;
         }
     }
-    if (plain != 0) send_to(plain, nullptr, now);
+    if (const node_mask with = plain & left_.place.nodes) send_to(with, true, nullptr, now);
+    if (const node_mask without = plain & ~left_.place.nodes) {
+        send_to(without, false, nullptr, now);
+    }
 }
 
-void release_round::send_to(node_mask nodes, const fence_terms* raise, time_point now) {
+net::tail release_round::write(std::string& out, script_form form, bool has_place,
+                               const fence_terms* raise) const {
+    const queue_entry entry{left_.place.id, left_.place.ticket,
+                            waits_on_ ? home().room().entry_life() : duration::zero()};
+    release_request what{.key = left_.key, .value = left_.value};
+    if (home().options().fencing) what.key_prefix = home().options().key_prefix;
+    if (has_place) what.entry = &entry;
+    what.raise = raise;
+    return write_release(out, form, what);
+}
+
+void release_round::send_to(node_mask nodes, bool has_place, const fence_terms* raise,
+                            time_point now) {
     std::string wire;
-    const net::tail end = write_release(wire, script_form::by_hash, left_.key, left_.value, raise);
+    const net::tail end = write(wire, script_form::by_hash, has_place, raise);
     const auto result = home().send(*this, 0, wire, end, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
@@ -47,7 +64,9 @@ void release_round::cast(std::size_t node, core::ballot b) {
 std::optional<net::tail> release_round::write_with_script(std::size_t node, std::uint32_t,
                                                           std::string& out) const {
     const auto raise = home().nodes().to_raise(node, left_);
-    return write_release(out, script_form::whole, left_.key, left_.value, raise ? &*raise : nullptr);
+    // Much later, perhaps: whether it waits still is no longer known here.
+    const bool has_place = !waits_on_ && (left_.place.nodes >> node & 1U) != 0;
+    return write(out, script_form::whole, has_place, raise ? &*raise : nullptr);
 }
 
 void release_round::cancel(error_code why, time_point) { end(why); }
@@ -67,13 +86,14 @@ void release_operation::start(time_point now) {
     const holding_ptr lease(state_->held_as);
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
-    send(lease->left(), all_nodes, now);
+    send(lease->left(), all_nodes, false, now);
 }
 
 void release_operation::settled(error_code outcome) {
     if (!outcome && !was_lost_) {
         home().counts().released.add();
-        home().emit({.kind = event_kind::released, .severity = severity::debug,
+        home().emit({.kind = event_kind::released,
+                     .severity = severity::debug,
                      .resource = state_->resource});
     }
     end(was_lost_ ? error_code(errc::lost) : outcome);

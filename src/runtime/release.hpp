@@ -14,16 +14,18 @@
 namespace redlock::detail {
 
 /// One compare-and-delete per node. It outlives its completion: a node whose connection breaks gets
-/// it first on the next one. Where a connection broke
-/// that may still hold commands of the lease, it raises the fence above them.
+/// it first on the next one. Where a connection broke that may still hold commands of the lease, it
+/// raises the fence above them.
 class release_round : public operation {
 public:
     /// The round goes on in the background; only the completion is called off.
     void cancel(error_code why, time_point now) final;
 
 protected:
-    /// To the nodes of `ask`; it is owed to those that may have the key.
-    void send(footprint left, node_mask ask, time_point now);
+    /// To the nodes of `ask`; it is owed to those that may have the key. Whoever had a place in
+    /// line leaves it, or keeps it, where `waits_on`, and is not woken by what it gives back
+    /// itself.
+    void send(footprint left, node_mask ask, bool waits_on, time_point now);
     /// The nodes have answered, as far as they will: leads to `end`.
     virtual void settled(error_code outcome) { end(outcome); }
     void end(error_code outcome);
@@ -38,10 +40,13 @@ private:
     std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
     bool is_owed(std::size_t node) const noexcept final { return (left_.nodes >> node & 1U) != 0; }
-    void send_to(node_mask nodes, const fence_terms* raise, time_point now);
+    void send_to(node_mask nodes, bool has_place, const fence_terms* raise, time_point now);
+    net::tail write(std::string& out, script_form form, bool has_place,
+                    const fence_terms* raise) const;
     void cast(std::size_t node, core::ballot b);
 
     footprint left_;
+    bool waits_on_ = false;
     std::optional<core::release> machine_;
     bool over_ = false;
 };
@@ -49,10 +54,10 @@ private:
 /// Nobody waits for it.
 class background_release final : public release_round {
 public:
-    explicit background_release(footprint left) : of_(std::move(left)) {}
+    background_release(footprint left, bool waits_on) : of_(std::move(left)), waits_on_(waits_on) {}
     void start(time_point now) override {
-        const node_mask nodes = of_.nodes;
-        send(std::move(of_), nodes, now);
+        const node_mask nodes = of_.nodes | of_.place.nodes;
+        send(std::move(of_), nodes, waits_on_, now);
     }
     void discard() noexcept override {}
 
@@ -60,6 +65,7 @@ private:
     void complete(error_code) override {}
 
     footprint of_;
+    bool waits_on_;
 };
 
 /// Asked for by the holder.

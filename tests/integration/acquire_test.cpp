@@ -3,12 +3,14 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
+#include "support/waiting.hpp"
 
 #include <redlock/error.hpp>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -42,6 +44,17 @@ std::vector<std::string> documented_rights(std::size_t block) {
     for (std::size_t i = 0; i <= block; ++i) begin = text.find(opening, begin) + opening.size();
     std::istringstream words(text.substr(begin, text.find("```", begin) - begin));
     return {std::istream_iterator<std::string>(words), {}};
+}
+
+// The commands, keys and channels that a node has refused to its users.
+std::vector<std::string> denied_on(cluster& nodes, std::size_t i) {
+    std::vector<std::string> found;
+    for (const auto& entry : nodes.ask(i).command({"ACL", "LOG"}).items) {
+        for (std::size_t field = 0; field + 1 < entry.items.size(); field += 2) {
+            if (entry.items[field].text == "object") found.push_back(entry.items[field + 1].text);
+        }
+    }
+    return found;
 }
 
 }  // namespace
@@ -218,7 +231,8 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire]") 
     cluster nodes(3, each);
     auto options = nodes.options();
     const auto become_locker = [&](std::size_t block) {
-        std::vector<std::string> user{"locker", "on", ">p@ss:word/", "resetkeys", "-@all"};
+        std::vector<std::string> user{"locker", "on", ">p@ss:word/", "resetkeys",
+                                      "resetchannels", "-@all"};
         const auto rights = documented_rights(block);
         REQUIRE(rights.size() > 5);
         user.insert(user.end(), rights.begin(), rights.end());
@@ -241,8 +255,29 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire]") 
     REQUIRE(got.error() == error_code{});
     CHECK(d.extend(got.value(), 8s) == error_code{});
     CHECK(d.inspect("r").value().held);
+    auto waits = options;
+    event_log log;
+    log.attach(waits);
+    waiting_client next(waits);
+    for (std::size_t i = 0; i < 3 && options.fencing; ++i) {
+        REQUIRE(d.until([&] { return nodes.ask(i).exists("lock:{lock:r}:queue"); }));
+    }
     CHECK(d.release(std::move(got.value())) == error_code{});
+    REQUIRE(d.until([&] { return next.done(); }));
+    REQUIRE(next.granted());
+    CHECK(next.release());
+    CHECK(log.count(event_kind::node_reported) == 0);
     CHECK(d.until([&] { return nodes.holding("lock:r") == 0; }));
+    for (std::size_t i = 0; i < 3; ++i) {
+        // It was woken, and nothing was refused but what can be done without.
+        if (options.fencing) CHECK(nodes.ask(i).calls("publish") > 0);
+        std::set<std::string> spared{"client|setname", "config|get"};
+        if (!options.fencing) spared.insert({"info", "time"});
+        for (const auto& what : denied_on(nodes, i)) {
+            CAPTURE(what);
+            CHECK(spared.contains(what));
+        }
+    }
 }
 
 TEST_CASE("nodes are reached over unix sockets", "[acquire]") {

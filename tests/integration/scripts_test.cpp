@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "resp/scripts.hpp"
-#include "support/direct.hpp"
-#include "support/redis_server.hpp"
+#include "support/scripted_node.hpp"
 
 #include <chrono>
 #include <string>
@@ -13,156 +12,6 @@
 using namespace redlock;
 using namespace redlock::testing;
 using namespace std::chrono_literals;
-
-namespace {
-
-// What the scripts take for the server's time, so that each boundary is met to the microsecond.
-constexpr long long now_us = 1'700'000'000'000'005;
-constexpr long long tolerance_us = 15'000'000;
-constexpr long long highest_fence = 9'007'199'254'740'991;
-
-const std::string ours = "AAAAAAAAAAAAAAAAAAAAAA@here:1";
-const std::string theirs = "BBBBBBBBBBBBBBBBBBBBBB@there:2";
-const std::string epoch = "0123456789abcdefghij-_";
-const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
-const std::string run_id(40, 'a');
-const std::string other_run_id(40, 'b');
-const std::string life_ms = "120000";
-
-const std::vector<std::string> foreign_fences{
-    "",     "abc",  "-5",   " 5",   "5 ",
-    "5\n",  "5.0",  "1e3",  "0x10", std::string("5\0", 2),
-    "5 6",  "+5",   "inf",  "nan",  "9007199254740992",
-    "9007199254740993", "99999999999999999999999999", std::string(400, '9')};
-
-std::string text(long long number) { return std::to_string(number); }
-
-std::string with_held_clock(std::string_view script) {
-    const std::string question = "redis.call('TIME')";
-    std::string out(script);
-    const auto at = out.find(question);
-    if (at != std::string::npos) out.replace(at, question.size(), "{'1700000000', '5'}");
-    REQUIRE(out.find(question) == std::string::npos);
-    return out;
-}
-
-// "1", "{4 7}", "+OK", "nil"; of an error its first word, "!FOREIGN".
-std::string show(const reply& r) {
-    switch (r.type) {
-    case reply::kind::nil: return "nil";
-    case reply::kind::status: return "+" + r.text;
-    case reply::kind::error: return "!" + r.text.substr(0, r.text.find(' '));
-    case reply::kind::integer: return text(r.number);
-    case reply::kind::string: return r.text;
-    case reply::kind::array: break;
-    }
-    std::string out;
-    for (const auto& item : r.items) out += (out.empty() ? "" : " ") + show(item);
-    return "{" + out + "}";
-}
-
-struct acquisition {
-    std::string owner = ours;
-    long long ttl_ms = 30'000;
-    std::string from_epoch = epoch;
-};
-
-struct extension {
-    std::string key;
-    std::string owner = ours;
-    long long ttl_ms = 30'000;
-};
-
-// A server that is emptied for each test, with a record on it, and the keys of resource "K".
-class scripted_node : public direct {
-public:
-    scripted_node() : direct(server().port()) {
-        config_set("maxmemory", "0");
-        command({"FLUSHALL"});
-        set("N", epoch + " " + run_id + " 0 5 60000 0 -");
-    }
-
-    static redis_server& server() {
-        static redis_server one;
-        return one;
-    }
-
-    std::string eval(std::string_view script, const std::vector<std::string>& keys,
-                     const std::vector<std::string>& args) {
-        std::vector<std::string> words{"EVAL", std::string(script), std::to_string(keys.size())};
-        words.insert(words.end(), keys.begin(), keys.end());
-        words.insert(words.end(), args.begin(), args.end());
-        last_ = command(words);
-        return show(last_);
-    }
-    const reply& last() const { return last_; }
-
-    std::string acquire(long long fence, const acquisition& a = {}) {
-        return eval(with_held_clock(resp::acquire().text), {"K", "F", "N"},
-                    {a.owner, text(a.ttl_ms), text(fence), text(tolerance_us), life_ms,
-                     a.from_epoch});
-    }
-
-    // Under `fence` where it is not zero.
-    std::string extend(const std::vector<extension>& leases, long long fence = 0,
-                       const std::string& from_epoch = epoch) {
-        std::vector<std::string> keys;
-        std::vector<std::string> args{std::to_string(leases.size())};
-        for (const auto& l : leases) keys.push_back(l.key);
-        for (const auto& l : leases) args.push_back(l.owner);
-        for (const auto& l : leases) args.push_back(text(l.ttl_ms));
-        if (fence != 0) {
-            for (const auto& l : leases) keys.push_back(fence_of(l.key));
-            keys.push_back("N");
-            for (const auto& word : {text(fence), text(tolerance_us), life_ms, from_epoch}) {
-                args.push_back(word);
-            }
-        }
-        return eval(with_held_clock(resp::extend().text), keys, args);
-    }
-
-    std::string release() { return eval(resp::release().text, {"K"}, {ours}); }
-    std::string release(long long highest, const std::string& from_epoch = epoch) {
-        return eval(with_held_clock(resp::release().text), {"K", "F", "N"},
-                    {ours, text(highest), text(tolerance_us), life_ms, from_epoch});
-    }
-
-    std::string greet(const std::string& process, const std::string& durable,
-                      const std::string& absent = "-", long long ttl_max_ms = 60'000) {
-        return eval(with_held_clock(resp::node().text), {"N"},
-                    {process, durable, text(ttl_max_ms), other_epoch, absent});
-    }
-
-    std::string birth(const std::string& what, const std::string& mark) {
-        return eval(with_held_clock(resp::birth().text), {"N"},
-                    {what, mark, run_id, "1", "60000"});
-    }
-
-    void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
-    void make_hash(const std::string& key) { command({"HSET", key, "f", "x"}); }
-    std::string type(const std::string& key) { return command({"TYPE", key}).text; }
-    void take(const std::string& key, const std::string& owner, std::chrono::milliseconds ttl) {
-        REQUIRE(set_nx_px(key, owner, ttl));
-    }
-    // To within what a slow machine needs.
-    bool lives(const std::string& key, std::chrono::milliseconds ttl) {
-        return pttl(key) <= ttl && pttl(key) > ttl - 5s;
-    }
-    // No byte more may be written.
-    void run_out_of_memory() { config_set("maxmemory", "1"); }
-
-    static std::string fence_of(const std::string& key) { return key == "K" ? "F" : key + ":F"; }
-
-private:
-    reply last_;
-};
-
-std::string record(const std::string& of_epoch, const std::string& process, long long since,
-                   const std::string& durable, const std::string& mark = "-") {
-    return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark;
-}
-
-}  // namespace
 
 TEST_CASE("acquire takes a free key only above its fence", "[scripts]") {
     scripted_node n;
@@ -190,7 +39,7 @@ TEST_CASE("acquire keeps the largest fences to the last digit", "[scripts]") {
     CHECK(n.acquire(highest_fence) == "1");
     CHECK(n.get("F") == "9007199254740991");
     n.set("K", ours);
-    CHECK(n.acquire(highest_fence, {theirs}) == "{2 -1 " + ours + " 9007199254740991}");
+    CHECK(n.acquire(highest_fence, {theirs}) == "{2 -1 " + ours + " 9007199254740991 0}");
 }
 
 TEST_CASE("acquire takes a missing fence for a time near the node's own", "[scripts]") {
@@ -227,7 +76,7 @@ TEST_CASE("the scripts read the server's clock", "[scripts]") {
     const long long real_us = std::stoll(time.items[0].text) * 1'000'000 +
                               std::stoll(time.items[1].text);
     const auto acquire = [&](long long fence) {
-        return n.eval(resp::acquire().text, {"K", "F", "N"},
+        return n.eval(resp::acquire().text, {"K", "F", "N", "Q"},
                       {ours, "30000", text(fence), text(tolerance_us), life_ms, epoch});
     };
     acquire(real_us + 10 * tolerance_us);
@@ -302,16 +151,16 @@ TEST_CASE("acquire says who holds a key before anything about fences", "[scripts
     n.set("K", theirs);
     SECTION("above the fence") {
         n.set("F", "100");
-        CHECK(n.acquire(101) == "{2 -1 " + theirs + " 100}");
+        CHECK(n.acquire(101) == "{2 -1 " + theirs + " 100 0}");
         CHECK(n.get("F") == "100");
     }
     SECTION("stale") {
         n.set("F", "100");
-        CHECK(n.acquire(100) == "{2 -1 " + theirs + " 100}");
+        CHECK(n.acquire(100) == "{2 -1 " + theirs + " 100 0}");
     }
     SECTION("old or ahead where the fence is missing") {
-        CHECK(n.acquire(1) == "{2 -1 " + theirs + " 0}");
-        CHECK(n.acquire(highest_fence) == "{2 -1 " + theirs + " 0}");
+        CHECK(n.acquire(1) == "{2 -1 " + theirs + " 0 0}");
+        CHECK(n.acquire(highest_fence) == "{2 -1 " + theirs + " 0 0}");
         CHECK_FALSE(n.exists("F"));
     }
     SECTION("with the time that is left") {
@@ -324,9 +173,9 @@ TEST_CASE("acquire says who holds a key before anything about fences", "[scripts
     }
     SECTION("an empty value is a holder, too") {
         n.set("K", "");
-        CHECK(n.acquire(now_us) == "{2 -1  0}");
+        CHECK(n.acquire(now_us) == "{2 -1  0 0}");
         n.set("K", ours.substr(0, ours.size() - 1));
-        CHECK(n.acquire(now_us) == "{2 -1 " + ours.substr(0, ours.size() - 1) + " 0}");
+        CHECK(n.acquire(now_us) == "{2 -1 " + ours.substr(0, ours.size() - 1) + " 0 0}");
         return;
     }
     CHECK(n.get("K") == theirs);

@@ -54,11 +54,17 @@ inline bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; 
 /// The command, in a process group of its own. It is killed with the object and with the test.
 class tool_process {
 public:
+    struct program {
+        std::string path;
+    };
+
     explicit tool_process(const std::vector<std::string>& arguments,
-                          const std::vector<int>& ignored_signals = {}) {
-        const char* const tool = std::getenv("REDLOCK_TOOL");
-        if (tool == nullptr) throw std::runtime_error("REDLOCK_TOOL does not name the command");
-        std::vector<std::string> words{tool};
+                          const std::vector<int>& ignored_signals = {})
+        : tool_process(program{tool()}, arguments, ignored_signals) {}
+    /// Another program, treated in the same way.
+    tool_process(const program& what, const std::vector<std::string>& arguments,
+                 const std::vector<int>& ignored_signals = {}) {
+        std::vector<std::string> words{what.path};
         words.insert(words.end(), arguments.begin(), arguments.end());
         std::vector<char*> pointers;
         for (auto& word : words) pointers.push_back(word.data());
@@ -98,13 +104,18 @@ public:
     int wait() {
         int status = 0;
         if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) {
-            throw std::runtime_error("redlock did not end in time: " + err());
+            throw std::runtime_error("a process did not end in time: " + err());
         }
         pid_ = -1;
         return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     }
 
 private:
+    static std::string tool() {
+        const char* const path = std::getenv("REDLOCK_TOOL");
+        if (path == nullptr) throw std::runtime_error("REDLOCK_TOOL does not name the command");
+        return path;
+    }
     static void redirect(const char* path, int descriptor, int flags) {
         const int file = ::open(path, flags | O_CLOEXEC, 0600);
         ::dup2(file, descriptor);

@@ -70,7 +70,8 @@ private:
 
     static bool is_of_program(fault_kind k) noexcept { return k >= fault_kind::pause; }
     static bool is_of_network(fault_kind k) noexcept {
-        return k == fault_kind::partition || k == fault_kind::cut || k == fault_kind::half_open;
+        return k == fault_kind::partition || k == fault_kind::cut || k == fault_kind::half_open ||
+               k == fault_kind::deafen;
     }
     // Between which programs and which nodes a fault stands, as bits.
     static std::uint32_t struck(const fault& f) noexcept {

@@ -1,5 +1,6 @@
 // The clocks of one machine: one counts the time that it is suspended, one does not; knows no
-// lease. SPDX-License-Identifier: MIT
+// lease.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include "core/quorum.hpp"

@@ -1,5 +1,6 @@
 // The simulation as a program: one seed with its story, many seeds and what they add up to, or
-// every order of small worlds. SPDX-License-Identifier: MIT
+// every order of small worlds.
+// SPDX-License-Identifier: MIT
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/shrink.hpp"

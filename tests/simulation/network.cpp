@@ -94,9 +94,18 @@ void connection::leave() {
         left_for_ = net_->cause_;
         return;
     }
-    if (!dice_.happens(0.25)) return;
+    const bool is_cut_off = dice_.happens(0.25);
+    if (socket_->is_subscribed()) hang_up(is_cut_off);
     // What is still to arrive is lost from some moment on.
-    break_off(net_->delay(node_, dice_) * dice_.between(0, 2));
+    if (is_cut_off) break_off(net_->delay(node_, dice_) * dice_.between(0, 2));
+}
+
+// Until the server hears of it, it publishes to nobody. Where it can't hear of it, as when a machine
+// has lost its power, it believes for long that somebody listens.
+void connection::hang_up(bool is_cut_off) {
+    const bool is_heard = !is_cut_off && !net_->is_blocked(program_, node_, true);
+    const duration after = is_heard ? net_->delay(node_, dice_) : duration(std::chrono::minutes(5));
+    net_->when_->after(after, [keep = socket_] {});
 }
 
 void connection::break_off(duration when) {
@@ -196,6 +205,19 @@ void network::cut(std::uint32_t programs, std::uint32_t nodes) {
             if (c->dice_.happens(0.5)) {
                 c->break_off(delay(c->node_, c->dice_) * c->dice_.between(0, 2));
             }
+            when_->after(delay(c->node_, c->dice_), [c] {
+                if (c->to_ != nullptr) c->to_->on_down(false);
+            });
+        }
+    });
+}
+
+void network::deafen(std::uint32_t programs, std::uint32_t nodes) {
+    each(programs, nodes, [&](pair& p) {
+        for (const auto& weak : p.alive) {
+            const auto c = weak.lock();
+            if (!c || c->to_ == nullptr || !c->socket_->is_subscribed()) continue;
+            c->fall_silent();
             when_->after(delay(c->node_, c->dice_), [c] {
                 if (c->to_ != nullptr) c->to_->on_down(false);
             });

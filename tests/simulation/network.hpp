@@ -58,6 +58,7 @@ private:
     void arrive(lane& on, bool to_node, std::string bytes);
     void release(lane& on, bool to_node);
     void reply(std::string bytes) { carry(down_, false, std::move(bytes)); }
+    void hang_up(bool is_cut_off);
     void break_off(duration when);
     void fall_silent() noexcept { up_.is_dead = down_.is_dead = true; }
 
@@ -114,6 +115,8 @@ public:
     void calm() noexcept { is_calm_ = true; }
     void cut(std::uint32_t programs, std::uint32_t nodes);
     void fall_silent(std::uint32_t programs, std::uint32_t nodes);
+    /// Connections that something is published to break, and no others.
+    void deafen(std::uint32_t programs, std::uint32_t nodes);
     /// The server's process has died: those who can hear it hear it.
     void server_died(std::size_t node);
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "freeze",  "slow",
                            "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
-                           "pause",      "suspend",       "kill",          "close"};
+                           "deafen",     "pause",      "suspend",       "kill",          "close"};
 
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
@@ -389,6 +389,22 @@ duration plan::aftermath(fault_kind kind) const noexcept {
             return seen + 6s + duration(ttl_max) * 105 / 100;
         default: return seen;
     }
+}
+
+duration plan::in_turn() const noexcept {
+    duration round_trip{};
+    for (const node_plan& n : nodes) round_trip = std::max(round_trip, 4 * n.latency);
+    std::size_t workers = 0;
+    bool is_plain = false;
+    for (const program_plan& p : programs) {
+        workers += p.workers;
+        is_plain = is_plain || !p.is_fenced;
+    }
+    // Whoever has no fences has no queue, and rests between two tries.
+    if (is_plain) return 30s;
+    // Each turn: two rounds at most, the release, and the word of it. Before the first, connections
+    // are made, and votes may be split.
+    return static_cast<std::int64_t>(workers) * (1ms + 4 * round_trip) + 10 * round_trip + 200ms;
 }
 
 bool plan::is_amnesia_possible() const noexcept {

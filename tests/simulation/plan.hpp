@@ -1,5 +1,6 @@
 // A world before it begins: who is in it and what will befall them; knows no machine of the
-// product. SPDX-License-Identifier: MIT
+// product.
+// SPDX-License-Identifier: MIT
 //
 // All of it is drawn from the seed in advance, so that a world can be run again with less in it.
 #pragma once
@@ -40,6 +41,7 @@ enum class fault_kind : std::uint8_t {
     lag,         ///< Everything on the way to and from `nodes` takes `amount` longer.
     cut,         ///< Connections between `programs` and `nodes` break; both ends notice.
     half_open,   ///< They break; nobody notices.
+    deafen,      ///< Those break over which a program is told of what others give back.
     pause,       ///< A program is stopped, and its clocks go on.
     suspend,     ///< Its machine is, and one of its clocks with it.
     kill,        ///< It dies, and another of its name starts.
@@ -126,6 +128,9 @@ struct plan {
     /// How long after its end a fault may still show: an idle connection is looked at every five
     /// seconds, and then given up after a while.
     duration aftermath(fault_kind kind) const noexcept;
+    /// How long it takes, when all is well, until each worker has had a lock for a millisecond which
+    /// all ask for at once.
+    duration in_turn() const noexcept;
     /// Whether nodes that restart may forget foreign locks, which no guard protects.
     bool is_amnesia_possible() const noexcept;
     std::string describe() const;

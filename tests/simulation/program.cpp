@@ -13,10 +13,11 @@
 
 namespace redlock::simulation {
 
-/// The program's end of the way to one node.
+/// The program's end of one of the ways to a node.
 class program::cable final : public net::transport, private receiver {
 public:
-    cable(program& in, std::size_t node) : in_(&in), node_(node) {}
+    cable(program& in, std::size_t index, std::size_t node)
+        : in_(&in), index_(index), node_(node) {}
 
     void open() override {
         leave();
@@ -25,10 +26,10 @@ public:
     void drop() override { leave(); }
     void flush() {
         if (!is_open_) return;
-        net::session& session = in_->engine_->node(node_);
-        if (session.outgoing().empty()) return;
-        to_->send(std::exchange(session.outgoing(), {}));
-        session.on_written();
+        net::dialogue& words = in_->engine_->dialogue(index_);
+        if (words.outgoing().empty()) return;
+        to_->send(std::exchange(words.outgoing(), {}));
+        words.on_written();
     }
 
 private:
@@ -41,29 +42,30 @@ private:
     template <class F>
     void tell(F what) {
         in_->deliver([this, what = std::move(what), generation = generation_] {
-            if (generation == generation_) what(in_->engine_->node(node_), clock::now());
+            if (generation == generation_) what(in_->engine_->dialogue(index_), clock::now());
         });
     }
     void on_open() override {
-        tell([this](net::session& s, time_point now) {
+        tell([this](net::dialogue& d, time_point now) {
             is_open_ = true;
-            s.on_open(now);
+            d.on_open(now);
         });
     }
     void on_bytes(std::string bytes) override {
-        tell([bytes = std::move(bytes)](net::session& s, time_point now) {
-            s.on_bytes(bytes, now);
+        tell([bytes = std::move(bytes)](net::dialogue& d, time_point now) {
+            d.on_bytes(bytes, now);
         });
     }
     void on_down(bool was_refused) override {
-        tell([was_refused](net::session& s, time_point now) {
-            s.on_down(was_refused ? boost::asio::error::connection_refused
+        tell([was_refused](net::dialogue& d, time_point now) {
+            d.on_down(was_refused ? boost::asio::error::connection_refused
                                   : boost::asio::error::connection_reset,
                       now);
         });
     }
 
     program* in_;
+    std::size_t index_;
     std::size_t node_;
     connection_ptr to_;
     std::uint64_t generation_ = 0;
@@ -134,8 +136,9 @@ void program::start() {
     is_closed_ = false;
     traffic_ = std::make_unique<net::traffic>();
     house_ = std::make_shared<house>(*this);
-    for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
-        cables_.push_back(std::make_unique<cable>(*this, i));
+    const std::size_t nodes = options_.nodes.size();
+    for (std::size_t i = 0; i < detail::connections_per_node * nodes; ++i) {
+        cables_.push_back(std::make_unique<cable>(*this, i, i % nodes));
     }
     detail::engine_host& host = *this;
     engine_ = std::make_unique<detail::engine>(options_, host, *traffic_);
@@ -217,6 +220,7 @@ void program::after(duration delay, std::function<void()> what) {
 void program::turn(const std::function<void()>& what) {
     const clock_in_use mine(clock_, around_.when.now());
     what();
+    engine_->end_turn(clock::now());
     for (const auto& w : cables_) w->flush();
     engine_->end_if_idle(clock::now());
     arm();
@@ -250,9 +254,9 @@ void program::cancel(detail::operation& what) {
     what.cancel(boost::asio::error::operation_aborted, clock::now());
 }
 
-void program::prove_alive(milliseconds patience) {
-    deliver([this, patience] {
-        for (const auto& w : workers_) w->prove_alive(patience);
+void program::prove_alive(milliseconds patience, duration in_time) {
+    deliver([this, patience, in_time] {
+        for (const auto& w : workers_) w->prove_alive(patience, in_time);
     });
 }
 
@@ -332,7 +336,7 @@ owner_id program::fresh_owner() {
     return id;
 }
 
-net::transport& program::wire(std::size_t node) { return *cables_[node]; }
+net::transport& program::wire(std::size_t index) { return *cables_[index]; }
 
 std::shared_ptr<detail::lease_home> program::home() { return house_; }
 

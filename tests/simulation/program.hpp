@@ -54,8 +54,9 @@ public:
     void wake();
     /// Its workers finish what they are at and begin nothing.
     void rest() noexcept { is_resting_ = true; }
-    /// Each of its workers takes every resource once, waiting for it for this long at most.
-    void prove_alive(milliseconds patience);
+    /// Each of its workers takes every resource once, waiting for it for `patience` at most; that is
+    /// to take no longer than `in_time`.
+    void prove_alive(milliseconds patience, duration in_time);
     bool is_done() const noexcept;
     /// Its client, whatever it is at: all of that ends at once.
     void close();
@@ -119,7 +120,7 @@ private:
 
     std::uint64_t random_word() override { return dice_.word(); }
     owner_id fresh_owner() override;
-    net::transport& wire(std::size_t node) override;
+    net::transport& wire(std::size_t index) override;
     std::shared_ptr<detail::lease_home> home() override;
 
     std::size_t index_;

@@ -65,6 +65,9 @@ void server::slew(std::int64_t ppm, duration ttl_max) {
 
 bool server::accept(const socket_ptr& from) {
     from->process_ = process_;
+    from->client_.push = [this, to = std::weak_ptr(from)](std::string message) {
+        pushed_.emplace_back(to, std::move(message));
+    };
     return is_up_;
 }
 
@@ -107,15 +110,22 @@ void server::read(const socket_ptr& at) {
     }
     counts_->commands += static_cast<std::uint64_t>(commands);
     at->unread_.clear();
-    if (per_command_ > duration::zero()) {
-        busy_until_ = when_->now() + std::min(commands * per_command_, most_busy_);
-        when_->at(busy_until_, [this, at, out = std::move(out), process = process_] {
-            if (process == process_ && is_up_ && !out.empty()) at->reply_(out);
-            drain();
-        });
-    } else if (!out.empty()) {
-        at->reply_(std::move(out));
-    }
+    answer(commands, [at, out = std::move(out), pushed = std::exchange(pushed_, {})] {
+        if (!out.empty()) at->reply_(out);
+        for (const auto& [to, message] : pushed) {
+            if (const auto s = to.lock()) s->reply_(message);
+        }
+    });
+}
+
+// A server that is slow says all of it once it is through.
+void server::answer(std::int64_t commands, std::function<void()> what) {
+    if (per_command_ == duration::zero()) return what();
+    busy_until_ = when_->now() + std::min(commands * per_command_, most_busy_);
+    when_->at(busy_until_, [this, what = std::move(what), process = process_] {
+        if (process == process_ && is_up_) what();
+        drain();
+    });
 }
 
 fakes::model_reply server::execute(const fakes::command& c) {

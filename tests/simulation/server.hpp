@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace redlock::simulation {
 
@@ -26,6 +27,8 @@ class socket {
 public:
     /// `reply` is called with the bytes for the other end.
     explicit socket(std::function<void(std::string)> reply) : reply_(std::move(reply)) {}
+
+    bool is_subscribed() const noexcept { return client_.subscriptions() > 0; }
 
 private:
     friend class server;
@@ -70,6 +73,7 @@ public:
 private:
     void slew(std::int64_t ppm, duration ttl_max);
     void read(const socket_ptr& at);
+    void answer(std::int64_t commands, std::function<void()> what);
     void drain();
 
     std::size_t index_;
@@ -83,6 +87,7 @@ private:
     fakes::client_state anonymous_{};
     std::deque<std::pair<socket_ptr, std::string>>
         ready_;  // sockets with something to read, and whose
+    std::vector<std::pair<std::weak_ptr<socket>, std::string>> pushed_;  // by what is carried out
     duration per_command_{};
     time_point busy_until_{};
     int freezes_ = 0;

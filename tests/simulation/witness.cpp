@@ -43,10 +43,10 @@ void witness::before(const fakes::command& c, const fakes::client_state& client,
         claims_.push_back({.key = c[1], .value = c[2]});
     } else if (calls(c, resp::acquire())) {
         claims_.push_back({.key = c[3],
-                           .value = c[6],
+                           .value = c[7],
                            .fence_key = c[4],
-                           .fence = std::stoll(c[8]),
-                           .tolerance_us = std::stoll(c[9])});
+                           .fence = std::stoll(c[9]),
+                           .tolerance_us = std::stoll(c[10])});
     } else if (calls(c, resp::extend())) {
         const auto keys = std::stoul(c[2]);
         const auto leases = std::stoul(c[3 + keys]);

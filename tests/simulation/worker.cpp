@@ -127,8 +127,11 @@ void worker::take(std::size_t resource, const acquire_options& how) {
                " ms, waiting " + std::to_string(how.wait.count()) + " ms";
     });
     // Planned first: the operation may end at once.
-    const bool will_cancel = to_prove_.empty() && dice_.happens(0.1);
-    if (will_cancel) plan(dice_.between_orders(10us, 1s), &worker::cancel);
+    const bool is_proving = !to_prove_.empty();
+    const bool will_cancel =
+        is_proving ? !has_called_off_ && dice_.happens(0.3) : dice_.happens(0.1);
+    const duration soon = is_proving ? std::min<duration>(in_time_, 1s) / 4 : duration(1s);
+    if (will_cancel) plan(dice_.between_orders(10us, soon), &worker::cancel);
     begin<acquiring>(resource_name(resource), how);
 }
 
@@ -182,6 +185,10 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     if (outcome) {
         ++in_->around().counts.refused;
         tell([&] { return "is refused: " + outcome.message(); });
+        if (!to_prove_.empty() && outcome == boost::asio::error::operation_aborted) {
+            has_called_off_ = true;  // and asks once more, behind the others
+            return prove_next();
+        }
         judge.require(to_prove_.empty(), "liveness", [&] {
             return name() + " could not take " + resource_name(resource_) +
                    ", which nobody holds: " + outcome.message();
@@ -193,6 +200,12 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
         return plan(0ns, &worker::think);
     }
     ++in_->around().counts.granted;
+    judge.require(to_prove_.empty() || clock::now() - began_ <= in_time_, "liveness", [&] {
+        return name() + " took " +
+               std::to_string(
+                   std::chrono::duration_cast<milliseconds>(clock::now() - began_).count()) +
+               " ms to get " + resource_name(resource_) + ", for which others waited, too";
+    });
     judge.require(state->is_live(), "validity",
                   [&] { return name() + " got a lease that is over"; });
     tell([&] {
@@ -331,14 +344,16 @@ void worker::on_released(error_code outcome) {
     check_time(duration(in.node_timeout) + in.connect_timeout + 2ms, "a release");
     tell([&] { return outcome ? "gave it back: " + outcome.message() : "gave it back"; });
     if (!to_prove_.empty()) {
+        has_called_off_ = false;
         to_prove_.pop_back();
         return prove_next();
     }
     plan(0ns, &worker::think);
 }
 
-void worker::prove_alive(milliseconds patience) {
+void worker::prove_alive(milliseconds patience, duration in_time) {
     patience_ = patience;
+    in_time_ = in_time;
     for (std::size_t i = 0; i < in_->around().in.resources; ++i) to_prove_.push_back(i);
     prove_next();
 }

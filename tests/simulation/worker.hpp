@@ -34,7 +34,7 @@ public:
     /// Takes a lock after a while, and so on.
     void think();
     /// Takes every resource once more, waiting for each for `patience` at most.
-    void prove_alive(milliseconds patience);
+    void prove_alive(milliseconds patience, duration in_time);
     bool is_done() const noexcept { return !is_busy_; }
     /// The process is gone.
     void vanish();
@@ -80,6 +80,8 @@ private:
     lease lease_;
     std::vector<std::size_t> to_prove_;
     milliseconds patience_{};
+    duration in_time_{};
+    bool has_called_off_ = false;  // this resource, while it proves that it gets it
 };
 
 }  // namespace redlock::simulation

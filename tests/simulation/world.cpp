@@ -17,14 +17,19 @@ bool ends_by_itself(fault_kind k) noexcept {
         case fault_kind::flush_scripts:
         case fault_kind::step_clock:
         case fault_kind::cut:
+        case fault_kind::deafen:
         case fault_kind::half_open: return false;
         default: return true;
     }
 }
 
-bool is_companion(std::string_view key) {
+// What stays for longer than anybody uses it.
+bool is_memory(std::string_view key) {
     return key == "redlock:node" || key.ends_with("}:fence");
 }
+
+// Goes by itself where somebody who waits has died.
+bool is_queue(std::string_view key) { return key.ends_with("}:queue"); }
 
 }  // namespace
 
@@ -87,8 +92,8 @@ void world::make_peace() {
     heal();
     run_until(when_.now() + plan_->quiet());
     check_litter("after peace", false);
-    // Until the last quarantine and the last lease are over.
-    run_until(when_.now() + 3 * duration(plan_->ttl_max) + 20s);
+    // Until the last quarantine and the last lease are over, and nobody is listened to any more.
+    run_until(when_.now() + 3 * duration(plan_->ttl_max) + 40s);
     check_litter("after every ttl", true);
     for (const auto& p : programs_) {
         referee_.require(p->is_done() && p->open_operations() == 0, "bounded", [&] {
@@ -99,14 +104,7 @@ void world::make_peace() {
         });
     }
     if (referee_.verdict()) return;
-    if (plan_->within == bounds::safe) {
-        for (const auto& p : programs_) p->prove_alive(30s);
-        run_until(when_.now() + 40s);
-        for (const auto& p : programs_) {
-            referee_.require(p->is_done(), "liveness",
-                             [&] { return p->name() + " waits for a lock that nobody holds"; });
-        }
-    }
+    if (plan_->within == bounds::safe) prove_alive();
     if (referee_.verdict()) return;
     for (const auto& p : programs_) p->close();
     run_until(when_.now() + plan_->node_timeout + 1ms);
@@ -116,6 +114,32 @@ void world::make_peace() {
     }
     run_until(when_.now() + 1s);
     check_litter("after the end", true);
+}
+
+// Everybody gets everything, and is told when it is free: where it takes longer than that, somebody
+// slept until a timer woke it. Then one of them dies in the middle of it.
+void world::prove_alive() {
+    constexpr auto ttl = 2s;  // of a lease, and of an entry in a queue
+    constexpr auto refresh = 750ms;
+    chance dice(plan_->seed, 3);
+    const duration in_time = plan_->in_turn();
+    const bool is_telling = in_time < refresh - 100ms;
+    for (const bool is_deadly : {false, true}) {
+        if (is_deadly && programs_.size() < 2) return;
+        for (const auto& p : programs_) {
+            p->prove_alive(30s, !is_telling ? 30s : is_deadly ? in_time + refresh + ttl : in_time);
+        }
+        if (is_deadly) {
+            run_until(when_.now() + dice.between_orders(10us, in_time));
+            programs_[dice.below(programs_.size())]->kill();
+        }
+        run_until(when_.now() + 40s);
+        for (const auto& p : programs_) {
+            referee_.require(p->is_done(), "liveness",
+                             [&] { return p->name() + " waits for a lock that nobody holds"; });
+        }
+        if (referee_.verdict()) return;
+    }
 }
 
 void world::start(std::size_t i) {
@@ -210,6 +234,7 @@ void world::befall(const fault& f, bool is_end) {
         case fault_kind::lag: net_.set_lag(f.nodes, is_end ? duration(0) : f.amount); break;
         case fault_kind::cut: net_.cut(f.programs, f.nodes); break;
         case fault_kind::half_open: net_.fall_silent(f.programs, f.nodes); break;
+        case fault_kind::deafen: net_.deafen(f.programs, f.nodes); break;
         case fault_kind::pause:
             counts_.client_pauses += is_end ? 0 : 1;
             each_program(f, [&](program& p, std::size_t) { is_end ? p.resume() : p.pause(); });
@@ -256,7 +281,8 @@ void world::check_litter(const char* when, bool may_be_dead) {
     for (std::size_t i = 0; i < servers_.size(); ++i) {
         const auto& model = servers_[i]->model();
         for (const auto& [key, what] : model.database().all()) {
-            if (is_companion(key) || what.is_gone(model.wall.ms(when_.now()))) continue;
+            if (is_memory(key) || what.is_gone(model.wall.ms(when_.now()))) continue;
+            if (is_queue(key) && !may_be_dead) continue;
             const std::string value = what.text() != nullptr ? *what.text() : "?";
             // Somebody who lives and has no use for it left it there; or else it is too old.
             const bool is_litter =

@@ -1,5 +1,6 @@
 // One simulated world from beginning to end: the parts put together, the faults carried out, the
-// peace after them; decides nothing about locks. SPDX-License-Identifier: MIT
+// peace after them; decides nothing about locks.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include "simulation/foreigner.hpp"
@@ -41,6 +42,7 @@ private:
     void end(const fault& f);
     void befall(const fault& f, bool is_end);
     void make_peace();
+    void prove_alive();
     void heal();
     /// `may_be_dead`: also what the dead and the foreign have left must be gone by now.
     void check_litter(const char* when, bool may_be_dead);

@@ -70,6 +70,20 @@ public:
         return find_overlaps(spans_);
     }
 
+    /// For how long nobody had the one resource that all spans are of, between two holders.
+    clock::duration longest_gap() const {
+        const std::lock_guard lock(mutex_);
+        auto list = spans_;
+        std::sort(list.begin(), list.end(), [](const held_span& a, const held_span& b) {
+            return a.granted_at < b.granted_at;
+        });
+        clock::duration longest{};
+        for (std::size_t i = 1; i < list.size(); ++i) {
+            longest = std::max(longest, list[i].granted_at - list[i - 1].trusted_until);
+        }
+        return longest;
+    }
+
     /// One line per span: resource (without white space), owner, two times in nanoseconds.
     void save(const std::string& path) const {
         const std::lock_guard lock(mutex_);

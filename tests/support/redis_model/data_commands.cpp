@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "support/redis_model/data_commands.hpp"
 
+#include "support/redis_model/sorted_set_commands.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -12,12 +14,6 @@ namespace redlock::fakes {
 namespace {
 
 using r = model_reply;
-
-r wrong_type() {
-    return r::error("WRONGTYPE Operation against a key holding the wrong kind of value");
-}
-
-r syntax_error() { return r::error("ERR syntax error"); }
 
 r invalid_expire(const char* in) {
     return r::error(std::string("ERR invalid expire time in '") + in + "' command");
@@ -37,7 +33,8 @@ r getrange(keyspace& in, const command& c, std::int64_t now_ms) {
     std::int64_t last = 0;
     if (!read_integer(c[2], first) || !read_integer(c[3], last)) return not_an_integer();
     const r whole = get(in, c, now_ms);
-    if (whole.is_error() || first < 0 || last < first) return whole.is_error() ? whole : r::bulk("");
+    if (whole.is_error() || first < 0 || last < first)
+        return whole.is_error() ? whole : r::bulk("");
     const auto from = std::min(static_cast<std::size_t>(first), whole.text.size());
     return r::bulk(whole.text.substr(from, static_cast<std::size_t>(last - first) + 1));
 }
@@ -78,15 +75,20 @@ r set(keyspace& in, const command& c, std::int64_t now_ms) {
 }
 
 r del(keyspace& in, const command& c, std::int64_t now_ms) {
-    return r::integer(std::count_if(c.begin() + 1, c.end(), [&](const std::string& key) {
-        return in.erase(key, now_ms);
-    }));
+    return r::integer(std::count_if(c.begin() + 1, c.end(),
+                                    [&](const std::string& key) { return in.erase(key, now_ms); }));
 }
 
 r exists(keyspace& in, const command& c, std::int64_t now_ms) {
     return r::integer(std::count_if(c.begin() + 1, c.end(), [&](const std::string& key) {
         return in.find(key, now_ms) != nullptr;
     }));
+}
+
+r type(keyspace& in, const command& c, std::int64_t now_ms) {
+    static constexpr const char* names[] = {"string", "list", "zset"};
+    const stored* k = in.find(c[1], now_ms);
+    return r::status(k != nullptr ? names[k->value.index()] : "none");
 }
 
 r pttl(keyspace& in, const command& c, std::int64_t now_ms) {
@@ -131,12 +133,13 @@ const data_command* find_data_command(std::string_view name) {
         {"SET", {{-3, trait::writes | trait::needs_memory}, set}},
         {"DEL", {{-2, trait::writes}, del}},
         {"EXISTS", {{-2, 0}, exists}},
+        {"TYPE", {{2, 0}, type}},
         {"PTTL", {{2, 0}, pttl}},
         {"PEXPIRE", {{3, trait::writes}, pexpire}},
         {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
     };
     const auto it = all.find(name);
-    return it != all.end() ? &it->second : nullptr;
+    return it != all.end() ? &it->second : find_sorted_set_command(name);
 }
 
 std::string in_upper_case(std::string_view text) {
@@ -147,8 +150,12 @@ std::string in_upper_case(std::string_view text) {
     return out;
 }
 
-model_reply not_an_integer() {
-    return r::error("ERR value is not an integer or out of range");
+model_reply not_an_integer() { return r::error("ERR value is not an integer or out of range"); }
+
+model_reply syntax_error() { return r::error("ERR syntax error"); }
+
+model_reply wrong_type() {
+    return r::error("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
 bool read_integer(std::string_view text, std::int64_t& out) {

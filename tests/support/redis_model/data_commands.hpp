@@ -20,6 +20,7 @@ inline constexpr unsigned needs_memory = 2;  ///< Refused where there is none le
 inline constexpr unsigned while_loading = 4;
 inline constexpr unsigned not_in_scripts = 8;
 inline constexpr unsigned before_auth = 16;
+inline constexpr unsigned while_subscribed = 32;
 }  // namespace trait
 
 struct command_traits {
@@ -45,6 +46,9 @@ std::string in_upper_case(std::string_view text);
 
 /// The error that an argument which is no such number meets.
 model_reply not_an_integer();
+model_reply syntax_error();
+/// The error of a command on a key that holds another kind of value.
+model_reply wrong_type();
 /// False unless all of `text` is one.
 bool read_integer(std::string_view text, std::int64_t& out);
 

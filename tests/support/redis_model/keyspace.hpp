@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "support/redis_model/sorted_set.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,7 +18,7 @@ namespace redlock::fakes {
 struct stored {
     using list = std::vector<std::string>;
 
-    std::variant<std::string, list> value{};
+    std::variant<std::string, list, sorted_set> value{};
     std::optional<std::int64_t> expires_ms{};  ///< The last ms of the node's clock that it sees.
 
     const std::string* text() const noexcept { return std::get_if<std::string>(&value); }

@@ -38,6 +38,15 @@ r unknown_command(const command& c) {
     return r::error(std::move(text));
 }
 
+// What says that a connection listens, or does no more.
+r subscription(const char* what, r channel, const client_state& of) {
+    return r::array({r::bulk(what), std::move(channel),
+                     r::integer(static_cast<std::int64_t>(of.subscriptions()))});
+}
+
+// A server would answer once for each, and so more than once to one command.
+r more_than_one_channel() { return r::error("ERR model: one channel at a time"); }
+
 // `*` and `?` as in the shell.
 bool matches(std::string_view pattern, std::string_view text) {
     if (pattern.empty()) return text.empty();
@@ -61,7 +70,12 @@ const redis_model::server_command* redis_model::find_server_command(std::string_
     static const std::map<std::string_view, server_command> all = {
         {"AUTH", {{-2, while_loading | not_in_scripts | before_auth}, &redis_model::auth}},
         {"SELECT", {{2, while_loading}, &redis_model::select}},
-        {"PING", {{-1, 0}, &redis_model::ping}},
+        {"PING", {{-1, while_subscribed}, &redis_model::ping}},
+        {"SUBSCRIBE",
+         {{-2, while_loading | while_subscribed | not_in_scripts}, &redis_model::subscribe}},
+        {"UNSUBSCRIBE",
+         {{-1, while_loading | while_subscribed | not_in_scripts}, &redis_model::unsubscribe}},
+        {"PUBLISH", {{3, while_loading}, &redis_model::publish}},
         {"TIME", {{1, while_loading}, &redis_model::time}},
         {"INFO", {{-1, while_loading}, &redis_model::info}},
         {"FLUSHALL", {{-1, writes}, &redis_model::flush_all}},
@@ -94,6 +108,7 @@ redis_model::redis_model(std::uint64_t seed)
 void redis_model::start_process() {
     run_id_ = sha1_of(std::to_string(seed_) + ":" + std::to_string(starts_++));
     cached_.clear();
+    channels_ = std::make_shared<channels>();
 }
 
 void redis_model::crash(data what) {
@@ -137,6 +152,11 @@ std::optional<r> redis_model::refuse(const client_state& from, const known_comma
     if (is_replica_ && what.traits.has(trait::writes)) {
         return r::error("READONLY You can't write against a read only replica.");
     }
+    if (from.subscriptions() != 0 && !what.traits.has(trait::while_subscribed)) {
+        return r::error("ERR Can't execute '" + in_lower_case(what.name) +
+                        "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                        "allowed in this context");
+    }
     if (is_loading_ && !what.traits.has(trait::while_loading)) {
         return r::error("LOADING Redis is loading the dataset in memory");
     }
@@ -154,8 +174,10 @@ r redis_model::carry_out(client_state& from, const known_command& what, const co
 /// What one script may do. Its time stands still.
 class redis_model::script_run final : public script_host::caller {
 public:
-    script_run(redis_model& on, client_state from, time_point now)
-        : on_(&on), from_(from), now_(now) {}
+    script_run(redis_model& on, const client_state& from, time_point now) : on_(&on), now_(now) {
+        from_.is_authenticated = from.is_authenticated;
+        from_.database = from.database;
+    }
 
     r on_call(const command& c) noexcept override {
         const auto what = look_up(c);
@@ -183,7 +205,7 @@ public:
 
 private:
     redis_model* on_;
-    client_state from_;
+    client_state from_{};  // apart: a database that the script selects is its own affair
     time_point now_;
     bool has_written_ = false;
 };
@@ -258,8 +280,11 @@ r redis_model::select(client_state& from, const command& c, time_point) {
     return r::ok();
 }
 
-r redis_model::ping(client_state&, const command& c, time_point) {
+r redis_model::ping(client_state& from, const command& c, time_point) {
     if (c.size() > 2) return r::error("ERR wrong number of arguments for 'ping' command");
+    if (from.subscriptions() != 0) {
+        return r::array({r::bulk("pong"), r::bulk(c.size() == 2 ? c[1] : "")});
+    }
     return c.size() == 2 ? r::bulk(c[1]) : r::status("PONG");
 }
 
@@ -269,6 +294,26 @@ r redis_model::time(client_state&, const command&, time_point now) {
         {r::bulk(std::to_string(us / 1'000'000)), r::bulk(std::to_string(us % 1'000'000))});
 }
 
+r redis_model::subscribe(client_state& from, const command& c, time_point) {
+    if (c.size() > 2) return more_than_one_channel();
+    channels_->subscribe(from, c[1]);
+    return subscription("subscribe", r::bulk(c[1]), from);
+}
+
+r redis_model::unsubscribe(client_state& from, const command& c, time_point) {
+    const bool is_of_all = c.size() == 1;
+    if (c.size() > 2 || (is_of_all && from.subscriptions() > 1)) return more_than_one_channel();
+    const std::string* const only = is_of_all ? channels_->first_of(from) : &c[1];
+    if (only == nullptr) return subscription("unsubscribe", r::nil(), from);
+    const std::string name = *only;
+    channels_->unsubscribe(from, name);
+    return subscription("unsubscribe", r::bulk(name), from);
+}
+
+r redis_model::publish(client_state&, const command& c, time_point) {
+    return r::integer(channels_->publish(c[1], c[2]));
+}
+
 r redis_model::flush_all(client_state&, const command&, time_point) {
     flush();
     return r::ok();
@@ -276,8 +321,7 @@ r redis_model::flush_all(client_state&, const command&, time_point) {
 
 r redis_model::client_set_name(client_state&, const command& c, time_point) {
     if (std::any_of(c[2].begin(), c[2].end(), [](char x) { return x < '!' || x > '~'; })) {
-        return r::error(
-            "ERR Client names cannot contain spaces, newlines or special characters.");
+        return r::error("ERR Client names cannot contain spaces, newlines or special characters.");
     }
     return r::ok();
 }
@@ -305,7 +349,8 @@ r redis_model::info(client_state&, const command& c, time_point) {
         {"Server", "redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + run_id_ + "\r\n"},
         {"Persistence", std::string("loading:") + (is_loading_ ? "1" : "0") +
                             "\r\naof_enabled:" + (is_durable_ ? "1" : "0") +
-                            "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_bgrewrite_status:ok"
+                            "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
+                            "\r\naof_last_bgrewrite_status:ok"
                             "\r\naof_last_write_status:ok\r\n"},
         {"Replication", std::string("role:") + (is_replica_ ? "slave" : "master") + "\r\n"},
     };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/quorum.hpp"
+#include "support/redis_model/channels.hpp"
 #include "support/redis_model/data_commands.hpp"
 #include "support/redis_model/keyspace.hpp"
 #include "support/redis_model/model_reply.hpp"
@@ -24,8 +25,8 @@
 
 namespace redlock::fakes {
 
-/// What the server keeps of one connection.
-struct client_state {
+/// What the server keeps of one connection. Messages go to its `push`.
+struct client_state : subscriber {
     bool is_authenticated = false;
     std::size_t database = 0;
 };
@@ -56,7 +57,8 @@ public:
     /// By its name in upper case, as "GET" or "SCRIPT|LOAD".
     void forbid(std::string name) { forbidden_.insert(std::move(name)); }
     void permit(std::string_view name) { forbidden_.erase(std::string(name)); }
-    /// Another process of the server: connections to the old one are the caller's to break.
+    /// Another process of the server, to which nobody is subscribed: connections to the old one are
+    /// the caller's to break.
     void crash(data what);
     /// A snapshot, as a server writes it now and then.
     void save() { saved_ = databases_; }
@@ -90,6 +92,9 @@ private:
     model_reply ping(client_state& from, const command& c, time_point now);
     model_reply time(client_state& from, const command& c, time_point now);
     model_reply info(client_state& from, const command& c, time_point now);
+    model_reply subscribe(client_state& from, const command& c, time_point now);
+    model_reply unsubscribe(client_state& from, const command& c, time_point now);
+    model_reply publish(client_state& from, const command& c, time_point now);
     model_reply flush_all(client_state& from, const command& c, time_point now);
     model_reply client_set_name(client_state& from, const command& c, time_point now);
     model_reply config_get(client_state& from, const command& c, time_point now);
@@ -106,7 +111,8 @@ private:
     std::array<keyspace, 16> databases_{};
     std::array<keyspace, 16> saved_{};
     std::unique_ptr<script_host> scripts_;
-    std::set<std::string> cached_;  // the SHA1 of the scripts that this process knows
+    std::shared_ptr<channels> channels_{};  // of this process
+    std::set<std::string> cached_;          // the SHA1 of the scripts that this process knows
     std::set<std::string> forbidden_;
     std::string run_id_;
     std::uint64_t seed_;

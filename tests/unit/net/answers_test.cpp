@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ net::compare_answer extension_answer_to(std::string_view bytes, std::size_t leas
     return with_reply(bytes, [lease](const resp::reply& r) {
         return net::read_extension(r, lease);
     });
+}
+std::optional<std::chrono::milliseconds> wait_answer_to(std::string_view bytes,
+                                                        std::size_t waiter) {
+    return with_reply(bytes, [waiter](const resp::reply& r) { return net::read_wait(r, waiter); });
 }
 
 }  // namespace
@@ -98,7 +103,7 @@ TEST_CASE("each outcome of a fenced acquire is read") {
 
 TEST_CASE("no other reply to a fenced acquire is a vote") {
     for (const auto* odd : {":0\r\n", ":2\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n",
-                            "*1\r\n:3\r\n", "*1\r\n$1\r\n0\r\n", "*-1\r\n"}) {
+                            "*1\r\n$1\r\n0\r\n", "*-1\r\n"}) {
         INFO(odd);
         const auto a = acquire_answer_to(odd);
         CHECK(a.answer == vote::refused);
@@ -111,6 +116,72 @@ TEST_CASE("a hostile node can't make a fence negative") {
     CHECK(acquire_answer_to("*2\r\n:4\r\n:-5\r\n").fence == 0);
     CHECK(acquire_answer_to("*2\r\n:4\r\n$1\r\nx\r\n").fence == 0);
     CHECK(acquire_answer_to("*1\r\n:2\r\n").left == std::chrono::milliseconds(0));
+}
+
+TEST_CASE("who stands before us is read of a key that is held, and of one that is free") {
+    using namespace std::chrono_literals;
+    const auto held = acquire_answer_to("*5\r\n:2\r\n:1500\r\n$1\r\nx\r\n:77\r\n:1999\r\n");
+    CHECK(held.answer == vote::held);
+    CHECK(held.left == 1500ms);
+    CHECK(held.fence == 77);
+    CHECK(held.before == 1999ms);
+
+    const auto queued = acquire_answer_to("*3\r\n:3\r\n:1234\r\n:88\r\n");
+    CHECK(queued.answer == vote::queued);
+    CHECK(queued.before == 1234ms);
+    CHECK(queued.left == 0ms);
+    CHECK(queued.fence == 88);
+    CHECK_FALSE(queued.why.error);
+    CHECK(queued.why.detail.empty());
+    CHECK_FALSE(queued.is_amnesiac);
+}
+
+TEST_CASE("what a hostile node says of the queue is bounded, and still no grant") {
+    using namespace std::chrono_literals;
+    const auto held = [](const std::string& before) {
+        return acquire_answer_to("*5\r\n:2\r\n:0\r\n$1\r\nx\r\n:7\r\n" + before);
+    };
+    const auto queued = [](const std::string& before) {
+        return acquire_answer_to("*3\r\n:3\r\n" + before + ":7\r\n");
+    };
+    for (const auto& read : {std::function(held), std::function(queued)}) {
+        CHECK(read(":9223372036854775807\r\n").before == 366 * 24h);
+        CHECK(read(":-9223372036854775808\r\n").before == -1ms);
+        CHECK(read(":-1\r\n").before == -1ms);
+        CHECK(read("$4\r\n1000\r\n").before == 0ms);
+        CHECK(read("*1\r\n:1000\r\n").before == 0ms);
+        CHECK(read("$-1\r\n").before == 0ms);
+        CHECK(read("-ERR no\r\n").before == 0ms);
+        CHECK(read("-ERR no\r\n").answer != vote::granted);
+    }
+    for (const auto* few : {"*1\r\n:3\r\n", "*2\r\n:3\r\n:5\r\n"}) {
+        const auto a = acquire_answer_to(few);
+        CHECK(a.answer == vote::queued);
+        CHECK(a.fence == 0);
+    }
+    CHECK(acquire_answer_to("*3\r\n:3\r\n:5\r\n:-7\r\n").fence == 0);
+}
+
+TEST_CASE("when a key comes free is read waiter by waiter") {
+    using namespace std::chrono_literals;
+    const std::string all =
+        "*5\r\n:0\r\n:-1\r\n:1500\r\n:9223372036854775807\r\n:-9223372036854775808\r\n";
+    CHECK(wait_answer_to(all, 0) == 0ms);
+    CHECK(wait_answer_to(all, 1) == -1ms);
+    CHECK(wait_answer_to(all, 2) == 1500ms);
+    CHECK(wait_answer_to(all, 3) == 366 * 24h);
+    CHECK(wait_answer_to(all, 4) == -1ms);
+    CHECK_FALSE(wait_answer_to(all, 5));
+    CHECK_FALSE(wait_answer_to(all, 1'000'000));
+}
+
+TEST_CASE("no other reply says when a key comes free") {
+    for (const auto* odd : {":0\r\n", "+OK\r\n", "$1\r\n0\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
+                            "*1\r\n$1\r\n0\r\n", "*1\r\n$-1\r\n", "*1\r\n*1\r\n:0\r\n",
+                            "*1\r\n-ERR no\r\n", "-NOSCRIPT no\r\n", "-WRONGTYPE no\r\n"}) {
+        INFO(odd);
+        CHECK_FALSE(wait_answer_to(odd, 0));
+    }
 }
 
 TEST_CASE("a release's 1 is yes, 0 and -1 are no, everything else can't vote") {

@@ -25,7 +25,8 @@ std::string sha1_hex(std::string_view text) {
 
 }  // namespace
 
-// The SHA1 was taken from the file, so this also shows that the text is the file's to the byte.
+// The SHA1 was taken when the text was put together, so this also shows that the compiler read it to
+// the byte.
 TEST_CASE("the SHA1 of a script is that of its embedded text") {
     REQUIRE_FALSE(redlock::resp::all_scripts().empty());
     for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
@@ -46,6 +47,7 @@ TEST_CASE("an accessor gives the script of its name") {
     CHECK(redlock::resp::extend().name == "extend");
     CHECK(redlock::resp::node().name == "node");
     CHECK(redlock::resp::release().name == "release");
+    CHECK(redlock::resp::wait().name == "wait");
 }
 
 TEST_CASE("a script says what it takes and returns") {

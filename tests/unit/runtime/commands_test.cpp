@@ -47,25 +47,60 @@ TEST_CASE("a fenced lock names its fence, the node record and the epoch") {
     const auto end = detail::write_acquire(out, form, {"p:k", "v", 1500ms}, &terms);
     const bool whole = form == script_form::whole;
     CHECK(completed(out, end) ==
-          command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "3", "p:k",
-                  "p:{p:k}:fence", "p:redlock:node", "v", "1500", "1700000000000123", "15000000",
-                  "120000", "EPOCH"});
+          command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4", "p:k",
+                  "p:{p:k}:fence", "p:redlock:node", "p:{p:k}:queue", "v", "1500",
+                  "1700000000000123", "15000000", "120000", "EPOCH"});
 }
 
-TEST_CASE("a release names the key alone, or raises the fence") {
+TEST_CASE("one that waits names its place before the epoch") {
+    std::string out;
+    const detail::queue_entry entry{"client:7", 1'700'000'000'000'001, 2s};
+    const auto end =
+        detail::write_acquire(out, script_form::by_hash, {"k", "v", 1500ms}, &terms, &entry);
+    CHECK(completed(out, end) ==
+          command{"EVALSHA", text(resp::acquire().sha1), "4", "k", "p:{k}:fence", "p:redlock:node",
+                  "p:{k}:queue", "v", "1500", "1700000000000123", "15000000", "120000", "client:7",
+                  "1700000000000001", "2000", "EPOCH"});
+}
+
+TEST_CASE("a release names the key alone, or who is to be woken, or raises the fence") {
     std::string out;
     const auto& script = resp::release();
+    detail::release_request what{.key = "k", .value = "v"};
     SECTION("plain") {
-        CHECK(detail::write_release(out, script_form::by_hash, "k", "v", nullptr) ==
-              net::tail::none);
+        CHECK(detail::write_release(out, script_form::by_hash, what) == net::tail::none);
         CHECK(only(out) == command{"EVALSHA", text(script.sha1), "1", "k", "v"});
     }
-    SECTION("raising") {
-        const auto end = detail::write_release(out, script_form::whole, "k", "v", &terms);
-        CHECK(completed(out, end) ==
-              command{"EVAL", text(script.text), "3", "k", "p:{k}:fence", "p:redlock:node", "v",
-                      "1700000000000123", "15000000", "120000", "EPOCH"});
+    what.key_prefix = "p:";
+    SECTION("fenced") {
+        CHECK(detail::write_release(out, script_form::by_hash, what) == net::tail::none);
+        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "2", "k", "p:{k}:queue", "v", "p:",
+                                   "", "0", "0"});
     }
+    const detail::queue_entry entry{"client:7", 9, 2s};
+    SECTION("of one that waits on") {
+        what.entry = &entry;
+        CHECK(detail::write_release(out, script_form::by_hash, what) == net::tail::none);
+        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "2", "k", "p:{k}:queue", "v", "p:",
+                                   "client:7", "9", "2000"});
+    }
+    SECTION("raising") {
+        what.raise = &terms;
+        const auto end = detail::write_release(out, script_form::whole, what);
+        CHECK(completed(out, end) ==
+              command{"EVAL", text(script.text), "4", "k", "p:{k}:queue", "p:{k}:fence",
+                      "p:redlock:node", "v", "p:", "", "0", "0", "1700000000000123", "15000000",
+                      "120000", "EPOCH"});
+    }
+}
+
+TEST_CASE("one command asks for many waiters, and enters those that have an id") {
+    std::string out;
+    const detail::wait_request waiters[] = {{"p:k1", {"client:1", 11, 2s}}, {"p:k2", {"", 12, 0s}}};
+    detail::write_wait(out, script_form::by_hash, waiters, "p:");
+    CHECK(only(out) == command{"EVALSHA", text(resp::wait().sha1), "4", "p:k1", "p:k2",
+                               "p:{p:k1}:queue", "p:{p:k2}:queue", "2", "client:1", "", "11", "12",
+                               "2000", "0"});
 }
 
 TEST_CASE("one command prolongs many leases") {

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "unit/runtime/support/world.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,10 +17,26 @@ using fakes::world;
 
 namespace {
 
+std::string subscribed(const std::string& channel) {
+    return "*3\r\n" + fakes::bulk("subscribe") + fakes::bulk(channel) + ":1\r\n";
+}
+
+/// A world whose nodes can be subscribed to.
+world& hearing(world& w) {
+    for (auto& n : w.nodes) {
+        n.instead = [](const fakes::command& c) -> std::optional<std::string> {
+            if (c.front() == "SUBSCRIBE") return subscribed(c.back());
+            if (c.front() == "PING") return "*2\r\n" + fakes::bulk("pong") + fakes::bulk("");
+            return std::nullopt;
+        };
+    }
+    return w;
+}
+
 /// One of each, at different stages when it is cut off after some turns.
 struct busy {
     explicit busy(bool with_faults) {
-        w.connected();
+        hearing(w).connected();
         kept = w.granted("kept", {.ttl = 2s});
         auto given = w.granted("given");
         w.take_elsewhere("contended", 2);
@@ -28,6 +45,7 @@ struct busy {
             w.latency[3] = 20ms;
         }
         for (auto& n : w.nodes) n.flush_scripts();
+        w.engine->listen(w.now);
         all = {w.acquire("a"),
                w.acquire("contended", {.wait = 5s}),
                w.extend(kept->held, 3s),
@@ -48,6 +66,12 @@ struct busy {
 };
 
 constexpr std::size_t enough_turns = 120;
+
+std::size_t listening(const world& w) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < w.nodes.size(); ++i) n += w.engine->is_listening(i) ? 1U : 0U;
+    return n;
+}
 
 }  // namespace
 
@@ -218,4 +242,93 @@ TEST_CASE("an observer that throws takes nothing down") {
     w.connected();
     const auto e = w.granted("r");
     CHECK(e->held);
+}
+
+TEST_CASE("nodes are listened to once somebody wants it, on a channel of the client's own") {
+    auto o = fakes::options_for(3);
+    o.key_prefix = "app:";
+    world w(o);
+    hearing(w).connected();
+    CHECK(w.count_sent("SUBSCRIBE") == 0);
+    const auto connects = w.traffic.connects.get();
+    w.engine->listen(w.now);
+    w.run_for(1ms);
+    CHECK(listening(w) == 3);
+    for (const auto& n : w.nodes) {
+        CHECK(n.count("SUBSCRIBE") == 1);
+        CHECK(n.seen.back() == fakes::command{"SUBSCRIBE", "app:redlock:wake:" +
+                                                               std::string(w.engine->client_id())});
+    }
+    CHECK(w.engine->client_id().size() == 22);
+    w.engine->listen(w.now);
+    w.run_for(20s);
+    CHECK(listening(w) == 3);
+    CHECK(w.count_sent("SUBSCRIBE") == 3);
+    CHECK(w.count_sent("PING") >= 9);  // the nodes publish nothing
+    CHECK(w.traffic.connects.get() == connects);
+    CHECK(w.traffic.disconnects.get() == 0);
+    CHECK(w.events.size() == 3);
+}
+
+TEST_CASE("nodes can be left and listened to again") {
+    world w;
+    hearing(w).connected();
+    w.engine->listen(w.now);
+    w.run_for(1ms);
+    w.engine->hush();
+    CHECK(listening(w) == 0);
+    w.run_for(20s);
+    CHECK(w.count_sent("SUBSCRIBE") == 3);
+    CHECK(w.count_sent("PING") == 0);
+    w.engine->listen(w.now);
+    w.run_for(1ms);
+    CHECK(listening(w) == 3);
+    CHECK(w.count_sent("SUBSCRIBE") == 6);
+    CHECK(w.count(event_kind::node_reported) == 0);
+}
+
+TEST_CASE("a node that can't be listened to is told of once, until it can be") {
+    world w;
+    hearing(w);
+    const auto able = std::exchange(w.nodes[0].instead, [](const fakes::command& c) {
+        return c.front() == "SUBSCRIBE" ? std::optional<std::string>("-NOPERM no channel\r\n")
+                                        : std::nullopt;
+    });
+    w.connected();
+    w.engine->listen(w.now);
+    w.run_for(20s);
+    CHECK(listening(w) == 2);
+    CHECK(w.nodes[0].count("SUBSCRIBE") > 10);
+    REQUIRE(w.count(event_kind::node_reported) == 1);
+    const auto told = w.events.back();
+    CHECK(told.error == errc::auth_failed);
+    CHECK(told.detail.find("late") != std::string::npos);
+    CHECK(told.detail.find("NOPERM no channel") != std::string::npos);
+    w.nodes[0].instead = able;
+    w.run_for(1s);
+    CHECK(listening(w) == 3);
+    CHECK(w.count(event_kind::node_down) == 0);
+    w.cut(0);
+    w.run_for(1s);
+    CHECK(listening(w) == 3);
+    CHECK(w.count(event_kind::node_reported) == 2);
+    CHECK(w.count(event_kind::node_down) == 1);  // the cut is of both connections
+}
+
+TEST_CASE("a closed client listens to nothing") {
+    world w;
+    hearing(w).connected();
+    const auto e = w.granted("r");
+    w.engine->listen(w.now);
+    if (GENERATE(false, true)) w.run_for(1ms);
+    w.set_mode(0, mode::mute);  // so that the releases linger
+    w.close();
+    CHECK_FALSE(w.engine->is_over());
+    CHECK(listening(w) == 0);
+    w.engine->listen(w.now);
+    w.run_for(10s);
+    CHECK(listening(w) == 0);
+    CHECK(w.engine->is_over());
+    CHECK(w.engine->deadline() == core::time_point::max());
+    CHECK(w.count(event_kind::node_reported) == 0);
 }

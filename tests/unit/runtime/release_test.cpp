@@ -193,6 +193,7 @@ TEST_CASE("a release is owed as long as the key of a SET that left late can be t
     w.cancel(*e);
     w.cut(0);
     w.latency = {1ms, 1ms, 1ms};
+    while (w.engine->node(0).is_ready()) REQUIRE(w.turn());
     while (!w.engine->node(0).is_ready()) REQUIRE(w.turn());
     const auto left = w.nodes[0].keys(w.now);
     w.run_for(10ms);

@@ -1,9 +1,10 @@
 // The Redis master in memory answers as a real one does: commands, scripts, time and faults.
 // SPDX-License-Identifier: MIT
+#include "support/redis_model/redis_model.hpp"
 #include "resp/scripts.hpp"
 #include "support/catch.hpp"
-#include "support/redis_model/redis_model.hpp"
 #include "unit/runtime/support/fake_node.hpp"
+#include "unit/support/desk.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -15,35 +16,9 @@ namespace {
 
 using namespace redlock;
 using namespace std::chrono_literals;
-using fakes::command;
 using fakes::redis_model;
-
-/// One server and one connection to it. Replies are read as their RESP2 text, a blank per line end.
-struct desk {
-    redis_model server{7};
-    fakes::client_state connection{};
-    core::time_point now = core::time_point{} + 1h;
-
-    std::string operator()(const command& c) {
-        std::string out = to_resp2(server.execute(connection, c, now));
-        for (std::size_t at = 0; (at = out.find("\r\n", at)) != std::string::npos;) {
-            out.replace(at, 2, " ");
-        }
-        if (!out.empty()) out.pop_back();
-        return out;
-    }
-    std::string eval(const std::string& script, const std::vector<std::string>& keys = {},
-                     const std::vector<std::string>& args = {}) {
-        command c{"EVAL", script, std::to_string(keys.size())};
-        c.insert(c.end(), keys.begin(), keys.end());
-        c.insert(c.end(), args.begin(), args.end());
-        return (*this)(c);
-    }
-};
-
-bool has(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
+using testing::desk;
+using testing::has;
 
 TEST_CASE("strings are set and read with their conditions") {
     desk d;
@@ -146,8 +121,7 @@ TEST_CASE("Lua values become replies and replies Lua values") {
         {"return true", ":1"},
         {"return false", "$-1"},
         {"return nil", "$-1"},
-        {"return {1, 2.9, {ok = 'K'}, 's', true, false, {}, nil, 4}",
-         "*7 :1 :2 +K $1 s :1 $-1 *0"},
+        {"return {1, 2.9, {ok = 'K'}, 's', true, false, {}, nil, 4}", "*7 :1 :2 +K $1 s :1 $-1 *0"},
         {"return {err = 'E x'}", "-E x"},
         {"return redis.error_reply('FOREIGN x')", "-FOREIGN x"},
         {"return redis.error_reply('-X')", "-ERR X"},
@@ -351,14 +325,15 @@ TEST_CASE("the library's own scripts run on it") {
     CHECK(made == "*6 :" + std::to_string(us()) + " $22 " + epoch + " :" + std::to_string(us()) +
                       " :60000 $1 - :1");
     const auto acquire = [&](const std::string& owner, std::int64_t fence) {
-        return d.eval(std::string(resp::acquire().text), {"r", "{r}:fence", "redlock:node"},
+        return d.eval(std::string(resp::acquire().text),
+                      {"r", "{r}:fence", "redlock:node", "{r}:queue"},
                       {owner, "1000", std::to_string(fence), "15000000", "120000", epoch});
     };
     CHECK(acquire("me", us() + 60'000'000) == "*2 :5 :" + std::to_string(us()));
     CHECK(acquire("me", us() - 15'000'000) == "*2 :4 :" + std::to_string(us() - 15'000'000));
     const std::int64_t first = us();
     CHECK(acquire("me", first) == ":1");
-    CHECK(acquire("you", first + 1) == "*4 :2 :1000 $2 me :" + std::to_string(first));
+    CHECK(acquire("you", first + 1) == "*5 :2 :1000 $2 me :" + std::to_string(first) + " :0");
     CHECK(d.eval(std::string(resp::release().text), {"r"}, {"you"}) == ":0");
     d.now += 2s;
     CHECK(acquire("you", first) == "*2 :4 :" + std::to_string(first));

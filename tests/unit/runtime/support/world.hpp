@@ -111,10 +111,11 @@ enum class mode {
 
 class world;
 
-/// The way to one node. Bytes that were sent arrive, also where the sender has hung up since.
+/// One of the ways to a node. Bytes that were sent arrive, also where the sender has hung up since.
 class fake_wire final : public net::transport {
 public:
-    fake_wire(world& in, std::size_t index) : in_(&in), index_(index) {}
+    fake_wire(world& in, std::size_t index, std::size_t node)
+        : in_(&in), index_(index), node_(node) {}
     void open() override;
     void drop() override {
         ++generation_;
@@ -124,10 +125,13 @@ public:
     void arrive(std::shared_ptr<connection> at, std::uint64_t generation, const std::string& bytes);
     void resume();
     void break_off();
+    void hear(std::uint64_t generation, std::string said);
+    std::size_t node() const noexcept { return node_; }
 
 private:
     world* in_;
     std::size_t index_;
+    std::size_t node_;
     std::uint64_t generation_ = 0;
     std::shared_ptr<connection> to_;
     std::vector<std::function<void()>> kept_;  // by a mute node
@@ -165,7 +169,9 @@ public:
         for (std::size_t i = 0; i < n; ++i) nodes.emplace_back(i);
         modes.resize(n, mode::up);
         latency.resize(n, 100us);
-        for (std::size_t i = 0; i < n; ++i) wires_.push_back(std::make_unique<fake_wire>(*this, i));
+        for (std::size_t i = 0; i < detail::connections_per_node * n; ++i) {
+            wires_.push_back(std::make_unique<fake_wire>(*this, i, i % n));
+        }
         detail::engine_host& host = *this;
         engine = std::make_unique<detail::engine>(options, host, traffic);
     }
@@ -224,8 +230,11 @@ public:
 
     void set_mode(std::size_t node, mode m) {
         const mode before = std::exchange(modes[node], m);
-        if (m == mode::refuses) wires_[node]->break_off();
-        if (before == mode::mute && m == mode::up) wires_[node]->resume();
+        for (const auto& w : wires_) {
+            if (w->node() != node) continue;
+            if (m == mode::refuses) w->break_off();
+            if (before == mode::mute && m == mode::up) w->resume();
+        }
         end_turn();
     }
     /// The server dies and another process of it takes its place.
@@ -234,9 +243,17 @@ public:
         cut(node);
     }
     void step_clock(std::size_t node, duration by) { nodes[node].step_clock(by, now); }
-    /// The connection breaks; the node does not.
+    /// Its connections break; the node does not.
     void cut(std::size_t node) {
-        wires_[node]->break_off();
+        for (const auto& w : wires_) {
+            if (w->node() == node) w->break_off();
+        }
+        end_turn();
+    }
+
+    /// Only the connections on which it tells who listens.
+    void cut_subscription(std::size_t node) {
+        wires_[nodes.size() + node]->break_off();
         end_turn();
     }
 
@@ -339,6 +356,7 @@ private:
 
     void end_turn() {
         if (engine->size() == 0) return;  // discarded
+        engine->end_turn(now);
         for (const auto& w : wires_) w->flush();
         engine->end_if_idle(now);
     }
@@ -350,7 +368,7 @@ private:
         for (std::size_t i = 0; i < 8; ++i) id.bytes[i] = static_cast<std::uint8_t>(n >> 8 * i);
         return id;
     }
-    net::transport& wire(std::size_t node) override { return *wires_[node]; }
+    net::transport& wire(std::size_t index) override { return *wires_[index]; }
     std::shared_ptr<detail::lease_home> home() override { return home_; }
 
     /// An operation refers to its ending and the ending to it: cut when the world ends.
@@ -370,40 +388,47 @@ private:
 
 inline void fake_wire::open() {
     const auto generation = ++generation_;
-    in_->after(in_->latency[index_], [this, generation] {
+    in_->after(in_->latency[node_], [this, generation] {
         if (generation != generation_) return;
-        if (in_->modes[index_] == mode::refuses) {
-            return in_->engine->node(index_).on_down(boost::asio::error::connection_refused,
-                                                     in_->now);
+        if (in_->modes[node_] == mode::refuses) {
+            return in_->engine->dialogue(index_).on_down(boost::asio::error::connection_refused,
+                                                         in_->now);
         }
         to_ = std::make_shared<connection>();
-        in_->engine->node(index_).on_open(in_->now);
+        to_->push = [this, generation](std::string message) {
+            hear(generation, std::move(message));
+        };
+        in_->engine->dialogue(index_).on_open(in_->now);
     });
 }
 
 inline void fake_wire::flush() {
-    std::string& out = in_->engine->node(index_).outgoing();
-    if (!to_ || out.empty()) return;
-    in_->after(in_->latency[index_],
+    if (!to_) return;
+    std::string& out = in_->engine->dialogue(index_).outgoing();
+    if (out.empty()) return;
+    in_->after(in_->latency[node_],
                [this, at = to_, generation = generation_, bytes = std::exchange(out, {})] {
                    arrive(at, generation, bytes);
                });
-    in_->engine->node(index_).on_written();
+    in_->engine->dialogue(index_).on_written();
 }
 
 inline void fake_wire::arrive(std::shared_ptr<connection> at, std::uint64_t generation,
                               const std::string& bytes) {
-    switch (in_->modes[index_]) {
+    switch (in_->modes[node_]) {
         case mode::refuses: return;
         case mode::mute:
             kept_.push_back([this, at, generation, bytes] { arrive(at, generation, bytes); });
             return;
         case mode::up: break;
     }
-    const std::string said = in_->nodes[index_].answer(*at, bytes, in_->now);
+    hear(generation, in_->nodes[node_].answer(*at, bytes, in_->now));
+}
+
+inline void fake_wire::hear(std::uint64_t generation, std::string said) {
     if (said.empty()) return;
-    in_->after(in_->latency[index_], [this, generation, said] {
-        if (generation == generation_) in_->engine->node(index_).on_bytes(said, in_->now);
+    in_->after(in_->latency[node_], [this, generation, said = std::move(said)] {
+        if (generation == generation_) in_->engine->dialogue(index_).on_bytes(said, in_->now);
     });
 }
 
@@ -414,9 +439,10 @@ inline void fake_wire::resume() {
 inline void fake_wire::break_off() {
     const auto generation = generation_;
     kept_.clear();
+    if (!std::exchange(to_, nullptr)) return;
     in_->after(0ns, [this, generation] {
-        if (generation == generation_ && to_) {
-            in_->engine->node(index_).on_down(boost::asio::error::connection_reset, in_->now);
+        if (generation == generation_) {
+            in_->engine->dialogue(index_).on_down(boost::asio::error::connection_reset, in_->now);
         }
     });
 }

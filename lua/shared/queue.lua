@@ -1,0 +1,91 @@
+-- The queue of those who wait for one key, a part of the scripts that name it: knows no lock.
+-- SPDX-License-Identifier: MIT
+--
+-- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
+-- the waiter's id and `until` the ms of this node's clock after which its entry counts as dead. It
+-- is advice for order and speed: whatever the server refuses here is left out, and spoils no vote.
+local dead_left = 1024  -- so many dead entries one script removes
+
+local function node_ms()
+    local time = redis.call('TIME')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Whether it was there.
+local function leave_queue(queue, id, ticket)
+    for _, member in ipairs(redis.pcall('ZRANGEBYSCORE', queue, ticket, ticket)) do
+        if string.sub(member, 1, #id + 1) == id .. ':' then
+            redis.pcall('ZREM', queue, member)
+            return true
+        end
+    end
+    return false
+end
+
+-- For the first time, or again: its entry lives that long from now on.
+local function enter_queue(queue, id, ticket, life_ms, now)
+    local is_new = not leave_queue(queue, id, ticket)
+    local length = is_new and redis.pcall('ZCARD', queue) or 0
+    if type(length) == 'number' and length < 65536 then
+        redis.pcall('ZADD', queue, ticket, string.format('%s:%.0f', id, now + life_ms))
+        -- Never sooner: somebody else's entry may live for longer.
+        local left = redis.pcall('PTTL', queue)
+        if type(left) == 'number' and left < 2 * life_ms then
+            redis.pcall('PEXPIRE', queue, string.format('%.0f', 2 * life_ms))
+        end
+    end
+end
+
+-- The first who is alive: its member, its ticket, and for how long its entry still lives. The dead
+-- before it go, a bounded number at a time: where there are more, somebody without a name is first
+-- for a moment. An entry that would live for longer than a minute is from before the clock went back.
+local function first_in_queue(queue, now)
+    while dead_left > 0 do
+        local first = redis.pcall('ZRANGE', queue, 0, 0, 'WITHSCORES')
+        if not first[1] then
+            return nil
+        end
+        local left = (tonumber(string.match(first[1], ':(%d+)$')) or 0) - now
+        if left > 0 and left <= 60000 then
+            return first[1], tonumber(first[2]), left
+        end
+        redis.pcall('ZREM', queue, first[1])
+        dead_left = dead_left - 1
+    end
+    return '', 0, 1
+end
+
+-- For how many ms at least somebody who is alive may stand before it; 0 where nobody does. All who
+-- are there stand before one without an id, which does not wait.
+local function time_before_turn(queue, id, ticket, now)
+    local member, before, left = first_in_queue(queue, now)
+    if not member then
+        return 0
+    end
+    if id then
+        ticket = tonumber(ticket)
+        if before > ticket or (before == ticket and member >= id) then
+            return 0
+        end
+    end
+    return left
+end
+
+-- Tells the first that the key is free, unless that is `id` itself. A client that does not listen
+-- any more is dead, or will ask when it listens again: its entry goes, and the next is told.
+local function wake_first(queue, prefix, key, id)
+    local now = node_ms()
+    while true do
+        local member = first_in_queue(queue, now)
+        if not member or member == '' or (id and string.sub(member, 1, #id + 1) == id .. ':') then
+            return
+        end
+        local channel = prefix .. 'redlock:wake:' .. string.match(member, '^[^:]*')
+        local heard = redis.pcall('PUBLISH', channel, string.sub(key, #prefix + 1))
+        if heard ~= 0 then
+            return
+        end
+        redis.pcall('ZREM', queue, member)
+        dead_left = dead_left - 1
+    end
+end

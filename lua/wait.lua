@@ -1,0 +1,33 @@
+-- Keeps waiters in their queues, and tells when the keys will be theirs; knows no other node.
+-- SPDX-License-Identifier: MIT
+--
+-- KEYS[1..n]     the keys
+-- KEYS[n+1..2n]  the queues of their waiters
+-- ARGV[1]  n
+-- ARGV[2..n+1]     the ids of the waiters; empty for one that has no place
+-- ARGV[n+2..2n+1]  their tickets
+-- ARGV[2n+2..3n+1] how long their entries live from now on, in ms; 0 for one that only asks
+--
+-- Returns one number per waiter: how many ms may pass, as things are, before it gets the key. 0: it
+-- is free, and nobody stands before it; -1: the key does not run out by itself.
+-- include shared/queue.lua
+local n = tonumber(ARGV[1])
+local now = node_ms()
+local answers = {}
+for i = 1, n do
+    local key, queue, id, ticket = KEYS[i], KEYS[n + i], ARGV[1 + i], ARGV[n + 1 + i]
+    local life_ms = tonumber(ARGV[2 * n + 1 + i])
+    if id == '' then
+        id = nil
+    elseif life_ms > 0 then
+        enter_queue(queue, id, ticket, life_ms, now)
+    end
+    local left = redis.call('PTTL', key)
+    if left == -1 then
+        answers[i] = -1
+    else
+        -- A key in its last ms is still there.
+        answers[i] = math.max(left + 1, 0, time_before_turn(queue, id, ticket, now))
+    end
+end
+return answers

@@ -1,0 +1,101 @@
+// Who waits for which resource in this program, first come, first served; decides nothing by time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace redlock::core {
+
+class lines;
+
+/// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only the first of
+/// a line may talk to the nodes.
+class waiter {
+public:
+    waiter() = default;
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    bool is_in_line() const noexcept { return line_ != nullptr; }
+    /// A node says that the resource is free, and that this client is first there.
+    virtual void on_wake(std::size_t node, time_point now) = 0;
+
+protected:
+    ~waiter() = default;
+
+private:
+    friend class lines;
+    /// It is the first, and the resource is not held here: called once for each time that this
+    /// becomes true, or is true again since the resource was given back here.
+    virtual void on_turn(time_point now) = 0;
+
+    using hook = boost::intrusive::list_member_hook<>;
+    struct line;
+
+    line* line_ = nullptr;
+    hook listed_;
+};
+
+struct waiter::line {
+    using list =
+        boost::intrusive::list<waiter,
+                               boost::intrusive::member_hook<waiter, hook, &waiter::listed_>>;
+
+    list waiters;
+    std::string_view resource;  // the name under which it stands among all lines
+    bool is_taken = false;      // the resource is held here
+    hook due;                   // linked: the first waits for its turn to be told
+};
+
+/// All lines of one client. Its memory is that of the waiters and one entry for each resource that
+/// is waited for, or held by who had waited.
+class lines {
+public:
+    lines() = default;
+    lines(const lines&) = delete;
+    lines& operator=(const lines&) = delete;
+    ~lines() { clear(); }
+
+    /// At the end of the line. Whoever is first that way gets its turn at the next `give_turns`.
+    void join(waiter& who, std::string_view resource);
+    /// From whatever place; does nothing for who stands in no line.
+    void leave(waiter& who) noexcept;
+    /// The first has got the resource: it leaves, and the others wait until `freed`.
+    void taken(waiter& who) noexcept;
+    /// The resource is no longer held here, or some other part of the program has given it back.
+    void freed(std::string_view resource) noexcept;
+    /// Who is first for the resource; null where nobody waits, or while it is held here.
+    waiter* first(std::string_view resource) const noexcept;
+    bool is_waited_for(std::string_view resource) const noexcept;
+    /// Whether nothing is waited for, or held by who had waited.
+    bool empty() const noexcept { return lines_.empty(); }
+    /// Tells everybody whose turn it is, in the order in which it came; also those whose turn it
+    /// becomes meanwhile.
+    void give_turns(time_point now);
+    /// Everybody leaves, and hears of nothing.
+    void clear() noexcept;
+
+private:
+    using line = waiter::line;
+    struct hash : std::hash<std::string_view> {
+        using is_transparent = void;
+    };
+
+    line* find(std::string_view resource) noexcept;
+    void now_due(line& l) noexcept;
+    void tidy(line& l) noexcept;
+
+    std::unordered_map<std::string, line, hash, std::equal_to<>> lines_;
+    boost::intrusive::list<line, boost::intrusive::member_hook<line, waiter::hook, &line::due>>
+        due_;
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,205 @@
+// Where acquires wait.
+// SPDX-License-Identifier: MIT
+#include "runtime/waiting_room.hpp"
+
+#include "net/answers.hpp"
+#include "runtime/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A script holds its node up while it runs: these are some two milliseconds. So few follow each
+// other so closely that a node is busy with them for a tenth of its time at most.
+constexpr std::size_t most_at_once = 256;
+constexpr duration between_batches = 20ms;
+// How often a waiter is asked for. It is also how soon a key is found free that was deleted by
+// somebody who tells nobody.
+constexpr duration refresh = 650ms;
+constexpr duration jitter = 100ms;
+constexpr duration shortest_life = 2s;   // that long, two questions may be lost
+constexpr duration longest_life = 1min;  // lua/shared/queue.lua believes no more
+// The second connections are kept for so long after the last waiter.
+constexpr duration patience = 30s;
+
+}  // namespace
+
+/// When some of those who sleep may have their keys: one command per node, for many.
+class waiting_room::question final : public net::call {
+public:
+    /// `enters`: the nodes that are asked shall know of them.
+    question(engine& home, std::vector<sleeper_ptr> about, bool enters, time_point now)
+        : home_(&home), about_(std::move(about)), enters_(enters), sent_(now) {}
+
+    void send(node_mask nodes, time_point now) {
+        std::string wire;
+        write(wire, script_form::by_hash);
+        const auto result = home_->send(*this, 0, wire, net::tail::none, now, nodes);
+        for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+        if (!enters_) return;
+        for (const auto& who : about_) {
+            if (who->request().entry.life > duration::zero()) who->entered(result.sent);
+        }
+    }
+
+private:
+    void write(std::string& out, script_form form) const {
+        std::vector<wait_request> all;
+        all.reserve(about_.size());
+        for (const auto& who : about_) {
+            all.push_back(who->request());
+            // Much later, when the scripts had gone, it may have got the key or given up.
+            if (!enters_ || !who->is_asleep()) all.back().entry.life = duration::zero();
+        }
+        write_wait(out, form, all, home_->options().key_prefix);
+    }
+    void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                  time_point now) override {
+        if (home_->nodes().object(node, sent_, now)) return;  // it has no vote to give
+        for (std::size_t i = 0; i < about_.size(); ++i) {
+            const auto left = net::read_wait(reply, i);
+            if (!left || !about_[i]->is_asleep()) continue;
+            const bool is_endless = *left < 0ms;
+            about_[i]->told(node, is_endless ? time_point::max() : now + *left);
+        }
+    }
+    // What it told before is no longer worth waiting for: whoever can reach no quorum has to find
+    // out, and to stand in nobody's way.
+    void on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point) override {
+        for (const auto& who : about_) {
+            if (who->is_asleep()) who->told(node, time_point{});
+        }
+    }
+    bool is_wanted(std::uint32_t) const noexcept override { return true; }
+    std::optional<net::tail> write_with_script(std::size_t, std::uint32_t,
+                                               std::string& out) const override {
+        write(out, script_form::whole);
+        return net::tail::none;
+    }
+
+    engine* home_;
+    std::vector<sleeper_ptr> about_;
+    bool enters_;
+    time_point sent_;
+};
+
+std::string waiting_room::next_id() {
+    return std::string(home_->client_id()) + ':' + std::to_string(++last_id_);
+}
+
+node_mask waiting_room::listening() const noexcept {
+    node_mask mask = 0;
+    for (std::size_t i = 0; i < home_->size(); ++i) {
+        if (home_->is_listening(i)) mask |= node_mask{1} << i;
+    }
+    return mask;
+}
+
+void waiting_room::put_to_sleep(sleeper& who, node_mask heard, time_point sent, time_point now) {
+    asleep_.push_back(who);
+    last_needed_ = now;
+    if (!std::exchange(is_open_, true)) {
+        home_->listen(now);
+        return arm(now);
+    }
+    node_mask unheard = listening() & ~heard;
+    for (std::size_t i = 0; i < home_->size(); ++i) {
+        if (home_->is_listening(i) && listening_since_[i] > sent) unheard |= node_mask{1} << i;
+    }
+    if (unheard == 0) return;
+    ask({sleeper_ptr(&who)}, unheard, now);
+}
+
+void waiting_room::wake(sleeper& who) noexcept {
+    if (who.is_asleep()) asleep_.erase(asleep_.iterator_to(who));
+}
+
+void waiting_room::close() noexcept {
+    tick_.cancel();
+    is_open_ = false;
+}
+
+void waiting_room::clear() noexcept {
+    close();
+    asleep_.clear();
+    lines_.clear();
+}
+
+std::size_t waiting_room::batches() const noexcept {
+    return std::max<std::size_t>(1, (asleep_.size() + most_at_once - 1) / most_at_once);
+}
+
+duration waiting_room::entry_life() const noexcept {
+    const auto many = static_cast<duration::rep>(batches());
+    return std::clamp<duration>(3 * many * between_batches, shortest_life, longest_life);
+}
+
+void waiting_room::arm(time_point now) {
+    const auto spread = static_cast<std::uint64_t>(jitter.count()) + 1;
+    duration period =
+        refresh + duration(static_cast<duration::rep>(home_->host().random_word() % spread));
+    if (hurried_ > 0) period = duration::zero();
+    home_->arm(tick_, now + std::max<duration>(period / static_cast<duration::rep>(batches()),
+                                               between_batches));
+}
+
+void waiting_room::on_tick(time_point now) {
+    if (!asleep_.empty()) last_needed_ = now;
+    if (now - last_needed_ >= patience) {
+        is_open_ = false;
+        home_->hush();
+        return;
+    }
+    if (hurried_ > 0) --hurried_;
+    arm(now);
+    const std::size_t share = (asleep_.size() + batches() - 1) / batches();
+    ask_first(share, all_nodes, now);
+    const auto asked = std::next(asleep_.begin(), static_cast<std::ptrdiff_t>(share));
+    asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), asked);
+}
+
+void waiting_room::on_listening(std::size_t node, time_point now) {
+    // Whatever was published before this was heard by nobody here.
+    listening_since_[node] = now;
+    ask_first(most_at_once, node_mask{1} << node, now);
+    if (batches() == 1) return;
+    hurried_ = batches();
+    arm(now);
+}
+
+void waiting_room::on_message(std::size_t node, std::string_view resource, time_point now) {
+    if (core::waiter* const first = lines_.first(resource)) first->on_wake(node, now);
+}
+
+void waiting_room::ask_first(std::size_t how_many, node_mask nodes, time_point now) {
+    std::vector<sleeper_ptr> some;
+    for (auto at = asleep_.begin(); at != asleep_.end() && some.size() < how_many; ++at) {
+        some.emplace_back(&*at);
+    }
+    if (!some.empty()) ask(some, nodes, now);
+}
+
+void waiting_room::ask(const std::vector<sleeper_ptr>& about, node_mask nodes, time_point now) {
+    const auto send = [&](bool enters, node_mask to) {
+        if (to == 0) return;
+        const boost::intrusive_ptr<question> what(new question(*home_, about, enters, now));
+        what->send(to, now);
+    };
+    for (const auto& who : about) who->asked(nodes);
+    // They are entered only where a wake-up would reach them.
+    const node_mask heard = listening();
+    send(true, nodes & heard);
+    send(false, nodes & ~heard);
+}
+
+}  // namespace redlock::detail

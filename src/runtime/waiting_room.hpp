@@ -1,0 +1,106 @@
+// Where acquires wait: the lines of this program, and what the nodes are told and asked of them.
+// SPDX-License-Identifier: MIT
+//
+// It knows when to ask and whom to wake, not what a waiter makes of it.
+#pragma once
+
+#include "core/agenda.hpp"
+#include "core/line.hpp"
+#include "runtime/commands.hpp"
+#include "runtime/operation.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// The first of its line, refused and asleep until a node wakes it or a key runs out.
+class sleeper : public operation, public core::waiter {
+public:
+    /// What the nodes are asked for it. Where they hear of it as one that waits it has to note
+    /// that.
+    virtual wait_request request() const = 0;
+    virtual void entered(node_mask nodes) = 0;
+    /// A question goes out: what those nodes will have `told` is newer than their wake-ups so far.
+    virtual void asked(node_mask nodes) = 0;
+    /// Not before then does a node let it have the key.
+    virtual void told(std::size_t node, time_point free_at) = 0;
+
+    bool is_asleep() const noexcept { return bed_.is_linked(); }
+
+private:
+    friend class waiting_room;
+    boost::intrusive::list_member_hook<> bed_;
+};
+
+using sleeper_ptr = boost::intrusive_ptr<sleeper>;
+
+/// Not thread-safe: like the engine that it is a part of.
+class waiting_room {
+public:
+    explicit waiting_room(engine& home) : home_(&home) {}
+    waiting_room(const waiting_room&) = delete;
+    waiting_room& operator=(const waiting_room&) = delete;
+
+    core::lines& lines() noexcept { return lines_; }
+    /// For a waiter that is to be known to the nodes.
+    std::string next_id();
+    /// How long a node believes that a waiter is alive which it does not hear of again: 2 s, unless
+    /// so many sleep that to ask for all of them so often would keep the nodes busy.
+    duration entry_life() const noexcept;
+    /// The nodes on which a wake-up would be heard: only there may it be entered.
+    node_mask listening() const noexcept;
+    /// From now on the nodes are asked for it now and then, and wake it. At `sent` it asked those
+    /// of `heard` itself; what it was told by others may have changed since, and nobody told it.
+    void put_to_sleep(sleeper& who, node_mask heard, time_point sent, time_point now);
+    void wake(sleeper& who) noexcept;
+    /// Nothing is asked any more.
+    void close() noexcept;
+    /// The execution context is gone: everybody leaves, and hears of nothing.
+    void clear() noexcept;
+
+    // From the listeners, through the engine.
+    void on_listening(std::size_t node, time_point now);
+    /// Whoever is first for that resource hears of it.
+    void on_message(std::size_t node, std::string_view resource, time_point now);
+
+private:
+    class question;
+    class tick final : public core::appointment {
+    public:
+        explicit tick(waiting_room& in) : in_(&in) {}
+
+    private:
+        void on_due(time_point now) override { in_->on_tick(now); }
+        waiting_room* in_;
+    };
+
+    void on_tick(time_point now);
+    void arm(time_point now);
+    std::size_t batches() const noexcept;
+    void ask_first(std::size_t how_many, node_mask nodes, time_point now);
+    void ask(const std::vector<sleeper_ptr>& about, node_mask nodes, time_point now);
+
+    engine* home_;
+    core::lines lines_;
+    boost::intrusive::list<
+        sleeper, boost::intrusive::member_hook<sleeper, boost::intrusive::list_member_hook<>,
+                                               &sleeper::bed_>>
+        asleep_;  // first those that were not asked for longest
+    std::array<time_point, max_nodes> listening_since_{};
+    std::uint64_t last_id_ = 0;
+    time_point last_needed_{};
+    std::size_t hurried_ = 0;  // batches that are asked one close behind the other
+    bool is_open_ = false;  // the nodes are listened to, or on the way to be
+    tick tick_{*this};
+};
+
+}  // namespace redlock::detail

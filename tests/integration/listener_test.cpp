@@ -1,0 +1,152 @@
+// A listener on a real server and a real socket; knows no client and no lock.
+// SPDX-License-Identifier: MIT
+#include "net/listener.hpp"
+
+#include "../support/catch.hpp"
+#include "net/asio_transport.hpp"
+#include "support/direct.hpp"
+#include "support/redis_server.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string channel = "redlock:wake:AAAAAAAAAAAAAAAAAAAAAA";
+
+/// As much of a client as one listener needs.
+class ear final : public std::enable_shared_from_this<ear>,
+                  public net::transport_host,
+                  public net::listener_owner {
+public:
+    explicit ear(node_options node)
+        : options_(with(std::move(node))),
+          wire_(net::strand(context_.get_executor()), 0, options_.nodes[0], *this, counts_),
+          listener_(0, options_, wire_, *this, channel) {}
+
+    std::vector<std::string> messages;
+    std::vector<net::failure> deaf;
+    net::listener& listener() noexcept { return listener_; }
+
+    /// Runs until `done` says so, for ten seconds at most. Whether it did.
+    template <class F>
+    bool run_until(F&& done) {
+        const auto limit = clock::now() + 10s;
+        while (!done() && clock::now() < limit) {
+            if (listener_.deadline() <= clock::now()) listener_.on_time(clock::now());
+            wire_.flush();
+            context_.restart();
+            context_.run_one_for(10ms);
+        }
+        return done();
+    }
+    /// What is under way keeps it alive: hangs up, and lets go of that.
+    void end() {
+        listener_.close();
+        context_.restart();
+        context_.poll();
+    }
+    bool listens() {
+        return run_until([this] { return listener_.is_listening(); });
+    }
+
+private:
+    static client_options with(node_options node) {
+        client_options o;
+        o.nodes.push_back(std::move(node));
+        o.client_name = "ear";
+        return o;
+    }
+    std::shared_ptr<net::transport_host> keep_alive() noexcept override {
+        return shared_from_this();
+    }
+    net::dialogue& dialogue(std::size_t) override { return listener_; }
+    void end_turn() override { wire_.flush(); }
+    std::uint64_t random_word() override { return 0; }
+    void on_listening(std::size_t, core::time_point) override {}
+    void on_deaf(std::size_t, const net::failure& why, core::time_point) override {
+        deaf.push_back(why);
+    }
+    void on_message(std::size_t, std::string_view payload, core::time_point) override {
+        messages.emplace_back(payload);
+    }
+
+    boost::asio::io_context context_;
+    client_options options_;
+    net::traffic counts_;
+    net::asio_transport wire_;
+    net::listener listener_;
+};
+
+long long published(direct& by, const std::string& payload) {
+    return by.command({"PUBLISH", channel, payload}).number;
+}
+
+}  // namespace
+
+TEST_CASE("what is published is heard, through breaks of the connection") {
+    const redis_server server({.password = "swordfish", .unix_socket = true});
+    node_options node = server.node();
+    if (GENERATE(false, true)) node.unix_socket = server.unix_socket();
+    const auto e = std::make_shared<ear>(node);
+    direct other(server.port(), "swordfish");
+    e->listener().open(clock::now());
+    REQUIRE(e->listens());
+    CHECK(e->deaf.empty());
+    CHECK(other.clients_named("ear") == 1);
+
+    const std::string longest(512, 'r');
+    for (const auto& payload : {std::string("a"), std::string(), longest}) {
+        CHECK(published(other, payload) == 1);
+    }
+    CHECK(e->run_until([&] { return e->messages.size() == 3; }));
+    CHECK(e->messages == std::vector<std::string>{"a", "", longest});
+
+    e->listener().on_time(clock::now() + 5s);  // PING is due
+    const auto since = clock::now();
+    CHECK(e->run_until([&] { return e->listener().deadline() >= since + 5s; }));
+    CHECK(e->deaf.empty());
+
+    CHECK(other.command({"CLIENT", "KILL", "TYPE", "pubsub"}).number == 1);
+    CHECK(e->run_until([&] { return e->deaf.size() == 1; }));
+    REQUIRE(e->listens());
+    CHECK(published(other, "b") == 1);
+    CHECK(e->run_until([&] { return e->messages.size() == 4; }));
+
+    e->listener().close();
+    CHECK(e->run_until([&] { return other.clients_named("ear") == 0; }));
+    e->listener().open(clock::now());
+    REQUIRE(e->listens());
+    CHECK(published(other, "c") == 1);
+    CHECK(e->run_until([&] { return e->messages.size() == 5; }));
+    e->end();
+    CHECK(e->deaf.size() == 1);
+}
+
+TEST_CASE("a user who may not subscribe is told so") {
+    const redis_server server;
+    direct other(server.port());
+    other.acl_setuser({"ann", "on", ">swordfish", "resetchannels", "+@all", "~*"});
+    node_options node = server.node();
+    node.username = "ann";
+    node.password = "swordfish";
+    const auto e = std::make_shared<ear>(node);
+    e->listener().open(clock::now());
+    REQUIRE(e->run_until([&] { return !e->deaf.empty(); }));
+    CHECK(e->deaf[0].error == errc::auth_failed);
+    CHECK(e->deaf[0].detail.find("SUBSCRIBE: NOPERM") == 0);
+    other.acl_setuser({"ann", "&redlock:wake:*"});
+    CHECK(e->listens());
+    e->end();
+}

@@ -1,0 +1,179 @@
+// A real server for the scripts alone, emptied for each test; knows nothing of clients and quorums.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "../../support/catch.hpp"
+#include "direct.hpp"
+#include "redis_server.hpp"
+#include "resp/scripts.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::testing {
+
+using namespace std::chrono_literals;
+
+// What the scripts take for the server's time, so that each boundary is met to the microsecond.
+inline constexpr long long now_us = 1'700'000'000'000'005;
+inline constexpr long long tolerance_us = 15'000'000;
+inline constexpr long long highest_fence = 9'007'199'254'740'991;
+
+inline const std::string ours = "AAAAAAAAAAAAAAAAAAAAAA@here:1";
+inline const std::string theirs = "BBBBBBBBBBBBBBBBBBBBBB@there:2";
+inline const std::string epoch = "0123456789abcdefghij-_";
+inline const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
+inline const std::string run_id(40, 'a');
+inline const std::string other_run_id(40, 'b');
+inline const std::string life_ms = "120000";
+
+inline const std::vector<std::string> foreign_fences{"",
+                                                     "abc",
+                                                     "-5",
+                                                     " 5",
+                                                     "5 ",
+                                                     "5\n",
+                                                     "5.0",
+                                                     "1e3",
+                                                     "0x10",
+                                                     std::string("5\0", 2),
+                                                     "5 6",
+                                                     "+5",
+                                                     "inf",
+                                                     "nan",
+                                                     "9007199254740992",
+                                                     "9007199254740993",
+                                                     "99999999999999999999999999",
+                                                     std::string(400, '9')};
+
+inline std::string text(long long number) { return std::to_string(number); }
+
+inline std::string with_held_clock(std::string_view script, long long us = now_us) {
+    const std::string question = "redis.call('TIME')";
+    const std::string answer = "{'" + text(us / 1'000'000) + "', '" + text(us % 1'000'000) + "'}";
+    std::string out(script);
+    for (auto at = out.find(question); at != std::string::npos; at = out.find(question, at)) {
+        out.replace(at, question.size(), answer);
+    }
+    return out;
+}
+
+// "1", "{4 7}", "+OK", "nil"; of an error its first word, "!FOREIGN".
+inline std::string show(const reply& r) {
+    switch (r.type) {
+        case reply::kind::nil: return "nil";
+        case reply::kind::status: return "+" + r.text;
+        case reply::kind::error: return "!" + r.text.substr(0, r.text.find(' '));
+        case reply::kind::integer: return text(r.number);
+        case reply::kind::string: return r.text;
+        case reply::kind::array: break;
+    }
+    std::string out;
+    for (const auto& item : r.items) out += (out.empty() ? "" : " ") + show(item);
+    return "{" + out + "}";
+}
+
+struct acquisition {
+    std::string owner = ours;
+    long long ttl_ms = 30'000;
+    std::string from_epoch = epoch;
+};
+
+struct extension {
+    std::string key;
+    std::string owner = ours;
+    long long ttl_ms = 30'000;
+};
+
+// A server that is emptied for each test, with a record on it, and the keys of resource "K".
+class scripted_node : public direct {
+public:
+    scripted_node() : direct(server().port()) {
+        config_set("maxmemory", "0");
+        command({"FLUSHALL"});
+        set("N", epoch + " " + run_id + " 0 5 60000 0 -");
+    }
+
+    static redis_server& server() {
+        static redis_server one;
+        return one;
+    }
+
+    std::string eval(std::string_view script, const std::vector<std::string>& keys,
+                     const std::vector<std::string>& args) {
+        std::vector<std::string> words{"EVAL", std::string(script), std::to_string(keys.size())};
+        words.insert(words.end(), keys.begin(), keys.end());
+        words.insert(words.end(), args.begin(), args.end());
+        last_ = command(words);
+        return show(last_);
+    }
+    const reply& last() const { return last_; }
+
+    std::string acquire(long long fence, const acquisition& a = {}) {
+        return eval(
+            with_held_clock(resp::acquire().text), {"K", "F", "N", "Q"},
+            {a.owner, text(a.ttl_ms), text(fence), text(tolerance_us), life_ms, a.from_epoch});
+    }
+
+    // Under `fence` where it is not zero.
+    std::string extend(const std::vector<extension>& leases, long long fence = 0,
+                       const std::string& from_epoch = epoch) {
+        std::vector<std::string> keys;
+        std::vector<std::string> args{std::to_string(leases.size())};
+        for (const auto& l : leases) keys.push_back(l.key);
+        for (const auto& l : leases) args.push_back(l.owner);
+        for (const auto& l : leases) args.push_back(text(l.ttl_ms));
+        if (fence != 0) {
+            for (const auto& l : leases) keys.push_back(fence_of(l.key));
+            keys.push_back("N");
+            for (const auto& word : {text(fence), text(tolerance_us), life_ms, from_epoch}) {
+                args.push_back(word);
+            }
+        }
+        return eval(with_held_clock(resp::extend().text), keys, args);
+    }
+
+    std::string release() { return eval(resp::release().text, {"K"}, {ours}); }
+    std::string release(long long highest, const std::string& from_epoch = epoch) {
+        return eval(
+            with_held_clock(resp::release().text), {"K", "Q", "F", "N"},
+            {ours, "", "", "0", "0", text(highest), text(tolerance_us), life_ms, from_epoch});
+    }
+
+    std::string greet(const std::string& process, const std::string& durable,
+                      const std::string& absent = "-", long long ttl_max_ms = 60'000) {
+        return eval(with_held_clock(resp::node().text), {"N"},
+                    {process, durable, text(ttl_max_ms), other_epoch, absent});
+    }
+
+    std::string birth(const std::string& what, const std::string& mark) {
+        return eval(with_held_clock(resp::birth().text), {"N"}, {what, mark, run_id, "1", "60000"});
+    }
+
+    void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
+    void make_hash(const std::string& key) { command({"HSET", key, "f", "x"}); }
+    std::string type(const std::string& key) { return command({"TYPE", key}).text; }
+    void take(const std::string& key, const std::string& owner, std::chrono::milliseconds ttl) {
+        REQUIRE(set_nx_px(key, owner, ttl));
+    }
+    // To within what a slow machine needs.
+    bool lives(const std::string& key, std::chrono::milliseconds ttl) {
+        return pttl(key) <= ttl && pttl(key) > ttl - 5s;
+    }
+    // No byte more may be written.
+    void run_out_of_memory() { config_set("maxmemory", "1"); }
+
+    static std::string fence_of(const std::string& key) { return key == "K" ? "F" : key + ":F"; }
+
+private:
+    reply last_;
+};
+
+inline std::string record(const std::string& of_epoch, const std::string& process, long long since,
+                          const std::string& durable, const std::string& mark = "-") {
+    return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark;
+}
+
+}  // namespace redlock::testing

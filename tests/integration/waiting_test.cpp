@@ -1,0 +1,571 @@
+// Waiting for a lock on real servers: the order, what it costs, who is woken and when; no
+// internals.
+// SPDX-License-Identifier: MIT
+#include "support/waiting.hpp"
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "tool_process.hpp"
+
+#include <redlock/error.hpp>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+// How long `redlock run` is given to wait, here and there.
+const std::string long_wait = "60s";
+
+words run_on(cluster& nodes, const words& options, const words& command) {
+    words all{"run"};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        all.insert(all.end(), {"--node", nodes[i].uri()});
+    }
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), {"r", "--"});
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+// How often each command was executed on a server, also from within scripts.
+std::map<std::string, long long> commands_of(cluster& nodes, std::size_t i) {
+    std::map<std::string, long long> found;
+    std::istringstream lines(nodes.ask(i).command({"INFO", "commandstats"}).text);
+    const std::string opening = "cmdstat_";
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(opening)) continue;
+        const auto colon = line.find(':');
+        found[line.substr(opening.size(), colon - opening.size())] =
+            std::stoll(line.substr(line.find("calls=") + 6));
+    }
+    return found;
+}
+
+// Somebody who stands in line before all who come later, hears what it is told, and says nothing.
+class silent_waiter {
+public:
+    silent_waiter(cluster& nodes, std::chrono::milliseconds life) {
+        const std::string id = "AAAAAAAAAAAAAAAAAAAAAA";
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            ears_.push_back(nodes.ask(i));
+            ears_.back().command({"SUBSCRIBE", "redlock:wake:" + id});
+            auto ask = nodes.ask(i);
+            const auto time = ask.command({"TIME"});
+            const long long now_ms =
+                std::stoll(time.items[0].text) * 1'000 + std::stoll(time.items[1].text) / 1'000;
+            ask.command(
+                {"ZADD", "{r}:queue", "1", id + ":1:" + std::to_string(now_ms + life.count())});
+        }
+    }
+
+private:
+    std::vector<direct> ears_;
+};
+
+std::size_t count(std::span<const node_vote> votes, vote kind) {
+    return static_cast<std::size_t>(std::count_if(
+        votes.begin(), votes.end(), [kind](const node_vote& v) { return v.answer == kind; }));
+}
+
+}  // namespace
+
+TEST_CASE("ten clients get the lock in the order in which they came", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    blocking_client holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    std::vector<std::unique_ptr<waiting_client>> line;
+    for (std::size_t i = 1; i <= 10; ++i) {
+        line.push_back(std::make_unique<waiting_client>(nodes.options()));
+        REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
+    }
+    // The same order on every node.
+    for (std::size_t i = 1; i < 5; ++i) CHECK(queue_on(nodes, i) == queue_on(nodes, 0));
+    auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    clock::duration longest{};
+    std::uint64_t last_fence = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        CAPTURE(i);
+        REQUIRE(line[i]->granted());
+        for (std::size_t later = i + 1; later < line.size(); ++later) CHECK(!line[later]->done());
+        CHECK(line[i]->fence() > last_fence);
+        last_fence = line[i]->fence();
+        longest = std::max(longest, line[i]->when() - freed);
+        freed = clock::now();
+        CHECK(line[i]->release());
+    }
+    print_ms("the longest of ten hand-overs", longest);
+    CHECK(eventually([&] { return all_know_of(nodes, 0) && nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("ten processes get the lock in the order in which they came", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    scratch folder;
+    blocking_client holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    std::vector<std::unique_ptr<tool_process>> line;
+    std::string expected;
+    for (std::size_t i = 1; i <= 10; ++i) {
+        const auto number = std::to_string(i);
+        line.push_back(std::make_unique<tool_process>(
+            run_on(nodes, {"--wait", long_wait},
+                   {"sh", "-c", "echo " + number + " >>" + folder / "order"})));
+        REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
+        expected += number + "\n";
+    }
+    const auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    for (auto& waiter : line) CHECK(waiter->wait() == 0);
+    print_ms("ten processes, one after the other", clock::now() - freed);
+    CHECK(read_file(folder / "order") == expected);
+    CHECK(eventually([&] { return all_know_of(nodes, 0) && all_are_heard_by(nodes, 0); }));
+}
+
+TEST_CASE("who waits costs each node one command in 0.65 s, however many they are", "[waiting]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    std::vector<driver::granted> waiters;
+    std::size_t resources = 1;
+    std::size_t on_each = 1;
+    SECTION("one waiter") {}
+    SECTION("fifty for one resource") { on_each = 50; }
+    SECTION("fifty, each for its own") { resources = 50; }
+    const auto name = [](std::size_t i) { return i == 0 ? "r" : "r" + std::to_string(i); };
+    for (std::size_t i = 0; i < resources; ++i) lock_by_hand(nodes, name(i));
+    for (std::size_t i = 0; i < resources * on_each; ++i) {
+        waiters.push_back(d.start_acquire(name(i % resources), {.ttl = 5s, .wait = 60s}));
+    }
+    REQUIRE(d.until([&] {
+        for (std::size_t i = 0; i < resources; ++i) {
+            if (!all_know_of(nodes, 1, name(i))) return false;
+        }
+        return true;
+    }));
+    d.pass(100ms);  // what the nodes answer to that may still be on its way
+    const auto begun = clock::now();
+    std::vector<std::map<std::string, long long>> before;
+    for (std::size_t i = 0; i < 5; ++i) before.push_back(commands_of(nodes, i));
+    d.pass(resources * on_each == 1 ? 5'000ms : 3'000ms);
+    for (std::size_t i = 0; i < 5; ++i) {
+        CAPTURE(i, resources, on_each);
+        auto used = commands_of(nodes, i);
+        const auto took = std::chrono::duration<double>(clock::now() - begun).count();
+        for (const auto& [command, calls] : before[i]) used[command] -= calls;
+        const auto asked = std::exchange(used["evalsha"], 0);
+        if (i == 0) std::printf("    %lld commands in %.1f s\n", asked, took);
+        CHECK(static_cast<double>(asked) <= took / 0.65 + 1);
+        CHECK(static_cast<double>(asked) >= took / 0.75 - 2);  // a busy machine is late
+        // What the script does, what an idle client does, and this test.
+        const auto per_key = asked * static_cast<long long>(resources);
+        for (const auto* c : {"zrangebyscore", "zrem", "zadd", "pexpire", "zrange"}) {
+            CAPTURE(c);
+            CHECK(std::exchange(used[c], 0) == per_key);
+        }
+        CHECK(std::exchange(used["pttl"], 0) == 2 * per_key);  // of the key and of its queue
+        CHECK(std::exchange(used["time"], 0) <= asked + 2);
+        for (const auto* c : {"getrange", "ping"}) CHECK(std::exchange(used[c], 0) <= 2);
+        used.erase("info");
+        for (const auto& [command, calls] : used) {
+            CAPTURE(command);
+            CHECK(calls == 0);
+        }
+    }
+    for (auto& waiter : waiters) waiter.cancel();
+    CHECK(d.until([&] {
+        return std::all_of(waiters.begin(), waiters.end(), [](auto& w) { return w.done(); });
+    }));
+    for (std::size_t i = 0; i < resources; ++i) {
+        CHECK(d.until([&] { return all_know_of(nodes, 0, name(i)); }));
+    }
+}
+
+TEST_CASE("a waiter that dies in line costs the next one nothing, or a bounded time", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    blocking_client holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    tool_process first(run_on(nodes, {"--wait", long_wait}, {"true"}));
+    REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    waiting_client second(nodes.options());
+    REQUIRE(eventually([&] { return all_know_of(nodes, 2); }));
+    const bool is_killed = GENERATE(true, false);
+    if (is_killed) {
+        first.send(SIGKILL);
+        // Its entry is still there; its connections are not.
+        REQUIRE(eventually([&] { return all_are_heard_by(nodes, 1); }));
+    } else {
+        first.send(SIGSTOP);
+    }
+    const auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    if (!is_killed) {
+        // Nobody jumps while it may be alive.
+        const auto hasty = holder.try_acquire("r");
+        REQUIRE(hasty.has_value());
+        CHECK_FALSE(*hasty);
+        CHECK(count(hasty->votes(), vote::queued) >= 3);
+    }
+    REQUIRE(second.granted());
+    const auto delay = second.when() - freed;
+    print_ms(is_killed ? "behind a dead one" : "behind a stopped one", delay);
+    CHECK(delay < (is_killed ? 1'000ms : 10'000ms));
+    if (!is_killed) {
+        first.send(SIGCONT);
+        CHECK(second.release());
+        CHECK(first.wait() == 0);
+    }
+}
+
+TEST_CASE("a holder that dies costs the waiters its ttl", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    tool_process holder(run_on(nodes, {"--ttl", "2s"}, {"sleep", "60"}));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 5; }));
+    waiting_client waiter(nodes.options());
+    REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    holder.send(SIGKILL);
+    const auto died = clock::now();
+    REQUIRE(waiter.granted());
+    print_ms("after the death of a holder with a ttl of 2 s", waiter.when() - died);
+    CHECK(waiter.when() - died < 20s);
+}
+
+TEST_CASE("another program's lock that goes early is noticed, too", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    lock_by_hand(nodes, "r");
+    waiting_client waiter(nodes.options());
+    REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    clock::time_point gone;
+    SECTION("deleted, and nobody told") {
+        gone = clock::now();
+        unlock_by_hand(nodes, "r");
+        REQUIRE(waiter.granted());
+        print_ms("after a deletion", waiter.when() - gone);
+    }
+    SECTION("deleted together with every subscription and entry") {
+        gone = clock::now();
+        for (std::size_t i = 0; i < 5; ++i) {
+            auto ask = nodes.ask(i);
+            ask.command({"MULTI"});
+            ask.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+            ask.command({"DEL", "r", "{r}:queue"});
+            CHECK(ask.command({"EXEC"}).items.size() == 2);
+        }
+        REQUIRE(waiter.granted());
+        print_ms("after a deletion that cut the subscriptions", waiter.when() - gone);
+    }
+    CHECK(waiter.when() - gone < 7'500ms);
+}
+
+TEST_CASE("another program's lock that expires is waited for, and not asked for", "[waiting]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    const auto set_after = clock::now();
+    lock_by_hand(nodes, "r", 700ms);
+    const auto set_before = clock::now();
+    auto got = d.acquire("r", {.ttl = 5s, .wait = 20s});
+    REQUIRE(got.value());
+    print_ms("after the end of a foreign key", got.when() - (set_before + 700ms));
+    CHECK(got.when() >= set_after + 700ms - 2ms);  // Redis reckons in whole ms
+    CHECK(got.when() <= set_before + 7'000ms);
+    CHECK(d.client().stats().retries <= 3);
+}
+
+TEST_CASE("a plain holder's release reaches a fenced waiter, and the other way round",
+          "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    const bool is_holder_fenced = GENERATE(true, false);
+    blocking_client holder(nodes.options(is_holder_fenced));
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    waiting_client waiter(nodes.options(!is_holder_fenced));
+    if (is_holder_fenced) {
+        REQUIRE(eventually([&] { return waiter.client().stats().retries >= 2; }));
+        CHECK(all_know_of(nodes, 0));
+    } else {
+        REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    }
+    const auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    REQUIRE(waiter.granted());
+    CHECK((waiter.fence() > 0) == !is_holder_fenced);
+    print_ms(is_holder_fenced ? "from fenced to plain" : "from plain to fenced",
+             waiter.when() - freed);
+    CHECK(waiter.when() - freed < 7'500ms);
+}
+
+TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[waiting]") {
+    enum class fault { killed, stopped, emptied };
+    const auto f = GENERATE(fault::killed, fault::stopped, fault::emptied);
+    const auto bad = static_cast<std::size_t>(GENERATE(1, 2));
+    CAPTURE(static_cast<int>(f), bad);
+    cluster nodes(5);
+    found(nodes);
+    auto options = nodes.options();
+    options.node_timeout = 2s;  // nobody may wait for it
+    blocking_client holder(options);
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    // Several, since for one of them the refresh may happen to come just then.
+    std::vector<std::unique_ptr<waiting_client>> line;
+    for (std::size_t i = 1; i <= 5; ++i) {
+        line.push_back(std::make_unique<waiting_client>(options));
+        REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
+    }
+    for (std::size_t i = 0; i < bad; ++i) {
+        if (f == fault::killed) nodes.kill(i);
+        if (f == fault::stopped) nodes.stop(i);
+        if (f == fault::emptied) nodes.restart(i, redis_server::data::empty);
+    }
+    auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    auto all = clock::duration::zero();
+    auto longest = clock::duration::zero();
+    for (auto& waiter : line) {
+        REQUIRE(waiter->granted());
+        all += waiter->when() - freed;
+        longest = std::max(longest, waiter->when() - freed);
+        freed = clock::now();
+        CHECK(waiter->release());
+    }
+    const char* const names[] = {"killed", "stopped", "emptied"};
+    const auto what = std::to_string(bad) + " " + names[static_cast<int>(f)];
+    print_ms(what + ": the longest of five hand-overs", longest);
+    // Without wake-ups they would take 1.7 s on average, and seldom less than half of that.
+    CHECK(all < 600ms);
+    for (std::size_t i = 0; i < bad; ++i) {
+        if (f == fault::stopped) nodes.cont(i);
+    }
+    CHECK(eventually([&] { return nodes.holding("r") == 0; }));
+}
+
+TEST_CASE("a place in line outlives what the nodes forget and which connections break",
+          "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    blocking_client holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    std::vector<std::unique_ptr<waiting_client>> line;
+    for (std::size_t i = 1; i <= 2; ++i) {
+        line.push_back(std::make_unique<waiting_client>(nodes.options()));
+        REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
+    }
+    const auto order = queue_on(nodes, 0);
+    const std::string what = GENERATE("scripts", "commands", "subscriptions", "both");
+    CAPTURE(what);
+    for (std::size_t i = 0; i < 5; ++i) {
+        auto ask = nodes.ask(i);
+        if (what == "scripts") ask.script_flush();
+        if (what == "commands" || what == "both") ask.kill_other_clients();
+        if (what == "subscriptions" || what == "both") {
+            CHECK(ask.command({"CLIENT", "KILL", "TYPE", "pubsub"}).number == 2);
+        }
+        ask.del("{r}:queue");  // so that it is seen when they are back
+    }
+    for (std::size_t i = 0; i < 5; ++i) {
+        REQUIRE(eventually([&] { return queue_on(nodes, i) == order; }));
+    }
+    for (auto& waiter : line) CHECK_FALSE(waiter->done());
+    const auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    REQUIRE(line[0]->granted());
+    CHECK_FALSE(line[1]->done());
+    print_ms(what + " lost, and a hand-over after that", line[0]->when() - freed);
+    CHECK(line[0]->release());
+    REQUIRE(line[1]->granted());
+}
+
+TEST_CASE("nobody jumps the queue of a key that is free for a moment", "[waiting]") {
+    cluster nodes(5);
+    driver d(nodes.options());
+    REQUIRE(d.release(std::move(d.acquire("r").value())) == error_code{});
+    const auto planted = clock::now();
+    const silent_waiter before(nodes, 3s);
+    auto once = d.acquire("r");
+    CHECK(once.error() == errc::contended);
+    CHECK(count(once.value().votes(), vote::queued) >= 3);
+    auto tried = d.try_acquire("r");
+    CHECK(tried.error() == error_code{});
+    CHECK_FALSE(tried.value());
+    CHECK(count(tried.value().votes(), vote::queued) >= 3);
+    auto soon = d.acquire("r", {.wait = 300ms});
+    CHECK(soon.error() == errc::contended);
+    CHECK(count(soon.value().votes(), vote::queued) >= 3);
+    CHECK(clock::now() - planted < 3s);  // else the machine was too slow for this test
+    CHECK(nodes.holding("r") == 0);
+    auto later = d.acquire("r", {.wait = 30s});
+    REQUIRE(later.value());
+    CHECK(later.when() - planted >= 3s - 2ms);  // Redis reckons in whole ms
+    print_ms("after the death of an entry", later.when() - (planted + 3s));
+    CHECK(d.release(std::move(later.value())) == error_code{});
+    CHECK(d.acquire("r").value());
+}
+
+TEST_CASE("a waiter that is stopped leaves the line at once", "[waiting][threads]") {
+    cluster nodes(5);
+    lock_by_hand(nodes, "r");
+    blocking_client client(nodes.options());
+    struct place {
+        std::stop_source stop;
+        std::atomic<bool> done = false;
+        clock::time_point when;
+        error_code error;
+        std::jthread thread;
+    };
+    std::vector<std::unique_ptr<place>> line;
+    for (int i = 0; i < 3; ++i) {
+        line.push_back(std::make_unique<place>());
+        line.back()->thread = std::jthread([&client, &p = *line.back()] {
+            const auto got = client.acquire("r", {.wait = 60s}, p.stop.get_token());
+            p.when = clock::now();
+            p.error = got.has_error() ? got.error().code : error_code{};
+            p.done = true;
+        });
+        if (i == 0) REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    }
+    const auto stop = [&](std::size_t i) {
+        const auto begun = clock::now();
+        line[i]->stop.request_stop();
+        REQUIRE(eventually([&] { return line[i]->done.load(); }));
+        CHECK(line[i]->error == asio::error::operation_aborted);
+        CHECK(line[i]->when - begun < 1s);
+        return line[i]->when - begun;
+    };
+    const auto id = queue_on(nodes, 0);
+    REQUIRE(id.size() == 1);
+    print_ms("stopping one that is not the first", stop(2));
+    CHECK(all_know_of(nodes, 1));
+    CHECK(queue_on(nodes, 0) == id);
+    print_ms("stopping the first", stop(0));
+    // The one behind it stands in its place.
+    CHECK(eventually([&] { return all_know_of(nodes, 1) && queue_on(nodes, 0) != id; }));
+    CHECK_FALSE(line[1]->done);
+    print_ms("stopping the last", stop(1));
+    CHECK(eventually([&] { return all_know_of(nodes, 0); }));
+}
+
+TEST_CASE("waiting ends when it is to end, not before and not much later", "[waiting]") {
+    cluster nodes(5);
+    lock_by_hand(nodes, "r");
+    driver d(nodes.options(GENERATE(true, false)));
+    for (const auto wait : {100ms, 300ms}) {
+        const auto begun = clock::now();
+        auto got = d.acquire("r", {.wait = wait});
+        CHECK(got.error() == errc::contended);
+        CHECK(got.when() - begun >= wait);
+        CHECK(got.when() - begun < 10 * wait);
+        print_ms("later than the end of waiting", got.when() - begun - wait);
+        CHECK(count(got.value().votes(), vote::held) >= 3);
+    }
+    CHECK(d.until([&] { return all_know_of(nodes, 0); }));
+}
+
+TEST_CASE("redlock run waits as long as it is told, or until a signal", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    lock_by_hand(nodes, "r");
+    scratch folder;
+    SECTION("too short") {
+        const auto begun = clock::now();
+        tool_process waiter(run_on(nodes, {"--wait", "700ms"}, {"touch", folder / "ran"}));
+        CHECK(waiter.wait() == 120);
+        CHECK(clock::now() - begun >= 700ms);
+        CHECK(has(waiter.err(), "'r'"));
+        CHECK(has(waiter.err(), "held"));
+    }
+    SECTION("until a signal") {
+        const int signal = GENERATE(SIGINT, SIGTERM);
+        tool_process waiter(run_on(nodes, {"--wait", long_wait}, {"touch", folder / "ran"}));
+        REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+        const auto sent = clock::now();
+        waiter.send(signal);
+        CHECK(waiter.wait() == 128 + signal);
+        print_ms("from a signal to the end", clock::now() - sent);
+        CHECK(clock::now() - sent < 5s);
+    }
+    CHECK_FALSE(std::filesystem::exists(folder / "ran"));
+    // Gone with it, and not only when they have run out.
+    CHECK(all_know_of(nodes, 0));
+    CHECK(eventually([&] { return all_are_heard_by(nodes, 0); }));
+}
+
+TEST_CASE("a user who may not listen waits all the same, and is told", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    auto options = nodes.options();
+    for (std::size_t i = 0; i < 5; ++i) {
+        nodes.ask(i).acl_setuser({"deaf", "on", ">pw", "~*", "+@all", "resetchannels"});
+        options.nodes[i].username = "deaf";
+        options.nodes[i].password = "pw";
+    }
+    event_log log;
+    log.attach(options);
+    blocking_client holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 60s});
+    REQUIRE(held.has_value());
+    waiting_client waiter(options);
+    REQUIRE(eventually([&] { return log.count(event_kind::node_reported) >= 5; }));
+    CHECK(all_know_of(nodes, 0));  // nobody could wake it
+    for (const auto& e : log.all()) {
+        if (e.kind != event_kind::node_reported) continue;
+        CHECK(e.error == errc::auth_failed);
+        CHECK(has(e.text, "NOPERM"));
+        CHECK(has(e.text, "listened"));
+    }
+    const auto freed = clock::now();
+    CHECK(holder.release(std::move(*held)).has_value());
+    REQUIRE(waiter.granted());
+    print_ms("to one who may not listen", waiter.when() - freed);
+    CHECK(waiter.when() - freed < 7'500ms);
+}
+
+TEST_CASE("a waiter that went deaf is not held up by its own entry", "[waiting]") {
+    cluster nodes(5);
+    found(nodes);
+    auto options = nodes.options();
+    for (std::size_t i = 0; i < 5; ++i) {
+        nodes.ask(i).acl_setuser({"ann", "on", ">pw", "~*", "+@all"});
+        options.nodes[i].username = "ann";
+        options.nodes[i].password = "pw";
+    }
+    auto shortest = clock::duration::max();
+    for (int round = 0; round < 3; ++round) {
+        for (std::size_t i = 0; i < 5; ++i) nodes.ask(i).acl_setuser({"ann", "allchannels"});
+        lock_by_hand(nodes, "r");
+        waiting_client waiter(options);
+        REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+        // That also ends the connections that listen.
+        for (std::size_t i = 0; i < 5; ++i) nodes.ask(i).acl_setuser({"ann", "resetchannels"});
+        REQUIRE(eventually([&] { return all_are_heard_by(nodes, 0); }));
+        const auto gone = clock::now();
+        unlock_by_hand(nodes, "r");
+        REQUIRE(waiter.granted());
+        print_ms("to one that went deaf", waiter.when() - gone);
+        shortest = std::min(shortest, waiter.when() - gone);
+        CHECK(waiter.release());
+    }
+    // It is asked for every 0.75 s at least; its entry lives for 2 s.
+    CHECK(shortest < 1'150ms);
+}

@@ -1,0 +1,14 @@
+// The commands on sorted sets; know no connection, no script and no fault.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "support/redis_model/data_commands.hpp"
+
+#include <string_view>
+
+namespace redlock::fakes {
+
+/// Null where there is none of that name, which is in upper case.
+const data_command* find_sorted_set_command(std::string_view name);
+
+}  // namespace redlock::fakes
