@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "floor.hpp"
 #include "json_line.hpp"
+#include "quantile.hpp"
 #include "setting.hpp"
 
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -47,13 +47,6 @@ void floor_block(floor& on, floor::wait_for whom, std::size_t cycles,
         on.release(key, whom);
     }
     on.drain();
-}
-
-// Sorts what it is given.
-double quantile(std::vector<double>& values, double q) {
-    std::sort(values.begin(), values.end());
-    const auto last = static_cast<double>(values.size() - 1);
-    return values[static_cast<std::size_t>(q * last)];
 }
 
 // All three were measured in each block: their ratios are not moved by what moves the machine.

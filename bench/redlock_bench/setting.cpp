@@ -34,6 +34,8 @@ asio::awaitable<bool> all_answer(redlock::client& client) {
     });
 }
 
+}  // namespace
+
 asio::awaitable<void> until_all_answer(redlock::client& client) {
     using namespace std::chrono_literals;
     const auto limit = redlock::clock::now() + 30s;
@@ -41,8 +43,6 @@ asio::awaitable<void> until_all_answer(redlock::client& client) {
         if (redlock::clock::now() > limit) throw std::runtime_error("a node does not come back");
     }
 }
-
-}  // namespace
 
 setting::setting(std::size_t nodes, bool fencing)
     : servers_(nodes),

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -25,6 +26,10 @@ struct extent {
     std::size_t latency_blocks = 40;
     std::size_t cycles_per_block = 100;
     std::vector<std::size_t> leases{1'000, 10'000};
+    std::size_t contest_rounds = 5;
+    std::string redsync{};  ///< The program of that peer; empty: absent.
+    std::string without_peers = "neither --redsync nor --without-redsync was given";
+    bool peers = true;
 };
 
 /// Servers of its own, and one client on one thread: the caller's.
@@ -50,6 +55,9 @@ private:
     boost::asio::io_context context_{1};
     redlock::client client_;
 };
+
+/// Returns when every node answers this client; throws when one does not.
+boost::asio::awaitable<void> until_all_answer(redlock::client& client);
 
 /// What some cycles of acquire and release took.
 struct measured {
@@ -78,5 +86,6 @@ void measure_throughput(setting& on, const extent& how);
 void measure_latency(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);
+void measure_contended(setting& on, const extent& how);
 
 }  // namespace bench
