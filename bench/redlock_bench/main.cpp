@@ -26,14 +26,15 @@ constexpr const char* usage =
     "Starts redis-servers of its own on loopback (no append-only file, no snapshots), three and\n"
     "then five, and prints one JSON object per line, plain and fenced: rates and counts per cycle\n"
     "with 1 to 1,024 coroutines on distinct resources; the time of an acquire beside that of bare\n"
-    "sockets; what keeping many leases takes; with five nodes, the rate with one hung or dead\n"
+    "sockets; what keeping many leases takes, and waiting for many resources; with five nodes, the "
+    "rate with one hung or dead\n"
     "over the healthy rate, and eight coroutines, then eight processes that contend for one\n"
     "resource, beside programs that poll. A cycle is an acquire and a release.\n"
     "\n"
     "--quick            About 80 s in place of 6 min. Times are rough.\n"
     "--smoke            Below 15 s: the counts are right, the times mean nothing. No peers\n"
     "                   unless --redsync follows.\n"
-    "--only NAME        Only throughput, latency, renewal, fault or contended.\n"
+    "--only NAME        Only throughput, latency, renewal, waiting, fault or contended.\n"
     "--workers N        Rates with this number of coroutines only, as a profiler wants it.\n"
     "--redsync PROGRAM  Contend beside this build of bench/peers/redsync, too.\n"
     "--without-redsync WHY\n"
@@ -67,11 +68,13 @@ bool understand(int argc, char** argv, request& r) {
                      .latency_blocks = 3,
                      .cycles_per_block = 10,
                      .leases = {1'000},
+                     .waiters = {1'000},
                      .contest_rounds = 1};
             leave_out_peers(r.how, "--smoke");
         } else if (word == "--only" && i + 1 < argc) {
             r.only = argv[++i];
-            const auto known = {"throughput", "latency", "fault", "renewal", "contended"};
+            const auto known = {"throughput", "latency", "fault",
+                                "renewal",    "waiting", "contended"};
             if (std::find(known.begin(), known.end(), r.only) == known.end()) return false;
         } else if (word == "--workers" && i + 1 < argc) {
             const std::size_t workers = std::strtoul(argv[++i], nullptr, 10);
@@ -127,6 +130,7 @@ void measure(const request& r) {
             if (wants("throughput")) bench::measure_throughput(on, r.how);
             if (wants("latency")) bench::measure_latency(on, r.how);
             if (wants("renewal")) bench::measure_renewal(on, r.how);
+            if (fencing && wants("waiting")) bench::measure_waiting(on, r.how);
             // Of three, one with a fault leaves no choice of a quorum: of five it does.
             if (nodes == 5 && wants("fault")) bench::measure_faults(on, r.how);
             if (contended) bench::measure_contended(on, r.how);

@@ -26,6 +26,7 @@ struct extent {
     std::size_t latency_blocks = 40;
     std::size_t cycles_per_block = 100;
     std::vector<std::size_t> leases{1'000, 10'000};
+    std::vector<std::size_t> waiters{1'000, 100'000};
     std::size_t contest_rounds = 5;
     std::string redsync{};  ///< The program of that peer; empty: absent.
     std::string without_peers = "neither --redsync nor --without-redsync was given";
@@ -86,6 +87,7 @@ void measure_throughput(setting& on, const extent& how);
 void measure_latency(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);
+void measure_waiting(setting& on, const extent& how);
 void measure_contended(setting& on, const extent& how);
 
 }  // namespace bench

@@ -19,6 +19,19 @@ void lines::tidy(line& l) noexcept {
     lines_.erase(lines_.find(l.resource));
 }
 
+void lines::set(waiter& who, waiter::state to) noexcept {
+    using enum waiter::state;
+    const auto has_one = [](waiter::state s) -> std::size_t {
+        return s == has_turn || s == rests_in_turn;
+    };
+    const auto is_at_rest = [](waiter::state s) -> std::size_t {
+        return s == rests || s == rests_in_turn;
+    };
+    turns_ += has_one(to) - has_one(who.state_);
+    resting_ += is_at_rest(to) - is_at_rest(who.state_);
+    who.state_ = to;
+}
+
 void lines::join(waiter& who, std::string_view resource) {
     auto at = lines_.find(resource);
     if (at == lines_.end()) {
@@ -37,6 +50,7 @@ void lines::leave(waiter& who) noexcept {
     const bool was_first = &l.waiters.front() == &who;
     l.waiters.erase(l.waiters.iterator_to(who));
     who.line_ = nullptr;
+    set(who, waiter::state::idle);
     if (was_first) now_due(l);
     tidy(l);
 }
@@ -69,17 +83,22 @@ bool lines::is_waited_for(std::string_view resource) const noexcept {
 }
 
 void lines::give_turns(time_point now) {
-    while (!due_.empty()) {
+    while (!due_.empty() && turns_ < most_turns) {
         line& l = due_.front();
         due_.pop_front();
-        l.waiters.front().on_turn(now);
+        waiter& first = l.waiters.front();
+        set(first, waiter::state::has_turn);
+        first.on_turn(now);
     }
 }
 
 void lines::clear() noexcept {
     due_.clear();
     for (auto& [resource, l] : lines_) {
-        l.waiters.clear_and_dispose([](waiter* w) { w->line_ = nullptr; });
+        l.waiters.clear_and_dispose([this](waiter* w) {
+            w->line_ = nullptr;
+            set(*w, waiter::state::idle);
+        });
     }
     lines_.clear();
 }

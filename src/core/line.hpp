@@ -7,6 +7,7 @@
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace redlock::core {
 class lines;
 
 /// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only the first of
-/// a line may talk to the nodes.
+/// a line may talk to the nodes, in its turn: from `on_turn` until it sleeps, rests or leaves.
 class waiter {
 public:
     waiter() = default;
@@ -34,13 +35,15 @@ protected:
 private:
     friend class lines;
     /// It is the first, and the resource is not held here: called once for each time that this
-    /// becomes true, or is true again since the resource was given back here.
+    /// becomes true, or is true again since the resource was given back here, or it asked.
     virtual void on_turn(time_point now) = 0;
 
     using hook = boost::intrusive::list_member_hook<>;
     struct line;
+    enum class state : std::uint8_t { idle, has_turn, rests, rests_in_turn };
 
     line* line_ = nullptr;
+    state state_ = state::idle;
     hook listed_;
 };
 
@@ -56,9 +59,12 @@ struct waiter::line {
 };
 
 /// All lines of one client. Its memory is that of the waiters and one entry for each resource that
-/// is waited for, or held by who had waited.
+/// is waited for, or held by who had waited. However many resources are waited for, only so many
+/// have their turn at once: more than the nodes can answer in time would all be answered too late.
 class lines {
 public:
+    static constexpr std::size_t most_turns = 64;
+
     lines() = default;
     lines(const lines&) = delete;
     lines& operator=(const lines&) = delete;
@@ -68,6 +74,20 @@ public:
     void join(waiter& who, std::string_view resource);
     /// From whatever place; does nothing for who stands in no line.
     void leave(waiter& who) noexcept;
+    /// Its turn is over, and it waits for a wake-up or an instant that it was told.
+    void sleeps(waiter& who) noexcept { set(who, waiter::state::idle); }
+    /// The nodes did not tell it what to wait for, and it will ask for another turn before long.
+    /// Where they did not even answer, this one lasts until then: others would fare no better.
+    void rests(waiter& who, bool was_answered) noexcept {
+        set(who, was_answered ? waiter::state::rests : waiter::state::rests_in_turn);
+    }
+    /// How many rest.
+    std::size_t resting() const noexcept { return resting_; }
+    /// The first wants a turn; one that it still has is over.
+    void ask(waiter& who) noexcept {
+        sleeps(who);
+        now_due(*who.line_);
+    }
     /// The first has got the resource: it leaves, and the others wait until `freed`.
     void taken(waiter& who) noexcept;
     /// The resource is no longer held here, or some other part of the program has given it back.
@@ -78,7 +98,7 @@ public:
     /// Whether nothing is waited for, or held by who had waited.
     bool empty() const noexcept { return lines_.empty(); }
     /// Tells everybody whose turn it is, in the order in which it came; also those whose turn it
-    /// becomes meanwhile.
+    /// becomes meanwhile. Where too many have theirs the others get it at a later call.
     void give_turns(time_point now);
     /// Everybody leaves, and hears of nothing.
     void clear() noexcept;
@@ -92,10 +112,13 @@ private:
     line* find(std::string_view resource) noexcept;
     void now_due(line& l) noexcept;
     void tidy(line& l) noexcept;
+    void set(waiter& who, waiter::state to) noexcept;
 
     std::unordered_map<std::string, line, hash, std::equal_to<>> lines_;
     boost::intrusive::list<line, boost::intrusive::member_hook<line, waiter::hook, &line::due>>
         due_;
+    std::size_t turns_ = 0;  // that are not over
+    std::size_t resting_ = 0;
 };
 
 }  // namespace redlock::core

@@ -15,11 +15,14 @@ namespace {
 // Time enough for one round trip, and less than anybody would miss.
 constexpr duration before_the_end = 10ms;
 
-// Full jitter over a window that doubles: contenders that split the vote once seldom do so twice.
-duration back_off(std::uint32_t rests, std::uint64_t random) noexcept {
+// Full jitter over a window that doubles: contenders that split the vote once seldom do so twice. A
+// crowd that rests tries some 5,000 times a second, all taken together.
+duration back_off(std::uint32_t rests, std::uint64_t random, std::size_t crowd) noexcept {
     constexpr duration shortest = 5ms;
     constexpr duration longest = 100ms;
-    const duration window = std::min(shortest * (2U << std::min(rests, 5U)), longest);
+    constexpr duration for_each = 400us;
+    const duration window = std::max(std::min(shortest * (2U << std::min(rests, 5U)), longest),
+                                     for_each * static_cast<duration::rep>(crowd));
     const auto spread = static_cast<std::uint64_t>((window - shortest).count()) + 1;
     return shortest + duration(static_cast<duration::rep>(random % spread));
 }
@@ -42,13 +45,14 @@ void wait::woken(std::size_t node, time_point now) noexcept {
     rest_until_ = std::min(rest_until_, now);
 }
 
-bool wait::refused(error_code why, time_point now, std::uint64_t random) noexcept {
+bool wait::refused(error_code why, time_point now, std::uint64_t random,
+                   std::size_t others) noexcept {
     if (!(why == condition::retryable)) return false;
     rest_until_ = now;
     if (free_for_a_quorum() > now) {
         rests_ = 0;
     } else if (woken_ == 0) {
-        rest_until_ += back_off(rests_++, random);
+        rest_until_ += back_off(rests_++, random, others);
     }
     return true;
 }

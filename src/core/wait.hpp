@@ -15,7 +15,7 @@ namespace redlock::core {
 
 /// Sleeps until a quorum of nodes would let it have the key, as far as they told, and never tries
 /// before. Where the nodes told nothing that is worth waiting for, it rests for a jittered back-off
-/// of 5 to 100 ms.
+/// of 5 to 100 ms; more where so many rest that the nodes would have no rest.
 ///
 /// What is asked, and what is heard meanwhile, have an order: a wake-up that comes while answers
 /// are outstanding is newer than these.
@@ -34,8 +34,11 @@ public:
     /// A node says that the key is free, and that it stands first there.
     void woken(std::size_t node, time_point now) noexcept;
 
-    /// The attempt was refused. False when waiting is over since another try can't end otherwise.
-    bool refused(error_code why, time_point now, std::uint64_t random) noexcept;
+    /// The attempt was refused; so many others of this client rest. False when waiting is over
+    /// since another try can't end otherwise.
+    bool refused(error_code why, time_point now, std::uint64_t random, std::size_t others) noexcept;
+    /// Whether it rests, since the nodes told nothing that is worth waiting for.
+    bool is_resting(time_point now) const noexcept { return rest_until_ > now; }
 
     /// When to try again: once more, at the latest, a little before the deadline, since not
     /// everybody who frees a key tells of it. The deadline itself where there was such a try.

@@ -70,9 +70,11 @@ void acquire_operation::on_settled(time_point now) {
 
 // It would not wait, or not any longer, and must not get what others wait for.
 void acquire_operation::stand_aside(time_point now) {
-    const bool is_held_here = home().room().lines().first(resource_) == nullptr;
+    const core::waiter* const first = home().room().lines().first(resource_);
     mark_all(vote::queued, {},
-             is_held_here ? "this client holds it" : "others of this client wait before us");
+             first == nullptr ? "this client holds it"
+             : first == this  ? "this client asks for too much else at once"
+                              : "others of this client wait before us");
     end(errc::contended, nullptr, now);
 }
 
@@ -281,8 +283,9 @@ void acquire_operation::refused(error_code why, time_point now) {
     const operation_ptr keep(this);
     attempt_->abandon(why);
     last_refusal_ = why;
-    const bool waits_on = is_in_line() && now < wait_->deadline() &&
-                          wait_->refused(why, now, home().host().random_word());
+    const bool waits_on =
+        is_in_line() && now < wait_->deadline() &&
+        wait_->refused(why, now, home().host().random_word(), home().room().lines().resting());
     // Where it can reach no quorum others may, and would wait for it in vain.
     may_queue_ = why == errc::contended;
     give_back(waits_on, now);
@@ -292,6 +295,11 @@ void acquire_operation::refused(error_code why, time_point now) {
 }
 
 void acquire_operation::go_to_sleep(time_point now) {
+    core::lines& lines = home().room().lines();
+    if (wait_->is_resting(now))
+        lines.rests(*this, last_refusal_ == errc::contended);
+    else
+        lines.sleeps(*this);
     if (is_to_be_woken()) {
         home().room().put_to_sleep(*this, heard_, sent_at_, now);
     }
@@ -314,7 +322,10 @@ wait_request acquire_operation::request() const { return {left_.key, entry(true)
 void acquire_operation::on_due(time_point now) {
     const operation_ptr keep(this);
     if (tries_ == 0) return stand_aside(now);
-    if (!is_trying() && now < wait_->deadline()) return try_once(now);
+    if (!is_trying() && now < wait_->deadline()) {
+        home().arm(*this, wait_->deadline());  // for as long as its turn does not come
+        return home().room().lines().ask(*this);
+    }
     if (attempt_) attempt_->abandon(last_refusal_);
     give_back(false, now);
     end(last_refusal_, nullptr, now);

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,9 +18,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A script holds its node up while it runs: these are some two milliseconds. So few follow each
-// other so closely that a node is busy with them for a tenth of its time at most.
-constexpr std::size_t most_at_once = 256;
+// A script holds its node up while it runs: these are two to three milliseconds. So few follow each
+// other so closely that a node is busy with them for a seventh of its time at most.
+constexpr std::size_t most_at_once = 64;
 constexpr duration between_batches = 20ms;
 // How often a waiter is asked for. It is also how soon a key is found free that was deleted by
 // somebody who tells nobody.
@@ -106,6 +105,7 @@ node_mask waiting_room::listening() const noexcept {
 }
 
 void waiting_room::put_to_sleep(sleeper& who, node_mask heard, time_point sent, time_point now) {
+    who.asked_at_ = sent;
     asleep_.push_back(who);
     last_needed_ = now;
     if (!std::exchange(is_open_, true)) {
@@ -135,22 +135,24 @@ void waiting_room::clear() noexcept {
     lines_.clear();
 }
 
-std::size_t waiting_room::batches() const noexcept {
-    return std::max<std::size_t>(1, (asleep_.size() + most_at_once - 1) / most_at_once);
-}
-
 duration waiting_room::entry_life() const noexcept {
-    const auto many = static_cast<duration::rep>(batches());
-    return std::clamp<duration>(3 * many * between_batches, shortest_life, longest_life);
+    const auto batches =
+        static_cast<duration::rep>((asleep_.size() + most_at_once - 1) / most_at_once);
+    return std::clamp<duration>(3 * batches * between_batches, shortest_life, longest_life);
 }
 
+// When the first is due, but so many at once that a batch is always some milliseconds from the
+// next.
 void waiting_room::arm(time_point now) {
     const auto spread = static_cast<std::uint64_t>(jitter.count()) + 1;
-    duration period =
+    const duration period =
         refresh + duration(static_cast<duration::rep>(home_->host().random_word() % spread));
-    if (hurried_ > 0) period = duration::zero();
-    home_->arm(tick_, now + std::max<duration>(period / static_cast<duration::rep>(batches()),
-                                               between_batches));
+    time_point when = now + period;
+    if (!asleep_.empty()) {
+        const sleeper& first = asleep_.front();
+        when = is_hurried(first) ? now : first.asked_at_ + period;
+    }
+    home_->arm(tick_, std::max(when, now + between_batches));
 }
 
 void waiting_room::on_tick(time_point now) {
@@ -160,20 +162,22 @@ void waiting_room::on_tick(time_point now) {
         home_->hush();
         return;
     }
-    if (hurried_ > 0) --hurried_;
+    // Those who are due before long, too: whoever began alone goes with the others from then on.
+    auto last = asleep_.begin();
+    for (std::size_t i = 0; i < most_at_once && last != asleep_.end(); ++i, ++last) {
+        if (!is_hurried(*last) && last->asked_at_ > now - refresh / 2) break;
+    }
+    std::for_each(asleep_.begin(), last, [now](sleeper& who) { who.asked_at_ = now; });
+    ask_until(last, all_nodes, now);
+    asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), last);
     arm(now);
-    const std::size_t share = (asleep_.size() + batches() - 1) / batches();
-    ask_first(share, all_nodes, now);
-    const auto asked = std::next(asleep_.begin(), static_cast<std::ptrdiff_t>(share));
-    asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), asked);
 }
 
 void waiting_room::on_listening(std::size_t node, time_point now) {
     // Whatever was published before this was heard by nobody here.
     listening_since_[node] = now;
-    ask_first(most_at_once, node_mask{1} << node, now);
-    if (batches() == 1) return;
-    hurried_ = batches();
+    if (asleep_.size() <= most_at_once) return ask_until(asleep_.end(), node_mask{1} << node, now);
+    hurried_at_ = now;
     arm(now);
 }
 
@@ -181,11 +185,9 @@ void waiting_room::on_message(std::size_t node, std::string_view resource, time_
     if (core::waiter* const first = lines_.first(resource)) first->on_wake(node, now);
 }
 
-void waiting_room::ask_first(std::size_t how_many, node_mask nodes, time_point now) {
+void waiting_room::ask_until(beds::iterator last, node_mask nodes, time_point now) {
     std::vector<sleeper_ptr> some;
-    for (auto at = asleep_.begin(); at != asleep_.end() && some.size() < how_many; ++at) {
-        some.emplace_back(&*at);
-    }
+    for (auto at = asleep_.begin(); at != last; ++at) some.emplace_back(&*at);
     if (!some.empty()) ask(some, nodes, now);
 }
 

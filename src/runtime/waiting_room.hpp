@@ -39,6 +39,7 @@ public:
 private:
     friend class waiting_room;
     boost::intrusive::list_member_hook<> bed_;
+    time_point asked_at_{};  // that the nodes were asked for it, by itself or by the room
 };
 
 using sleeper_ptr = boost::intrusive_ptr<sleeper>;
@@ -85,21 +86,21 @@ private:
 
     void on_tick(time_point now);
     void arm(time_point now);
-    std::size_t batches() const noexcept;
-    void ask_first(std::size_t how_many, node_mask nodes, time_point now);
+    bool is_hurried(const sleeper& who) const noexcept { return who.asked_at_ < hurried_at_; }
+    using beds = boost::intrusive::list<
+        sleeper, boost::intrusive::member_hook<sleeper, boost::intrusive::list_member_hook<>,
+                                               &sleeper::bed_>>;
+    void ask_until(beds::iterator last, node_mask nodes, time_point now);
     void ask(const std::vector<sleeper_ptr>& about, node_mask nodes, time_point now);
 
     engine* home_;
     core::lines lines_;
-    boost::intrusive::list<
-        sleeper, boost::intrusive::member_hook<sleeper, boost::intrusive::list_member_hook<>,
-                                               &sleeper::bed_>>
-        asleep_;  // first those that were not asked for longest
+    beds asleep_;  // first those that were not asked for longest
     std::array<time_point, max_nodes> listening_since_{};
     std::uint64_t last_id_ = 0;
     time_point last_needed_{};
-    std::size_t hurried_ = 0;  // batches that are asked one close behind the other
-    bool is_open_ = false;  // the nodes are listened to, or on the way to be
+    time_point hurried_at_{};  // whoever was not asked for since is due
+    bool is_open_ = false;     // the nodes are listened to, or on the way to be
     tick tick_{*this};
 };
 

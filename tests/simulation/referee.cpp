@@ -33,7 +33,11 @@ void referee::voted(std::string_view owner_value, std::size_t server, std::int64
 }
 
 void referee::covered(std::string_view owner_value, std::size_t server, time_point until) {
-    support_[std::string(owner_value.substr(0, identity_length))].until.at(server) = until;
+    // Never less than before: on a server that lost the key the quarantine stands in for the rest
+    // of its time, also where a shorter renewal on its way has taken it again since.
+    time_point& known =
+        support_[std::string(owner_value.substr(0, identity_length))].until.at(server);
+    known = std::max(known, until);
 }
 
 // The keys on a quorum of different servers outlive the validity.

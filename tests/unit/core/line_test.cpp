@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <random>
@@ -164,6 +165,72 @@ TEST_CASE("within a turn one may leave, join again, and be joined by others") {
     all.leave(a);
 }
 
+TEST_CASE("however a turn ends, another that had to wait for it begins") {
+    const std::vector<std::function<void(lines&, somebody&)>> ends{
+        [](lines& all, somebody& w) { all.sleeps(w); },
+        [](lines& all, somebody& w) { all.rests(w, true); },
+        [](lines& all, somebody& w) { all.rests(w, false), all.ask(w); },
+        [](lines& all, somebody& w) { all.leave(w); },
+        [](lines& all, somebody& w) { all.taken(w); }};
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        INFO("end " << i);
+        std::deque<somebody> crowd(lines::most_turns);
+        somebody late;
+        lines all;
+        for (std::size_t k = 0; k < crowd.size(); ++k) all.join(crowd[k], std::to_string(k));
+        all.give_turns(now);
+        all.join(late, "late");
+        all.give_turns(now);
+        CHECK(late.turns == 0);
+        all.ask(crowd.front());  // again, and before its turn is over
+        ends[i](all, crowd[1]);
+        all.give_turns(now);
+        CHECK(late.turns == 1);
+        all.clear();
+    }
+}
+
+TEST_CASE("who rests because nobody answered keeps its turn until it asks for another") {
+    std::deque<somebody> crowd(lines::most_turns);
+    somebody late;
+    lines all;
+    for (std::size_t k = 0; k < crowd.size(); ++k) all.join(crowd[k], std::to_string(k));
+    all.join(late, "late");
+    all.give_turns(now);
+    all.rests(crowd.front(), false);
+    all.give_turns(now);
+    CHECK(late.turns == 0);
+    all.ask(crowd.front());
+    all.give_turns(now);
+    CHECK(late.turns == 1);
+    CHECK(crowd.front().turns == 1);
+    all.sleeps(late);
+    all.give_turns(now);
+    CHECK(crowd.front().turns == 2);
+    all.clear();
+}
+
+TEST_CASE("who rests is counted until its next turn, or until it leaves") {
+    somebody a, b;
+    lines all;
+    all.join(a, "a");
+    all.join(b, "b");
+    all.give_turns(now);
+    all.rests(a, true);
+    all.rests(a, true);
+    all.rests(b, false);
+    CHECK(all.resting() == 2);
+    all.ask(a);
+    all.give_turns(now);
+    CHECK(a.turns == 2);
+    CHECK(all.resting() == 1);
+    all.leave(b);
+    CHECK(all.resting() == 0);
+    all.rests(a, false);
+    all.clear();
+    CHECK(all.resting() == 0);
+}
+
 TEST_CASE("when the lines are cleared nobody hears of it, and everybody may be destroyed") {
     lines all;
     {
@@ -223,10 +290,18 @@ TEST_CASE("a hundred thousand resources and a line of ten thousand are nothing s
     lines all;
     for (std::size_t i = 0; i < each.size(); ++i) all.join(each[i], "r" + std::to_string(i));
     for (somebody& w : crowd) all.join(w, "crowd");
+    // So many at once, and no more until theirs are over.
+    for (std::size_t i = 0; i < each.size(); i += lines::most_turns) {
+        all.give_turns(now);
+        all.give_turns(now);
+        for (std::size_t k = i; k < std::min(i + lines::most_turns, each.size()); ++k) {
+            REQUIRE(each[k].turns == 1);
+            all.sleeps(each[k]);
+        }
+        REQUIRE((i + lines::most_turns >= each.size() || each[i + lines::most_turns].turns == 0));
+    }
     all.give_turns(now);
-    int turns = 0;
-    for (const somebody& w : each) turns += w.turns;
-    CHECK(turns == 100'000);
+    CHECK(crowd.front().turns == 1);
     // From the middle, where a search would cost.
     for (std::size_t i = 1; i + 1 < crowd.size(); ++i) all.leave(crowd[crowd.size() - 1 - i]);
     CHECK(all.first("crowd") == &crowd.front());

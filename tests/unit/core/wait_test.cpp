@@ -33,7 +33,7 @@ core::wait refused_with(std::vector<duration> left, std::size_t nodes = 5,
     core::wait w(nodes, far);
     w.tried(start);
     for (std::size_t i = 0; i < left.size(); ++i) w.told(i, start + left[i]);
-    CHECK(w.refused(errc::contended, start, random));
+    CHECK(w.refused(errc::contended, start, random, 0));
     return w;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE(
         core::wait w(5, far);
         for (const duration window : windows) {
             w.tried(start);
-            REQUIRE(w.refused(errc::contended, start, random));
+            REQUIRE(w.refused(errc::contended, start, random, 0));
             CHECK(sleep_of(w) >= 5ms);
             CHECK(sleep_of(w) <= window);
             if (random == 0) CHECK(sleep_of(w) == duration(5ms));
@@ -58,8 +58,26 @@ TEST_CASE(
     core::wait longest(5, far);
     for (const duration window : windows) {
         longest.tried(start);
-        REQUIRE(longest.refused(errc::contended, start, longest_of(window)));
+        REQUIRE(longest.refused(errc::contended, start, longest_of(window), 0));
         CHECK(sleep_of(longest) == window);
+    }
+}
+
+TEST_CASE("a crowd that rests tries 5,000 times a second, all taken together") {
+    for (const std::size_t others : {0U, 250U, 251U, 5'000U, 100'000U}) {
+        INFO(others << " others");
+        std::mt19937_64 random(others);
+        core::wait w(3, far);
+        duration sum{};
+        for (int i = 0; i < 1'000; ++i) {
+            w.tried(start);
+            REQUIRE(w.refused(errc::no_quorum, start, random(), others));
+            CHECK(w.is_resting(start));
+            CHECK(sleep_of(w) >= 5ms);
+            CHECK(sleep_of(w) <= std::max<duration>(100ms, others * 400us));
+            sum += sleep_of(w);
+        }
+        CHECK(sum / 1'000 >= others * 180us);
     }
 }
 
@@ -67,7 +85,7 @@ TEST_CASE("only what can end otherwise is tried again") {
     for (const errc why : {errc::contended, errc::no_quorum, errc::validity_exhausted}) {
         core::wait w(5, far);
         w.tried(start);
-        CHECK(w.refused(why, start, 0));
+        CHECK(w.refused(why, start, 0, 0));
     }
     const error_code aborted = boost::asio::error::operation_aborted;
     for (const error_code why :
@@ -78,7 +96,7 @@ TEST_CASE("only what can end otherwise is tried again") {
         core::wait w(5, far);
         w.tried(start);
         INFO(why.message());
-        CHECK_FALSE(w.refused(why, start, 0));
+        CHECK_FALSE(w.refused(why, start, 0, 0));
     }
 }
 
@@ -115,7 +133,7 @@ TEST_CASE("keys that do not run out let nobody try before the end") {
     core::wait w(3, start + 10s);
     w.tried(start);
     for (std::size_t i = 0; i < 3; ++i) w.told(i, time_point::max());
-    REQUIRE(w.refused(errc::contended, start, 0));
+    REQUIRE(w.refused(errc::contended, start, 0, 0));
     CHECK(sleep_of(w) == duration(10s - 10ms));
 }
 
@@ -149,7 +167,7 @@ TEST_CASE("a wake-up that comes while answers are outstanding is newer than thes
         w.told(i, start + 9s);
     }
     w.told(2, start + 9s);
-    REQUIRE(w.refused(errc::contended, start + 2ms, longest_of(10ms)));
+    REQUIRE(w.refused(errc::contended, start + 2ms, longest_of(10ms), 0));
     CHECK(sleep_of(w) == duration(2ms));  // at once
 }
 
@@ -169,7 +187,7 @@ TEST_CASE("what is asked after a wake-up is answered anew") {
 TEST_CASE("an attempt forgets what was told before it") {
     auto w = refused_with({9s, 9s, 9s}, 3);
     w.tried(start + 1s);
-    REQUIRE(w.refused(errc::no_quorum, start + 1s, 0));
+    REQUIRE(w.refused(errc::no_quorum, start + 1s, 0, 0));
     CHECK(sleep_of(w) == duration(1s + 5ms));
 }
 
@@ -177,13 +195,13 @@ TEST_CASE("a sleep that the nodes told of ends the growth of the rests") {
     core::wait w(1, far);
     for (int i = 0; i < 6; ++i) {
         w.tried(start);
-        REQUIRE(w.refused(errc::no_quorum, start, 0));
+        REQUIRE(w.refused(errc::no_quorum, start, 0, 0));
     }
     w.tried(start);
     w.told(0, start + 1s);
-    REQUIRE(w.refused(errc::contended, start, 0));
+    REQUIRE(w.refused(errc::contended, start, 0, 0));
     w.tried(start);
-    REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms)));
+    REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
     CHECK(sleep_of(w) == duration(10ms));
 }
 
@@ -192,17 +210,17 @@ TEST_CASE("10 ms before the deadline it tries once more, and then no more than i
     CHECK(w.deadline() == start + 1s);
     w.tried(start);
     w.told(0, start + 5s);
-    REQUIRE(w.refused(errc::contended, start, 0));
+    REQUIRE(w.refused(errc::contended, start, 0, 0));
     CHECK(sleep_of(w) == duration(990ms));
     w.tried(start + 990ms);
     SECTION("nothing more to be hoped for") {
         w.told(0, start + 5s);
-        REQUIRE(w.refused(errc::contended, start + 991ms, 0));
+        REQUIRE(w.refused(errc::contended, start + 991ms, 0, 0));
         CHECK(sleep_of(w) == duration(1s));
     }
     SECTION("the key runs out in time") {
         w.told(0, start + 995ms);
-        REQUIRE(w.refused(errc::contended, start + 991ms, 0));
+        REQUIRE(w.refused(errc::contended, start + 991ms, 0, 0));
         CHECK(sleep_of(w) == duration(995ms));
     }
 }
@@ -220,7 +238,7 @@ TEST_CASE("the next try is never after the deadline") {
                 if (random() % 2 == 0)
                     w.told(i, now + duration(1us) * static_cast<int>(random() % 50'000));
             }
-            REQUIRE(w.refused(errc::contended, now, random()));
+            REQUIRE(w.refused(errc::contended, now, random(), 0));
             REQUIRE(w.next() > now);
             REQUIRE(w.next() <= w.deadline());
             now = w.next();
