@@ -29,12 +29,12 @@ namespace {
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-std::uint64_t resident_bytes() {
+double resident_bytes() {
     std::ifstream file("/proc/self/statm");
-    std::uint64_t pages = 0;
-    std::uint64_t resident = 0;
+    double pages = 0;
+    double resident = 0;
     file >> pages >> resident;
-    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 double seconds_since(steady::time_point then) {
@@ -94,13 +94,13 @@ asio::awaitable<double> until_calm(setting& on, steady::time_point began) {
 
 asio::awaitable<void> wait_for(setting& on, std::size_t count, std::chrono::milliseconds each) {
     crowd all;
-    const auto memory = resident_bytes();
+    const double memory = resident_bytes();
     const auto before = on.client().stats();
     auto began = steady::now();
     all.begin(on.client(), count);
     const double calm_after = co_await until_calm(on, began);
     const auto asked = on.client().stats();
-    const auto grown = resident_bytes() - memory;
+    const double grown = resident_bytes() - memory;
 
     const double cpu = cpu_seconds();
     began = steady::now();
@@ -129,7 +129,7 @@ asio::awaitable<void> wait_for(setting& on, std::size_t count, std::chrono::mill
         .add("nodes", on.size())
         .add("mode", on.mode())
         .add("resources", count)
-        .add("bytes_per_waiter", static_cast<double>(grown) / waiters)
+        .add("bytes_per_waiter", grown / waiters)
         .add("calm_after_s", calm_after)
         .add("retries", asked.retries - before.retries)
         .add("commands_per_waiter_and_node_until_calm",

@@ -121,6 +121,10 @@ def main():
         check(line["lost"] == 0, f"leases were lost: {line}")
         # All that are due together share one command per node; two ticks may share the leases.
         check(line["renewals_per_command_and_node"] >= 250, f"renewals travel alone: {line}")
+    waiting = of(lines, "waiting")
+    check(len(waiting) == 1, "one line of waiting")
+    for line in waiting:
+        check(line["granted"] == line["resources"], f"waiters were left out: {line}")
     for line in of(lines, "latency"):
         check(line["acquires"] == 30, f"3 blocks of 10 acquires: {line}")
     faults = of(lines, "fault")
@@ -133,7 +137,7 @@ def main():
         file.write(done.stdout)
         file.flush()
         shown = subprocess.run([table, file.name], stdout=subprocess.PIPE, text=True, check=True)
-    for row in ("rate over healthy rate", "turns times section", "redsync is absent"):
+    for row in ("rate over healthy rate", "bytes per waiter", "turns times section", "redsync is absent"):
         check(row in shown.stdout, f"the table shows {row}")
     for line in wrong:
         print("WRONG:", line)
