@@ -71,10 +71,12 @@ void acquire_operation::on_settled(time_point now) {
 // It would not wait, or not any longer, and must not get what others wait for.
 void acquire_operation::stand_aside(time_point now) {
     const core::waiter* const first = home().room().lines().first(resource_);
+    if (first == this && last_refusal_ != errc::contended) {  // since it came
+        mark_all(vote::unreachable, errc::backlog, "this client waits for too much else");
+        return end(errc::no_quorum, nullptr, now);
+    }
     mark_all(vote::queued, {},
-             first == nullptr ? "this client holds it"
-             : first == this  ? "this client asks for too much else at once"
-                              : "others of this client wait before us");
+             first == nullptr ? "this client holds it" : "others of this client wait before us");
     end(errc::contended, nullptr, now);
 }
 

@@ -545,6 +545,20 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
     }
 }
 
+TEST_CASE("whoever had no turn in its time, since the client asks for so much else, is told that") {
+    world w(fenced_options_for(3));
+    w.connected();
+    for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
+    std::vector<ending_ptr> all;
+    for (std::size_t i = 0; i < core::lines::most_turns; ++i) {
+        all.push_back(w.acquire("r" + std::to_string(i), {.wait = 60s}));
+    }
+    const auto e = w.acquire("late", {.wait = 20ms});
+    CHECK(time_until_over(w, *e) == 50ms);  // the time that one try may take
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(e->held.votes()[1].error == errc::backlog);
+}
+
 TEST_CASE("however many others got theirs, a key that is deleted early is found as soon") {
     world w(fenced_options_for(3));
     w.connected();
