@@ -29,6 +29,15 @@ duration back_off(std::uint32_t rests, std::uint64_t random, std::size_t crowd) 
 
 }  // namespace
 
+time_point free_at(duration left, duration before, time_point now) noexcept {
+    time_point when{};
+    if (left < 0ms) return time_point::max();
+    // A key in its last ms is still there.
+    if (left > 0ms) when = now + left + 1ms;
+    if (before > 0ms) when = std::max(when, now + before);
+    return when;
+}
+
 void wait::tried(time_point now) noexcept {
     woken_ = 0;
     tried_at_ = now;

@@ -13,6 +13,10 @@
 
 namespace redlock::core {
 
+/// When a node would let us have the key, as far as it told: its time to live (below zero: it has
+/// no end), and for how long others may stand before us.
+time_point free_at(duration left, duration before, time_point now) noexcept;
+
 /// Sleeps until a quorum of nodes would let it have the key, as far as they told, and never tries
 /// before. Where the nodes told nothing that is worth waiting for, it rests for a jittered back-off
 /// of 5 to 100 ms; more where so many rest that the nodes would have no rest.

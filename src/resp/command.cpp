@@ -23,6 +23,9 @@ void append_header(std::string& out, char kind, std::size_t number) {
 }  // namespace
 
 void append_command(std::string& out, std::span<const std::string_view> args, std::size_t more) {
+    std::size_t bytes = max_header_bytes;
+    for (const std::string_view arg : args) bytes += max_header_bytes + arg.size() + 2;
+    out.reserve(out.size() + bytes);
     append_header(out, '*', args.size() + more);
     for (const std::string_view arg : args) {
         append_header(out, '$', arg.size());

@@ -11,9 +11,8 @@
 namespace redlock::resp {
 
 /// Appends one command to `out`. Arguments may be empty and may hold any bytes; `more` of them are
-/// announced, for somebody else to append. Allocates nothing but what `out` grows by.
-void append_command(std::string& out, std::span<const std::string_view> args,
-                    std::size_t more = 0);
+/// announced, for somebody else to append. Allocates at most once, where `out` has to grow.
+void append_command(std::string& out, std::span<const std::string_view> args, std::size_t more = 0);
 
 inline void append_command(std::string& out, std::initializer_list<std::string_view> args,
                            std::size_t more = 0) {

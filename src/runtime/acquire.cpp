@@ -13,20 +13,6 @@ namespace redlock::detail {
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
-namespace {
-
-// Not before then does a node let us have the key, as far as its answer tells.
-time_point free_at(const net::acquire_answer& answer, time_point now) {
-    time_point when{};
-    if (answer.left < 0ms) return time_point::max();
-    // A key in its last ms is still there.
-    if (answer.left > 0ms) when = now + answer.left + 1ms;
-    if (answer.before > 0ms) when = std::max(when, now + answer.before);
-    return when;
-}
-
-}  // namespace
-
 // Why nothing may be sent; empty when all is well.
 std::string acquire_operation::check() const {
     const auto& client = home().options();
@@ -185,8 +171,9 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
                                  time_point now) {
     if (!is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
-        if (is_asleep() && round == round_) told(node, free_at(net::read_acquire(reply), now));
-        return;
+        if (!is_asleep() || round != round_) return;
+        const auto late = net::read_acquire(reply);
+        return told(node, core::free_at(late.left, late.before, now));
     }
     auto answer = fence_ ? net::read_acquire(reply) : net::read_set(reply);
     // One node that lies, or has been written to by hand, must not lead all the others astray.
@@ -239,7 +226,7 @@ void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
-    wait_->told(node, free_at(answer, now));
+    wait_->told(node, core::free_at(answer.left, answer.before, now));
     switch (attempt_->cast(node, answer.answer, now)) {
         case core::attempt::verdict::open: return;
         case core::attempt::verdict::granted: return grant(now);

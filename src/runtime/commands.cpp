@@ -44,8 +44,9 @@ std::string_view body(script_form form, const resp::script& s) {
 
 std::string companion_key(std::string_view key_prefix, std::string_view key,
                           std::string_view what) {
-    std::string out(key_prefix);
-    out.append(1, '{').append(key).append("}:").append(what);
+    std::string out;
+    out.reserve(key_prefix.size() + key.size() + what.size() + 3);
+    out.append(key_prefix).append(1, '{').append(key).append("}:").append(what);
     return out;
 }
 
@@ -71,20 +72,19 @@ net::tail write_acquire(std::string& out, script_form form, const lease_request&
     const decimal proposed(fencing->fence);
     const decimal tolerance(in<microseconds>(fencing->tolerance));
     const decimal fence_life(in<milliseconds>(fencing->life));
-    if (entry == nullptr) {
-        resp::append_command(
-            out,
-            {verb(form), body(form, resp::acquire()), "4", lease.key, fence, fencing->record_key,
-             queue, lease.value, ttl, proposed, tolerance, fence_life},
-            1);
-    } else {
-        resp::append_command(
-            out,
-            {verb(form), body(form, resp::acquire()), "4", lease.key, fence, fencing->record_key,
-             queue, lease.value, ttl, proposed, tolerance, fence_life, entry->id,
-             decimal(entry->ticket), decimal(in<milliseconds>(entry->life))},
-            1);
-    }
+    const queue_entry place = entry != nullptr ? *entry : queue_entry{};
+    const decimal ticket(place.ticket);
+    const decimal entry_life(in<milliseconds>(place.life));
+    const std::array<std::string_view, 15> words{verb(form), body(form, resp::acquire()),
+                                                 "4",        lease.key,
+                                                 fence,      fencing->record_key,
+                                                 queue,      lease.value,
+                                                 ttl,        proposed,
+                                                 tolerance,  fence_life,
+                                                 place.id,   ticket,
+                                                 entry_life};
+    const std::size_t of_place = entry != nullptr ? 0 : 3;
+    resp::append_command(out, std::span(words).first(words.size() - of_place), 1);
     return net::tail::epoch;
 }
 

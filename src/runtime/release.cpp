@@ -8,9 +8,8 @@
 
 namespace redlock::detail {
 
-void release_round::send(footprint left, node_mask ask, bool waits_on, time_point now) {
+void release_round::send(footprint left, node_mask ask, time_point now) {
     left_ = std::move(left);
-    waits_on_ = waits_on;
     machine_.emplace(home().size());
     node_mask plain = 0;
     for (std::size_t node = 0; node < home().size(); ++node) {
@@ -86,7 +85,7 @@ void release_operation::start(time_point now) {
     const holding_ptr lease(state_->held_as);
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
-    send(lease->left(), all_nodes, false, now);
+    send(lease->left(), all_nodes, now);
 }
 
 void release_operation::settled(error_code outcome) {

@@ -22,10 +22,11 @@ public:
     void cancel(error_code why, time_point now) final;
 
 protected:
-    /// To the nodes of `ask`; it is owed to those that may have the key. Whoever had a place in
-    /// line leaves it, or keeps it, where `waits_on`, and is not woken by what it gives back
-    /// itself.
-    void send(footprint left, node_mask ask, bool waits_on, time_point now);
+    /// Whoever had a place in line leaves it, or keeps it, where `waits_on`, and is not woken by
+    /// what it gives back itself.
+    explicit release_round(bool waits_on) : waits_on_(waits_on) {}
+    /// To the nodes of `ask`; it is owed to those that may have the key.
+    void send(footprint left, node_mask ask, time_point now);
     /// The nodes have answered, as far as they will: leads to `end`.
     virtual void settled(error_code outcome) { end(outcome); }
     void end(error_code outcome);
@@ -46,7 +47,7 @@ private:
     void cast(std::size_t node, core::ballot b);
 
     footprint left_;
-    bool waits_on_ = false;
+    bool waits_on_;
     std::optional<core::release> machine_;
     bool over_ = false;
 };
@@ -54,10 +55,11 @@ private:
 /// Nobody waits for it.
 class background_release final : public release_round {
 public:
-    background_release(footprint left, bool waits_on) : of_(std::move(left)), waits_on_(waits_on) {}
+    background_release(footprint left, bool waits_on)
+        : release_round(waits_on), of_(std::move(left)) {}
     void start(time_point now) override {
         const node_mask nodes = of_.nodes | of_.place.nodes;
-        send(std::move(of_), nodes, waits_on_, now);
+        send(std::move(of_), nodes, now);
     }
     void discard() noexcept override {}
 
@@ -65,13 +67,13 @@ private:
     void complete(error_code) override {}
 
     footprint of_;
-    bool waits_on_;
 };
 
 /// Asked for by the holder.
 class release_operation : public release_round {
 public:
-    explicit release_operation(std::shared_ptr<lease_state> state) : state_(std::move(state)) {}
+    explicit release_operation(std::shared_ptr<lease_state> state)
+        : release_round(false), state_(std::move(state)) {}
     void start(time_point now) final;
 
 private:

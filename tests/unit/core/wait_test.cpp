@@ -110,6 +110,15 @@ TEST_CASE("it sleeps until a quorum of nodes would let it have the key") {
     CHECK(sleep_of(refused_with({9s}, 1)) == duration(9s));
 }
 
+TEST_CASE("a node lets us have the key when it is free and nobody may stand before us") {
+    CHECK(core::free_at(0ms, 0ms, start) <= start);
+    CHECK(core::free_at(7ms, 0ms, start) == start + 8ms);  // in its last ms it is still there
+    CHECK(core::free_at(7ms, 5ms, start) == start + 8ms);
+    CHECK(core::free_at(7ms, 9ms, start) == start + 9ms);
+    CHECK(core::free_at(0ms, 9ms, start) == start + 9ms);
+    CHECK(core::free_at(-1ms, 9ms, start) == time_point::max());
+}
+
 TEST_CASE("any keys on any nodes give the sleep that the brute force finds") {
     std::mt19937_64 random(11);
     for (std::size_t nodes = 1; nodes <= 9; ++nodes) {
