@@ -148,7 +148,9 @@ def main():
         planted(mutant, root)  # all must apply, also those that are not in the sample
     chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
     if options.sample:
-        chosen = random.sample(chosen, min(options.sample, len(chosen)))
+        # The same sources, the same sample: whoever changed nothing sees nothing change.
+        texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
+        chosen = random.Random("".join(texts)).sample(chosen, min(options.sample, len(chosen)))
     if not chosen:
         fail("none is called " + " or ".join(options.only))
     clean = root / "clean"

@@ -154,6 +154,10 @@ void server::start(fault_kind how) {
     model_.crash(how == fault_kind::crash_keep   ? data::kept
                  : how == fault_kind::crash_lose ? data::lost
                                                  : data::saved);
+    if (how != fault_kind::crash_rewind) return;
+    for (const auto& [key, what] : model_.database().all()) {
+        if (what.text() != nullptr) brought_back_.insert(*what.text());
+    }
 }
 
 void server::lose_data() {

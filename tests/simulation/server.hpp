@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,8 @@ public:
     void lose_data();
     /// How often it has forgotten what it held.
     std::uint64_t losses() const noexcept { return losses_; }
+    /// Whether a snapshot has brought this value back: nobody has to know of that.
+    bool has_brought_back(const std::string& value) const { return brought_back_.contains(value); }
     /// One command of somebody who has no connection of a client's kind.
     fakes::model_reply execute(const fakes::command& c);
 
@@ -95,6 +98,7 @@ private:
     bool is_durable_ = false;
     std::uint64_t process_ = 1;
     std::uint64_t losses_ = 0;
+    std::set<std::string> brought_back_;
 };
 
 }  // namespace redlock::simulation

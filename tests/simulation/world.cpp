@@ -24,9 +24,7 @@ bool ends_by_itself(fault_kind k) noexcept {
 }
 
 // What stays for longer than anybody uses it.
-bool is_memory(std::string_view key) {
-    return key == "redlock:node" || key.ends_with("}:fence");
-}
+bool is_memory(std::string_view key) { return key == "redlock:node" || key.ends_with("}:fence"); }
 
 // Goes by itself where somebody who waits has died.
 bool is_queue(std::string_view key) { return key.ends_with("}:queue"); }
@@ -285,6 +283,7 @@ void world::check_litter(const char* when, bool may_be_dead) {
             if (is_queue(key) && !may_be_dead) continue;
             const std::string value = what.text() != nullptr ? *what.text() : "?";
             // Somebody who lives and has no use for it left it there; or else it is too old.
+            if (!may_be_dead && servers_[i]->has_brought_back(value)) continue;
             const bool is_litter =
                 may_be_dead || std::any_of(programs_.begin(), programs_.end(), [&](const auto& p) {
                     return p->is_running() && p->has_left(value);
