@@ -79,6 +79,7 @@ void crew::start(member& m) {
     options.name = m.name;
     options.history = m.history.path();
     options.seed = random_();
+    options.threads = m.number % 2 == 0 ? 0 : 2;
     m.pid = fork_worker(options.words());
 }
 
@@ -101,8 +102,8 @@ void crew::expect_alive(member& m) {
     int status = 0;
     if (m.pid <= 0 || ::waitpid(m.pid, &status, WNOHANG) != m.pid) return;
     m.pid = -1;
-    judge_.report({m.name + " ended by itself, status " + std::to_string(status), {},
-                   clock::now()});
+    judge_.report(
+        {m.name + " ended by itself, status " + std::to_string(status), {}, clock::now()});
     bury(m);
 }
 
@@ -115,7 +116,9 @@ void crew::bury(member& m) {
     }
     read(m);
     judge_.died(m.name);
-    if (judge_.violations() == 0) std::filesystem::remove(m.history.path());
+    if (!terms_.keeps_histories && judge_.violations() == 0) {
+        std::filesystem::remove(m.history.path());
+    }
     m.due = clock::now() + milliseconds(between(0, 500));
 }
 
@@ -129,13 +132,15 @@ void crew::step() {
     const auto now = clock::now();
     for (auto& m : members_) {
         if (now < m.due) continue;
-        if (m.pid <= 0) start(m);
-        else if (m.is_paused) wake(m);
+        if (m.pid <= 0) {
+            start(m);
+        } else if (m.is_paused) {
+            wake(m);
+        }
     }
     if (now < next_fault_) return;
     next_fault_ = now + milliseconds(between(500, 3'000));
-    auto& m = members_[static_cast<std::size_t>(
-        between(0, static_cast<int>(members_.size()) - 1))];
+    auto& m = members_[static_cast<std::size_t>(between(0, static_cast<int>(members_.size()) - 1))];
     if (m.pid <= 0 || m.is_paused) return;
     if (between(0, 2) == 0) {
         log_(m.name + " is killed");
@@ -195,7 +200,8 @@ void crew::end(milliseconds limit) {
         if (!has_ended) {
             judge_.report({m.name + " did not end when it was told to", {}, clock::now()});
         } else if (status != 0) {
-            judge_.report({m.name + " failed at its end, status " + std::to_string(status), {},
+            judge_.report({m.name + " failed at its end, status " + std::to_string(status),
+                           {},
                            clock::now()});
         }
         if (has_ended) m.pid = -1;

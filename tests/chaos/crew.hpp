@@ -25,6 +25,7 @@ public:
         worker_options each;  ///< Name, history and seed are drawn for each process.
         std::filesystem::path directory;
         std::uint64_t seed = 0;
+        bool keeps_histories = false;  ///< Also of those that are over and were good.
     };
     crew(terms t, checker& judge, std::function<void(const std::string&)> log);
     ~crew();
@@ -38,7 +39,7 @@ public:
 
     /// Wakes and replaces all.
     void mend();
-    void rest();    ///< Tells all to.
+    void rest();  ///< Tells all to.
     bool is_quiet() const;
     void resume();
     /// Tells all to end, and waits; those that did not are reported and killed.

@@ -15,6 +15,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <csignal>
@@ -23,6 +24,7 @@
 #include <array>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -80,41 +82,41 @@ plan draw_short(dice& random) {
     p.hold = random.ms(0, 30);
     p.end = random.between(0, 2) == 0 ? farewell::destroy : farewell::release;
     switch (random.between(0, 31)) {
-    case 0:  // across several renewals
-        p.terms.renew = true;
-        p.terms.ttl = random.ms(300, 600);
-        p.hold = 3 * p.terms.ttl;
-        break;
-    case 1:
-        p.terms.renew = false;
-        p.extends = true;
-        p.terms.ttl = random.ms(300, 600);
-        p.hold = 2 * p.terms.ttl;
-        break;
-    case 2:
-        p.terms.ttl = random.ms(300, 600);
-        p.end = farewell::detach;
-        break;
-    case 3:  // to the loss
-        p.terms.renew = false;
-        p.terms.ttl = random.ms(300, 500);
-        p.hold = 2 * p.terms.ttl;
-        break;
-    case 4:
-        p.terms.renew = true;
-        p.terms.ttl = random.ms(300, 600);
-        p.terms.max_hold = 2 * p.terms.ttl;
-        p.hold = 3 * p.terms.ttl;
-        break;
-    case 5:  // as in a long pause, but seen before the client's timers can tell
-        p.terms.renew = false;
-        p.terms.ttl = 300ms;
-        p.hold = 1s;
-        p.sleeps = true;
-        break;
-    case 6:
-    case 7: p.cancel_after = random.ms(0, 5); break;
-    default: break;
+        case 0:  // across several renewals
+            p.terms.renew = true;
+            p.terms.ttl = random.ms(300, 600);
+            p.hold = 3 * p.terms.ttl;
+            break;
+        case 1:
+            p.terms.renew = false;
+            p.extends = true;
+            p.terms.ttl = random.ms(300, 600);
+            p.hold = 2 * p.terms.ttl;
+            break;
+        case 2:
+            p.terms.ttl = random.ms(300, 600);
+            p.end = farewell::detach;
+            break;
+        case 3:  // to the loss
+            p.terms.renew = false;
+            p.terms.ttl = random.ms(300, 500);
+            p.hold = 2 * p.terms.ttl;
+            break;
+        case 4:
+            p.terms.renew = true;
+            p.terms.ttl = random.ms(300, 600);
+            p.terms.max_hold = 2 * p.terms.ttl;
+            p.hold = 3 * p.terms.ttl;
+            break;
+        case 5:  // as in a long pause, but seen before the client's timers can tell
+            p.terms.renew = false;
+            p.terms.ttl = 300ms;
+            p.hold = 1s;
+            p.sleeps = true;
+            break;
+        case 6:
+        case 7: p.cancel_after = random.ms(0, 5); break;
+        default: break;
     }
     return p;
 }
@@ -134,6 +136,9 @@ private:
     asio::awaitable<void> pause(milliseconds time);
     /// Whether the lease is trusted now; if so the section is known to reach to this instant.
     bool look(entry& section, const lease& held);
+    /// What a lease must be whatever befalls the nodes.
+    void inspect(const entry& section, const lease& held, milliseconds ttl);
+    asio::awaitable<void> expect_told(const entry& section, const lease& held);
     void write(entry section, entry::kind what, std::string text = "-");
     void refused(unsigned contender, const plan& p, std::string why);
     void await_signal();
@@ -144,7 +149,8 @@ private:
     dice random_;
     journal history_;
     asio::io_context context_;
-    client client_;
+    std::optional<asio::thread_pool> pool_;
+    std::optional<client> client_;
     asio::signal_set signals_;
     std::uint64_t sections_ = 0;
     unsigned calm_ = 0;  // how often it was told to rest
@@ -170,8 +176,11 @@ worker::worker(const worker_options& options)
     : options_(options),
       random_(options.seed),
       history_(options.history),
-      client_(context_.get_executor(), client_terms(options)),
-      signals_(context_, SIGUSR1, SIGUSR2, SIGTERM) {}
+      signals_(context_, SIGUSR1, SIGUSR2, SIGTERM) {
+    asio::any_io_executor where = context_.get_executor();
+    if (options.threads > 0) where = pool_.emplace(options.threads).get_executor();
+    client_.emplace(where, client_terms(options));
+}
 
 int worker::run() {
     await_signal();
@@ -186,12 +195,14 @@ int worker::run() {
         });
     }
     context_.run();
+    client_.reset();
+    if (pool_) pool_->join();
     return 0;
 }
 
 void worker::leave() {
     signals_.cancel();
-    client_.close();
+    client_->close();
 }
 
 void worker::await_signal() {
@@ -226,8 +237,8 @@ asio::awaitable<void> worker::contend(unsigned contender) {
         } else if (is_calm_) {
             co_await pause(5ms);
         } else {
-            const plan p = contender % 2 == 0 ? draw_short(random_)
-                                              : draw_long(random_, options_.ttl_max);
+            const plan p =
+                contender % 2 == 0 ? draw_short(random_) : draw_long(random_, options_.ttl_max);
             co_await turn(contender, p);
             co_await pause(random_.ms(0, 20));
         }
@@ -273,7 +284,7 @@ asio::awaitable<lease> worker::acquire(unsigned contender, const plan& p) {
             if (!error) signal->emit(asio::cancellation_type::terminal);
         });
     }
-    auto [error, got] = co_await client_.async_acquire(
+    auto [error, got] = co_await client_->async_acquire(
         p.resource, p.terms, asio::bind_cancellation_slot(signal->slot(), awaited));
     if (error == asio::error::operation_aborted) {
         refused(contender, p, "cancelled");
@@ -297,6 +308,7 @@ asio::awaitable<void> worker::turn(unsigned contender, const plan& p) {
         co_return;
     }
     write(section, entry::kind::granted, "-");
+    inspect(section, held, p.terms.ttl);
     co_await hold(section, held, p);
     co_await give_back(std::move(section), std::move(held), p.end);
 }
@@ -316,6 +328,27 @@ bool worker::look(entry& section, const lease& held) {
     return true;
 }
 
+void worker::inspect(const entry& section, const lease& held, milliseconds ttl) {
+    const auto votes = held.votes();
+    const auto granted = std::count_if(
+        votes.begin(), votes.end(), [](const node_vote& v) { return v.answer == vote::granted; });
+    if (static_cast<std::size_t>(granted) <= options_.ports.size() / 2) {
+        write(section, entry::kind::broken, "a lease without the votes of a quorum");
+    }
+    if (section.valid_until > clock::now() + ttl - ttl / 100 - 2ms) {
+        write(section, entry::kind::broken, "a validity that outlives the keys");
+    }
+}
+
+// By the client's own timer: it is waited for by turns, not by time, which a pause would pass over.
+asio::awaitable<void> worker::expect_told(const entry& section, const lease& held) {
+    for (int turns = 0; turns < 1'000; ++turns) {
+        if (held.lost_token().stop_requested()) co_return;
+        co_await pause(1ms);
+    }
+    write(section, entry::kind::broken, "a loss that nobody was told of");
+}
+
 asio::awaitable<void> worker::hold(entry& section, lease& held, const plan& p) {
     const auto until = section.at + p.hold;
     auto extend_at = section.at + p.terms.ttl / 2;
@@ -329,11 +362,14 @@ asio::awaitable<void> worker::hold(entry& section, lease& held, const plan& p) {
         }
         if (p.extends && clock::now() >= extend_at) {
             extend_at += p.terms.ttl / 2;
-            co_await client_.async_extend(held, p.terms.ttl, awaited);
+            co_await client_->async_extend(held, p.terms.ttl, awaited);
         }
         if (!look(section, held)) co_return;
         if (section.valid_until != told.valid_until || section.at > told.at + 100ms) {
             write(section, entry::kind::trusted);
+            if (section.valid_until != told.valid_until) {
+                inspect(section, held, p.terms.ttl);
+            }
             told = section;
         }
     }
@@ -345,6 +381,7 @@ asio::awaitable<void> worker::give_back(entry section, lease held, farewell how)
     if (!is_trusted) {
         write(section, entry::kind::ended, "lost");
         co_await pause(2ms);
+        co_await expect_told(section, held);
         if (held) write(section, entry::kind::broken, "a lost lease came to life again");
     } else if (how == farewell::detach) {
         section.at = section.valid_until;
@@ -357,15 +394,19 @@ asio::awaitable<void> worker::give_back(entry section, lease held, farewell how)
     if (how == farewell::destroy) {
         held = lease();
     } else {
-        co_await client_.async_release(std::move(held), awaited);
+        co_await client_->async_release(std::move(held), awaited);
     }
 }
 
 }  // namespace
 
 std::vector<std::string> worker_options::words() const {
-    std::vector<std::string> all{name, history.string(), std::to_string(seed),
-                                 std::to_string(contenders), std::to_string(ttl_max.count())};
+    std::vector<std::string> all{name,
+                                 history.string(),
+                                 std::to_string(seed),
+                                 std::to_string(contenders),
+                                 std::to_string(threads),
+                                 std::to_string(ttl_max.count())};
     for (const auto port : ports) all.push_back(std::to_string(port));
     return all;
 }
@@ -376,8 +417,9 @@ worker_options worker_options::from(const std::vector<std::string>& words) {
     o.history = words.at(1);
     o.seed = std::stoull(words.at(2));
     o.contenders = static_cast<unsigned>(std::stoul(words.at(3)));
-    o.ttl_max = milliseconds(std::stoll(words.at(4)));
-    for (std::size_t i = 5; i < words.size(); ++i) {
+    o.threads = static_cast<unsigned>(std::stoul(words.at(4)));
+    o.ttl_max = milliseconds(std::stoll(words.at(5)));
+    for (std::size_t i = 6; i < words.size(); ++i) {
         o.ports.push_back(static_cast<std::uint16_t>(std::stoul(words[i])));
     }
     return o;

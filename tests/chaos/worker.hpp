@@ -16,6 +16,7 @@ struct worker_options {
     std::filesystem::path history;
     std::uint64_t seed = 0;
     unsigned contenders = 0;
+    unsigned threads = 0;  ///< The client's own; 0: it shares the one of the contenders.
     std::chrono::milliseconds ttl_max{0};
     std::vector<std::uint16_t> ports;
 
