@@ -19,6 +19,7 @@ struct violation {
     std::string text;
     std::string resource;  ///< Empty: of no single one.
     clock::time_point at{};
+    bool rests_on_assumptions = false;  ///< Not promised while a quorum forgets.
 };
 
 /// What was counted.
@@ -34,8 +35,10 @@ struct tally {
 /// more memory than a minute.
 class checker {
 public:
-    explicit checker(std::function<void(const violation&)> on_violation)
-        : on_violation_(std::move(on_violation)) {}
+    /// `holds_at`: whether the assumptions of docs/guarantees.md held; without it, always.
+    explicit checker(std::function<void(const violation&)> on_violation,
+                     std::function<bool(clock::time_point)> holds_at = {})
+        : on_violation_(std::move(on_violation)), holds_at_(std::move(holds_at)) {}
 
     /// One line of the program `who`, such as "w2.5": the fifth process that stood for worker 2.
     void take(unsigned worker, const std::string& who, const entry& e);
@@ -53,6 +56,8 @@ public:
 
     const tally& counts() const noexcept { return counts_; }
     std::uint64_t violations() const noexcept { return violations_; }
+    /// How often that was broken which rests on assumptions, while they did not hold.
+    std::uint64_t excused() const noexcept { return excused_; }
 
 private:
     struct section {
@@ -69,12 +74,14 @@ private:
     void compare(const testing::held_span& earlier, const testing::held_span& later);
 
     std::function<void(const violation&)> on_violation_;
+    std::function<bool(clock::time_point)> holds_at_;
     std::map<std::string, sections> open_;                  // by program
     std::map<std::string, line_of_sections> done_;          // by resource
     std::map<std::string, clock::time_point> running_out_;  // by owner: detached
     std::map<std::pair<unsigned, unsigned>, std::uint64_t> grants_of_;
     tally counts_;
     std::uint64_t violations_ = 0;
+    std::uint64_t excused_ = 0;
 };
 
 }  // namespace redlock::chaos

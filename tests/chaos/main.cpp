@@ -12,43 +12,61 @@
 
 namespace {
 
-constexpr auto usage = R"(usage: redlock_chaos [--minutes M] [--seconds S] [--seed N]
-       redlock_chaos --self-test
+constexpr auto usage =
+    R"(usage: redlock_chaos [--minutes M] [--seconds S] [--seed N] [--majority] [--witness PROGRAM]
+       redlock_chaos --self-test [--witness PROGRAM]
 
 Five Redis masters and four contending processes on this machine; a minority of the masters is
-killed, emptied, frozen, cut off and starved at random, and the processes are killed and paused, for
-so long (default: one minute) and some ten seconds more. Every 20 s all rest, and nothing may be
-left on any master. The histories of all are checked: no two holders at once, fences in order,
-nothing left behind, everybody progressed.
+killed, emptied, set back, frozen, cut off, starved and made replicas at random, and the processes
+are killed and paused, for so long (default: one minute) and some ten seconds more. Every 20 s all
+rest, and nothing may be left on any master. The histories of all are checked: no two holders at
+once, fences in order, losses told, nothing left behind, everybody progressed.
 
 --minutes M, --seconds S   How long; they add up.
 --seed N                   Which faults; random by default, and printed.
+--majority                 Any number of masters is hit at once, often all by the same. Every other
+                           ten seconds they may also forget by the majority: two holders, or fences
+                           out of order, are excused until one ttl_max after, and counted.
+--witness PROGRAM          Has the histories judged by it, too: PROGRAM DIRECTORY ends with 0 or 1.
 --self-test                Plants violations and checks that each is seen.
 
 Each fault is one line, each violation its story on the standard error; the last line is a JSON
 object with what was counted. Status 0, or 1 where a promise was broken, 2 without a verdict.
 )";
 
-redlock::chaos::run_options parse(const std::vector<std::string>& words) {
-    redlock::chaos::run_options options;
-    options.seed = std::random_device{}();
+struct command_line {
+    redlock::chaos::run_options run;
+    bool is_self_test = false;
+};
+
+command_line parse(const std::vector<std::string>& words) {
+    command_line line;
+    line.run.seed = std::random_device{}();
     std::chrono::seconds time{0};
-    for (std::size_t i = 0; i < words.size(); i += 2) {
-        if (i + 1 == words.size()) throw std::invalid_argument(words[i] + ": no value");
+    for (std::size_t i = 0; i < words.size(); ++i) {
         const auto& word = words[i];
-        const auto value = std::stoull(words[i + 1]);
-        if (word == "--minutes") {
-            time += std::chrono::minutes(value);
+        const auto value = [&]() -> const std::string& {
+            if (++i == words.size()) throw std::invalid_argument(word + ": no value");
+            return words[i];
+        };
+        if (word == "--majority") {
+            line.run.majority = true;
+        } else if (word == "--self-test") {
+            line.is_self_test = true;
+        } else if (word == "--witness") {
+            line.run.witness = value();
+        } else if (word == "--minutes") {
+            time += std::chrono::minutes(std::stoull(value()));
         } else if (word == "--seconds") {
-            time += std::chrono::seconds(value);
+            time += std::chrono::seconds(std::stoull(value()));
         } else if (word == "--seed") {
-            options.seed = value;
+            line.run.seed = std::stoull(value());
         } else {
             throw std::invalid_argument("'" + word + "' is not understood; see --help");
         }
     }
-    if (time.count() > 0) options.time = time;
-    return options;
+    if (time.count() > 0) line.run.time = time;
+    return line;
 }
 
 }  // namespace
@@ -61,12 +79,12 @@ int main(int argc, char** argv) try {
         std::cout << usage;
         return 0;
     }
-    if (first == "--self-test") return run_self_test();
     if (first == "worker") {
         words.erase(words.begin());
         return run_worker(worker_options::from(words));
     }
-    return run_chaos(parse(words));
+    const auto line = parse(words);
+    return line.is_self_test ? run_self_test(line.run.witness) : run_chaos(line.run);
 } catch (const std::exception& failure) {
     std::cerr << "chaos: " << failure.what() << '\n';
     return 2;

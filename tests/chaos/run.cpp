@@ -5,6 +5,7 @@
 #include "checker.hpp"
 #include "crew.hpp"
 #include "nodes.hpp"
+#include "witness.hpp"
 
 #include <csignal>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -26,6 +28,10 @@ using namespace std::chrono_literals;
 constexpr auto ttl_max = 4'000ms;
 constexpr unsigned workers = 4;
 constexpr unsigned contenders = 6;
+// Faults that hit a majority: by turns at most a minority forgets, so that all promises but those
+// of progress hold, and any number does.
+constexpr severity many_hang{5, 2};
+constexpr severity many_forget{5, 5};
 
 volatile std::sig_atomic_t was_interrupted = 0;
 
@@ -46,6 +52,8 @@ private:
     bool wait_until_quiet();
     std::vector<found_key> litter();
     void finish();
+    void ask_the_witness();
+    bool assumptions_held(clock::time_point at) const;
     void check_interrupt() const;
     void log(const std::string& text);
     void tell(const violation& found);
@@ -73,7 +81,8 @@ std::filesystem::path make_directory() {
 chaos_run::chaos_run(const run_options& options)
     : options_(options),
       directory_(make_directory()),
-      judge_([this](const violation& found) { tell(found); }),
+      judge_([this](const violation& found) { tell(found); },
+             [this](clock::time_point at) { return assumptions_held(at); }),
       nodes_(options.seed, ttl_max, [this](const std::string& text) { log(text); }),
       crew_(crew_terms(options.seed + 1), judge_, [this](const std::string& text) { log(text); }) {}
 
@@ -90,13 +99,16 @@ crew::terms chaos_run::crew_terms(std::uint64_t seed) {
     t.each.ports = nodes_.ports();
     t.directory = directory_;
     t.seed = seed;
+    t.keeps_histories = !options_.witness.empty();
     return t;
 }
 
 int chaos_run::run() {
     const auto end = clock::now() + options_.time;
-    while (clock::now() < end) {
-        work_until(std::min(end, clock::now() + 20s));
+    const auto turn = options_.majority ? 10s : 20s;
+    for (bool forget = false; clock::now() < end; forget = !forget) {
+        if (options_.majority) nodes_.set_severity(forget ? many_forget : many_hang);
+        work_until(std::min(end, clock::now() + turn));
         rest();
         if (clock::now() < end) crew_.resume();
     }
@@ -177,6 +189,26 @@ void chaos_run::finish() {
                        key.key, clock::now()});
     }
     judge_.check_progress(workers, contenders);
+    if (!options_.witness.empty()) ask_the_witness();
+}
+
+void chaos_run::ask_the_witness() {
+    std::ofstream unjudged(directory_ / "unjudged");
+    for (const auto& time : nodes_.forgotten_times()) {
+        unjudged << time.from.time_since_epoch().count() << ' '
+                 << time.until.time_since_epoch().count() << '\n';
+    }
+    unjudged.close();
+    if (ask_witness(options_.witness, directory_)) return;
+    judge_.report({"the witness " + options_.witness.string() + " saw no lock in the histories",
+                   {},
+                   clock::now()});
+}
+
+bool chaos_run::assumptions_held(clock::time_point at) const {
+    const auto& times = nodes_.forgotten_times();
+    return std::none_of(times.begin(), times.end(),
+                        [&](const auto& t) { return t.from <= at && at <= t.until; });
 }
 
 void chaos_run::check_interrupt() const {
@@ -223,19 +255,17 @@ std::string chaos_run::summary() const {
     const auto passed = std::chrono::duration_cast<std::chrono::seconds>(clock::now() - began_);
     std::ostringstream text;
     text << "{\"seed\": " << options_.seed << ", \"seconds\": " << passed.count()
+         << ", \"majority\": " << (options_.majority ? "true" : "false")
          << ", \"grants\": " << counts.grants << ", \"losses\": " << counts.losses
-         << ", \"refusals\": " << counts.refusals
-         << ", \"cancellations\": " << counts.cancellations
-         << ", \"kills\": " << nodes_.count(fault::kill) + nodes_.count(fault::empty)
-         << ", \"empty_restarts\": " << nodes_.count(fault::empty)
-         << ", \"freezes\": " << nodes_.count(fault::freeze)
-         << ", \"flushes\": " << nodes_.count(fault::flush)
-         << ", \"script_flushes\": " << nodes_.count(fault::scripts)
-         << ", \"connection_cuts\": " << nodes_.count(fault::cut)
-         << ", \"oom\": " << nodes_.count(fault::oom)
-         << ", \"worker_kills\": " << crew_.kills()
-         << ", \"worker_pauses\": " << crew_.pauses()
-         << ", \"violations\": " << judge_.violations() << ", \"keys_left\": " << keys_left_ << '}';
+         << ", \"refusals\": " << counts.refusals << ", \"cancellations\": " << counts.cancellations
+         << ", \"faults\": {";
+    for (std::size_t i = 1; i < faults; ++i) {
+        const auto what = static_cast<fault>(i);
+        text << '"' << name_of(what) << "\": " << nodes_.count(what) << ", ";
+    }
+    text << "\"worker kill\": " << crew_.kills() << ", \"worker pause\": " << crew_.pauses()
+         << "}, \"excused\": " << judge_.excused() << ", \"violations\": " << judge_.violations()
+         << ", \"keys_left\": " << keys_left_ << '}';
     return text.str();
 }
 

@@ -4,6 +4,7 @@
 #include "journal.hpp"
 #include "nodes.hpp"
 #include "run.hpp"
+#include "witness.hpp"
 
 #include <unistd.h>
 
@@ -47,8 +48,11 @@ entry ended(std::uint64_t section, int ms) {
 
 class self_test {
 public:
+    explicit self_test(std::filesystem::path witness) : witness_(std::move(witness)) {}
+
     int run() {
         histories();
+        excuses();
         progress();
         leftovers();
         std::cout << passed_ << " passed, " << failed_ << " failed" << std::endl;
@@ -79,8 +83,6 @@ private:
                {granted(2, 11, 350), ended(2, 360)});
         expect("somebody after the dead", "", {granted(1, 10, 0, 300)},
                {granted(2, 11, 300), ended(2, 310)});
-        expect("what a program saw itself", "never", first,
-               {line(entry::kind::broken, 0, 0, 5, 0, "never so")});
     }
 
     void progress() {
@@ -105,24 +107,49 @@ private:
         note("a planted leftover key", found.size() == 1 && found[0].value == "owner@w");
     }
 
+    // While a quorum forgets, what rests on the assumptions is excused; what needs none is not.
+    void excuses() {
+        const auto judged = [](bool assumptions_held) {
+            std::string found;
+            checker judge([&](const violation& v) { found += v.text; },
+                          [=](clock::time_point) { return assumptions_held; });
+            judge.take(0, "w0.1", granted(1, 10, 0));
+            judge.take(1, "w1.1", granted(1, 9, 50));
+            judge.take(1, "w1.1", ended(1, 60));
+            judge.take(0, "w0.1", ended(1, 100));
+            judge.take(0, "w0.1", line(entry::kind::broken, 0, 0, 5, 0, "never so"));
+            return found;
+        };
+        note("what is excused while a quorum forgets", judged(false) == "w0.1: never so");
+        const auto all = judged(true);
+        note("what is not excused otherwise", all.find("overlap") != all.npos &&
+                                                  all.find("fences") != all.npos &&
+                                                  all.find("never so") != all.npos);
+    }
+
     // What two programs tell, through their files, of whom the first is read first; both are dead.
     void expect(const std::string& what, const std::string& verdict, const lines& one,
                 const lines& other) {
         std::string found;
         checker judge([&](const violation& v) { found += v.text; });
+        const auto directory = std::filesystem::temp_directory_path() /
+                               ("redlock-chaos-self-" + std::to_string(::getpid()));
+        std::filesystem::create_directory(directory);
         for (const auto* story : {&one, &other}) {
             const std::string who = story == &one ? "w0.1" : "w1.1";
-            const auto path = std::filesystem::temp_directory_path() /
-                              ("redlock-chaos-self-" + std::to_string(::getpid()));
+            const auto path = directory / (who + ".history");
             {
                 journal file(path);
                 for (const auto& e : *story) file.write(e);
             }
             journal_reader(path).read([&](const entry& e) { judge.take(0, who, e); });
-            std::filesystem::remove(path);
             judge.died(who);
         }
         note(what, verdict.empty() ? found.empty() : found.find(verdict) != found.npos);
+        if (!witness_.empty()) {
+            note("  likewise the witness", ask_witness(witness_, directory) == verdict.empty());
+        }
+        std::filesystem::remove_all(directory);
     }
 
     void note(const std::string& what, bool is_good) {
@@ -130,12 +157,13 @@ private:
         ++(is_good ? passed_ : failed_);
     }
 
+    std::filesystem::path witness_;
     int passed_ = 0;
     int failed_ = 0;
 };
 
 }  // namespace
 
-int run_self_test() { return self_test().run(); }
+int run_self_test(const std::filesystem::path& witness) { return self_test(witness).run(); }
 
 }  // namespace redlock::chaos
