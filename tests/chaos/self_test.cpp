@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -146,10 +147,14 @@ private:
             judge.died(who);
         }
         note(what, verdict.empty() ? found.empty() : found.find(verdict) != found.npos);
-        if (!witness_.empty()) {
-            note("  likewise the witness", ask_witness(witness_, directory) == verdict.empty());
-        }
+        if (!witness_.empty()) ask_about(directory, verdict.empty());
         std::filesystem::remove_all(directory);
+    }
+
+    void ask_about(const std::filesystem::path& directory, bool is_good) {
+        note("  likewise the witness", ask_witness(witness_, directory) == is_good);
+        std::ofstream(directory / "unjudged") << "0 " << at(1'000).time_since_epoch().count();
+        note("  who passes over what is not to be judged", ask_witness(witness_, directory));
     }
 
     void note(const std::string& what, bool is_good) {
