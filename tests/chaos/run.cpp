@@ -264,7 +264,8 @@ std::string chaos_run::summary() const {
         text << '"' << name_of(what) << "\": " << nodes_.count(what) << ", ";
     }
     text << "\"worker kill\": " << crew_.kills() << ", \"worker pause\": " << crew_.pauses()
-         << "}, \"excused\": " << judge_.excused() << ", \"violations\": " << judge_.violations()
+         << "}, \"forgotten_by_quorum\": " << nodes_.forgotten_times().size()
+         << ", \"excused\": " << judge_.excused() << ", \"violations\": " << judge_.violations()
          << ", \"keys_left\": " << keys_left_ << '}';
     return text.str();
 }
