@@ -105,7 +105,9 @@ void nodes::end_volley() {
     is_volley_ = false;
     auto third = static_cast<std::size_t>(between(0, size - 1));
     while (nodes_[third].was_in_volley) third = (third + 1) % size;
-    begin(nodes_[third], between(0, 1) == 0 ? fault::empty : fault::flush, 20ms);
+    constexpr std::array forgetting{fault::empty, fault::flush, fault::copy};
+    const auto what = forgetting[static_cast<std::size_t>(between(0, forgetting.size() - 1))];
+    begin(nodes_[third], what, what == fault::copy ? 500ms : 20ms);
 }
 
 // One fault hits a quorum or all of them, and is over for all at one time.
@@ -159,10 +161,16 @@ bool nodes::loses_data(const node& n, fault what) const {
     }
 }
 
+// Rather of one that has missed something.
 std::uint16_t nodes::port_of_another(const node& n) {
     const auto first = static_cast<std::size_t>(between(0, size - 1));
-    const auto& one = nodes_[first];
-    return &one != &n ? one.server.port() : nodes_[(first + 1) % size].server.port();
+    const node* found = nullptr;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto& one = nodes_[(first + i) % size];
+        if (&one == &n) continue;
+        if (found == nullptr || (one.was_in_volley && !found->was_in_volley)) found = &one;
+    }
+    return found->server.port();
 }
 
 void nodes::begin(node& n, fault what, milliseconds time) {
