@@ -112,11 +112,12 @@ void nodes::end_volley() {
 
 // One fault hits a quorum or all of them, and is over for all at one time.
 void nodes::begin_storm() {
-    const auto now = clock::now();
     const auto what = draw(nodes_.front());
     const auto time = draw_time();
     const auto first = static_cast<std::size_t>(between(0, size - 1));
     const auto many = static_cast<std::size_t>(between(quorum, size));
+    if (many == size) mend();  // none is spared for what it suffers already
+    const auto now = clock::now();
     for (std::size_t i = 0; i < many; ++i) {
         auto& n = nodes_[(first + i) % size];
         if (may_be_struck(n, now)) begin(n, possible(n, what), time);
