@@ -6,17 +6,15 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
-	syncredis "github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
+
+	"redlock.bench/redsync/nodes"
 )
 
 const (
@@ -50,22 +48,9 @@ func hold() {
 	}
 }
 
-// connect returns when every node answers, so that the connections are there before it counts.
-func connect(ports []string) (*redsync.Redsync, error) {
-	var pools []syncredis.Pool
-	for _, port := range ports {
-		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
-		if err := client.Ping(context.Background()).Err(); err != nil {
-			return nil, err
-		}
-		pools = append(pools, goredis.NewPool(client))
-	}
-	return redsync.New(pools...), nil
-}
-
 // warmUp has the nodes load redsync's script.
-func warmUp(nodes *redsync.Redsync) error {
-	own := nodes.NewMutex("bench:warm-up:" + strconv.Itoa(os.Getpid()))
+func warmUp(locks *redsync.Redsync) error {
+	own := locks.NewMutex("bench:warm-up:" + strconv.Itoa(os.Getpid()))
 	if err := own.Lock(); err != nil {
 		return err
 	}
@@ -111,11 +96,11 @@ func optionsOf(delay, answers string) ([]redsync.Option, error) {
 }
 
 func run(options []redsync.Option, resource string, ports []string) error {
-	nodes, err := connect(ports)
+	locks, err := nodes.Connect(ports)
 	if err != nil {
 		return err
 	}
-	if err := warmUp(nodes); err != nil {
+	if err := warmUp(locks); err != nil {
 		return err
 	}
 	fmt.Println("ready")
@@ -125,7 +110,7 @@ func run(options []redsync.Option, resource string, ports []string) error {
 	}
 	cpu := cpuUs()
 	time.Sleep(time.Duration(begin - nowNs()))
-	turns, failures := contend(nodes.NewMutex(resource, options...), end)
+	turns, failures := contend(locks.NewMutex(resource, options...), end)
 	cpu = cpuUs() - cpu
 	out := bufio.NewWriter(os.Stdout)
 	for _, t := range turns {
