@@ -1,0 +1,81 @@
+// Takes and gives back a redsync lock as tests/interop/parties.py says; knows no redlock.
+// SPDX-License-Identifier: MIT
+
+// The program is the other library that tests/interop has redlock meet.
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+
+	"redlock.bench/redsync/nodes"
+)
+
+const (
+	manyTries  = 1 << 30 // its time ends them
+	retryDelay = 5 * time.Millisecond
+)
+
+// take polls for wait, or tries once where that is zero.
+func take(mutex *redsync.Mutex, wait time.Duration) error {
+	if wait == 0 {
+		return mutex.TryLock()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	return mutex.LockContext(ctx)
+}
+
+func answer(yes bool, err error) string {
+	text := "no"
+	if yes {
+		return "yes"
+	}
+	if err != nil {
+		text += " " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return text
+}
+
+func serve(key string, ports []string) error {
+	locks, err := nodes.Connect(ports)
+	if err != nil {
+		return err
+	}
+	mutex := locks.NewMutex(key)
+	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
+		var ttl, wait int64
+		switch line := input.Text(); line {
+		case "check":
+			fmt.Println(answer(mutex.Valid()))
+		case "release":
+			fmt.Println(answer(mutex.Unlock()))
+		default:
+			if _, err := fmt.Sscanf(line, "take %d %d", &ttl, &wait); err != nil {
+				return err
+			}
+			mutex = locks.NewMutex(key, redsync.WithExpiry(time.Duration(ttl)*time.Millisecond),
+				redsync.WithTries(manyTries), redsync.WithRetryDelay(retryDelay))
+			err := take(mutex, time.Duration(wait)*time.Millisecond)
+			fmt.Println(answer(err == nil, err))
+		}
+	}
+	return nil
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: redsync_told KEY PORT...")
+		os.Exit(2)
+	}
+	if err := serve(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "redsync_told:", err)
+		os.Exit(1)
+	}
+}

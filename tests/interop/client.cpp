@@ -1,0 +1,45 @@
+// Takes and gives back a redlock lease as parties.py says; knows no other program.
+// SPDX-License-Identifier: MIT
+#include <redlock/blocking_client.hpp>
+#include <redlock/config.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace {
+
+std::string answer(redlock::blocking_client& client, redlock::lease& held, const std::string& name,
+                   const std::string& line) {
+    if (line == "check") return held ? "yes" : "no";
+    if (line == "release") {
+        const auto done = client.release(std::move(held));
+        return done ? "yes" : "no " + done.error().message();
+    }
+    std::istringstream terms(line);
+    std::string take;
+    long long ttl = 0;
+    long long wait = 0;
+    terms >> take >> ttl >> wait;
+    auto got = client.acquire(
+        name, {.ttl = std::chrono::milliseconds(ttl), .wait = std::chrono::milliseconds(wait)});
+    if (!got) return "no " + got.error().message();
+    held = std::move(*got);
+    return "yes " + std::to_string(held.fence());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) {
+        std::cerr << "usage: interop_client CONFIG RESOURCE\n";
+        return 2;
+    }
+    redlock::blocking_client client(redlock::load_options(argv[1]).value());
+    redlock::lease held;
+    for (std::string line; std::getline(std::cin, line);) {
+        std::cout << answer(client, held, argv[2], line) << std::endl;
+    }
+}
