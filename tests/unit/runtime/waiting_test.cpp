@@ -803,6 +803,17 @@ TEST_CASE("connections that break at any moment cost what it takes to make them 
     });
 }
 
+TEST_CASE("one that gives up while a connection is broken leaves that queue with the next") {
+    const std::size_t later = GENERATE(0U, 1U, 4U);
+    at_every_turn(1s, [&](world& w, fakes::ending& e) {
+        w.cut(0);
+        for (std::size_t i = 0; i < later; ++i) w.turn();
+        w.cancel(e);
+        w.run_for(20ms);
+        CHECK(queued_in_all(w, "r") == 0);
+    });
+}
+
 TEST_CASE("those who come to sleep do not put off the refresh of the others") {
     world w(fenced_options_for(3));
     w.connected();
