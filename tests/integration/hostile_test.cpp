@@ -3,14 +3,13 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_server.hpp"
+#include "support/memory.hpp"
 #include "support/run.hpp"
 
 #include <redlock/error.hpp>
 
-#include <fstream>
 #include <functional>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 using namespace redlock;
@@ -141,14 +140,6 @@ std::vector<misdeed> all_misdeeds() {
         all.insert(all.end(), list.begin(), list.end());
     }
     return all;
-}
-
-long resident_kib() {
-    std::ifstream file("/proc/self/statm");
-    long pages = 0;
-    long resident = 0;
-    file >> pages >> resident;
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 // A good server but for what it answers to an acquire, in either mode: the nth on a connection.

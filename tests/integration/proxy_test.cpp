@@ -3,15 +3,14 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_proxy.hpp"
+#include "support/memory.hpp"
 #include "support/run.hpp"
 
 #include <redlock/error.hpp>
 
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,7 +27,7 @@ namespace {
 
 constexpr std::size_t size = 3;
 constexpr std::size_t quorum = 2;
-constexpr auto node_timeout = 300ms;
+constexpr auto node_timeout = 400ms;
 constexpr auto connect_timeout = 1'000ms;
 constexpr auto slack = 1'500ms;  // for a machine that others use, too
 
@@ -67,7 +66,7 @@ public:
         if (other) d_of_others().release(std::move(other));
         if (held) d->release(std::move(held));
         std::string wrong;
-        if (!clean(patience)) wrong = "something is left";
+        if (!clean(10s)) wrong = "something is left";
         d.reset();
         return wrong;
     }
@@ -292,12 +291,14 @@ std::string reconnect(stage& s, expected) {
     const auto e = s.harmed.size() < quorum ? expected::success : expected::either;
     auto wrong = acquire(s, e);
     if (s.held) s.d->release(std::move(s.held));
-    for (auto& p : s.proxies) {
-        if (wrong.empty() && s.harmed.size() >= quorum) s.d->pass(20ms);
-        p->heal();
+    const auto all_up = [&] { return s.d->log().nodes_up() == size; };
+    if (!s.d->until(all_up, connect_timeout)) {
+        for (auto& p : s.proxies) p->heal();
     }
     s.d->await_up(size);
-    return wrong.empty() ? acquire(s, expected::success) : wrong;
+    if (!wrong.empty()) return wrong;
+    return judge_grant(s, expected::success,
+                       s.d->acquire(s.resource, {.ttl = 20s, .wait = 5s, .renew = false}));
 }
 
 std::vector<operation> operations() {
@@ -348,7 +349,7 @@ std::vector<operation> operations() {
          .act = reconnect,
          .limit = 3 * connect_timeout,
          .ends_anyhow = true,
-         .every = 97},
+         .every = 197},
     };
 }
 
@@ -410,9 +411,8 @@ window measure(stage& s, const operation& op) {
     s.begin();
     op.prepare(s);
     s.d->pass(50ms);
-    s.harmed.clear();
     for (auto& p : s.proxies) p->set({.listeners = op.listeners});
-    if (op.name == "greeting") s.harmed = {0};
+    s.harmed = {0};  // as far as the operation itself does something to it
     const auto wrong = op.act(s, op.ends_anyhow ? expected::either : expected::success);
     if (!wrong.empty()) throw std::runtime_error("while all is well: " + wrong);
     s.d->pass(10ms);
@@ -457,6 +457,9 @@ std::string describe(const harm& h, std::size_t hit) {
            " on " + std::to_string(hit);
 }
 
+// More of one kind tell nothing new, and each may have waited for long.
+constexpr int enough_failures = 3;
+
 // What went wrong, over all threads.
 struct complaints {
     std::mutex mutex;
@@ -465,12 +468,12 @@ struct complaints {
 };
 
 void play_all(cluster& nodes, bool fencing, const operation& op, std::size_t hit, complaints& out) {
-    if (op.is_fenced_only && !fencing) return;
     std::string now = op.name;
     const auto complain = [&](const std::string& what) {
         const std::lock_guard lock(out.mutex);
         out.all.push_back(now + (fencing ? ", fenced: " : ", plain: ") + what);
     };
+    int failures = 0;
     try {
         stage s(nodes, fencing);
         const auto all = measure(s, op);
@@ -478,6 +481,7 @@ void play_all(cluster& nodes, bool fencing, const operation& op, std::size_t hit
             now = op.name + ", " + describe(h, hit);
             const auto wrong = play(s, op, h, hit, all);
             if (!wrong.empty()) complain(wrong);
+            if (!wrong.empty() && ++failures == enough_failures) return;
             const std::lock_guard lock(out.mutex);
             ++out.cases;
         }
@@ -486,18 +490,19 @@ void play_all(cluster& nodes, bool fencing, const operation& op, std::size_t hit
     }
 }
 
-long resident_kib() {
-    std::ifstream file("/proc/self/statm");
-    long pages = 0;
-    long resident = 0;
-    file >> pages >> resident;
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+// On servers of its own: others would notice the flush.
+void play_all_flushed(bool fencing, const operation& op, complaints& out) {
+    cluster nodes(size);
+    found(nodes);
+    for (std::size_t hit = 1; hit <= quorum; ++hit) {
+        play_all(nodes, fencing, after_a_flush(op), hit, out);
+    }
 }
 
 }  // namespace
 
 TEST_CASE("whatever the network does to a connection, outcomes are right and end in time",
-          "[proxy][threads]") {
+          "[proxy]") {
     cluster nodes(size);
     found(nodes);
     const auto memory = resident_kib();
@@ -506,19 +511,15 @@ TEST_CASE("whatever the network does to a connection, outcomes are right and end
         std::vector<std::jthread> threads;
         for (const auto& op : operations()) {
             for (const bool fencing : {true, false}) {
+                if (op.is_fenced_only && !fencing) continue;
                 for (std::size_t hit = 1; hit <= quorum; ++hit) {
                     threads.emplace_back([&nodes, &found_wrong, op, fencing, hit] {
                         play_all(nodes, fencing, op, hit, found_wrong);
                     });
                 }
                 if (!op.needs_scripts) continue;
-                threads.emplace_back([&found_wrong, op, fencing] {
-                    cluster forgetful(size);  // others would notice the flush
-                    found(forgetful);
-                    for (std::size_t hit = 1; hit <= quorum; ++hit) {
-                        play_all(forgetful, fencing, after_a_flush(op), hit, found_wrong);
-                    }
-                });
+                threads.emplace_back(
+                    [&found_wrong, op, fencing] { play_all_flushed(fencing, op, found_wrong); });
             }
         }
     }
