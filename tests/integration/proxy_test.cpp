@@ -40,7 +40,7 @@ public:
     stage(cluster& nodes, bool fencing) : fencing_(fencing) {
         for (std::size_t i = 0; i < size; ++i) {
             proxies.push_back(std::make_unique<hostile_proxy>(nodes[i].port()));
-            ask.push_back(nodes.ask(i));
+            ask.emplace_back(nodes[i].port(), std::string(), patience);
             direct_.nodes.push_back(nodes[i].node());
         }
         direct_.fencing = fencing;
