@@ -1,5 +1,6 @@
 // The command line of the chaos run, which is also the program of its workers.
 // SPDX-License-Identifier: MIT
+#include "check.hpp"
 #include "run.hpp"
 #include "worker.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr auto usage =
     R"(usage: redlock_chaos [--minutes M] [--seconds S] [--seed N] [--majority] [--witness PROGRAM]
        redlock_chaos --self-test [--witness PROGRAM]
+       redlock_chaos check HISTORY...
 
 Five Redis masters and four contending processes on this machine; a minority of the masters is
 killed, emptied, set back, frozen, cut off, starved and made replicas at random, and the processes
@@ -29,6 +31,7 @@ once, fences in order, losses told, nothing left behind, everybody progressed.
                            out of order, are excused until one ttl_max after, and counted.
 --witness PROGRAM          Has the histories judged by it, too: PROGRAM DIRECTORY ends with 0 or 1.
 --self-test                Plants violations and checks that each is seen.
+check HISTORY...           Judges what other programs wrote, which must be gone by now.
 
 Each fault is one line, each violation its story on the standard error; the last line is a JSON
 object with what was counted. Status 0, or 1 where a promise was broken, 2 without a verdict.
@@ -83,6 +86,7 @@ int main(int argc, char** argv) try {
         words.erase(words.begin());
         return run_worker(worker_options::from(words));
     }
+    if (first == "check") return run_check({words.begin() + 1, words.end()});
     const auto line = parse(words);
     return line.is_self_test ? run_self_test(line.run.witness) : run_chaos(line.run);
 } catch (const std::exception& failure) {
