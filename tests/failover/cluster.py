@@ -1,0 +1,259 @@
+# Five masters in containers and what can befall them; knows no client.
+# SPDX-License-Identifier: MIT
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import time
+
+import image
+from facts import Direct, ErrorReply, Failure, wait_for
+
+SIZE = 5
+PUBLIC_IMAGE = "redis:7.2-bookworm"
+NODES = range(1, SIZE + 1)
+
+
+def docker(*words, seconds=60, check=True):
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=seconds)
+    if check and done.returncode != 0:
+        raise Failure(f"docker {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def why_no_engine():
+    """Empty where containers can be started."""
+    if not shutil.which("docker"):
+        return "docker is not installed"
+    if not compose_words():
+        return "docker-compose is not installed"
+    try:
+        asked = subprocess.run(["docker", "info", "--format", "{{.ServerVersion}}"],
+                               capture_output=True, text=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        return "the Docker engine does not answer"
+    return "" if asked.returncode == 0 else "no Docker engine answers"
+
+
+def compose_words():
+    if shutil.which("docker-compose"):
+        return ["docker-compose"]
+    asked = subprocess.run(["docker", "compose", "version"], capture_output=True)
+    return ["docker", "compose"] if asked.returncode == 0 else []
+
+
+def is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class Cluster:
+    """Everything it makes carries its project's name, which nobody else uses."""
+
+    def __init__(self, root, work, client):
+        self.root, self.work, self.client = root, work, client
+        self.project = f"redlock-failover-{os.getpid()}"
+        self.network = f"{self.project}_default"
+        self.image = f"{self.project}:latest"
+        self.compose_words = compose_words()
+        self.override = os.path.join(work, "override.yml")
+        self.shift_file = os.path.join(work, "clock", "shift")
+        self.env = dict(os.environ)
+        self.ports = {}
+        self.containers = {}
+        self.changed = set()  # nodes that are not as docker-compose.yml has them
+
+    # --- all of them
+
+    def up(self):
+        image.build(self.image, {
+            "/usr/bin/redis-server": shutil.which("redis-server"),
+            "/usr/bin/redis-cli": shutil.which("redis-cli"),
+            "/usr/bin/redlock_failover_client": self.client,
+        }, os.path.join(self.work, "image"))
+        self.env["REDLOCK_REDIS_IMAGE"] = self.choose_image()
+        for _ in range(5):
+            self.choose_ports()
+            done = self.compose("up", "-d", check=False)
+            if done.returncode == 0:
+                break
+            self.down()
+        else:
+            raise Failure(f"docker-compose up: {done.stderr.strip()}")
+        self.wait_until_healthy()
+
+    def choose_image(self):
+        given = os.environ.get("REDLOCK_REDIS_IMAGE")
+        if given:
+            return given
+        if docker("image", "ls", "-q", PUBLIC_IMAGE):
+            return PUBLIC_IMAGE
+        pulled = subprocess.run(["docker", "pull", "--quiet", PUBLIC_IMAGE], capture_output=True,
+                                timeout=300)
+        return PUBLIC_IMAGE if pulled.returncode == 0 else self.image
+
+    # Below the range from which the system takes ports for outgoing connections.
+    def choose_ports(self):
+        first = random.randrange(10000, 32000)
+        while not all(is_free(first + n) for n in NODES):
+            first = random.randrange(10000, 32000)
+        self.ports = {n: first + n for n in NODES}
+        for n in NODES:
+            self.env[f"REDLOCK_PORT_{n}"] = str(self.ports[n])
+
+    def compose(self, *words, check=True):
+        files = ["-f", os.path.join(self.root, "docker-compose.yml")]
+        if os.path.exists(self.override):
+            files += ["-f", self.override]
+        done = subprocess.run([*self.compose_words, "-p", self.project, *files, *words],
+                              capture_output=True, text=True, env=self.env, timeout=180)
+        if check and done.returncode != 0:
+            raise Failure(f"docker-compose {' '.join(words)}: {done.stderr.strip()}")
+        self.containers = {}
+        return done
+
+    def down(self):
+        """Also what a broken start left behind. Asks for the own label, never for all."""
+        self.compose("down", "--volumes", "--remove-orphans", "--timeout", "0", check=False)
+        mine = ["--filter", f"label=com.docker.compose.project={self.project}"]
+        for kind, ids in (("container", docker("ps", "-aq", *mine)),
+                          ("volume", docker("volume", "ls", "-q", *mine)),
+                          ("network", docker("network", "ls", "-q", *mine))):
+            if ids:
+                force = [] if kind == "network" else ["--force"]
+                docker(kind, "rm", *force, *ids.split())
+
+    def remove_image(self):
+        docker("image", "rm", "--force", self.image, check=False)
+
+    def wait_until_healthy(self):
+        for n in NODES:
+            wait_for(f"master{n} answers", lambda n=n: self.answers(n), 30)
+
+    def restore(self):
+        """Ends every fault: five masters as docker-compose.yml has them."""
+        for n in self.changed:
+            self.remove(n)
+        if os.path.exists(self.override):
+            os.unlink(self.override)
+        self.changed = set()
+        states = {n: self.state(n) for n in NODES}
+        self.unpause(*(n for n in NODES if states[n] == "paused"))
+        for n in NODES:
+            if states[n] and self.network not in self.networks(n):
+                self.reconnect(n)
+        if set(states.values()) != {"running"}:
+            self.compose("up", "-d")
+        self.wait_until_healthy()
+
+    # --- one of them
+
+    def container(self, n):
+        if n not in self.containers:
+            found = docker("ps", "-aq", "--filter",
+                           f"label=com.docker.compose.project={self.project}",
+                           "--filter", f"label=com.docker.compose.service=master{n}")
+            self.containers[n] = found
+        return self.containers[n]
+
+    def inspect(self, n, what):
+        name = self.container(n)
+        return docker("inspect", "--format", what, name) if name else ""
+
+    def state(self, n):
+        return self.inspect(n, "{{.State.Status}}")
+
+    def networks(self, n):
+        return self.inspect(n, "{{range $k, $v := .NetworkSettings.Networks}}{{$k}} {{end}}").split()
+
+    def address(self, n):
+        return self.inspect(n, "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
+
+    def volume(self, n):
+        return f"{self.project}_master{n}"
+
+    def kill(self, *nodes):
+        self.each("kill", nodes)
+
+    def stop(self, *nodes):
+        self.each("stop", nodes)
+
+    def start(self, *nodes):
+        self.each("start", nodes)
+
+    def pause(self, *nodes):
+        self.each("pause", nodes)
+
+    def unpause(self, *nodes):
+        self.each("unpause", nodes)
+
+    def each(self, verb, nodes):
+        if nodes:
+            docker(verb, *map(self.container, nodes))
+
+    def remove(self, *nodes, keep_data=False):
+        docker("rm", "--force", *map(self.container, nodes))
+        self.containers = {}
+        if not keep_data:
+            docker("volume", "rm", *map(self.volume, nodes))
+
+    def create(self, *nodes):
+        self.compose("up", "-d", "--no-deps", *(f"master{n}" for n in nodes))
+
+    def recreate_with(self, n, text):
+        """A new container of the service, with its data, changed by this part of a compose file."""
+        with open(self.override, "w", encoding="utf-8") as file:
+            file.write(f'version: "3.7"\n{text}')
+        self.changed.add(n)
+        self.create(n)
+
+    def disconnect(self, container):
+        docker("network", "disconnect", self.network, container)
+
+    def reconnect(self, n):
+        docker("network", "connect", "--alias", f"master{n}", self.network, self.container(n))
+
+    def limit_cpus(self, n, share):
+        docker("update", "--cpus", str(share), self.container(n))
+
+    def shift_clock(self, offset_ms=0, rate_ppm=0):
+        """Of the node that was given the shifted clock; at once."""
+        os.makedirs(os.path.dirname(self.shift_file), exist_ok=True)
+        data = struct.pack("<qqq", offset_ms * 1000, rate_ppm, time.time_ns() // 1000)
+        # In place: the server has the file mapped.
+        with open(self.shift_file, "r+b" if os.path.exists(self.shift_file) else "wb") as file:
+            file.write(data)
+
+    # --- questions
+
+    def direct(self, n):
+        return Direct(self.ports[n])
+
+    def answers(self, n):
+        try:
+            with self.direct(n) as node:
+                return node.ask("PING") == "PONG"
+        except (OSError, ErrorReply):
+            return False
+
+    def keys(self, n):
+        """Every key but fences and the node record, with its value."""
+        found = {}
+        with self.direct(n) as node:
+            for key in node.ask("KEYS", "*"):
+                if key == "redlock:node" or (key.startswith("{") and key.endswith("}:fence")):
+                    continue
+                try:
+                    value = node.ask("GET", key)
+                except ErrorReply:
+                    value = "a queue"
+                if value is not None:  # it may have run out in between
+                    found[key] = value
+        return found

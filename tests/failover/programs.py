@@ -1,0 +1,162 @@
+# The programs that contend, as processes and in a container, and what they wrote; knows no node.
+# SPDX-License-Identifier: MIT
+import ctypes
+import json
+import os
+import signal
+import subprocess
+
+from facts import Failure, now_ns, wait_for
+
+TTL_MAX_MS = 3000
+GRACE_MS = 250  # for a program that was stopped, to be given the processor again
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+# A worker hears nothing before it can listen: what it is told until then waits.
+def become_worker():
+    die_with_parent()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM})
+
+
+class Program:
+    def __init__(self, name, words, folder, prepare):
+        self.name = name
+        self.history = os.path.join(folder, f"{name}.history")
+        self.out = os.path.join(folder, f"{name}.out")
+        self.errors = os.path.join(folder, f"{name}.errors")
+        self.pauses = []
+        self.is_killed = False
+        with open(self.out, "wb") as out, open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(words, stdout=out, stderr=errors, preexec_fn=prepare,
+                                            stdin=subprocess.DEVNULL)
+
+    def kill(self):
+        """SIGKILL. What it held ends by itself."""
+        self.is_killed = True
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self):
+        self.pauses.append([now_ns(), None])
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.pauses[-1][1] = now_ns()
+        self.process.send_signal(signal.SIGCONT)
+
+    def end(self):
+        if self.is_killed:
+            return
+        self.process.terminate()
+        try:
+            status = self.process.wait(10)
+        except subprocess.TimeoutExpired as late:
+            raise Failure(f"{self.name} did not end within 10 s") from late
+        if status != 0:
+            with open(self.errors, encoding="utf-8") as file:
+                raise Failure(f"{self.name} ended with status {status}: {file.read().strip()}")
+
+    def destroy(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def lines(self):
+        """Of its history, as words."""
+        try:
+            with open(self.history, encoding="utf-8") as file:
+                return [line.split(" ") for line in file.read().splitlines()]
+        except FileNotFoundError:
+            return []
+
+
+class Worker(Program):
+    """Contends for a handful of resources in every way the client offers."""
+
+    def __init__(self, binary, number, ports, folder):
+        name = f"w{number}"
+        history = os.path.join(folder, f"{name}.history")
+        super().__init__(name, [binary, "worker", name, history, str(number), "4",
+                                str(TTL_MAX_MS), *map(str, ports)], folder, become_worker)
+
+    def rest(self):
+        if not self.is_killed:
+            self.process.send_signal(signal.SIGUSR1)
+
+    def is_quiet(self):
+        if self.process.poll() is not None and not self.is_killed:
+            raise Failure(f"{self.name} ended by itself, status {self.process.returncode}")
+        return self.is_killed or any(line[0] == "Q" for line in self.lines())
+
+    def detached(self):
+        """Owners whose keys were left to run out."""
+        return {line[4] for line in self.lines() if line[0] == "E" and line[8] == "detached"}
+
+
+class Client(Program):
+    """Holds one lease, or watches the votes, and tells of it."""
+
+    def __init__(self, binary, role, name, resource, nodes, folder, ttl_ms=1000, margin_ms=200,
+                 container=None):
+        history = os.path.join(folder, f"{name}.history")
+        words = [role, name, resource, str(ttl_ms), str(margin_ms), str(TTL_MAX_MS), history,
+                 *nodes]
+        self.margin_ms = margin_ms
+        self.events_read = []
+        self.offset = 0
+        super().__init__(name, [*(container or [binary]), *words], folder, die_with_parent)
+
+    def events(self, kind=None):
+        with open(self.out, encoding="utf-8") as file:
+            file.seek(self.offset)
+            while True:
+                line = file.readline()
+                if not line.endswith("\n"):
+                    break
+                self.offset = file.tell()
+                self.events_read.append(json.loads(line))
+        return [e for e in self.events_read if kind in (None, e["event"])]
+
+    def holds(self):
+        told = [e["event"] for e in self.events() if e["event"] != "refused"]
+        return bool(told) and told[-1] == "granted"
+
+    def wait_for_lease(self, seconds):
+        return wait_for(f"{self.name} has the lease", self.holds, seconds)
+
+    def wait_for_loss(self, seconds):
+        before = len(self.events("lost"))
+        return wait_for(f"{self.name} is told of its loss",
+                        lambda: self.events("lost")[before:], seconds)[0]
+
+
+def due_ns(valid_until, pauses):
+    """When a loss has to be told: at the end of the validity, or as soon as the program runs."""
+    due = valid_until
+    for begin, end in pauses:
+        if end is not None and begin <= valid_until + GRACE_MS * 1_000_000 and due <= end:
+            due = end + GRACE_MS * 1_000_000
+    return due
+
+
+def late_losses(events, pauses=()):
+    """Of a holder's events those losses that were told too late, or of a lease still trusted."""
+    return [e for e in events if e["event"] == "lost" and
+            (e["trusted"] or e["at"] > due_ns(e["valid_until"], pauses))]
+
+
+def longest_gap(events, begin, end):
+    """The longest time, of that between two instants, in which a free resource was not to be had."""
+    grants = [e["at"] for e in events if e["event"] == "watch" and e["granted"]]
+    return max((later - earlier for earlier, later in zip(grants, grants[1:])
+                if later >= begin and earlier <= end), default=0)
+
+
+def leftovers(found, may_remain):
+    """Keys by node and name whose value is nobody's who may have left one."""
+    return [f"master{n} keeps {key} of {value}" for n, keys in found.items()
+            for key, value in keys.items() if not may_remain(value)]

@@ -1,0 +1,176 @@
+# The programs of one scenario, what they saw of it, and the verdict; knows no fault.
+# SPDX-License-Identifier: MIT
+import json
+import os
+import subprocess
+import tempfile
+
+from cluster import NODES, SIZE
+from facts import Failure, ms, now_ns, wait_for
+from programs import TTL_MAX_MS, Client, Worker, late_losses, leftovers, longest_gap
+
+WORKERS = 2
+QUORUM = SIZE // 2 + 1
+HELD_TTL_MS = 1500
+
+
+def judge_histories(chaos, histories):
+    """Exclusion and fences, as the checker of the chaos run has them. Returns what it counted."""
+    done = subprocess.run([chaos, "check", *histories], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise Failure(f"{len(done.stderr.splitlines())} violations: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+class Scene:
+    """Two workers contend, `a` holds a lease that `b` waits for, and `watch` looks who votes."""
+
+    def __init__(self, cluster, binaries, folder):
+        self.cluster, self.binaries = cluster, binaries
+        self.folder = tempfile.mkdtemp(dir=folder)
+        self.programs = []
+        self.told = []
+        self.begun_at = self.mended_at = None
+
+    def start(self):
+        published = [f"127.0.0.1:{port}" for port in self.cluster.ports.values()]
+        self.watch = self.client("watch", "watch", "watched", published, margin_ms=0)
+        self.wait_for_votes(SIZE, 20)
+        self.a = self.client("hold", "a", "held", published, ttl_ms=HELD_TTL_MS)
+        self.a.wait_for_lease(5)
+        self.b = self.client("hold", "b", "held", published, ttl_ms=HELD_TTL_MS)
+        self.workers = [self.add(Worker(self.binaries["chaos"], number, self.cluster.ports.values(),
+                                        self.folder)) for number in range(WORKERS)]
+        for worker in self.workers:
+            wait_for(f"{worker.name} is granted something",
+                     lambda w=worker: any(line[0] == "G" for line in w.lines()), 5)
+
+    def client(self, role, name, resource, nodes, **terms):
+        return self.add(Client(self.binaries["client"], role, name, resource, nodes, self.folder,
+                               **terms))
+
+    def add(self, program):
+        self.programs.append(program)
+        return program
+
+    def tell(self, text):
+        self.told.append(text)
+
+    # --- what happens when
+
+    def begin(self):
+        """Right before the fault."""
+        self.begun_at = now_ns()
+
+    def mended(self):
+        """As soon as nothing is wrong any more, as far as the test can do."""
+        self.mended_at = now_ns()
+
+    def looks_since(self, at):
+        return [e for e in self.watch.events("watch") if e["at"] > at]
+
+    def wait_for_votes(self, count, seconds, of=NODES):
+        """Until so many of these nodes have taken the key, as a running client sees it."""
+        since = now_ns()
+
+        def found():
+            return any(votes(look, of) == count for look in self.looks_since(since))
+        wait_for(f"{count} of {list(of)} vote", found, seconds)
+
+    def wait_for_word(self, n, word, seconds):
+        """Until a running client says this of a node."""
+        since = now_ns()
+        wait_for(f"master{n} is seen: {word}",
+                 lambda: any(word in says(look, n) for look in self.looks_since(since)), seconds)
+
+    def wait_for_grants(self, count, seconds=10):
+        """Until a free resource was to be had so often."""
+        since = now_ns()
+        wait_for(f"{count} grants under the fault",
+                 lambda: sum(look["granted"] for look in self.looks_since(since)) >= count, seconds)
+
+    def wait_until_all_vote(self, seconds=TTL_MAX_MS / 1000 + 10):
+        self.wait_for_votes(SIZE, seconds)
+        first = next(look for look in self.looks_since(self.mended_at)
+                     if votes(look, NODES) == SIZE)
+        self.tell(f"all five vote {ms(first['at'] - self.mended_at)} ms after the end of the fault")
+
+    def was_seen(self, n, word):
+        """Whether a running client said this of a node since the fault began."""
+        return any(word in says(look, n) for look in self.looks_since(self.begun_at))
+
+    # --- verdicts
+
+    def expect(self, is_so, claim):
+        if not is_so:
+            raise Failure(claim)
+
+    def expect_kept(self):
+        self.expect(self.a.holds() and not self.a.events("lost"), "the held lease was lost")
+        gap = longest_gap(self.watch.events(), self.begun_at, now_ns())
+        self.tell(f"lease kept, a free lock was out of reach for {ms(gap)} ms at most")
+
+    def held_again(self, seconds=15):
+        """Somebody has the lease that was lost."""
+        def grants():
+            return [e["at"] for holder in (self.a, self.b) for e in holder.events("granted")
+                    if e["at"] > self.mended_at]
+        wait_for("somebody has the lease again", grants, seconds)
+        self.tell(f"held again after {ms(min(grants()) - self.mended_at)} ms")
+
+    def expect_told_in_time(self, lost):
+        self.tell(f"loss ({lost['why']}) told {ms(lost['valid_until'] - lost['at'])} ms before the "
+                  "validity's end")
+
+    def finish(self):
+        """All rest: nothing of them may be left. Then all end, and their histories are judged."""
+        for holder in (p for p in self.programs if isinstance(p, Client)):
+            holder.end()
+        for worker in self.workers:
+            worker.rest()
+        wait_for("the workers come to rest", lambda: all(w.is_quiet() for w in self.workers), 20)
+        self.expect_nothing_left()
+        for worker in self.workers:
+            worker.end()
+        for holder in (p for p in self.programs if isinstance(p, Client)):
+            late = late_losses(holder.events(), holder.pauses)
+            self.expect(not late, f"{holder.name} was told too late: {late}")
+        counts = judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
+        self.tell(f"{counts['grants']} grants")
+
+    def expect_nothing_left(self):
+        """Of who lives, but for what it detached, at once; of the dead when their ttl is over."""
+        dead = tuple("@" + p.name for p in self.programs if p.is_killed)
+        detached = set().union(*(w.detached() for w in self.workers))
+
+        def found():
+            return {n: self.cluster.keys(n) for n in NODES}
+
+        def may_remain(value):
+            return value in detached or value == "a queue" or value.endswith(dead)
+        if leftovers(found(), may_remain):
+            wait_until(lambda: not leftovers(found(), may_remain), 1.5)
+        left = leftovers(found(), may_remain)
+        self.expect(not left, f"litter: {left}")
+        wait_until(lambda: not leftovers(found(), lambda _: False), TTL_MAX_MS / 1000 + 3)
+        left = leftovers(found(), lambda _: False)
+        self.expect(not left, f"left for ever: {left}")
+
+    def destroy(self):
+        for program in self.programs:
+            program.destroy()
+
+
+def wait_until(fact, seconds):
+    try:
+        wait_for("", fact, seconds)
+    except Failure:
+        pass  # the caller looks again, and says what is wrong
+
+
+def says(look, n):
+    return look["nodes"][n - 1] if len(look["nodes"]) == SIZE else ""
+
+
+def votes(look, of):
+    return sum(says(look, n) == "held" for n in of)
