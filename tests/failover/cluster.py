@@ -14,6 +14,7 @@ from facts import Direct, ErrorReply, Failure, wait_for
 SIZE = 5
 PUBLIC_IMAGE = "redis:7.2-bookworm"
 NODES = range(1, SIZE + 1)
+CLIENT = "/usr/bin/redlock_failover_client"
 
 
 def docker(*words, seconds=60, check=True):
@@ -57,14 +58,17 @@ def is_free(port):
 class Cluster:
     """Everything it makes carries its project's name, which nobody else uses."""
 
-    def __init__(self, root, work, client):
-        self.root, self.work, self.client = root, work, client
+    def __init__(self, root, work, binaries):
+        self.root, self.work, self.binaries = root, work, binaries
         self.project = f"redlock-failover-{os.getpid()}"
         self.network = f"{self.project}_default"
         self.image = f"{self.project}:latest"
         self.compose_words = compose_words()
         self.override = os.path.join(work, "override.yml")
-        self.shift_file = os.path.join(work, "clock", "shift")
+        self.client_container = f"{self.project}_client"
+        self.clock_folder = os.path.join(work, "clock")
+        os.mkdir(self.clock_folder)
+        shutil.copy(binaries["clock"], os.path.join(self.clock_folder, "shifted_clock.so"))
         self.env = dict(os.environ)
         self.ports = {}
         self.containers = {}
@@ -76,7 +80,7 @@ class Cluster:
         image.build(self.image, {
             "/usr/bin/redis-server": shutil.which("redis-server"),
             "/usr/bin/redis-cli": shutil.which("redis-cli"),
-            "/usr/bin/redlock_failover_client": self.client,
+            CLIENT: self.binaries["client"],
         }, os.path.join(self.work, "image"))
         self.env["REDLOCK_REDIS_IMAGE"] = self.choose_image()
         for _ in range(5):
@@ -121,6 +125,7 @@ class Cluster:
 
     def down(self):
         """Also what a broken start left behind. Asks for the own label, never for all."""
+        docker("rm", "--force", self.client_container, check=False)
         self.compose("down", "--volumes", "--remove-orphans", "--timeout", "0", check=False)
         mine = ["--filter", f"label=com.docker.compose.project={self.project}"]
         for kind, ids in (("container", docker("ps", "-aq", *mine)),
@@ -217,29 +222,62 @@ class Cluster:
     def disconnect(self, container):
         docker("network", "disconnect", self.network, container)
 
-    def reconnect(self, n):
-        docker("network", "connect", "--alias", f"master{n}", self.network, self.container(n))
+    def reconnect(self, *nodes):
+        for n in nodes:
+            docker("network", "connect", "--alias", f"master{n}", self.network, self.container(n))
 
     def limit_cpus(self, n, share):
         docker("update", "--cpus", str(share), self.container(n))
 
     def shift_clock(self, offset_ms=0, rate_ppm=0):
         """Of the node that was given the shifted clock; at once."""
-        os.makedirs(os.path.dirname(self.shift_file), exist_ok=True)
+        path = os.path.join(self.clock_folder, "shift")
         data = struct.pack("<qqq", offset_ms * 1000, rate_ppm, time.time_ns() // 1000)
         # In place: the server has the file mapped.
-        with open(self.shift_file, "r+b" if os.path.exists(self.shift_file) else "wb") as file:
+        with open(path, "r+b" if os.path.exists(path) else "wb") as file:
             file.write(data)
+
+    def fill_disk(self, n):
+        """Writes until the server has ended of it."""
+        try:
+            with self.direct(n) as node:
+                for chunk in range(100):
+                    node.ask("SET", f"filler{chunk}", "x" * 65536)
+        except (OSError, ErrorReply):
+            pass
+        wait_for(f"master{n} ends", lambda: self.state(n) == "exited", 10)
+
+    def copy(self, n, to):
+        """Makes a replica of a node, until it has all of its data."""
+        self.ask(to, "REPLICAOF", self.address(n), "6379")
+        wait_for(f"master{to} is a copy of master{n}",
+                 lambda: "master_link_status:up" in self.ask(to, "INFO", "replication"), 20)
+
+    # --- a client in a container
+
+    def run_words(self, folder):
+        """The beginning of a command that runs the client on the masters' own network."""
+        return ["docker", "run", "--rm", "--name", self.client_container, "--network",
+                self.network, "--volume", f"{folder}:{folder}", self.image, CLIENT]
+
+    def reconnect_client(self):
+        docker("network", "connect", self.network, self.client_container)
+
+    def addresses(self):
+        return [f"{self.address(n)}:6379" for n in NODES]
 
     # --- questions
 
     def direct(self, n):
         return Direct(self.ports[n])
 
+    def ask(self, n, *words):
+        with self.direct(n) as node:
+            return node.ask(*words)
+
     def answers(self, n):
         try:
-            with self.direct(n) as node:
-                return node.ask("PING") == "PONG"
+            return self.ask(n, "PING") == "PONG"
         except (OSError, ErrorReply):
             return False
 

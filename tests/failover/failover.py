@@ -11,6 +11,7 @@ import time
 import traceback
 
 import scenarios
+import self_test
 from cluster import Cluster, why_no_engine
 from facts import Failure
 from scene import Scene
@@ -25,6 +26,7 @@ def parse():
     parser.add_argument("--clock", required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--self-test", action="store_true")
     return parser.parse_args()
 
 
@@ -72,6 +74,8 @@ def interrupt(number, _):
 
 def main():
     words = parse()
+    if words.self_test:
+        return self_test.run(words.chaos)
     chosen = [one for one in scenarios.ALL if words.only in one[0]]
     if words.list:
         print("\n".join(name for name, _ in chosen))
@@ -85,7 +89,7 @@ def main():
         signal.signal(number, interrupt)
     work = tempfile.mkdtemp(prefix="redlock-failover-")
     binaries = {"chaos": words.chaos, "client": words.client, "clock": words.clock}
-    cluster = Cluster(ROOT, work, words.client)
+    cluster = Cluster(ROOT, work, binaries)
     try:
         failed = run(chosen, cluster, binaries, work)
     finally:

@@ -49,7 +49,7 @@ class Program:
         self.process.send_signal(signal.SIGCONT)
 
     def end(self):
-        if self.is_killed:
+        if self.is_killed or self.process.poll() == 0:
             return
         self.process.terminate()
         try:
@@ -128,10 +128,8 @@ class Client(Program):
     def wait_for_lease(self, seconds):
         return wait_for(f"{self.name} has the lease", self.holds, seconds)
 
-    def wait_for_loss(self, seconds):
-        before = len(self.events("lost"))
-        return wait_for(f"{self.name} is told of its loss",
-                        lambda: self.events("lost")[before:], seconds)[0]
+    def wait_for_refusal(self, seconds):
+        wait_for(f"{self.name} is refused", lambda: self.events("refused"), seconds)
 
 
 def due_ns(valid_until, pauses):

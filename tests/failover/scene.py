@@ -10,8 +10,7 @@ from facts import Failure, ms, now_ns, wait_for
 from programs import TTL_MAX_MS, Client, Worker, late_losses, leftovers, longest_gap
 
 WORKERS = 2
-QUORUM = SIZE // 2 + 1
-HELD_TTL_MS = 1500
+HELD_TTL_MS = 2500
 
 
 def judge_histories(chaos, histories):
@@ -25,6 +24,10 @@ def judge_histories(chaos, histories):
 class Scene:
     """Two workers contend, `a` holds a lease that `b` waits for, and `watch` looks who votes."""
 
+    # For how long a key may still be there: of who gives it back, and of who left it to run out.
+    return_seconds = 1.5
+    ttl_seconds = TTL_MAX_MS / 1000 + 3
+
     def __init__(self, cluster, binaries, folder):
         self.cluster, self.binaries = cluster, binaries
         self.folder = tempfile.mkdtemp(dir=folder)
@@ -33,12 +36,11 @@ class Scene:
         self.begun_at = self.mended_at = None
 
     def start(self):
-        published = [f"127.0.0.1:{port}" for port in self.cluster.ports.values()]
-        self.watch = self.client("watch", "watch", "watched", published, margin_ms=0)
+        self.watch = self.another_watch("watch", "watched")
         self.wait_for_votes(SIZE, 20)
-        self.a = self.client("hold", "a", "held", published, ttl_ms=HELD_TTL_MS)
+        self.a = self.another_holder("a", "held")
         self.a.wait_for_lease(5)
-        self.b = self.client("hold", "b", "held", published, ttl_ms=HELD_TTL_MS)
+        self.b = self.another_holder("b", "held")
         self.workers = [self.add(Worker(self.binaries["chaos"], number, self.cluster.ports.values(),
                                         self.folder)) for number in range(WORKERS)]
         for worker in self.workers:
@@ -49,6 +51,19 @@ class Scene:
         return self.add(Client(self.binaries["client"], role, name, resource, nodes, self.folder,
                                **terms))
 
+    def published(self):
+        return [f"127.0.0.1:{port}" for port in self.cluster.ports.values()]
+
+    def another_watch(self, name, resource):
+        return self.client("watch", name, resource, self.published(), margin_ms=0)
+
+    def another_holder(self, name, resource):
+        return self.client("hold", name, resource, self.published(), ttl_ms=HELD_TTL_MS)
+
+    def client_in_container(self, name, resource):
+        return self.client("hold", name, resource, self.cluster.addresses(), ttl_ms=HELD_TTL_MS,
+                           container=self.cluster.run_words(self.folder))
+
     def add(self, program):
         self.programs.append(program)
         return program
@@ -57,6 +72,14 @@ class Scene:
         self.told.append(text)
 
     # --- what happens when
+
+    def wait_for_loss(self, holder, seconds=10):
+        """Of a lease that it had when the fault began."""
+        def losses():
+            return [e for e in holder.events("lost") if e["at"] > self.begun_at]
+        lost = wait_for(f"{holder.name} is told of its loss", losses, seconds)[0]
+        self.tell(f"loss ({lost['why']}) told {ms(lost['valid_until'] - lost['at'])} ms before the "
+                  "validity's end")
 
     def begin(self):
         """Right before the fault."""
@@ -83,9 +106,9 @@ class Scene:
         wait_for(f"master{n} is seen: {word}",
                  lambda: any(word in says(look, n) for look in self.looks_since(since)), seconds)
 
-    def wait_for_grants(self, count, seconds=10):
-        """Until a free resource was to be had so often."""
-        since = now_ns()
+    def wait_for_grants(self, count=10, seconds=10):
+        """Until a free resource was to be had so often, and longer than a lease lasts unrenewed."""
+        since = now_ns() + HELD_TTL_MS * 1_000_000
         wait_for(f"{count} grants under the fault",
                  lambda: sum(look["granted"] for look in self.looks_since(since)) >= count, seconds)
 
@@ -93,11 +116,31 @@ class Scene:
         self.wait_for_votes(SIZE, seconds)
         first = next(look for look in self.looks_since(self.mended_at)
                      if votes(look, NODES) == SIZE)
-        self.tell(f"all five vote {ms(first['at'] - self.mended_at)} ms after the end of the fault")
+        self.tell(f"all five vote {self.since_mended(first)} ms after the fault")
+
+    def expect_quarantine(self, watch, n):
+        """That it has no vote before its quarantine was seen."""
+        def first_words():
+            seen = [says(e, n) for e in watch.events("watch") if e["at"] > self.begun_at]
+            return [word for word in seen if word == "held" or "quarantine" in word]
+        if watch is not self.watch:
+            wait_for(f"{watch.name} asks master{n}", first_words, 10)
+        self.expect(any("quarantine" in word for word in first_words()),
+                    f"master{n} forgot, yet {watch.name} saw no quarantine")
 
     def was_seen(self, n, word):
         """Whether a running client said this of a node since the fault began."""
         return any(word in says(look, n) for look in self.looks_since(self.begun_at))
+
+    def since_begin(self, event):
+        return ms(event["at"] - self.begun_at)
+
+    def since_mended(self, event):
+        return ms(event["at"] - self.mended_at)
+
+    def tell_seen(self, n, word):
+        first = next(e for e in self.looks_since(self.begun_at) if word in says(e, n))
+        self.tell(f"seen after {self.since_begin(first)} ms")
 
     # --- verdicts
 
@@ -106,8 +149,11 @@ class Scene:
             raise Failure(claim)
 
     def expect_kept(self):
-        self.expect(self.a.holds() and not self.a.events("lost"), "the held lease was lost")
         gap = longest_gap(self.watch.events(), self.begun_at, now_ns())
+        lost = self.a.events("lost")
+        self.expect(not lost and self.a.holds(),
+                    f"the held lease was lost {[(e['why'], self.since_begin(e)) for e in lost]}, "
+                    f"the longest time without a grant was {ms(gap)} ms")
         self.tell(f"lease kept, a free lock was out of reach for {ms(gap)} ms at most")
 
     def held_again(self, seconds=15):
@@ -118,13 +164,10 @@ class Scene:
         wait_for("somebody has the lease again", grants, seconds)
         self.tell(f"held again after {ms(min(grants()) - self.mended_at)} ms")
 
-    def expect_told_in_time(self, lost):
-        self.tell(f"loss ({lost['why']}) told {ms(lost['valid_until'] - lost['at'])} ms before the "
-                  "validity's end")
-
     def finish(self):
         """All rest: nothing of them may be left. Then all end, and their histories are judged."""
-        for holder in (p for p in self.programs if isinstance(p, Client)):
+        holders = [p for p in self.programs if isinstance(p, Client)]
+        for holder in holders:
             holder.end()
         for worker in self.workers:
             worker.rest()
@@ -132,7 +175,7 @@ class Scene:
         self.expect_nothing_left()
         for worker in self.workers:
             worker.end()
-        for holder in (p for p in self.programs if isinstance(p, Client)):
+        for holder in holders:
             late = late_losses(holder.events(), holder.pauses)
             self.expect(not late, f"{holder.name} was told too late: {late}")
         counts = judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
@@ -148,11 +191,10 @@ class Scene:
 
         def may_remain(value):
             return value in detached or value == "a queue" or value.endswith(dead)
-        if leftovers(found(), may_remain):
-            wait_until(lambda: not leftovers(found(), may_remain), 1.5)
+        wait_until(lambda: not leftovers(found(), may_remain), self.return_seconds)
         left = leftovers(found(), may_remain)
         self.expect(not left, f"litter: {left}")
-        wait_until(lambda: not leftovers(found(), lambda _: False), TTL_MAX_MS / 1000 + 3)
+        wait_until(lambda: not leftovers(found(), lambda _: False), self.ttl_seconds)
         left = leftovers(found(), lambda _: False)
         self.expect(not left, f"left for ever: {left}")
 

@@ -1,0 +1,140 @@
+# Plants what the verdict of a scenario has to find: a judge who cannot condemn proves nothing.
+# SPDX-License-Identifier: MIT
+import os
+import tempfile
+
+from facts import Failure, now_ns
+from cluster import NODES
+from programs import Client, Worker, longest_gap
+from scene import Scene
+
+SECOND = 1_000_000_000
+OWNER = "owner{}@{}"
+
+
+class Masters:
+    """In place of the containers: what is on them."""
+
+    def __init__(self, keys):
+        self.found = keys
+
+    def keys(self, n):
+        return self.found.get(n, {})
+
+
+class Dead:
+    """In place of a process, which has ended."""
+
+    def end(self):
+        pass
+
+    def rest(self):
+        pass
+
+    def is_quiet(self):
+        return True
+
+
+class Story(Dead, Worker):
+    """A worker that wrote these lines: (what, section, fence, at, valid until, text)."""
+
+    def __init__(self, name, folder, lines):
+        self.name, self.is_killed, self.pauses = name, False, []
+        self.history = os.path.join(folder, f"{name}.history")
+        with open(self.history, "w", encoding="utf-8") as file:
+            for what, section, fence, at, until, text in lines:
+                owner = OWNER.format(section, name)
+                file.write(f"{what} {section} 0 r {owner} {fence} {at} {until} {text}\n")
+
+
+class Holder(Dead, Client):
+    """A holder that told these events and wrote nothing."""
+
+    def __init__(self, folder, events, pauses):
+        self.name, self.is_killed, self.pauses, self.told = "h", False, pauses, events
+        self.history = os.path.join(folder, "h.history")
+        with open(self.history, "w", encoding="utf-8"):
+            pass
+
+    def events(self, kind=None):
+        return [e for e in self.told if kind in (None, e["event"])]
+
+
+def section(number, fence, begin, end, text="released"):
+    return [("G", number, fence, begin, end + 10, "-"), ("E", number, fence, end, end + 10, text)]
+
+
+def lost(at, valid_until, trusted=False):
+    return {"event": "lost", "at": at, "valid_until": valid_until, "trusted": trusted}
+
+
+def verdict(chaos, one=(), other=(), events=(), pauses=(), keys=None, killed=False):
+    """What `finish()` of a scenario says; empty where nothing is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Scene(Masters(keys or {}), {"chaos": chaos}, folder)
+        scene.return_seconds = scene.ttl_seconds = 0.1
+        scene.workers = [Story("w0", folder, one), Story("w1", folder, other)]
+        scene.workers[0].is_killed = killed
+        scene.programs = [*scene.workers, Holder(folder, list(events), list(pauses))]
+        try:
+            scene.finish()
+        except Failure as seen:
+            return str(seen)
+        return ""
+
+
+class Tally:
+    passed = failed = 0
+
+    def expect(self, what, good):
+        print("ok     " if good else "NOT OK ", what)
+        self.passed += bool(good)
+        self.failed += not good
+
+
+def run(chaos):
+    t = Tally()
+    first = section(1, 10, 100, 200)
+    t.expect("nothing where leases follow each other",
+             verdict(chaos, first, section(2, 11, 200, 300)) == "")
+    t.expect("a planted overlap",
+             "overlap" in verdict(chaos, first, section(2, 11, 199, 300)))
+    t.expect("a planted fence inversion",
+             "fences" in verdict(chaos, first, section(2, 9, 250, 300)))
+    t.expect("somebody beside one who was killed inside",
+             "overlap" in verdict(chaos, first[:1], section(2, 11, 205, 300)))
+    losses(t, chaos)
+    leftovers(t, chaos)
+    watch = [{"event": "watch", "at": at, "granted": granted}
+             for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
+    t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
+    print(f"{t.passed} passed, {t.failed} failed, 0 skipped")
+    return 0 if t.failed == 0 else 1
+
+
+def losses(t, chaos):
+    late = "too late"
+    t.expect("nothing where a loss is told in time", verdict(chaos, events=[lost(100, 100)]) == "")
+    t.expect("a planted loss that is told late", late in verdict(chaos, events=[lost(101, 100)]))
+    t.expect("a planted lease that is trusted when it is lost",
+             late in verdict(chaos, events=[lost(99, 100, trusted=True)]))
+    paused = [[SECOND, 3 * SECOND]]
+    t.expect("nothing where who slept is told on waking",
+             verdict(chaos, events=[lost(3 * SECOND + 1, 2 * SECOND)], pauses=paused) == "")
+    t.expect("who slept, and is told late after it",
+             late in verdict(chaos, events=[lost(4 * SECOND, 2 * SECOND)], pauses=paused))
+    t.expect("a pause that was over in time excuses nothing",
+             late in verdict(chaos, events=[lost(5 * SECOND, 4 * SECOND)], pauses=paused))
+
+
+def leftovers(t, chaos):
+    def planted(value, lines=(), killed=False):
+        return verdict(chaos, one=lines, keys={3: {"r": value}}, killed=killed)
+    detached = section(1, 10, now_ns() - 200, now_ns() - 100, "detached")
+    t.expect("nothing where nothing is left", verdict(chaos, keys={n: {} for n in NODES}) == "")
+    t.expect("a planted leftover key", "litter" in planted(OWNER.format(7, "w0")))
+    t.expect("a detached one that never runs out",
+             "left for ever" in planted(OWNER.format(1, "w0"), detached))
+    t.expect("one of a killed program that never runs out",
+             "left for ever" in planted(OWNER.format(7, "w0"), killed=True))
+    t.expect("a line of waiters that never ends", "left for ever" in planted("a queue"))
