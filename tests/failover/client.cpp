@@ -72,6 +72,8 @@ struct orders {
         client_options all;
         all.nodes = nodes;
         all.ttl_max = ttl_max;
+        // All nodes share this machine and its disk: what stalls one of them may stall the others.
+        all.node_timeout = 250ms;
         all.client_name = name;
         return all;
     }

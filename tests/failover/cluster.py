@@ -99,9 +99,12 @@ class Cluster:
             return given
         if docker("image", "ls", "-q", PUBLIC_IMAGE):
             return PUBLIC_IMAGE
-        pulled = subprocess.run(["docker", "pull", "--quiet", PUBLIC_IMAGE], capture_output=True,
-                                timeout=300)
-        return PUBLIC_IMAGE if pulled.returncode == 0 else self.image
+        try:
+            pulled = subprocess.run(["docker", "pull", "--quiet", PUBLIC_IMAGE],
+                                    capture_output=True, timeout=180)
+            return PUBLIC_IMAGE if pulled.returncode == 0 else self.image
+        except subprocess.TimeoutExpired:
+            return self.image
 
     # Below the range from which the system takes ports for outgoing connections.
     def choose_ports(self):
@@ -176,7 +179,8 @@ class Cluster:
         return self.inspect(n, "{{.State.Status}}")
 
     def networks(self, n):
-        return self.inspect(n, "{{range $k, $v := .NetworkSettings.Networks}}{{$k}} {{end}}").split()
+        names = self.inspect(n, "{{range $k, $v := .NetworkSettings.Networks}}{{$k}} {{end}}")
+        return names.split()
 
     def address(self, n):
         return self.inspect(n, "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")

@@ -17,6 +17,7 @@ from facts import Failure
 from scene import Scene
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def parse():
@@ -52,23 +53,21 @@ def run_one(name, body, cluster, binaries, work):
 
 
 def run(chosen, cluster, binaries, work):
-    failed = 0
-    cluster.up()
-    for name, body in chosen:
-        wrong = run_one(name, body, cluster, binaries, work)
-        failed += bool(wrong)
-        try:
+    """How many passed. Those that could not be tried did not."""
+    passed = 0
+    try:
+        cluster.up()
+        for name, body in chosen:
+            passed += not run_one(name, body, cluster, binaries, work)
             cluster.restore()
-        except Failure as seen:
-            print(f"        after this the masters are made anew: {seen}", flush=True)
-            cluster.down()
-            cluster.up()
-    return failed
+    except Failure as seen:
+        print(f"failover: {seen}", flush=True)
+    return passed
 
 
 def interrupt(number, _):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough: what follows cleans up
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for again in ENDINGS:  # once is enough: what follows cleans up
+        signal.signal(again, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
@@ -80,24 +79,32 @@ def main():
     if words.list:
         print("\n".join(name for name, _ in chosen))
         return 0
+    if not chosen:
+        print(f"failover: no scenario has '{words.only}' in its name; see --list", file=sys.stderr)
+        return 2
     reason = why_no_engine()
     if reason:
         print(f"failover: {reason}: nothing is tried")
         print(f"0 passed, 0 failed, {len(chosen)} skipped")
         return 0
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDINGS:
         signal.signal(number, interrupt)
     work = tempfile.mkdtemp(prefix="redlock-failover-")
     binaries = {"chaos": words.chaos, "client": words.client, "clock": words.clock}
     cluster = Cluster(ROOT, work, binaries)
+    has_failed = False
     try:
-        failed = run(chosen, cluster, binaries, work)
+        passed = run(chosen, cluster, binaries, work)
+        has_failed = passed < len(chosen)
     finally:
         cluster.down()
         cluster.remove_image()
-        shutil.rmtree(work, ignore_errors=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed, 0 skipped")
-    return 0 if failed == 0 and chosen else 1
+        if not has_failed:
+            shutil.rmtree(work, ignore_errors=True)
+    if has_failed:
+        print(f"what the programs wrote is in {work}")
+    print(f"{passed} passed, {len(chosen) - passed} failed, 0 skipped")
+    return 0 if passed == len(chosen) else 1
 
 
 if __name__ == "__main__":

@@ -28,3 +28,4 @@ def build(name, programs, folder):
     # The classic builder: the other one is not everywhere, and wants more than an engine.
     subprocess.run(["docker", "build", "--quiet", "--tag", name, folder], check=True, timeout=120,
                    capture_output=True, env={**os.environ, "DOCKER_BUILDKIT": "0"})
+    shutil.rmtree(folder)

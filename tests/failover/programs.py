@@ -148,7 +148,7 @@ def late_losses(events, pauses=()):
 
 
 def longest_gap(events, begin, end):
-    """The longest time, of that between two instants, in which a free resource was not to be had."""
+    """The longest time, between two instants, in which a free resource was not to be had."""
     grants = [e["at"] for e in events if e["event"] == "watch" and e["granted"]]
     return max((later - earlier for earlier, later in zip(grants, grants[1:])
                 if later >= begin and earlier <= end), default=0)

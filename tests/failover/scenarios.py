@@ -347,5 +347,5 @@ def client_paused(s):
     s.mended()
     s.workers[0].resume()
     s.a.resume()
-    s.wait_for_loss(s.a)
+    s.tell(f"loss told {s.since_mended(s.loss_of(s.a))} ms after its end")
     s.expect(s.b.holds(), "who slept took the lease from its new holder")

@@ -10,7 +10,7 @@ from facts import Failure, ms, now_ns, wait_for
 from programs import TTL_MAX_MS, Client, Worker, late_losses, leftovers, longest_gap
 
 WORKERS = 2
-HELD_TTL_MS = 2500
+HELD_TTL_MS = TTL_MAX_MS
 
 
 def judge_histories(chaos, histories):
@@ -73,11 +73,14 @@ class Scene:
 
     # --- what happens when
 
-    def wait_for_loss(self, holder, seconds=10):
-        """Of a lease that it had when the fault began."""
+    def loss_of(self, holder, seconds=10):
+        """What it is told of the lease that it had when the fault began."""
         def losses():
             return [e for e in holder.events("lost") if e["at"] > self.begun_at]
-        lost = wait_for(f"{holder.name} is told of its loss", losses, seconds)[0]
+        return wait_for(f"{holder.name} is told of its loss", losses, seconds)[0]
+
+    def wait_for_loss(self, holder):
+        lost = self.loss_of(holder)
         self.tell(f"loss ({lost['why']}) told {ms(lost['valid_until'] - lost['at'])} ms before the "
                   "validity's end")
 
@@ -106,7 +109,7 @@ class Scene:
         wait_for(f"master{n} is seen: {word}",
                  lambda: any(word in says(look, n) for look in self.looks_since(since)), seconds)
 
-    def wait_for_grants(self, count=10, seconds=10):
+    def wait_for_grants(self, count=5, seconds=15):
         """Until a free resource was to be had so often, and longer than a lease lasts unrenewed."""
         since = now_ns() + HELD_TTL_MS * 1_000_000
         wait_for(f"{count} grants under the fault",
