@@ -118,7 +118,7 @@ def rolling(s):
         s.wait_for_votes(0, 5, of=(n,))
         s.cluster.start(n)
         s.mended()
-        s.wait_for_votes(SIZE, 10)
+        s.wait_for_votes(SIZE, 20)
     s.wait_until_all_vote()
     s.expect_kept()
 
@@ -130,7 +130,7 @@ def rolling_empty(s):
         s.cluster.remove(n)
         s.cluster.create(n)
         s.mended()
-        s.wait_for_votes(SIZE, 15)
+        s.wait_for_votes(SIZE, 20)
     s.wait_until_all_vote()
     s.expect_kept()
 
@@ -187,7 +187,7 @@ def all_cut_off(s):
     s.wait_for_loss(s.a)
     s.mended()
     s.cluster.reconnect(*NODES)
-    s.wait_until_all_vote(20)
+    s.wait_until_all_vote()
     s.held_again()
 
 
@@ -251,7 +251,7 @@ def clock_beyond(s):
 @scenario("a clock that jumps")
 def clock_jumps(s):
     shift_from_start(s, 2)
-    s.wait_for_votes(SIZE, 15)
+    s.wait_for_votes(SIZE, 20)
     s.begin()
     s.cluster.shift_clock(offset_ms=10_000)
     s.wait_for_word(2, "clock", 10)
@@ -287,7 +287,7 @@ volumes:
 @scenario("the disk of one full")
 def disk_full(s):
     s.cluster.recreate_with(4, TINY_DISK.format(n=4))
-    s.wait_for_votes(SIZE, 15)
+    s.wait_for_votes(SIZE, 20)
     s.begin()
     s.cluster.fill_disk(4)
     survive_without(s, (4,))

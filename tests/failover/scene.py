@@ -115,7 +115,7 @@ class Scene:
         wait_for(f"{count} grants under the fault",
                  lambda: sum(look["granted"] for look in self.looks_since(since)) >= count, seconds)
 
-    def wait_until_all_vote(self, seconds=TTL_MAX_MS / 1000 + 10):
+    def wait_until_all_vote(self, seconds=TTL_MAX_MS / 1000 + 20):
         self.wait_for_votes(SIZE, seconds)
         first = next(look for look in self.looks_since(self.mended_at)
                      if votes(look, NODES) == SIZE)
