@@ -79,10 +79,11 @@ struct orders {
     }
 };
 
-/// When the client told of a loss, and why.
+/// When the client told of a loss, and why, and when this program had last been given the processor.
 struct told_loss {
     clock::time_point at;
     loss why;
+    clock::time_point ran_at;
 };
 
 class program {
@@ -132,13 +133,15 @@ private:
         std::cout << R"({"event": "granted", "at": )" << count(section.at) << R"(, "fence": )"
                   << section.fence << '}' << std::endl;
         told_.reset();
+        ran_at_ = section.at;
         client_.async_lost(held, [this](error_code failed, loss why) {
             if (failed) return;
-            told_ = told_loss{clock::now(), why};
+            told_ = told_loss{clock::now(), why, ran_at_};
             timer_.cancel();
         });
         while (!is_ending_ && !told_) {
             co_await pause(20ms);
+            ran_at_ = clock::now();
             if (held) trust(section, held);
         }
         if (told_) {
@@ -200,7 +203,8 @@ private:
         section.text = "lost";
         history_.write(section);
         std::cout << R"({"event": "lost", "at": )" << count(told_->at) << R"(, "valid_until": )"
-                  << count(held.valid_until()) << R"(, "trusted": )" << (held ? "true" : "false")
+                  << count(held.valid_until()) << R"(, "ran_at": )" << count(told_->ran_at)
+                  << R"(, "trusted": )" << (held ? "true" : "false")
                   << R"(, "why": ")" << to_string(told_->why) << "\"}" << std::endl;
     }
 
@@ -226,6 +230,7 @@ private:
     asio::steady_timer timer_;
     asio::signal_set signals_;
     std::optional<told_loss> told_;
+    clock::time_point ran_at_{};
     std::uint64_t sections_ = 0;
     bool is_ending_ = false;
 };

@@ -146,7 +146,8 @@ class Cluster:
             wait_for(f"master{n} answers", lambda n=n: self.answers(n), 30)
 
     def restore(self):
-        """Ends every fault: five masters as docker-compose.yml has them."""
+        """Ends every fault: five masters as docker-compose.yml has them, and no client."""
+        docker("rm", "--force", self.client_container, check=False)
         for n in self.changed:
             self.remove(n)
         if os.path.exists(self.override):

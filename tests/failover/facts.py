@@ -8,6 +8,10 @@ class Failure(Exception):
     """A scenario has seen what must not be, or has not seen in time what must be."""
 
 
+class NoVerdict(Exception):
+    """The machine was too busy to tell."""
+
+
 def now_ns():
     """The clock of the leases: it counts suspended time, and all processes share it."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)

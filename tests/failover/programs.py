@@ -142,9 +142,15 @@ def due_ns(valid_until, pauses):
 
 
 def late_losses(events, pauses=()):
-    """Of a holder's events those losses that were told too late, or of a lease still trusted."""
-    return [e for e in events if e["event"] == "lost" and
-            (e["trusted"] or e["at"] > due_ns(e["valid_until"], pauses))]
+    """Of a holder's events those losses that were told too late, or of a lease still trusted.
+
+    A holder does something every 20 ms. If it did nothing until it was told, the machine was busy
+    with others, and that is a pause like any.
+    """
+    def is_late(e):
+        idle = [[e["ran_at"], e["at"]]] if e["at"] - e["ran_at"] > GRACE_MS * 1_000_000 else []
+        return e["at"] > due_ns(e["valid_until"], [*pauses, *idle])
+    return [e for e in events if e["event"] == "lost" and (e["trusted"] or is_late(e))]
 
 
 def longest_gap(events, begin, end):

@@ -6,10 +6,12 @@ import subprocess
 import tempfile
 
 from cluster import NODES, SIZE
-from facts import Failure, ms, now_ns, wait_for
+from facts import Failure, NoVerdict, ms, now_ns, wait_for
 from programs import TTL_MAX_MS, Client, Worker, late_losses, leftovers, longest_gap
+from pulse import Pulse, fit_nodes
 
 WORKERS = 2
+QUORUM = SIZE // 2 + 1
 HELD_TTL_MS = TTL_MAX_MS
 
 
@@ -32,10 +34,14 @@ class Scene:
         self.cluster, self.binaries = cluster, binaries
         self.folder = tempfile.mkdtemp(dir=folder)
         self.programs = []
+        self.pulse = None
         self.told = []
         self.begun_at = self.mended_at = None
 
     def start(self):
+        # Of a scenario before that failed.
+        wait_for("nothing is left of what was before", lambda: not any(self.keys().values()), 10)
+        self.pulse = Pulse(self.cluster.ports.values())
         self.watch = self.another_watch("watch", "watched")
         self.wait_for_votes(SIZE, 20)
         self.a = self.another_holder("a", "held")
@@ -121,6 +127,15 @@ class Scene:
                      if votes(look, NODES) == SIZE)
         self.tell(f"all five vote {self.since_mended(first)} ms after the fault")
 
+    def expect_idle_machine(self, lost):
+        """Nobody can renew a lease while too few nodes are given the time to answer anybody."""
+        for event in lost:
+            begin = event["valid_until"] - HELD_TTL_MS * 1_000_000
+            fit = fit_nodes(self.pulse.beats, begin, event["at"])
+            if fit < QUORUM:
+                raise NoVerdict(f"the machine was too busy: a lease was lost while {fit} nodes "
+                                "answered a plain SET in time")
+
     def expect_quarantine(self, watch, n):
         """That it has no vote before its quarantine was seen."""
         def first_words():
@@ -154,6 +169,7 @@ class Scene:
     def expect_kept(self):
         gap = longest_gap(self.watch.events(), self.begun_at, now_ns())
         lost = self.a.events("lost")
+        self.expect_idle_machine(lost)
         self.expect(not lost and self.a.holds(),
                     f"the held lease was lost {[(e['why'], self.since_begin(e)) for e in lost]}, "
                     f"the longest time without a grant was {ms(gap)} ms")
@@ -169,6 +185,7 @@ class Scene:
 
     def finish(self):
         """All rest: nothing of them may be left. Then all end, and their histories are judged."""
+        self.pulse.stop()
         holders = [p for p in self.programs if isinstance(p, Client)]
         for holder in holders:
             holder.end()
@@ -184,24 +201,26 @@ class Scene:
         counts = judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
         self.tell(f"{counts['grants']} grants")
 
+    def keys(self):
+        return {n: self.cluster.keys(n) for n in NODES}
+
     def expect_nothing_left(self):
         """Of who lives, but for what it detached, at once; of the dead when their ttl is over."""
         dead = tuple("@" + p.name for p in self.programs if p.is_killed)
         detached = set().union(*(w.detached() for w in self.workers))
 
-        def found():
-            return {n: self.cluster.keys(n) for n in NODES}
-
         def may_remain(value):
             return value in detached or value == "a queue" or value.endswith(dead)
-        wait_until(lambda: not leftovers(found(), may_remain), self.return_seconds)
-        left = leftovers(found(), may_remain)
+        wait_until(lambda: not leftovers(self.keys(), may_remain), self.return_seconds)
+        left = leftovers(self.keys(), may_remain)
         self.expect(not left, f"litter: {left}")
-        wait_until(lambda: not leftovers(found(), lambda _: False), self.ttl_seconds)
-        left = leftovers(found(), lambda _: False)
+        wait_until(lambda: not leftovers(self.keys(), lambda _: False), self.ttl_seconds)
+        left = leftovers(self.keys(), lambda _: False)
         self.expect(not left, f"left for ever: {left}")
 
     def destroy(self):
+        if self.pulse:
+            self.pulse.stop()
         for program in self.programs:
             program.destroy()
 

@@ -6,6 +6,7 @@ import tempfile
 from facts import Failure, now_ns
 from cluster import NODES
 from programs import Client, Worker, longest_gap
+from pulse import fit_nodes
 from scene import Scene
 
 SECOND = 1_000_000_000
@@ -20,6 +21,11 @@ class Masters:
 
     def keys(self, n):
         return self.found.get(n, {})
+
+
+class NoPulse:
+    def stop(self):
+        pass
 
 
 class Dead:
@@ -64,14 +70,16 @@ def section(number, fence, begin, end, text="released"):
     return [("G", number, fence, begin, end + 10, "-"), ("E", number, fence, end, end + 10, text)]
 
 
-def lost(at, valid_until, trusted=False):
-    return {"event": "lost", "at": at, "valid_until": valid_until, "trusted": trusted}
+def lost(at, valid_until, trusted=False, idle=0):
+    return {"event": "lost", "at": at, "valid_until": valid_until, "trusted": trusted,
+            "ran_at": at - idle}
 
 
 def verdict(chaos, one=(), other=(), events=(), pauses=(), keys=None, killed=False):
     """What `finish()` of a scenario says; empty where nothing is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(Masters(keys or {}), {"chaos": chaos}, folder)
+        scene.pulse = NoPulse()
         scene.return_seconds = scene.ttl_seconds = 0.1
         scene.workers = [Story("w0", folder, one), Story("w1", folder, other)]
         scene.workers[0].is_killed = killed
@@ -108,6 +116,10 @@ def run(chaos):
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
+    beats = [[(at, at % 3 != 0 or at > 9) for at in range(1, 19)], [(at, at > 9) for at in (1, 18)],
+             []]
+    t.expect("a busy machine, and one that is not",
+             (fit_nodes(beats, 1, 9), fit_nodes(beats, 10, 18)) == (1, 2))
     print(f"{t.passed} passed, {t.failed} failed, 0 skipped")
     return 0 if t.failed == 0 else 1
 
@@ -123,6 +135,10 @@ def losses(t, chaos):
              verdict(chaos, events=[lost(3 * SECOND + 1, 2 * SECOND)], pauses=paused) == "")
     t.expect("who slept, and is told late after it",
              late in verdict(chaos, events=[lost(4 * SECOND, 2 * SECOND)], pauses=paused))
+    t.expect("nothing where who had no processor is told when it has",
+             verdict(chaos, events=[lost(3 * SECOND, 2 * SECOND, idle=3 * SECOND // 2)]) == "")
+    t.expect("who had no processor later, and is told late",
+             late in verdict(chaos, events=[lost(4 * SECOND, 2 * SECOND, idle=SECOND)]))
     t.expect("a pause that was over in time excuses nothing",
              late in verdict(chaos, events=[lost(5 * SECOND, 4 * SECOND)], pauses=paused))
 
