@@ -136,7 +136,7 @@ def due_ns(valid_until, pauses):
     """When a loss has to be told: at the end of the validity, or as soon as the program runs."""
     due = valid_until
     for begin, end in pauses:
-        if end is not None and begin <= valid_until + GRACE_MS * 1_000_000 and due <= end:
+        if end is not None and begin <= due <= end:
             due = end + GRACE_MS * 1_000_000
     return due
 
@@ -144,12 +144,10 @@ def due_ns(valid_until, pauses):
 def late_losses(events, pauses=()):
     """Of a holder's events those losses that were told too late, or of a lease still trusted.
 
-    A holder does something every 20 ms. If it did nothing until it was told, the machine was busy
-    with others, and that is a pause like any.
+    A holder that the machine did not let run is no better off than one that was paused.
     """
     def is_late(e):
-        idle = [[e["ran_at"], e["at"]]] if e["at"] - e["ran_at"] > GRACE_MS * 1_000_000 else []
-        return e["at"] > due_ns(e["valid_until"], [*pauses, *idle])
+        return e["at"] > due_ns(e["valid_until"], [*pauses, e["slept"]])
     return [e for e in events if e["event"] == "lost" and (e["trusted"] or is_late(e))]
 
 

@@ -38,10 +38,12 @@ class Pulse:
                 beats.append((at, False))
 
 
-def fit_nodes(beats, begin, end):
-    """How many nodes did two of three trifles in time between two instants."""
-    fit = 0
-    for of_one in beats:
-        between = [good for at, good in of_one if begin <= at <= end]
-        fit += bool(between) and 3 * sum(between) >= 2 * len(between)
-    return fit
+def answering_share(beats, count, begin, end):
+    """How much of the time between two instants so many nodes did it in time."""
+    times = [at for of_one in beats for at, _ in of_one if begin <= at <= end]
+
+    def answering(at):
+        last = [next((good for then, good in reversed(of_one) if then <= at), False)
+                for of_one in beats]
+        return sum(last)
+    return sum(answering(at) >= count for at in times) / len(times) if times else 0

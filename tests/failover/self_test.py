@@ -6,7 +6,7 @@ import tempfile
 from facts import Failure, now_ns
 from cluster import NODES
 from programs import Client, Worker, longest_gap
-from pulse import fit_nodes
+from pulse import answering_share
 from scene import Scene
 
 SECOND = 1_000_000_000
@@ -72,7 +72,7 @@ def section(number, fence, begin, end, text="released"):
 
 def lost(at, valid_until, trusted=False, idle=0):
     return {"event": "lost", "at": at, "valid_until": valid_until, "trusted": trusted,
-            "ran_at": at - idle}
+            "slept": [at - idle, at] if idle else [0, 0]}
 
 
 def verdict(chaos, one=(), other=(), events=(), pauses=(), keys=None, killed=False):
@@ -116,10 +116,9 @@ def run(chaos):
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
-    beats = [[(at, at % 3 != 0 or at > 9) for at in range(1, 19)], [(at, at > 9) for at in (1, 18)],
-             []]
-    t.expect("a busy machine, and one that is not",
-             (fit_nodes(beats, 1, 9), fit_nodes(beats, 10, 18)) == (1, 2))
+    beats = [[(at, at > 3) for at in range(12)], [(at, at < 9) for at in range(12)], []]
+    t.expect("how often enough nodes were given the time to answer",
+             [answering_share(beats, count, 0, 11) for count in (1, 2, 3)] == [1, 5 / 12, 0])
     print(f"{t.passed} passed, {t.failed} failed, 0 skipped")
     return 0 if t.failed == 0 else 1
 
