@@ -13,11 +13,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
 // Connect returns when every node answers, so that the connections are there before it counts.
 func Connect(ports []string) (*redsync.Redsync, error) {
+	redis.SetLogger(silence{}) // what a lock comes to is said by whoever asked for it
 	var pools []syncredis.Pool
 	for _, port := range ports {
-		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+		client := redis.NewClient(&redis.Options{
+			Addr:                  "127.0.0.1:" + port,
+			ContextTimeoutEnabled: true, // else redsync's own limit on a node has no effect
+		})
 		if err := client.Ping(context.Background()).Err(); err != nil {
 			return nil, err
 		}
