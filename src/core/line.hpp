@@ -76,10 +76,11 @@ public:
     void leave(waiter& who) noexcept;
     /// Its turn is over, and it waits for a wake-up or an instant that it was told.
     void sleeps(waiter& who) noexcept { set(who, waiter::state::idle); }
-    /// The nodes did not tell it what to wait for, and it will ask for another turn before long.
-    /// Where they did not even answer, this one lasts until then: others would fare no better.
-    void rests(waiter& who, bool was_answered) noexcept {
-        set(who, was_answered ? waiter::state::rests : waiter::state::rests_in_turn);
+    /// The nodes did not tell it what to wait for, and it will ask for another turn before long,
+    /// unless it `sleeps` first. Where no quorum can be asked, this turn lasts until then: others
+    /// would fare no better.
+    void rests(waiter& who, bool can_be_asked) noexcept {
+        set(who, can_be_asked ? waiter::state::rests : waiter::state::rests_in_turn);
     }
     /// How many rest.
     std::size_t resting() const noexcept { return resting_; }

@@ -41,8 +41,8 @@ public:
     /// The attempt was refused; so many others of this client rest. False when waiting is over
     /// since another try can't end otherwise.
     bool refused(error_code why, time_point now, std::uint64_t random, std::size_t others) noexcept;
-    /// Whether it rests, since the nodes told nothing that is worth waiting for.
-    bool is_resting(time_point now) const noexcept { return rest_until_ > now; }
+    /// Whether it is the rest that it waits for, and nothing that the nodes told.
+    bool is_resting() const noexcept { return free_for_a_quorum() <= rest_until_; }
 
     /// When to try again: once more, at the latest, a little before the deadline, since not
     /// everybody who frees a key tells of it. The deadline itself where there was such a try.

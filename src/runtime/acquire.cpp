@@ -283,10 +283,19 @@ void acquire_operation::refused(error_code why, time_point now) {
     go_to_sleep(now);
 }
 
+// So many nodes can't be asked that no resource has a quorum.
+bool acquire_operation::is_cut_off() const noexcept {
+    const auto silent = std::count_if(votes_.begin(), votes_.end(), [](const node_vote& v) {
+        return v.answer == vote::timed_out || v.answer == vote::unreachable ||
+               v.answer == vote::quarantine;
+    });
+    return static_cast<std::size_t>(silent) > votes_.size() - core::quorum(votes_.size());
+}
+
 void acquire_operation::go_to_sleep(time_point now) {
     core::lines& lines = home().room().lines();
-    if (wait_->is_resting(now))
-        lines.rests(*this, last_refusal_ == errc::contended);
+    if (wait_->is_resting())
+        lines.rests(*this, !is_cut_off());
     else
         lines.sleeps(*this);
     if (is_to_be_woken()) {
@@ -302,6 +311,8 @@ void acquire_operation::on_wake(std::size_t node, time_point now) {
 
 void acquire_operation::told(std::size_t node, time_point free_at) {
     wait_->told(node, free_at);
+    // What ended its rest ended its turn, too.
+    if (!wait_->is_resting()) home().room().lines().sleeps(*this);
     home().arm(*this, wait_->next());
 }
 

@@ -71,6 +71,7 @@ private:
     void cast(std::size_t node, const net::acquire_answer& answer, time_point now);
     void grant(time_point now);
     void refused(error_code why, time_point now);
+    bool is_cut_off() const noexcept;
     void go_to_sleep(time_point now);
     void give_back(bool waits_on, time_point now);
     void mark_all(vote answer, error_code why, std::string_view detail);

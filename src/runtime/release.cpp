@@ -10,8 +10,6 @@ namespace redlock::detail {
 
 void release_round::send(footprint left, node_mask ask, time_point now) {
     left_ = std::move(left);
-    // An entry that stays where the connection is broken would be in the way of others.
-    if (!waits_on_) left_.nodes |= left_.place.nodes;
     machine_.emplace(home().size());
     node_mask plain = 0;
     for (std::size_t node = 0; node < home().size(); ++node) {

@@ -39,7 +39,7 @@ public:
 private:
     friend class waiting_room;
     boost::intrusive::list_member_hook<> bed_;
-    time_point asked_at_{};  // that the nodes were asked for it, by itself or by the room
+    time_point asked_at_{};  // that all nodes were asked for it, by itself or by the room
 };
 
 using sleeper_ptr = boost::intrusive_ptr<sleeper>;
@@ -86,7 +86,7 @@ private:
 
     void on_tick(time_point now);
     void arm(time_point now);
-    bool is_hurried(const sleeper& who) const noexcept { return who.asked_at_ < hurried_at_; }
+    bool is_hurried(const sleeper& who) const noexcept { return who.asked_at_ <= hurried_at_; }
     using beds = boost::intrusive::list<
         sleeper, boost::intrusive::member_hook<sleeper, boost::intrusive::list_member_hook<>,
                                                &sleeper::bed_>>;

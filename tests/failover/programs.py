@@ -80,7 +80,7 @@ class Worker(Program):
     def __init__(self, binary, number, ports, folder):
         name = f"w{number}"
         history = os.path.join(folder, f"{name}.history")
-        super().__init__(name, [binary, "worker", name, history, str(number), "4",
+        super().__init__(name, [binary, "worker", name, history, str(number), "4", "1",
                                 str(TTL_MAX_MS), *map(str, ports)], folder, become_worker)
 
     def rest(self):

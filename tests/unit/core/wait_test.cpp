@@ -72,13 +72,25 @@ TEST_CASE("a crowd that rests tries 5,000 times a second, all taken together") {
         for (int i = 0; i < 1'000; ++i) {
             w.tried(start);
             REQUIRE(w.refused(errc::no_quorum, start, random(), others));
-            CHECK(w.is_resting(start));
+            CHECK(w.is_resting());
             CHECK(sleep_of(w) >= 5ms);
             CHECK(sleep_of(w) <= std::max<duration>(100ms, others * 400us));
             sum += sleep_of(w);
         }
         CHECK(sum / 1'000 >= others * 180us);
     }
+}
+
+TEST_CASE("it rests no more when the nodes tell what to wait for") {
+    core::wait w(3, far);
+    w.tried(start);
+    REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
+    CHECK(w.is_resting());
+    w.told(0, start + 30s);
+    CHECK(w.is_resting());
+    w.told(1, start + 30s);
+    CHECK_FALSE(w.is_resting());
+    CHECK(w.next() == start + 30s);
 }
 
 TEST_CASE("only what can end otherwise is tried again") {

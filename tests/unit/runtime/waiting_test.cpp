@@ -545,6 +545,42 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
     }
 }
 
+TEST_CASE("however long the nodes were away, nobody keeps a turn who sleeps again") {
+    const auto away = GENERATE(mode::mute, mode::refuses);
+    for (core::duration how_long = 0ms; how_long < 1s; how_long += 5ms) {
+        INFO("for " << how_long / 1ms << " ms");
+        world w(fenced_options_for(3));
+        w.connected();
+        w.take_elsewhere("r", 3);
+        const auto e = asleep(w, "r", {.wait = 60s});
+        w.run_for(600ms);  // before it is asked for
+        w.set_mode(0, away);
+        w.set_mode(1, away);
+        w.run_for(how_long);
+        w.set_mode(0, mode::up);
+        w.run_for(3s);
+        CHECK_FALSE(e->is_over());
+        REQUIRE(w.engine->room().lines().resting() == 0);
+    }
+}
+
+TEST_CASE("who waits for what holds something foreign keeps nobody from a turn") {
+    world w(fenced_options_for(3));
+    w.connected();
+    std::vector<ending_ptr> all;
+    for (std::size_t i = 0; i < 2 * core::lines::most_turns; ++i) {
+        const auto name = "r" + std::to_string(i);
+        for (auto& node : w.nodes) {
+            node.put(w.options.key_prefix + "{" + name + "}:fence", "none", w.now + 1h);
+        }
+        all.push_back(w.acquire(name, {.wait = 60s}));
+    }
+    w.run_for(1s);
+    const auto e = w.acquire("free", {.wait = 1s});
+    CHECK(time_until_over(w, *e) <= 20ms);
+    CHECK(e->held);
+}
+
 TEST_CASE("whoever had no turn in its time, since the client asks for so much else, is told that") {
     world w(fenced_options_for(3));
     w.connected();
@@ -799,17 +835,6 @@ TEST_CASE("connections that break at any moment cost what it takes to make them 
         w.release(std::move(e.held));
         w.run_for(20ms);
         CHECK(w.ours("r") == 0);
-        CHECK(queued_in_all(w, "r") == 0);
-    });
-}
-
-TEST_CASE("one that gives up while a connection is broken leaves that queue with the next") {
-    const std::size_t later = GENERATE(0U, 1U, 4U);
-    at_every_turn(1s, [&](world& w, fakes::ending& e) {
-        w.cut(0);
-        for (std::size_t i = 0; i < later; ++i) w.turn();
-        w.cancel(e);
-        w.run_for(20ms);
         CHECK(queued_in_all(w, "r") == 0);
     });
 }
