@@ -148,9 +148,12 @@ def main():
         planted(mutant, root)  # all must apply, also those that are not in the sample
     chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
     if options.sample:
-        # The same sources, the same sample: whoever changed nothing sees nothing change.
+        # The same sources, the same sample: whoever changed nothing sees nothing change. What is
+        # rare was once not found in the time that a sample has.
         texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
-        chosen = random.Random("".join(texts)).sample(chosen, min(options.sample, len(chosen)))
+        frequent = [mutant for mutant in chosen if not mutant.get("rare")]
+        drawn = min(options.sample, len(frequent))
+        chosen = random.Random("".join(texts)).sample(frequent, drawn)
     if not chosen:
         fail("none is called " + " or ".join(options.only))
     clean = root / "clean"
