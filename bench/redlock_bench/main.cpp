@@ -31,7 +31,7 @@ constexpr const char* usage =
     "over the healthy rate, and eight coroutines, then eight processes that contend for one\n"
     "resource, beside programs that poll. A cycle is an acquire and a release.\n"
     "\n"
-    "--quick            About 90 s in place of 8 min. Times are rough.\n"
+    "--quick            Shorter by far. Times are rough.\n"
     "--smoke            Below 15 s: the counts are right, the times mean nothing. No peers\n"
     "                   unless --redsync follows.\n"
     "--only NAME        Only throughput, latency, renewal, waiting, fault or contended.\n"
