@@ -35,9 +35,9 @@ asio::awaitable<void> work(redlock::clock::time_point& last_worked) {
 }
 
 asio::awaitable<bool> work_while_held(redlock::client& client) {
-    // Told 500 ms before the end: time to stop in good order.
+    // Told two seconds before the end: time to stop in good order.
     const redlock::acquire_options options{
-        .ttl = 5s, .wait = 10s, .max_hold = 1s, .loss_margin = 500ms};
+        .ttl = 5s, .wait = 10s, .max_hold = 3s, .loss_margin = 2s};
     const redlock::lease lease =
         co_await client.async_acquire("example:coroutine", options, asio::use_awaitable);
 

@@ -1,6 +1,6 @@
 // Identities from the operating system's random numbers; knows neither keys nor nodes.
 // SPDX-License-Identifier: MIT
-#include <redlock/owner_id.hpp>
+#include "owner_text.hpp"
 
 #include <pthread.h>
 #include <sys/random.h>
@@ -60,23 +60,28 @@ owner_id owner_id::random() {
     return id;
 }
 
-std::string owner_id::to_string() const {
+std::array<char, 22> text::whole(const owner_id& id) noexcept {
     static constexpr char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    std::string out;
-    out.reserve(22);
+    std::array<char, 22> out;
+    auto at = out.begin();
     std::uint32_t pending = 0;
     unsigned bits = 0;
-    for (const std::uint8_t byte : bytes) {
+    for (const std::uint8_t byte : id.bytes) {
         pending = (pending << 8U) | byte;
         bits += 8;
         while (bits >= 6) {
             bits -= 6;
-            out += alphabet[(pending >> bits) & 0x3fU];
+            *at++ = alphabet[(pending >> bits) & 0x3fU];
         }
     }
-    out += alphabet[(pending << (6U - bits)) & 0x3fU];  // the last two bits of the 128
+    *at = alphabet[(pending << (6U - bits)) & 0x3fU];  // the last two bits of the 128
     return out;
+}
+
+std::string owner_id::to_string() const {
+    const auto all = text::whole(*this);
+    return {all.data(), all.size()};
 }
 
 std::string owner_id::abbreviated() const { return to_string().substr(0, 6) + "…"; }

@@ -66,6 +66,10 @@ public:
     /// nodes keep its place for 2 s after they last heard of it. Without `wait` it is behind all who
     /// stand in line. Plain locks (`fencing` off), with a line in this client only, and whoever can
     /// reach no quorum try again every 5 to 100 ms. Completes as soon as the votes decide it.
+    ///
+    /// Of very many acquires at once not all are sent at once: without `wait` as many as the nodes
+    /// answer well within `node_timeout`, the others behind them, for `connect_timeout` at most, and
+    /// then `no_quorum` with votes that say `backlog`; with `wait` 64 at a time.
     /// - success: the lease. Grants that come later belong to it and are released with it.
     /// - `contended`, `no_quorum`, `validity_exhausted`: the lease is empty and carries the votes.
     ///   A release was sent to every node that was asked, whatever it answered; it is not waited for.

@@ -32,7 +32,7 @@ enum class errc {
 
     // Causes of one node's vote; never the outcome of a whole operation.
     timed_out = 100,         ///< No answer within `node_timeout`.
-    backlog = 101,           ///< Too much is waiting for this node already; nothing was sent.
+    backlog = 101,           ///< Too much waits for this node, or for all, already: nothing was sent.
     protocol_error = 102,    ///< The node answered with bytes that are no valid reply.
     server_error = 103,      ///< The node answered an error of its own (see the vote's detail).
     not_master = 104,        ///< The node is a replica.

@@ -54,7 +54,8 @@ public:
     std::chrono::milliseconds remaining() const noexcept;
 
     /// One vote per node, as it stood when the acquire completed; also on the lease that comes with
-    /// an error. Valid as long as the lease.
+    /// an error. Where waiting ended during a try, nodes that had not answered it are shown as they
+    /// answered the one before. Valid as long as the lease.
     std::span<const node_vote> votes() const noexcept;
 
     /// Stop is requested when the lease is lost, before `valid_until()`. The keys stay on the nodes

@@ -13,7 +13,7 @@ namespace redlock {
 enum class loss : std::uint8_t {
     expired,      ///< Its validity ended and nothing was to prolong it.
     taken,        ///< A quorum of nodes says that the key is gone or somebody else's.
-    unreachable,  ///< Renewals reached no quorum until the validity ended.
+    unreachable,  ///< Renewals reached no quorum, or had no turn, until the validity ended.
     max_hold,     ///< It was held for as long as `acquire_options::max_hold` allows.
 };
 

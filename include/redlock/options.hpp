@@ -69,7 +69,7 @@ enum class lock_mode : std::uint8_t { exclusive, shared };
 /// `co_await` expression with g++ 12.
 struct acquire_options {
     std::chrono::milliseconds ttl{0};          ///< 0: the smaller of 10 s and ttl_max.
-    std::chrono::milliseconds wait{0};         ///< 0: one attempt. Else in line, for so long.
+    std::chrono::milliseconds wait{0};         ///< 0: one attempt, soon. Else in line, for so long.
     bool renew = true;                         ///< Keep the lease alive until released or lost.
     std::chrono::milliseconds max_hold{0};     ///< 0: no cap; else from the grant on.
     std::chrono::milliseconds loss_margin{0};  ///< Report a loss this long before the end.

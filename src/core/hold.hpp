@@ -29,7 +29,8 @@ public:
     action on_time(time_point now) noexcept;
     /// A round that was sent at `sent`, by renewal or by the holder, prolonged the lease.
     void extended(time_point sent, time_point valid_until, duration ttl) noexcept;
-    /// The renewal reached no quorum. `random` spreads the retries of many leases.
+    /// The renewal reached no quorum. `random` spreads the retries of many clients: leases of one
+    /// round have it in common, and are tried again together.
     action renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept;
 
     /// When `on_time` wants to be called next.
@@ -39,6 +40,7 @@ public:
     time_point report_at() const noexcept;
     duration ttl() const noexcept { return terms_.ttl; }
     duration loss_margin() const noexcept { return terms_.loss_margin; }
+    bool is_renewing() const noexcept { return renewing_; }
     bool is_lost() const noexcept { return lost_; }
     loss reason() const noexcept { return reason_; }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "net/asio_transport.hpp"
 
-#include <boost/asio/bind_executor.hpp>
+#include <redlock/detail/recycling.hpp>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -10,7 +11,7 @@
 
 #include <fcntl.h>
 
-#include <array>
+#include <type_traits>
 #include <utility>
 
 namespace redlock::net {
@@ -28,16 +29,30 @@ asio_transport::asio_transport(strand on, std::size_t index, const node_options&
       socket_(strand_),
       resolver_(strand_) {}
 
+// What is under way keeps the host, and with it the transport, alive; the host's own end cancels
+// it. So there is no cycle: the reactor owns the handler.
+template <class F>
+struct asio_transport::handler {
+    using allocator_type = detail::recycling_memory<void>;
+
+    allocator_type get_allocator() const noexcept { return {}; }
+
+    template <class... Results>
+    void operator()(error_code ec, Results&&... results) {
+        if (generation != wire->generation_) return;
+        then(ec, std::forward<Results>(results)...);
+        keep->end_turn();
+    }
+
+    asio_transport* wire;
+    std::shared_ptr<transport_host> keep;
+    std::uint64_t generation;
+    F then;
+};
+
 template <class F>
 auto asio_transport::step(F&& then) {
-    // What is under way keeps the host, and with it this object, alive; the host's own end cancels
-    // it. So there is no cycle: the reactor owns the handler.
-    return [this, keep = host_->keep_alive(), generation = generation_,
-            then = std::forward<F>(then)](error_code ec, auto&&... rest) {
-        if (generation != generation_) return;
-        then(ec, std::forward<decltype(rest)>(rest)...);
-        keep->end_turn();
-    };
+    return handler<std::decay_t<F>>{this, host_->keep_alive(), generation_, std::forward<F>(then)};
 }
 
 void asio_transport::open() {
@@ -93,25 +108,25 @@ void asio_transport::on_connect(error_code ec) {
     await_bytes();
 }
 
+// Not by waiting until it is readable: to wait, Asio arms the socket anew in epoll, which wakes it
+// once more for nothing. To read, it does not.
 void asio_transport::await_bytes() {
-    socket_.async_wait(asio::socket_base::wait_read,
-                       step([this](error_code ec) { on_readable(ec); }));
+    socket_.async_read_some(asio::buffer(received_),
+                            step([this](error_code ec, std::size_t n) { on_received(ec, n); }));
 }
 
-void asio_transport::on_readable(error_code ec) {
-    if (ec) return tell_down(ec);
-    std::array<char, 16'384> buffer;
+void asio_transport::on_received(error_code ec, std::size_t n) {
     const std::uint64_t generation = generation_;
     // A short read means that the socket is empty; the bound keeps one busy node from starving
     // the others.
-    for (int reads = 0; reads < 8; ++reads) {
-        const std::size_t n = socket_.read_some(asio::buffer(buffer), ec);
+    for (int reads = 1;; ++reads) {
         if (ec == asio::error::would_block) break;
         if (ec) return tell_down(ec);
         counts_->reads.add();
-        host_->dialogue(index_).on_bytes({buffer.data(), n}, clock::now());
+        host_->dialogue(index_).on_bytes({received_.data(), n}, clock::now());
         if (generation != generation_) return;
-        if (n < buffer.size()) break;
+        if (n < received_.size() || reads == 8) break;
+        n = socket_.read_some(asio::buffer(received_), ec);
     }
     await_bytes();
 }

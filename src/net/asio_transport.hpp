@@ -13,6 +13,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/strand.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,7 +60,7 @@ private:
     void connect_next();
     void on_connect(boost::system::error_code ec);
     void await_bytes();
-    void on_readable(boost::system::error_code ec);
+    void on_received(boost::system::error_code ec, std::size_t n);
     void await_room();
     void fail(boost::system::error_code ec);
     void tell_down(boost::system::error_code ec);
@@ -67,6 +68,8 @@ private:
     /// and ends the turn afterwards.
     template <class F>
     auto step(F&& then);
+    template <class F>
+    struct handler;
 
     strand strand_;
     std::size_t index_;
@@ -81,6 +84,7 @@ private:
     bool is_open_ = false;
     bool waits_for_room_ = false;
     std::size_t written_ = 0;          // bytes of the dialogue's outgoing that have left
+    std::array<char, 16'384> received_;
 };
 
 }  // namespace redlock::net

@@ -20,6 +20,7 @@ constexpr duration between_refusals = std::chrono::seconds(1);
 
 // Refused for a state that passes, and not for what was asked.
 bool is_passing(const resp::reply& reply) {
+    if (reply.type() != resp::reply_type::error) return false;
     static constexpr std::array states{"BUSY",  "LOADING",  "MASTERDOWN", "MISCONF",
                                        "NOREPLICAS", "OOM", "READONLY",   "TRYAGAIN"};
     return std::any_of(states.begin(), states.end(),
@@ -217,20 +218,16 @@ void session::on_answer(const resp::reply& reply, time_point now) {
         item.what->is_wanted(item.round) && send_with_script(item, now)) {
         return;
     }
-    const call_ptr what = item.what;
-    const std::uint32_t round = item.round;
     const bool was_told = std::exchange(item.is_told, true);
-    const bool must_wait = what->is_owed(index_) && is_passing(reply);
-    const bool was_probe = item.is_probe;
-    if (must_wait) {
+    const bool was_probe = std::exchange(item.is_probe, false);
+    if (is_passing(reply) && item.what->is_owed(index_)) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
-        item.is_probe = false;
-        keep_owed(std::move(item));
+        keep_owed(item);
         ask_again_at_ = std::min(ask_again_at_, now + between_refusals);
     } else if (was_probe) {
         send_owed(now);
     }
-    if (!was_told) what->on_reply(index_, round, reply, now);
+    if (!was_told) item.what->on_reply(index_, item.round, reply, now);
 }
 
 void session::on_down(error_code why, time_point now) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "resp/command.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 
@@ -11,27 +11,29 @@ namespace {
 
 constexpr std::size_t max_header_bytes = 1 + 20 + 2;  // kind, the digits of 2^64 - 1, CRLF
 
-void append_header(std::string& out, char kind, std::size_t number) {
-    std::array<char, max_header_bytes> header;
-    header[0] = kind;
-    char* end = std::to_chars(header.data() + 1, header.data() + header.size(), number).ptr;
-    *end++ = '\r';
-    *end++ = '\n';
-    out.append(header.data(), static_cast<std::size_t>(end - header.data()));
+char* write_header(char* to, char kind, std::size_t number) noexcept {
+    *to++ = kind;
+    to = std::to_chars(to, to + 20, number).ptr;
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
 }
 
 }  // namespace
 
 void append_command(std::string& out, std::span<const std::string_view> args, std::size_t more) {
-    std::size_t bytes = max_header_bytes;
-    for (const std::string_view arg : args) bytes += max_header_bytes + arg.size() + 2;
-    out.reserve(out.size() + bytes);
-    append_header(out, '*', args.size() + more);
+    std::size_t most = max_header_bytes;
+    for (const std::string_view arg : args) most += max_header_bytes + arg.size() + 2;
+    const std::size_t begin = out.size();
+    out.resize(begin + most);
+    char* end = write_header(out.data() + begin, '*', args.size() + more);
     for (const std::string_view arg : args) {
-        append_header(out, '$', arg.size());
-        out.append(arg);
-        out.append("\r\n", 2);
+        end = write_header(end, '$', arg.size());
+        end = std::copy(arg.begin(), arg.end(), end);
+        *end++ = '\r';
+        *end++ = '\n';
     }
+    out.resize(static_cast<std::size_t>(end - out.data()));
 }
 
 }  // namespace redlock::resp

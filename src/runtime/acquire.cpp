@@ -3,15 +3,30 @@
 #include "runtime/acquire.hpp"
 
 #include "lease_terms.hpp"
+#include "owner_text.hpp"
 #include "runtime/engine.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 namespace redlock::detail {
 
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
+
+namespace {
+
+recycled_string joined(std::initializer_list<std::string_view> parts) {
+    std::size_t size = 0;
+    for (const auto part : parts) size += part.size();
+    recycled_string whole;
+    whole.reserve(size);
+    for (const auto part : parts) whole.append(part);
+    return whole;
+}
+
+}  // namespace
 
 // Why nothing may be sent; empty when all is well.
 std::string acquire_operation::check() const {
@@ -32,7 +47,9 @@ void acquire_operation::start(time_point now) {
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
-    wait_.emplace(home().size(), now + options_.wait);
+    if (options_.wait > 0ms) {
+        wait_ = std::make_unique<core::wait>(home().size(), now + options_.wait);
+    }
     last_refusal_ = errc::no_quorum;  // what is said when the time is over before a first verdict
     home().await_settled(*this, now);
 }
@@ -41,8 +58,14 @@ void acquire_operation::on_settled(time_point now) {
     if (over_) return;
     core::lines& lines = home().room().lines();
     if (options_.wait == 0ms) {
-        if (lines.is_waited_for(resource_)) return stand_aside(now);
-        return try_once(now);
+        using enum core::admission::answer;
+        switch (home().admission().apply(*this)) {
+            case enter: return try_without_waiting(now);
+            case go_away: return turn_away(now);
+            case wait: break;
+        }
+        // It does not wait for the lock, but has to for those who were faster.
+        return home().arm(*this, now + home().options().connect_timeout);
     }
     // However short the wait, one attempt may take the time that a node may take.
     first_until_ = std::max(wait_->deadline(), now + home().options().node_timeout);
@@ -54,13 +77,27 @@ void acquire_operation::on_settled(time_point now) {
     home().arm(*this, wait_->deadline());
 }
 
+void acquire_operation::on_admitted(time_point now) {
+    const operation_ptr keep(this);
+    core::appointment::cancel();
+    try_without_waiting(now);
+}
+
+void acquire_operation::try_without_waiting(time_point now) {
+    if (home().room().lines().is_waited_for(resource_)) return stand_aside(now);
+    try_once(now);
+}
+
+// There was no time in which it could have asked the nodes.
+void acquire_operation::turn_away(time_point now) {
+    mark_all(vote::unreachable, errc::backlog, "this client asks the nodes for too much else");
+    end(errc::no_quorum, nullptr, now);
+}
+
 // It would not wait, or not any longer, and must not get what others wait for.
 void acquire_operation::stand_aside(time_point now) {
     const core::waiter* const first = home().room().lines().first(resource_);
-    if (first == this && last_refusal_ != errc::contended) {  // since it came
-        mark_all(vote::unreachable, errc::backlog, "this client waits for too much else");
-        return end(errc::no_quorum, nullptr, now);
-    }
+    if (first == this && last_refusal_ != errc::contended) return turn_away(now);  // since it came
     mark_all(vote::queued, {},
              first == nullptr ? "this client holds it" : "others of this client wait before us");
     end(errc::contended, nullptr, now);
@@ -78,16 +115,17 @@ void acquire_operation::on_turn(time_point now) {
 void acquire_operation::try_once(time_point now) {
     home().room().wake(*this);
     is_called_again_ = false;
-    if (++tries_ > 1) home().counts().retries.add();
-    wait_->tried(now);
+    if (++tries_ > 1) {
+        home().counts().retries.add();
+        before_ = std::move(votes_);
+    }
+    if (wait_) wait_->tried(now);
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
-    left_ = {.key = home().options().key_prefix + resource_,
-             .value = owner_.to_string() + '@' + home().options().client_name,
-             .born = home().nodes().breaks()};
+    left_ = {.key = key(), .value = value(), .born = home().nodes().breaks()};
     if (!options_.owner.is_zero() && !home().is_first_use(left_.value, left_.key)) {
-        left_.value += '#' + std::to_string(home().host().random_word());
+        left_.value.append("#").append(std::to_string(home().host().random_word()));
     }
     attempt_.emplace(home().size(), now, ttl_, home().drift());
     fence_.reset();
@@ -95,6 +133,15 @@ void acquire_operation::try_once(time_point now) {
     if (is_trying() && options_.wait > 0ms) {
         home().arm(*this, tries_ == 1 ? first_until_ : wait_->deadline());
     }
+}
+
+recycled_string acquire_operation::key() const {
+    return joined({home().options().key_prefix, resource_});
+}
+
+recycled_string acquire_operation::value() const {
+    const auto owner = text::whole(owner_);
+    return joined({{owner.data(), owner.size()}, "@", home().options().client_name});
 }
 
 bool acquire_operation::draw_fence(time_point now) {
@@ -121,12 +168,13 @@ queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 // each.
 net::tail acquire_operation::write(std::string& out, script_form form, bool is_entered) const {
     const queue_entry at = entry(is_entered);
-    return write_acquire(out, form, {left_.key, left_.value, ttl_}, fence_ ? &*fence_ : nullptr,
+    return write_acquire(out, form, {left().key, left().value, ttl_}, fence_ ? &*fence_ : nullptr,
                          place_.id.empty() ? nullptr : &at);
 }
 
 void acquire_operation::send_round(time_point now) {
     sent_at_ = now;
+    answers_ = 0;
     heard_ = 0;
     const std::uint32_t round = ++round_;
     mark_all(vote::pending, {}, {});
@@ -149,7 +197,7 @@ void acquire_operation::send_round(time_point now) {
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
     const std::uint32_t round = round_;
-    std::string wire;
+    std::string& wire = home().blank();
     const net::tail end = write(wire, script_form::by_hash, is_entered);
     const auto result = home().send(*this, round, wire, end, now, nodes);
     left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
@@ -174,6 +222,10 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         if (!is_asleep() || round != round_) return;
         const auto late = net::read_acquire(reply);
         return told(node, core::free_at(late.left, late.before, now));
+    }
+    // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
+    if (++answers_ == core::quorum(home().size())) {
+        home().admission().answered(*this, sent_at_, now);
     }
     auto answer = fence_ ? net::read_acquire(reply) : net::read_set(reply);
     // One node that lies, or has been written to by hand, must not lead all the others astray.
@@ -209,7 +261,16 @@ bool acquire_operation::is_open(std::uint32_t round) const noexcept {
 // A node that was still connecting gets the key of a lease that lives: the more nodes hold it, the
 // more of them may fail.
 bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
-    return is_open(round) || (round == round_ && granted_ && granted_->is_live());
+    return is_open(round) || (round == round_ && is_held());
+}
+
+bool acquire_operation::is_held() const noexcept {
+    return granted_ && granted_->is_live() && granted_->held_as != nullptr;
+}
+
+// What became of the attempt has it since the grant.
+const footprint& acquire_operation::left() const noexcept {
+    return is_held() ? granted_->held_as->left() : left_;
 }
 
 std::optional<net::tail> acquire_operation::write_with_script(std::size_t node, std::uint32_t,
@@ -226,7 +287,7 @@ void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
-    wait_->told(node, core::free_at(answer.left, answer.before, now));
+    if (wait_) wait_->told(node, core::free_at(answer.left, answer.before, now));
     switch (attempt_->cast(node, answer.answer, now)) {
         case core::attempt::verdict::open: return;
         case core::attempt::verdict::granted: return grant(now);
@@ -242,17 +303,18 @@ void acquire_operation::grant(time_point now) {
                         .max_hold = options_.max_hold,
                         .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
-    auto state = std::make_shared<lease_state>(resource_, owner_, fence_ ? fence_->fence : 0,
-                                               machine.valid_until(), votes_);
+    auto state = std::allocate_shared<lease_state>(
+        recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
+        machine.valid_until(), std::move(votes_));
     state->home = home().host().home();
     home().counts().granted.add();
     home().emit({.kind = event_kind::granted,
                  .severity = severity::debug,
-                 .resource = resource_,
+                 .resource = state->resource,
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                 .votes = votes_});
+                 .votes = state->votes});
     left_.place = place_;
-    home().adopt(holding_ptr(new holding(home(), state, left_, machine)));
+    home().adopt(holding_ptr(new holding(home(), state, std::move(left_), machine)));
     granted_ = state;
     end({}, std::move(state), now);
 }
@@ -321,11 +383,12 @@ wait_request acquire_operation::request() const { return {left_.key, entry(true)
 // Armed for the next attempt and, also while one is under way, for the end of waiting.
 void acquire_operation::on_due(time_point now) {
     const operation_ptr keep(this);
-    if (tries_ == 0) return stand_aside(now);
+    if (tries_ == 0) return is_in_line() ? stand_aside(now) : turn_away(now);
     if (!is_trying() && now < wait_->deadline()) {
         home().arm(*this, wait_->deadline());  // for as long as its turn does not come
         return home().room().lines().ask(*this);
     }
+    if (is_trying()) recall_votes();
     if (attempt_) attempt_->abandon(last_refusal_);
     give_back(false, now);
     end(last_refusal_, nullptr, now);
@@ -348,11 +411,23 @@ void acquire_operation::mark_all(vote answer, error_code why, std::string_view d
     }
 }
 
+// A node that has not answered this attempt is shown as it answered the one before, which is why
+// this one was made.
+void acquire_operation::recall_votes() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+        if (votes_[i].answer == vote::pending) votes_[i] = std::move(before_[i]);
+    }
+}
+
 void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
                             std::string_view detail) {
     const operation_ptr keep(this);
     over_ = true;
     core::appointment::cancel();
+    if (outcome == errc::no_quorum && tries_ > 0)
+        home().admission().unanswered(*this, sent_at_, now);
+    else
+        home().admission().withdraw(*this);
     home().room().wake(*this);
     if (state && is_in_line())
         home().room().lines().taken(*this);
@@ -377,10 +452,11 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
                      .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                      .votes = votes_,
                      .detail = detail});
-        state = std::make_shared<lease_state>(std::move(resource_), std::move(votes_));
+        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
+                                                  std::move(resource_), std::move(votes_));
     }
-    complete(outcome, std::move(state));
     home().finished(*this);
+    complete(outcome, std::move(state));
 }
 
 }  // namespace redlock::detail

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/admission.hpp"
 #include "core/agenda.hpp"
 #include "core/attempt.hpp"
 #include "core/wait.hpp"
@@ -22,13 +23,14 @@
 
 namespace redlock::detail {
 
-class acquire_operation : public sleeper, private core::appointment {
+class acquire_operation : public sleeper, private core::appointment, private core::applicant {
 public:
     acquire_operation(std::string resource, const acquire_options& options)
         : resource_(std::move(resource)), options_(options) {}
 
     void start(time_point now) final;
-    /// The first attempt goes out; of one that may wait, when it is its turn.
+    /// The first attempt goes out, unless the nodes have too much to answer; of one that may wait,
+    /// when it is its turn.
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
     void on_wake(std::size_t node, time_point now) final;
@@ -54,15 +56,22 @@ private:
                                                std::string& out) const final;
     void on_due(time_point now) final;
     void on_turn(time_point now) final;
+    void on_admitted(time_point now) final;
 
     std::string check() const;
     bool is_open(std::uint32_t round) const noexcept;
     bool is_trying() const noexcept { return is_open(round_); }
     /// The nodes are to know that it waits, so that they wake it.
     bool is_to_be_woken() const noexcept;
+    bool is_held() const noexcept;
+    const footprint& left() const noexcept;
     queue_entry entry(bool is_entered) const noexcept;
+    void try_without_waiting(time_point now);
     void stand_aside(time_point now);
+    void turn_away(time_point now);
     void try_once(time_point now);
+    recycled_string key() const;
+    recycled_string value() const;
     bool draw_fence(time_point now);
     net::tail write(std::string& out, script_form form, bool is_entered) const;
     void send_round(time_point now);
@@ -75,13 +84,14 @@ private:
     void go_to_sleep(time_point now);
     void give_back(bool waits_on, time_point now);
     void mark_all(vote answer, error_code why, std::string_view detail);
+    void recall_votes();
     void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
              std::string_view detail = {});
 
     std::string resource_;
     acquire_options options_;
     duration ttl_{};
-    std::optional<core::wait> wait_;
+    std::unique_ptr<core::wait> wait_;  // null for one that would not wait
     place_in_line place_;
     time_point begun_{};
     time_point first_until_{};  // until then the first attempt may take, however short the wait
@@ -97,8 +107,10 @@ private:
     std::uint32_t round_ = 0;
     std::optional<fence_terms> fence_;
     time_point sent_at_{};
+    std::size_t answers_ = 0;
     node_mask heard_ = 0;  // the nodes that it was to stand in line on, and to be woken by
-    std::vector<node_vote> votes_;
+    cast_votes votes_;
+    cast_votes before_;  // of the attempt before: why it still waits
 
     std::shared_ptr<lease_state> granted_;
     error_code last_refusal_;

@@ -74,33 +74,32 @@ class asio_inspect final : public asio_operation<inspect_operation, error_code, 
 
 template <class Operation, class Handler, class... Args>
 void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
-    Operation::launch(boost::intrusive_ptr<Operation>(
-        new Operation(impl, std::move(handler), std::forward<Args>(args)...)));
-}
-
-// For an operation that no client can take: completes on the handler's own executor.
-template <class... Results>
-void refuse(boost::asio::any_completion_handler<void(Results...)> handler, Results... results) {
-    const boost::asio::any_io_executor through = boost::asio::system_executor();
-    completion<Results...>(std::move(handler), through).post(through, std::move(results)...);
+    boost::intrusive_ptr<Operation> made(
+        new Operation(impl, std::move(handler), std::forward<Args>(args)...));
+    Operation::launch(*impl, std::move(made));
 }
 
 }  // namespace
 
+const asio::any_io_executor& executor_of(const impl_ptr& impl) noexcept {
+    static const asio::any_io_executor none = asio::system_executor();
+    return impl ? impl->executor() : none;
+}
+
 void start_acquire(const impl_ptr& impl, acquire_flavour flavour, std::string resource,
                    const acquire_options& options, acquire_handler handler) {
-    if (!impl) return refuse<error_code, lease>(std::move(handler), errc::client_closed, lease());
+    if (!impl) return std::move(handler)(errc::client_closed, lease());
     launch<asio_acquire>(impl, std::move(handler), flavour, std::move(resource), options);
 }
 
 void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,
                   plain_handler handler) {
-    if (!impl) return refuse<error_code>(std::move(handler), errc::client_closed);
+    if (!impl) return std::move(handler)(errc::client_closed);
     launch<asio_extend>(impl, std::move(handler), std::move(state), ttl);
 }
 
 void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
-    if (!impl) return refuse<error_code>(std::move(handler), errc::client_closed);
+    if (!impl) return std::move(handler)(errc::client_closed);
     // Another client's lease is refused, and released by its own client as `held` goes.
     state_ptr state;
     if (held.state() && held.state()->home.lock() == impl) state = std::move(held).surrender();
@@ -108,23 +107,17 @@ void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
 }
 
 void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {
-    if (!impl) return refuse<error_code, loss>(std::move(handler), errc::client_closed, loss{});
+    if (!impl) return std::move(handler)(errc::client_closed, loss{});
     launch<asio_lost>(impl, std::move(handler), std::move(state));
 }
 
 void start_init(const impl_ptr& impl, votes_handler handler) {
-    if (!impl) {
-        return refuse<error_code, std::vector<node_vote>>(std::move(handler), errc::client_closed,
-                                                          {});
-    }
+    if (!impl) return std::move(handler)(errc::client_closed, std::vector<node_vote>());
     launch<asio_declare>(impl, std::move(handler));
 }
 
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
-    if (!impl) {
-        return refuse<error_code, resource_state>(std::move(handler), errc::client_closed,
-                                                  resource_state{});
-    }
+    if (!impl) return std::move(handler)(errc::client_closed, resource_state{});
     launch<asio_inspect>(impl, std::move(handler), std::move(resource));
 }
 

@@ -5,6 +5,8 @@
 #include "resp/command.hpp"
 #include "resp/scripts.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <array>
 #include <charconv>
 #include <concepts>
@@ -42,22 +44,37 @@ std::string_view body(script_form form, const resp::script& s) {
     return form == script_form::whole ? s.text : s.sha1;
 }
 
-std::string companion_key(std::string_view key_prefix, std::string_view key,
-                          std::string_view what) {
-    std::string out;
-    out.reserve(key_prefix.size() + key.size() + what.size() + 3);
-    out.append(key_prefix).append(1, '{').append(key).append("}:").append(what);
-    return out;
+/// The name of a key that belongs to another. Allocates only for very long ones.
+class companion_key {
+public:
+    companion_key(std::string_view key_prefix, std::string_view key, std::string_view what) {
+        for (const std::string_view part :
+             {key_prefix, std::string_view("{"), key, std::string_view("}:"), what}) {
+            text_.insert(text_.end(), part.begin(), part.end());
+        }
+    }
+    operator std::string_view() const noexcept { return {text_.data(), text_.size()}; }
+
+private:
+    boost::container::small_vector<char, 128> text_;
+};
+
+companion_key fence_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "fence"};
+}
+
+companion_key queue_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "queue"};
 }
 
 }  // namespace
 
 std::string fence_key(std::string_view key_prefix, std::string_view key) {
-    return companion_key(key_prefix, key, "fence");
+    return std::string(std::string_view(fence_of(key_prefix, key)));
 }
 
 std::string queue_key(std::string_view key_prefix, std::string_view key) {
-    return companion_key(key_prefix, key, "queue");
+    return std::string(std::string_view(queue_of(key_prefix, key)));
 }
 
 net::tail write_acquire(std::string& out, script_form form, const lease_request& lease,
@@ -67,8 +84,8 @@ net::tail write_acquire(std::string& out, script_form form, const lease_request&
         resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
         return net::tail::none;
     }
-    const std::string fence = fence_key(fencing->key_prefix, lease.key);
-    const std::string queue = queue_key(fencing->key_prefix, lease.key);
+    const auto fence = fence_of(fencing->key_prefix, lease.key);
+    const auto queue = queue_of(fencing->key_prefix, lease.key);
     const decimal proposed(fencing->fence);
     const decimal tolerance(in<microseconds>(fencing->tolerance));
     const decimal fence_life(in<milliseconds>(fencing->life));
@@ -129,7 +146,7 @@ net::tail write_release(std::string& out, script_form form, const release_reques
         return net::tail::none;
     }
     const std::string_view prefix = *what.key_prefix;
-    const std::string queue = queue_key(prefix, what.key);
+    const auto queue = queue_of(prefix, what.key);
     const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
     const decimal ticket(entry.ticket);
     const decimal life(in<milliseconds>(entry.life));
@@ -140,9 +157,9 @@ net::tail write_release(std::string& out, script_form form, const release_reques
     }
     resp::append_command(
         out,
-        {verb(form), text, "4", what.key, queue, fence_key(prefix, what.key),
-         what.raise->record_key, what.value, prefix, entry.id, ticket, life,
-         decimal(what.raise->fence), decimal(in<microseconds>(what.raise->tolerance)),
+        {verb(form), text, "4", what.key, queue, fence_of(prefix, what.key), what.raise->record_key,
+         what.value, prefix, entry.id, ticket, life, decimal(what.raise->fence),
+         decimal(in<microseconds>(what.raise->tolerance)),
          decimal(in<milliseconds>(what.raise->life))},
         1);
     return net::tail::epoch;

@@ -66,8 +66,8 @@ void declare_operation::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    complete(outcome, std::move(answers_));
     home().finished(*this);
+    complete(outcome, std::move(answers_));
 }
 
 }  // namespace redlock::detail

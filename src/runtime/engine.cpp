@@ -20,7 +20,9 @@ engine::engine(const client_options& options, engine_host& host, net::traffic& t
       host_(&host),
       traffic_(&traffic),
       client_id_(host.fresh_owner().to_string()),
-      channel_(options.key_prefix + "redlock:wake:" + client_id_) {
+      channel_(options.key_prefix + "redlock:wake:" + client_id_),
+      renewals_(options.node_timeout, 1, 2, core::window::growth::steady),
+      admission_(options.node_timeout) {
     const std::size_t n = options.nodes.size();
     for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
     for (std::size_t i = 0; i < n; ++i) {
@@ -84,7 +86,7 @@ void engine::close(time_point now) {
     hush();
     while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
     unsettled_.clear();
-    due_.clear();
+    due_ = {};
     while (!holdings_.empty()) {
         const holding_ptr lease(&holdings_.front());
         lease->end(errc::client_closed, now);
@@ -93,6 +95,12 @@ void engine::close(time_point now) {
     }
     agenda_.set(curtain_, now + options_->node_timeout);
     end_if_idle(now);
+}
+
+void engine::end_turn(time_point now) {
+    renew_due(now);
+    room_.lines().give_turns(now);
+    admission_.admit(now);
 }
 
 void engine::end_if_idle(time_point now) {
@@ -114,8 +122,8 @@ void engine::discard() noexcept {
     over_ = true;
     roster_->close();
     room_.clear();
-    renewal_tick_.cancel();
-    due_.clear();
+    admission_.clear();
+    due_ = {};
     unsettled_.clear();
     while (!holdings_.empty()) {
         const holding_ptr lease(&holdings_.front());
@@ -205,16 +213,16 @@ void engine::on_settled(time_point now) {
     for (const auto& what : std::exchange(unsettled_, {})) what->on_settled(now);
 }
 
-void engine::renew(holding& what, time_point now) {
-    due_.emplace_back(&what);
-    agenda_.set(renewal_tick_, now);
+void engine::renew(holding& what) {
+    due_.push({what.machine().report_at(), holding_ptr(&what)});
 }
 
+// Many leases are due together, and all at once they would be answered too late.
 void engine::renew_due(time_point now) {
-    const auto due = std::exchange(due_, {});
-    for (std::size_t at = 0; at < due.size();) {
+    while (!due_.empty() && renewals_.has_room()) {
         const auto round = boost::intrusive_ptr<renewal_round>(new renewal_round);
-        while (at < due.size() && round->take(due[at])) ++at;
+        while (!due_.empty() && round->take(due_.top().lease)) due_.pop();
+        renewals_.enter();
         begin(round, now);
     }
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/admission.hpp"
 #include "core/agenda.hpp"
+#include "core/window.hpp"
 #include "net/call.hpp"
 #include "net/counters.hpp"
 #include "net/dialogue.hpp"
@@ -24,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <queue>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,14 +68,15 @@ public:
 
     void start(time_point now);
     void begin(operation_ptr what, time_point now);
-    /// Its completion was handed over: the engine forgets it.
+    /// The engine forgets it. Called before the completion is handed over, which may throw where
+    /// memory is short.
     void finished(operation& what) noexcept;
     /// Ends all operations and leases; releases what is held. Connections linger until the releases
     /// are answered, at most node_timeout.
     void close(time_point now);
     /// What came of the facts of this turn is handed to the nodes: called once they all were told,
     /// and before anything is written.
-    void end_turn(time_point now) { room_.lines().give_turns(now); }
+    void end_turn(time_point now);
     /// While closing: whether the last releases are answered is looked at here.
     void end_if_idle(time_point now);
     bool is_over() const noexcept { return over_; }
@@ -106,13 +110,21 @@ public:
     /// has noted what was sent.
     fan_out send(net::call& what, std::uint32_t round, std::string_view wire, net::tail end,
                  time_point now, node_mask mask = all_nodes);
+    /// An empty buffer to format one command in, before it is sent: each that is asked for ends the
+    /// one before.
+    std::string& blank() noexcept {
+        blank_.clear();
+        return blank_;
+    }
     /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
     /// `waits_on` its place in line is kept.
     void release_in_background(footprint what, bool waits_on, time_point now);
     /// Calls `on_settled` once who may vote is known: at once, or when it is.
     void await_settled(operation& what, time_point now);
-    /// It is due for renewal: goes with all others that are.
-    void renew(holding& what, time_point now);
+    /// It is due for renewal: goes with others that are, at the end of this turn or when fewer
+    /// renewals are under way, before all that have more time.
+    void renew(holding& what);
+    core::window& renewals() noexcept { return renewals_; }
     void adopt(holding_ptr what);
     void forget(holding& what) noexcept;
     void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
@@ -129,6 +141,7 @@ public:
     engine_host& host() const noexcept { return *host_; }
     roster& nodes() noexcept { return *roster_; }
     waiting_room& room() noexcept { return room_; }
+    core::admission& admission() noexcept { return admission_; }
     tallies& counts() noexcept { return counts_; }
     client_stats stats() const noexcept;  ///< From any thread.
 
@@ -136,12 +149,6 @@ private:
     struct curtain final : core::appointment {
         explicit curtain(engine& e) : engine_(&e) {}
         void on_due(time_point now) override { engine_->end(now); }
-        engine* engine_;
-    };
-
-    struct renewal_tick final : core::appointment {
-        explicit renewal_tick(engine& e) : engine_(&e) {}
-        void on_due(time_point now) override { engine_->renew_due(now); }
         engine* engine_;
     };
 
@@ -182,12 +189,21 @@ private:
         holding, boost::intrusive::member_hook<holding, list_hook, &holding::listed_>,
         boost::intrusive::constant_time_size<false>>
         holdings_;
+    std::string blank_;
     std::vector<operation_ptr> unsettled_;  // that wait until it is known who may vote
-    std::vector<holding_ptr> due_;          // leases that wait for this turn's renewal
+    struct due_renewal {
+        time_point needed_by;
+        holding_ptr lease;
+        bool operator<(const due_renewal& other) const noexcept {
+            return needed_by > other.needed_by;
+        }
+    };
+    std::priority_queue<due_renewal> due_;  // the most urgent first
+    core::window renewals_;                 // rounds under way
     boost::circular_buffer<std::size_t> used_owners_{1024};  // hashes of value and key
     std::unique_ptr<roster> roster_;
     waiting_room room_{*this};
-    renewal_tick renewal_tick_{*this};
+    core::admission admission_;
     curtain curtain_{*this};
     bool closing_ = false;
     bool over_ = false;

@@ -12,8 +12,8 @@ namespace redlock::detail {
 
 namespace {
 
-// A script holds its node up while it runs: a thousand leases are some two milliseconds.
-constexpr std::size_t most_leases = 1024;
+// A script holds its node up while it runs: so many leases are one to three milliseconds.
+constexpr std::size_t most_leases = 512;
 constexpr std::size_t most_bytes = 1U << 20;
 
 }  // namespace
@@ -56,6 +56,7 @@ void extension_round::send(time_point now) {
 void extension_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                time_point now) {
     const operation_ptr keep(this);
+    if (++answers_ == core::quorum(home().size())) on_answered(sent_at_, now);
     const bool is_vote = !home().nodes().object(node, sent_at_, now);
     bool has_changed = net::is_amnesiac(reply);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -95,7 +96,7 @@ void extension_round::cancel(error_code why, time_point now) {
     const operation_ptr keep(this);
     if (parts_.empty()) return end_unsent(why, now);
     for (part& p : parts_) end(p, why, now);
-    finish_if_over();
+    finish_if_over(now);
 }
 
 void extension_round::end(part& p, error_code outcome, time_point now) {
@@ -104,21 +105,25 @@ void extension_round::end(part& p, error_code outcome, time_point now) {
     --open_;
     p.part::dependent::part();
     on_end(p.lease.get(), outcome, now);
-    finish_if_over();
+    finish_if_over(now);
 }
 
 void extension_round::end_unsent(error_code outcome, time_point now) {
     if (is_finished_) return;
+    sent_at_ = now;  // no node is to be blamed for the time that it waited
     on_end(nullptr, outcome, now);
-    finish_if_over();
+    finish_if_over(now);
 }
 
-void extension_round::finish_if_over() {
-    if (open_ == 0 && !std::exchange(is_finished_, true)) home().finished(*this);
+void extension_round::finish_if_over(time_point now) {
+    if (open_ != 0 || std::exchange(is_finished_, true)) return;
+    on_finished(sent_at_, now);
+    home().finished(*this);
 }
 
 bool renewal_round::take(const holding_ptr& lease) {
-    if (lease->is_over()) return true;  // it has no need any more
+    // It may have no need any more.
+    if (lease->is_over() || !lease->machine().is_renewing()) return true;
     constexpr std::size_t words_around = 120;
     const footprint& left = lease->left();
     const std::size_t more = 2 * left.key.size() + left.value.size() + words_around;
@@ -130,13 +135,24 @@ bool renewal_round::take(const holding_ptr& lease) {
 
 void renewal_round::start(time_point now) {
     if (size() == 0) return end_unsent(errc::not_held, now);
+    random_ = home().host().random_word();
     send(now);
 }
 
 void renewal_round::on_end(holding* lease, error_code outcome, time_point now) {
     const bool is_closing = outcome == errc::client_closed;
     const bool is_missed = outcome && !is_closing;
-    if (is_missed && lease != nullptr && !lease->is_over()) lease->renewal_failed(outcome, now);
+    if (is_missed && lease != nullptr && !lease->is_over()) {
+        lease->renewal_failed(outcome, now, random_);
+    }
+}
+
+void renewal_round::on_answered(time_point sent, time_point now) {
+    if (std::exchange(is_counted_, false)) home().renewals().answered(sent, now);
+}
+
+void renewal_round::on_finished(time_point sent, time_point now) {
+    if (std::exchange(is_counted_, false)) home().renewals().unanswered(sent, now);
 }
 
 void extend_operation::start(time_point now) {
@@ -161,7 +177,7 @@ void extend_operation::on_end(holding* lease, error_code outcome, time_point now
     complete(outcome);
     // A quorum that says "not yours" ends the lease, whoever asked.
     if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {
-        lease->renewal_failed(outcome, now);
+        lease->renewal_failed(outcome, now, 0);
     }
 }
 

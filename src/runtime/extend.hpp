@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -34,6 +35,10 @@ protected:
     void end_unsent(error_code outcome, time_point now);
     /// `lease` is null where the round was not about one.
     virtual void on_end(holding* lease, error_code outcome, time_point now) = 0;
+    /// A quorum of nodes has answered what was sent at `sent`.
+    virtual void on_answered(time_point /*sent*/, time_point /*now*/) {}
+    /// Of all its leases the outcome is known.
+    virtual void on_finished(time_point /*sent*/, time_point /*now*/) {}
 
 private:
     class part final : public dependent {
@@ -62,10 +67,11 @@ private:
     net::tail write(std::string& out, script_form form) const;
     void cast(part& p, std::size_t node, core::ballot b, time_point now);
     void end(part& p, error_code outcome, time_point now);
-    void finish_if_over();
+    void finish_if_over(time_point now);
 
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
     std::size_t open_ = 0;    // parts that are not over
+    std::size_t answers_ = 0;
     std::optional<fence_terms> fence_;
     time_point sent_at_{};
     bool is_finished_ = false;
@@ -81,8 +87,12 @@ public:
 
 private:
     void on_end(holding* lease, error_code outcome, time_point now) override;
+    void on_answered(time_point sent, time_point now) override;
+    void on_finished(time_point sent, time_point now) override;
 
     std::size_t bytes_ = 0;
+    std::uint64_t random_ = 0;  // of all its leases, for when they are to be tried again
+    bool is_counted_ = true;    // among those that are under way
 };
 
 /// Asked for by the holder.

@@ -17,9 +17,12 @@ struct place_in_line {
     node_mask nodes = 0;  ///< Where an entry may be.
 };
 
+/// Long enough to allocate, and made anew for each lock.
+using recycled_string = std::basic_string<char, std::char_traits<char>, recycling_memory<char>>;
+
 struct footprint {
-    std::string key;
-    std::string value;
+    recycled_string key;
+    recycled_string value;
     std::uint64_t born = 0;           ///< `roster::breaks()` before anything of it was sent.
     node_mask nodes = 0;              ///< To which a command that could take the key was handed.
     std::uint64_t highest_fence = 0;  ///< That was proposed for it; 0: none.

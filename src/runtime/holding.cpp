@@ -33,7 +33,7 @@ void holding::on_due(time_point now) {
         case core::hold::action::lost: lose(now); break;
         case core::hold::action::renew:
             rearm();
-            home_->renew(*this, now);
+            home_->renew(*this);
             break;
     }
 }
@@ -44,12 +44,11 @@ void holding::extended(time_point sent, time_point until, duration ttl) {
     rearm();
 }
 
-void holding::renewal_failed(error_code why, time_point now) {
+void holding::renewal_failed(error_code why, time_point now, std::uint64_t random) {
     home_->counts().renewal_failures.add();
     home_->emit({.kind = event_kind::renewal_failed, .severity = severity::warning,
                  .resource = state_->resource, .error = why});
-    if (machine_.renewal_failed(why, now, home_->host().random_word()) ==
-        core::hold::action::lost) {
+    if (machine_.renewal_failed(why, now, random) == core::hold::action::lost) {
         lose(now);
     } else {
         rearm();

@@ -12,6 +12,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,7 @@ private:
 };
 
 class holding final : public boost::intrusive_ref_counter<holding, boost::thread_safe_counter>,
+                      public recycled,
                       private core::appointment {
 public:
     holding(engine& home, std::shared_ptr<lease_state> state, footprint left, core::hold machine);
@@ -53,7 +55,7 @@ public:
 
     void begin();
     void extended(time_point sent, time_point until, duration ttl);
-    void renewal_failed(error_code why, time_point now);
+    void renewal_failed(error_code why, time_point now, std::uint64_t random);
 
     void add(dependent& d) noexcept { dependents_.push_back(d); }
 

@@ -165,8 +165,8 @@ void inspect_operation::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    complete(outcome, std::move(state_));
     home().finished(*this);
+    complete(outcome, std::move(state_));
 }
 
 }  // namespace redlock::detail

@@ -5,6 +5,7 @@
 #include "runtime/mailbox.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/recycling.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/owner_id.hpp>
 #include <redlock/vote.hpp>
@@ -53,13 +54,16 @@ public:
     virtual void on_farewell(lease_state& state, farewell::kind what) = 0;
 };
 
+/// One for each node.
+using cast_votes = std::vector<node_vote, recycling_memory<node_vote>>;
+
 class lease_state {
 public:
     enum class status : std::uint8_t { refused, live, ended, lost };
 
     /// A lock that is held.
     lease_state(std::string what, owner_id by, std::uint64_t under, clock::time_point until,
-                std::vector<node_vote> cast)
+                cast_votes cast)
         : resource(std::move(what)),
           owner(by),
           fence(under),
@@ -67,14 +71,14 @@ public:
           status_(status::live),
           valid_until_(until.time_since_epoch().count()) {}
     /// An acquire that was refused: nothing but its votes.
-    lease_state(std::string what, std::vector<node_vote> cast)
+    lease_state(std::string what, cast_votes cast)
         : resource(std::move(what)), votes(std::move(cast)) {}
 
     // Never changed once a lease points here.
     const std::string resource;
     const owner_id owner{};
     const std::uint64_t fence = 0;
-    const std::vector<node_vote> votes;
+    const cast_votes votes;
     std::weak_ptr<lease_home> home;
 
     bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }

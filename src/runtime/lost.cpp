@@ -31,8 +31,8 @@ void lost_operation::end(error_code outcome, loss why) {
     const operation_ptr keep(this);
     over_ = true;
     part();
-    complete(outcome, why);
     home().finished(*this);
+    complete(outcome, why);
 }
 
 }  // namespace redlock::detail

@@ -4,6 +4,7 @@
 
 #include "net/call.hpp"
 
+#include <redlock/detail/recycling.hpp>
 #include <redlock/options.hpp>
 
 #include <boost/intrusive/list.hpp>
@@ -27,7 +28,7 @@ using list_hook = boost::intrusive::list_member_hook<
 
 /// One thing that somebody waits for. It is alive while the engine lists it, a call of it is on its
 /// way, or its caller still may cancel it.
-class operation : public net::call {
+class operation : public net::call, public recycled {
 public:
     /// Begins. Called once, by `engine::begin`.
     virtual void start(time_point now) = 0;

@@ -41,7 +41,7 @@ net::tail release_round::write(std::string& out, script_form form, bool has_plac
 
 void release_round::send_to(node_mask nodes, bool has_place, const fence_terms* raise,
                             time_point now) {
-    std::string wire;
+    std::string& wire = home().blank();
     const net::tail end = write(wire, script_form::by_hash, has_place, raise);
     const auto result = home().send(*this, 0, wire, end, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
@@ -74,8 +74,8 @@ void release_round::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    complete(outcome);
     home().finished(*this);
+    complete(outcome);
 }
 
 void release_operation::start(time_point now) {

@@ -153,7 +153,7 @@ void worker::check_time(duration allowed, const char* what) const {
 }
 
 // A node that nothing is wrong with has a vote.
-void worker::check_votes(const std::vector<node_vote>& votes) const {
+void worker::check_votes(std::span<const node_vote> votes) const {
     for (std::size_t n = 0; n < votes.size(); ++n) {
         const vote v = votes[n].answer;
         const bool is_unable = v == vote::quarantine || v == vote::refused ||

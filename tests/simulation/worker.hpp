@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ private:
     void tell(F&& say) const;
     template <class Operation, class... Args>
     void begin(Args&&... args);
-    void check_votes(const std::vector<node_vote>& votes) const;
+    void check_votes(std::span<const node_vote> votes) const;
     void check_time(duration allowed, const char* what) const;
 
     program* in_;

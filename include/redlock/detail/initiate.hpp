@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/detail/homing_handler.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
@@ -10,11 +11,14 @@
 #include <redlock/resource_state.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
@@ -34,7 +38,9 @@ using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 
-// A client that was moved from passes a null `impl`: the operation completes with client_closed.
+// The handlers may be called from any thread, and post themselves to where they belong. A client
+// that was moved from passes a null `impl`: the operation completes with client_closed.
+REDLOCK_EXPORT const asio::any_io_executor& executor_of(const impl_ptr& impl) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
                                   std::string resource, const acquire_options& options,
                                   acquire_handler handler);
@@ -53,6 +59,12 @@ public:
     explicit initiate(impl_ptr impl) noexcept : impl_(std::move(impl)) {}
 
 protected:
+    template <class Handler>
+    auto homing(Handler&& handler) const {
+        return homing_handler<std::decay_t<Handler>>(std::forward<Handler>(handler),
+                                                     executor_of(impl_));
+    }
+
     impl_ptr impl_;
 };
 
@@ -63,7 +75,7 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, acquire_options options) const {
         start_acquire(impl_, flavour_, std::move(resource), options,
-                      acquire_handler(std::forward<Handler>(handler)));
+                      homing(std::forward<Handler>(handler)));
     }
 
 private:
@@ -75,7 +87,7 @@ public:
     using initiate::initiate;
     template <class Handler>
     void operator()(Handler&& handler, state_ptr state, std::chrono::milliseconds ttl) const {
-        start_extend(impl_, std::move(state), ttl, plain_handler(std::forward<Handler>(handler)));
+        start_extend(impl_, std::move(state), ttl, homing(std::forward<Handler>(handler)));
     }
 };
 
@@ -84,7 +96,7 @@ public:
     using initiate::initiate;
     template <class Handler>
     void operator()(Handler&& handler, lease held) const {
-        start_release(impl_, std::move(held), plain_handler(std::forward<Handler>(handler)));
+        start_release(impl_, std::move(held), homing(std::forward<Handler>(handler)));
     }
 };
 
@@ -93,7 +105,7 @@ public:
     using initiate::initiate;
     template <class Handler>
     void operator()(Handler&& handler, state_ptr state) const {
-        start_lost(impl_, std::move(state), lost_handler(std::forward<Handler>(handler)));
+        start_lost(impl_, std::move(state), homing(std::forward<Handler>(handler)));
     }
 };
 
@@ -102,7 +114,7 @@ public:
     using initiate::initiate;
     template <class Handler>
     void operator()(Handler&& handler) const {
-        start_init(impl_, votes_handler(std::forward<Handler>(handler)));
+        start_init(impl_, homing(std::forward<Handler>(handler)));
     }
 };
 
@@ -111,7 +123,7 @@ public:
     using initiate::initiate;
     template <class Handler>
     void operator()(Handler&& handler, std::string resource) const {
-        start_inspect(impl_, std::move(resource), inspect_handler(std::forward<Handler>(handler)));
+        start_inspect(impl_, std::move(resource), homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -1,9 +1,11 @@
 // Tests the coordinator: closing and discarding at every step, events, counts; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "runtime/engine.hpp"
+#include "runtime/release.hpp"
 #include "support/catch.hpp"
 #include "unit/runtime/support/world.hpp"
 
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -242,6 +244,20 @@ TEST_CASE("an observer that throws takes nothing down") {
     w.connected();
     const auto e = w.granted("r");
     CHECK(e->held);
+}
+
+TEST_CASE("a completion for which there is no memory does not keep a client from closing") {
+    struct unheard final : detail::release_operation {
+        using release_operation::release_operation;
+        void complete(error_code) override { throw std::bad_alloc(); }
+        void discard() noexcept override {}
+    };
+    world w;
+    w.connected();
+    CHECK_THROWS_AS(w.engine->begin(detail::operation_ptr(new unheard(nullptr)), w.now),
+                    std::bad_alloc);
+    w.engine->close(w.now);
+    CHECK(w.engine->is_over());
 }
 
 TEST_CASE("nodes are listened to once somebody wants it, on a channel of the client's own") {

@@ -22,7 +22,7 @@ namespace {
 std::shared_ptr<lease_state> live() {
     owner_id id;
     id.bytes[0] = 1;
-    return std::make_shared<lease_state>("r", id, 7, clock::now() + 1h, std::vector<node_vote>(3));
+    return std::make_shared<lease_state>("r", id, 7, clock::now() + 1h, detail::cast_votes(3));
 }
 
 struct house final : detail::lease_home {

@@ -125,7 +125,7 @@ public:
     void arrive(std::shared_ptr<connection> at, std::uint64_t generation, const std::string& bytes);
     void resume();
     void break_off();
-    void hear(std::uint64_t generation, std::string said);
+    void hear(std::uint64_t generation, std::string said, duration work = {});
     std::size_t node() const noexcept { return node_; }
 
 private:
@@ -135,6 +135,7 @@ private:
     std::uint64_t generation_ = 0;
     std::shared_ptr<connection> to_;
     std::vector<std::function<void()>> kept_;  // by a mute node
+    time_point busy_until_{};                  // the node, with what came this way
 };
 
 inline client_options options_for(std::size_t nodes) {
@@ -183,6 +184,8 @@ public:
     std::vector<fake_node> nodes;
     std::vector<mode> modes;
     std::vector<duration> latency;  ///< One way.
+    duration service{};             ///< That a node takes for a command, one after the other,
+    duration service_per_byte{};    ///< and for each byte of it.
     std::vector<told> events;
     net::traffic traffic;
     time_point now = clock::now() + 1h;
@@ -422,12 +425,19 @@ inline void fake_wire::arrive(std::shared_ptr<connection> at, std::uint64_t gene
             return;
         case mode::up: break;
     }
-    hear(generation, in_->nodes[node_].answer(*at, bytes, in_->now));
+    fake_node& node = in_->nodes[node_];
+    const auto before = node.seen.size();
+    std::string said = node.answer(*at, bytes, in_->now);
+    const auto commands = static_cast<duration::rep>(node.seen.size() - before);
+    hear(generation, std::move(said),
+         in_->service * commands +
+             in_->service_per_byte * static_cast<duration::rep>(bytes.size()));
 }
 
-inline void fake_wire::hear(std::uint64_t generation, std::string said) {
+inline void fake_wire::hear(std::uint64_t generation, std::string said, duration work) {
     if (said.empty()) return;
-    in_->after(in_->latency[node_], [this, generation, said = std::move(said)] {
+    busy_until_ = std::max(busy_until_, in_->now) + work;
+    in_->after(busy_until_ - in_->now + in_->latency[node_], [this, generation, said = std::move(said)] {
         if (generation == generation_) in_->engine->dialogue(index_).on_bytes(said, in_->now);
     });
 }
