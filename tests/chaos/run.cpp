@@ -144,7 +144,7 @@ void chaos_run::rest() {
     }
     std::this_thread::sleep_until(frozen_until);
     nodes_.mend();
-    const auto patience = clock::now() + 2s;
+    const auto patience = clock::now() + 3s;
     auto left = litter();
     while (!left.empty() && clock::now() < patience) {
         std::this_thread::sleep_for(20ms);

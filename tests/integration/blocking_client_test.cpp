@@ -79,7 +79,7 @@ TEST_CASE("waits until the holder is done", "[blocking_client]") {
         const auto got = client.acquire("r", {.ttl = 30s, .wait = patience});
         granted = got.has_value() && *got;
     });
-    CHECK(eventually([&] { return client.stats().retries >= 1; }));
+    CHECK(eventually([&] { return nodes.ask(0).exists("{r}:queue"); }));
     CHECK_FALSE(granted);
     CHECK(client.release(std::move(*held)).has_value());
     waiter.join();
@@ -115,7 +115,10 @@ TEST_CASE("a requested stop ends the wait and leaves nothing", "[blocking_client
     SECTION("meanwhile") {
         std::stop_source stop;
         std::jthread stopper([&] {
-            eventually([&] { return client.stats().retries >= 1; });
+            eventually([&] {  // that it waits: it has asked once, or stands in line
+                return options.fencing ? nodes.ask(0).exists("{r}:queue")
+                                       : nodes.ask(0).calls("set") >= 2;
+            });
             stop.request_stop();
         });
         const auto got = client.acquire("r", {.wait = 10 * patience}, stop.get_token());

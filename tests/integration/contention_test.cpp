@@ -236,5 +236,5 @@ TEST_CASE("a lock goes round while the subscriptions are cut again and again",
     std::printf("    %lld subscriptions cut\n", cuts);
     print_ms("the longest of 200 hand-overs", longest);
     CHECK(cuts > 0);
-    CHECK(longest < 3s);
+    CHECK(longest < 6s);
 }

@@ -35,6 +35,8 @@ struct faulty_five {
     faulty_five(fault f, std::size_t bad_nodes) : bad(bad_nodes), nodes(5) {
         found(nodes);
         auto options = nodes.options();
+        // Three of these pass before they are late, and ten before the hung ones are given up.
+        if (f == fault::hung || f == fault::late) options.node_timeout = 1s;
         for (std::size_t i = 0; i < bad; ++i) {
             if (f == fault::refused) nodes.kill(i);
             if (f == fault::late) replace(options, i, hostile::delays(3s));
@@ -296,11 +298,9 @@ TEST_CASE("scripts may be flushed at any moment", "[faults]") {
         CHECK(d.release(std::move(next.value())) == error_code{});
         REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
     };
-    cycle();
-    const auto whole = nodes.ask(0).calls("eval");
-    CHECK(whole <= before + (options.fencing ? 3 : 2));
-    cycle();
-    CHECK(nodes.ask(0).calls("eval") == whole);
+    // A node that is behind the quorum is not sent what it lacks until a later cycle.
+    for (int i = 0; i < 10; ++i) cycle();
+    CHECK(nodes.ask(0).calls("eval") <= before + (options.fencing ? 3 : 2));
 }
 
 TEST_CASE("scripts flushed while a refused attempt is given back leave no key", "[faults]") {
@@ -381,6 +381,8 @@ TEST_CASE("restarted nodes are found again", "[faults]") {
     const bool is_guarded = options.fencing && options.guard != restart_guard::off;
     driver d(options);
     REQUIRE(d.acquire("r").error() == error_code{});
+    // A quorum grants before all have stored that the cluster is new.
+    if (is_guarded) REQUIRE(d.until([&] { return nodes.is_founded(); }));
     for (const auto what : {redis_server::data::keep, redis_server::data::empty}) {
         for (std::size_t i = 0; i < 5; ++i) nodes.kill(i);
         for (std::size_t i = 0; i < 5; ++i) d.await_down("n" + std::to_string(i));

@@ -165,7 +165,7 @@ TEST_CASE("nothing is left on a node that hung for longer than its connection wa
     succession leases(d);
     leases.next();  // the nodes know a fence: a late command is not refused for its age alone
     nodes.stop(1);
-    auto held = d.acquire("r", {.ttl = 300ms, .renew = GENERATE(true, false)});
+    auto held = d.acquire("r", {.ttl = 300ms, .wait = 10s, .renew = GENERATE(true, false)});
     REQUIRE(held.error() == error_code{});
     d.await_down("n1");
     if (held.value()) d.release(std::move(held.value()));
@@ -198,10 +198,10 @@ TEST_CASE("plain locks leave no companion keys", "[fences]") {
     auto options = fenced(nodes);
     options.fencing = false;
     driver d(options);
-    auto got = d.acquire("r", {.ttl = 300ms});
+    auto got = d.acquire("r", {.ttl = ttl_max});
     REQUIRE(got.error() == error_code{});
     CHECK(got.value().fence() == 0);
-    d.pass(500ms);  // renewed
+    REQUIRE(d.until([&] { return d.client().stats().renewals >= 1; }));
     CHECK(d.release(std::move(got.value())) == error_code{});
     for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).keys().empty());
 }

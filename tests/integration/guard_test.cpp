@@ -5,6 +5,7 @@
 #include "support/run.hpp"
 
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,6 @@ namespace {
 
 // Quarantine is this long, and a little more for the drift of the clocks.
 constexpr auto ttl_max = 2s;
-constexpr auto quarantine = ttl_max + 22ms;
 
 client_options guarded(const cluster& nodes) {
     auto o = nodes.options();
@@ -26,6 +26,19 @@ client_options guarded(const cluster& nodes) {
 }
 
 const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
+
+// A quorum grants before all have stored that the cluster is new: who is restarted must have.
+void settle(driver& d, cluster& nodes) {
+    REQUIRE(d.acquire("first").error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.is_founded(); }));
+}
+
+// While it starts, its client goes on.
+void restart_beside(driver& d, cluster& nodes, std::size_t i) {
+    auto restarted = std::async(std::launch::async, [&] { nodes.restart(i, data::empty); });
+    d.until([&] { return restarted.wait_for(0s) == std::future_status::ready; });
+    restarted.get();
+}
 
 std::size_t count(const lease& of, vote what) {
     const auto votes = of.votes();
@@ -124,7 +137,7 @@ TEST_CASE("with the guard off there is no record and nothing to declare", "[guar
 TEST_CASE("a node that restarted empty has no vote for ttl_max", "[guard]") {
     cluster nodes(3);
     driver d(guarded(nodes));
-    REQUIRE(d.acquire("first").error() == error_code{});
+    settle(d, nodes);
     nodes.kill(2);  // of the other two, one forgets: no quorum is left that remembers
     nodes.restart(1, data::empty);
     const auto restarted = clock::now();
@@ -144,7 +157,7 @@ TEST_CASE("a node that restarted empty has no vote for ttl_max", "[guard]") {
 TEST_CASE("a durable node votes as soon as it is back", "[guard]") {
     cluster nodes(3, durable);
     driver d(guarded(nodes));
-    REQUIRE(d.acquire("first").error() == error_code{});
+    settle(d, nodes);
     nodes.kill(2);
     nodes.kill(1);
     d.await_down("n1");
@@ -159,7 +172,7 @@ TEST_CASE("a node that restarts in its sleep is found to be another process", "[
     // Nothing was saved, and nothing durable: it has the data only by a snapshot of before.
     cluster nodes(3);
     driver d(guarded(nodes));
-    REQUIRE(d.acquire("first").error() == error_code{});
+    settle(d, nodes);
     nodes.ask(1).command({"SAVE"});
     nodes.kill(2);
     nodes.restart(1, data::keep);
@@ -171,7 +184,7 @@ TEST_CASE("a node that restarts in its sleep is found to be another process", "[
 TEST_CASE("a flushed node takes nothing and loses its vote", "[guard]") {
     cluster nodes(3);
     driver d(guarded(nodes));
-    REQUIRE(d.acquire("first").error() == error_code{});
+    settle(d, nodes);
     nodes.kill(2);
     d.await_down("n2");
     nodes.ask(1).command({"FLUSHALL"});
@@ -207,15 +220,18 @@ TEST_CASE("nobody is granted while a majority may have forgotten", "[guard]") {
 
 TEST_CASE("a lease under renewal outlives a rolling restart of all nodes", "[guard]") {
     cluster nodes(5);
-    driver d(guarded(nodes));
-    auto got = d.acquire("r", {.ttl = 1s});
+    auto options = guarded(nodes);
+    options.ttl_max = 3s;
+    driver d(options);
+    auto got = d.acquire("r", {.ttl = 3s});
     REQUIRE(got.error() == error_code{});
     const auto lost = d.start_lost(got.value());
     const auto fence = got.value().fence();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        nodes.restart(i, data::empty);
+        restart_beside(d, nodes, i);
         REQUIRE(d.until([&] { return nodes.ask(i).exists("r"); }));  // the renewal took it again
-        d.pass(std::chrono::duration_cast<std::chrono::milliseconds>(quarantine) + 100ms);
+        // Its quarantine: the next one must not forget meanwhile.
+        d.pass(3s + 200ms);
         CHECK_FALSE(lost.done());
         CHECK(got.value());
     }

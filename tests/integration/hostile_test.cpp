@@ -158,6 +158,7 @@ std::string held_by(bool fencing) {
 client_options with(cluster& nodes, std::vector<const hostile_server*> hostiles) {
     auto options = nodes.options();
     options.node_timeout = 300ms;
+    options.connect_timeout = 1s;
     for (std::size_t i = 0; i < hostiles.size(); ++i) {
         options.nodes.push_back(hostiles[i]->node("h" + std::to_string(i)));
     }
@@ -175,7 +176,9 @@ TEST_CASE("a hostile node among three costs its own vote and nothing else", "[ho
         CAPTURE(m.what);
         hostile_server enemy(m.script);
         const auto memory = resident_kib();
-        driver d(with(nodes, {&enemy}), 2);
+        auto options = with(nodes, {&enemy});
+        options.node_timeout = 1s;  // longer would bear more stalls, but the silent take it
+        driver d(options, 2);
         for (int i = 0; i < 4; ++i) {
             auto got = d.acquire("r", {.ttl = 20s});
             INFO(text_of(got.value()));
@@ -388,7 +391,9 @@ TEST_CASE("a node that loses its memory for ever is greeted again with a rest", 
     cluster nodes(2);
     found(nodes);
     hostile_server odd(hostile::answers("*1\r\n:0\r\n"));
-    driver d(with(nodes, {&odd}));
+    auto options = with(nodes, {&odd});
+    options.node_timeout = 5s;  // it answers at once: only the machine can be late
+    driver d(options);
     for (const auto end = clock::now() + 2s; clock::now() < end;) {
         auto got = d.acquire("r", {.ttl = 20s});
         REQUIRE(got.error() == error_code{});

@@ -66,6 +66,7 @@ private:
         client_options o;
         o.nodes.push_back(std::move(node));
         o.client_name = "ear";
+        o.connect_timeout = 5s;
         return o;
     }
     std::shared_ptr<net::transport_host> keep_alive() noexcept override {

@@ -210,9 +210,8 @@ TEST_CASE("losses are reported while other threads look", "[threads]") {
     cluster nodes(3);
     asio::thread_pool pool(2);
     client user(pool.get_executor(), nodes.options());
-    auto held = user.async_acquire("r", {.ttl = 800ms, .wait = 10s, .renew = false},
-                                   asio::use_future)
-                    .get();
+    auto held =
+        user.async_acquire("r", {.ttl = 2s, .wait = 10s, .renew = false}, asio::use_future).get();
     REQUIRE(held);
     std::atomic<int> rang{0};
     in_threads(4, [&](int) {

@@ -21,10 +21,7 @@ using words = std::vector<std::string>;
 
 // "COMMAND OPTIONS..." with the nodes of a cluster in between.
 words on(cluster& nodes, const words& rest) {
-    words all{rest.front()};
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        all.insert(all.end(), {"--node", nodes[i].uri()});
-    }
+    words all{rest.front(), "--config", nodes.config()};
     all.insert(all.end(), rest.begin() + 1, rest.end());
     return all;
 }
@@ -343,9 +340,9 @@ TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]"
     scratch folder;
     const std::string group = folder / "group";
     const std::string beats = folder / "beats";
-    constexpr auto ttl = 4s;
+    constexpr auto ttl = 12s;
     tool_process running(
-        on(nodes, {"run", "--ttl", "4s", "r", "--", "sh", "-c", stubborn, "sh", group, beats}));
+        on(nodes, {"run", "--ttl", "12s", "r", "--", "sh", "-c", stubborn, "sh", group, beats}));
     REQUIRE(eventually([&] { return last_beat(beats + ".child") > 0 && number_in(group) > 0; }));
     const auto pgid = static_cast<pid_t>(number_in(group));
     SECTION("a majority dies") {
@@ -368,21 +365,24 @@ TEST_CASE("a lost lease asks with TERM first", "[tool]") {
     cluster nodes(3);
     const std::string script =
         "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.01; done";
+    // A margin that leaves a shell time to answer TERM also on a machine that stalls.
     SECTION("--max-hold") {
-        auto got = run_tool(on(nodes, {"run", "--max-hold", "2s", "r", "--", "sh", "-c", script}));
+        auto got = run_tool(on(
+            nodes, {"run", "--max-hold", "6s", "--margin", "4s", "r", "--", "sh", "-c", script}));
         CHECK(got.status == 122);
         CHECK(got.out == "up\nasked\n");
         CHECK(has(got.err, "--max-hold"));
     }
     SECTION("--no-renew") {
-        auto got = run_tool(
-            on(nodes, {"run", "--ttl", "2s", "--no-renew", "r", "--", "sh", "-c", script}));
+        auto got = run_tool(on(nodes, {"run", "--ttl", "8s", "--margin", "4s", "--no-renew", "r",
+                                       "--", "sh", "-c", script}));
         CHECK(got.status == 122);
         CHECK(got.out == "up\nasked\n");
         CHECK(has(got.err, "--no-renew"));
     }
     SECTION("somebody deleted the key") {
-        tool_process running(on(nodes, {"run", "--ttl", "3s", "r", "--", "sh", "-c", script}));
+        tool_process running(
+            on(nodes, {"run", "--ttl", "9s", "--margin", "4s", "r", "--", "sh", "-c", script}));
         REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
         for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "thief");
         CHECK(running.wait() == 122);

@@ -27,10 +27,7 @@ using words = std::vector<std::string>;
 const std::string long_wait = "60s";
 
 words run_on(cluster& nodes, const words& options, const words& command) {
-    words all{"run"};
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        all.insert(all.end(), {"--node", nodes[i].uri()});
-    }
+    words all{"run", "--config", nodes.config()};
     all.insert(all.end(), options.begin(), options.end());
     all.insert(all.end(), {"r", "--"});
     all.insert(all.end(), command.begin(), command.end());
@@ -75,6 +72,12 @@ public:
 private:
     std::vector<direct> ears_;
 };
+
+bool is_seen_everywhere(blocking_client& by) {
+    const auto state = by.inspect("r");
+    return state && std::all_of(state->nodes.begin(), state->nodes.end(),
+                                [](const auto& n) { return n.state == key_state::held; });
+}
 
 std::size_t count(std::span<const node_vote> votes, vote kind) {
     return static_cast<std::size_t>(std::count_if(
@@ -340,11 +343,11 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
     }
     auto freed = clock::now();
     CHECK(holder.release(std::move(*held)).has_value());
-    auto all = clock::duration::zero();
+    int prompt = 0;
     auto longest = clock::duration::zero();
     for (auto& waiter : line) {
         REQUIRE(waiter->granted());
-        all += waiter->when() - freed;
+        if (waiter->when() - freed < 120ms) ++prompt;
         longest = std::max(longest, waiter->when() - freed);
         freed = clock::now();
         CHECK(waiter->release());
@@ -352,8 +355,8 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
     const char* const names[] = {"killed", "stopped", "emptied"};
     const auto what = std::to_string(bad) + " " + names[static_cast<int>(f)];
     print_ms(what + ": the longest of five hand-overs", longest);
-    // Without wake-ups they would take 1.7 s on average, and seldom less than half of that.
-    CHECK(all < 600ms);
+    // Without wake-ups they would take 340 ms on average; one may meet a stall of the machine.
+    CHECK(prompt >= 4);
     for (std::size_t i = 0; i < bad; ++i) {
         if (f == fault::stopped) nodes.cont(i);
     }
@@ -388,6 +391,7 @@ TEST_CASE("a place in line outlives what the nodes forget and which connections 
         REQUIRE(eventually([&] { return queue_on(nodes, i) == order; }));
     }
     for (auto& waiter : line) CHECK_FALSE(waiter->done());
+    CHECK(eventually([&] { return is_seen_everywhere(holder); }));  // it is connected again, too
     const auto freed = clock::now();
     CHECK(holder.release(std::move(*held)).has_value());
     REQUIRE(line[0]->granted());

@@ -24,7 +24,7 @@ import urllib.parse
 from parties import HERE, PATIENCE_S, Run, Told
 
 LONG_MS = 30_000
-SHORT_MS = 600
+SHORT_MS = 2_000  # redsync gives each node a twentieth of it
 RESOURCE = "counter"
 SKIPPED = 77
 
@@ -173,7 +173,7 @@ def theirs_is_given_back_early(meeting, ours):
 
 def theirs_runs_out(meeting, ours):
     with meeting.parties(ours, "other") as (us, them):
-        yes(them.take(SHORT_MS))
+        yes(them.take(SHORT_MS, LONG_MS))
         yes(us.take(LONG_MS, LONG_MS))
         no(them.check())
         no(them.release())
@@ -185,7 +185,7 @@ def theirs_runs_out(meeting, ours):
 def ours_dies(meeting, ours):
     with meeting.parties("other") as (them,), contextlib.suppress(BrokenPipeError):
         with meeting.parties(ours) as (us,):
-            yes(us.take(SHORT_MS))
+            yes(us.take(SHORT_MS, LONG_MS))
             no(them.take(LONG_MS))
             us.kill()
             yes(them.take(LONG_MS, LONG_MS))
@@ -194,7 +194,7 @@ def ours_dies(meeting, ours):
 
 def ours_sleeps_too_long(meeting, ours):
     with meeting.parties(ours, "other") as (us, them):
-        yes(us.take(SHORT_MS))
+        yes(us.take(SHORT_MS, LONG_MS))
         us.pause()
         yes(them.take(2 * LONG_MS, LONG_MS))
         us.go_on()

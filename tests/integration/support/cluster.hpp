@@ -8,6 +8,7 @@
 #include <redlock/options.hpp>
 
 #include <cstddef>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,8 @@ public:
         return true;
     }
 
-    /// All nodes, named "n0", "n1", …; time-outs wide enough for a busy machine.
+    /// All nodes, named "n0", "n1", …; time-outs wide enough for a machine that stalls. Who waits
+    /// for one to expire sets his own.
     client_options options(bool fencing = true) const {
         client_options all;
         all.fencing = fencing;
@@ -85,10 +87,22 @@ public:
             all.nodes.push_back(server.node());
             all.nodes.back().name = "n" + std::to_string(all.nodes.size() - 1);
         }
-        all.node_timeout = std::chrono::milliseconds(500);
-        all.connect_timeout = std::chrono::milliseconds(1'000);
+        all.node_timeout = std::chrono::seconds(3);
+        all.connect_timeout = std::chrono::seconds(6);
         all.client_name = "test";
         return all;
+    }
+
+    /// The same nodes and time-outs for the command: the path of a configuration file.
+    std::string config() const {
+        const auto path = servers_.at(0).directory() / "redlock.json";
+        std::ofstream file(path);
+        file << R"({"node_timeout_ms": 3000, "connect_timeout_ms": 6000, "nodes": [)";
+        for (std::size_t i = 0; i < servers_.size(); ++i) {
+            file << (i == 0 ? "" : ", ") << '"' << servers_[i].uri() << '"';
+        }
+        file << "]}";
+        return path.string();
     }
 
 private:

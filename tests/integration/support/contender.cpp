@@ -100,8 +100,8 @@ TEST_CASE("a process of contenders", "[.][contender]") {
     terms >> out >> plan.fencing >> plan.process >> plan.coroutines >> plan.ms >> counter_port;
     client_options options;
     options.fencing = plan.fencing;
-    options.node_timeout = 500ms;
-    options.connect_timeout = 1'000ms;
+    options.node_timeout = 3s;
+    options.connect_timeout = 6s;
     for (node_options node; terms >> node.port;) options.nodes.push_back(node);
     asio::io_context context;
     client user(context.get_executor(), options);

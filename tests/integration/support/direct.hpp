@@ -27,7 +27,7 @@ struct reply {
 class direct {
 public:
     explicit direct(std::uint16_t port, const std::string& password = {},
-                    std::chrono::milliseconds limit = std::chrono::seconds(2));
+                    std::chrono::milliseconds limit = std::chrono::seconds(10));
 
     reply command(const std::vector<std::string>& words);
 

@@ -11,10 +11,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
@@ -26,6 +28,35 @@
 #include <utility>
 
 namespace redlock::testing {
+
+/// A port that no other test program picks: while a killed server is down, its clients would greet
+/// somebody else's. It is a name among the abstract sockets, which the kernel gives back when the
+/// program ends, however it does.
+class port_claim {
+public:
+    explicit port_claim(std::uint16_t port)
+        : port_(port), fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        const std::string name = "redlock-test-port-" + std::to_string(port);
+        std::copy(name.begin(), name.end(), address.sun_path + 1);
+        const auto size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
+        is_mine_ =
+            ::bind(fd_, reinterpret_cast<sockaddr*>(&address), static_cast<socklen_t>(size)) == 0;
+    }
+    ~port_claim() { ::close(fd_); }
+    port_claim(const port_claim&) = delete;
+    port_claim& operator=(const port_claim&) = delete;
+
+    bool is_mine() const noexcept { return is_mine_; }
+    std::uint16_t port() const noexcept { return port_; }
+
+private:
+    std::uint16_t port_;
+    int fd_;
+    bool is_mine_ = false;
+};
+
 namespace {
 
 using steady = std::chrono::steady_clock;
@@ -45,12 +76,12 @@ bool port_is_free(std::uint16_t port) {
 
 // Below the range from which the system draws the ports of outgoing connections: the port of a
 // killed server stays free for its restart, and nobody connects to himself while it is down.
-std::uint16_t pick_port() {
+std::unique_ptr<port_claim> pick_port() {
     static std::mt19937 random{std::random_device{}()};
     std::uniform_int_distribution<int> port(10'000, 32'000);
     for (int tries = 0; tries < 1'000; ++tries) {
-        const auto candidate = static_cast<std::uint16_t>(port(random));
-        if (port_is_free(candidate)) return candidate;
+        auto claim = std::make_unique<port_claim>(static_cast<std::uint16_t>(port(random)));
+        if (claim->is_mine() && port_is_free(claim->port())) return claim;
     }
     throw std::runtime_error("no free port on loopback");
 }
@@ -111,7 +142,7 @@ redis_server::~redis_server() { remove(); }
 redis_server::redis_server(redis_server&& other) noexcept
     : options_(std::move(other.options_)),
       directory_(std::exchange(other.directory_, {})),
-      port_(other.port_),
+      port_(std::move(other.port_)),
       pid_(std::exchange(other.pid_, -1)),
       stopped_(other.stopped_),
       port_is_known_(other.port_is_known_) {}
@@ -121,7 +152,7 @@ redis_server& redis_server::operator=(redis_server&& other) noexcept {
     remove();
     options_ = std::move(other.options_);
     directory_ = std::exchange(other.directory_, {});
-    port_ = other.port_;
+    port_ = std::move(other.port_);
     pid_ = std::exchange(other.pid_, -1);
     stopped_ = other.stopped_;
     port_is_known_ = other.port_is_known_;
@@ -130,7 +161,7 @@ redis_server& redis_server::operator=(redis_server&& other) noexcept {
 
 std::vector<std::string> redis_server::command_line() const {
     std::vector<std::string> words{server_program(),
-                                   "--port", std::to_string(port_),
+                                   "--port", std::to_string(port()),
                                    "--bind", "127.0.0.1",
                                    "--dir", directory_.string(),
                                    "--logfile", (directory_ / "log").string(),
@@ -155,7 +186,7 @@ void redis_server::spawn() {
 // Another process may have taken the port between our look and the server's bind.
 bool redis_server::answers_as_itself() const {
     try {
-        direct node(port_, options_.password, std::chrono::milliseconds(500));
+        direct node(port(), options_.password, std::chrono::milliseconds(500));
         return node.info("process_id") == std::to_string(pid_) && node.info("loading") == "0";
     } catch (const std::exception&) {
         return false;
@@ -238,15 +269,17 @@ void redis_server::remove() noexcept {
     std::filesystem::remove_all(directory_, ignored);
 }
 
+std::uint16_t redis_server::port() const noexcept { return port_->port(); }
+
 std::string redis_server::uri() const {
     const auto user = options_.password.empty() ? std::string() : ":" + options_.password + "@";
-    return "redis://" + user + "127.0.0.1:" + std::to_string(port_);
+    return "redis://" + user + "127.0.0.1:" + std::to_string(port());
 }
 
 node_options redis_server::node() const {
     node_options node;
     node.host = "127.0.0.1";
-    node.port = port_;
+    node.port = port();
     node.password = options_.password;
     return node;
 }

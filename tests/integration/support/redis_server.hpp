@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct server_options {
     std::string password{};         ///< requirepass; empty: none.
     bool unix_socket = false;       ///< Also listens on a socket in its directory.
 };
+
+class port_claim;
 
 /// A server of its own: port, directory and process. Removed with the object; the process dies with
 /// the test program, too. Not thread-safe.
@@ -48,7 +51,8 @@ public:
     /// Runs and is not stopped.
     bool reachable() const noexcept { return running() && !stopped_; }
     pid_t pid() const noexcept { return pid_; }
-    std::uint16_t port() const noexcept { return port_; }
+    /// Its own also while nobody listens there.
+    std::uint16_t port() const noexcept;
     const std::string& password() const noexcept { return options_.password; }
     /// The command line's own options, for the next `restart()`.
     server_options& options() noexcept { return options_; }
@@ -70,7 +74,7 @@ private:
 
     server_options options_;
     std::filesystem::path directory_;
-    std::uint16_t port_ = 0;
+    std::unique_ptr<port_claim> port_;
     pid_t pid_ = -1;
     bool stopped_ = false;
     bool port_is_known_ = false;  // somebody may have been told of the port: it stays
