@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <span>
 #include <stdexcept>
@@ -33,7 +34,7 @@ namespace {
 
 using finish_line = asio::experimental::channel<void(boost::system::error_code)>;
 
-constexpr std::size_t workers = 8;
+constexpr std::size_t few = 8;
 constexpr const char* this_program = "/proc/self/exe";
 
 /// Who contends: a name, and a command without the resource and the ports, which follow.
@@ -85,8 +86,11 @@ std::string next_resource() {
 /// What a lock at least waits for, on bare sockets, measured between the blocks.
 class yardstick {
 public:
-    explicit yardstick(std::span<const std::uint16_t> ports) : all_(ports) {
-        for (std::size_t i = 0; i < ports.size(); ++i) each_.emplace_back(ports.subspan(i, 1));
+    explicit yardstick(std::span<const redlock::node_options> nodes)
+        : all_(nodes, {nodes.size(), commands()}) {
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            each_.emplace_back(nodes.subspan(i, 1), std::vector{commands()});
+        }
     }
 
     void measure(std::size_t count) {
@@ -99,13 +103,14 @@ public:
     double floor_us() { return quantile(quorum_us_, 0.5); }
 
 private:
+    static lock_commands commands() { return bare_commands("bench:yardstick", "somebody"); }
     static void add(floor& on, std::size_t count, std::vector<double>& times_us) {
         for (std::size_t i = 0; i < count; ++i) {
             const auto begin = redlock::clock::now();
-            on.acquire("bench:yardstick", "somebody", floor::wait_for::quorum);
+            on.acquire(floor::wait_for::quorum);
             const std::chrono::duration<double, std::micro> taken = redlock::clock::now() - begin;
             times_us.push_back(taken.count());
-            on.release("bench:yardstick", floor::wait_for::all);
+            on.release(floor::wait_for::all);
         }
     }
 
@@ -130,7 +135,7 @@ asio::awaitable<void> all_contend(redlock::client& client, std::string resource,
 
 contest_figures within_this_process(setting& on, std::chrono::milliseconds duration) {
     contest got;
-    got.workers = workers;
+    got.workers = few;
     const auto begin = redlock::clock::now();
     got.when.begin_ns = begin.time_since_epoch().count();
     got.when.end_ns = (begin + duration).time_since_epoch().count();
@@ -141,15 +146,16 @@ contest_figures within_this_process(setting& on, std::chrono::milliseconds durat
     return figures_of(std::move(got));
 }
 
-contest_figures between_processes(const setting& on, const party& whose,
+contest_figures between_processes(const setting& on, const party& whose, std::size_t processes,
                                   std::chrono::milliseconds duration) {
     std::vector<std::string> command = whose.command;
     command.push_back(next_resource());
     for (const auto port : ports_of(on)) command.push_back(std::to_string(port));
-    return figures_of(contest_of_processes(command, workers, duration));
+    return figures_of(contest_of_processes(command, processes, duration));
 }
 
-void print(const setting& on, const party& whose, std::size_t processes, yardstick& beside) {
+void print(const setting& on, const party& whose, std::size_t workers, std::size_t processes,
+           yardstick& beside) {
     const auto of = [&whose](figure which) { return median(whose.blocks, which); };
     using figures = contest_figures;
     json_line("contended")
@@ -214,50 +220,71 @@ std::vector<party> all_parties(const extent& how) {
     return all;
 }
 
-void print_ratios(const setting& on, const party& ours, std::span<const party> peers) {
-    if (peers.empty()) return;
+const party& best_of(std::span<const party> peers) {
     constexpr figure changes = &contest_figures::changes_of_holder_per_s;
-    const auto& best =
-        *std::max_element(peers.begin(), peers.end(), [](const party& a, const party& b) {
-            return median(a.blocks, changes) < median(b.blocks, changes);
-        });
+    return *std::max_element(peers.begin(), peers.end(), [](const party& a, const party& b) {
+        return median(a.blocks, changes) < median(b.blocks, changes);
+    });
+}
+
+void print_ratios(const setting& on, const party& ours, const party& peer, std::size_t workers) {
     json_line("contended_ratios")
         .add("nodes", on.size())
         .add("mode", ours.mode)
         .add("workers", workers)
-        .add("best_peer", best.by)
-        .add("changes_of_holder_over_peer", median_ratio(ours, best, changes))
-        .add("p99_wait_over_peer", median_ratio(ours, best, &contest_figures::wait_p99_us))
-        .add("cpu_per_turn_over_peer", median_ratio(ours, best, &contest_figures::cpu_us_per_turn))
+        .add("best_peer", peer.by)
+        .add("changes_of_holder_over_peer",
+             median_ratio(ours, peer, &contest_figures::changes_of_holder_per_s))
+        .add("p99_wait_over_peer", median_ratio(ours, peer, &contest_figures::wait_p99_us))
+        .add("cpu_per_turn_over_peer", median_ratio(ours, peer, &contest_figures::cpu_us_per_turn))
         .print();
+}
+
+// The first is ours; the others are its peers.
+void measure_parties(const setting& on, const extent& how, std::span<party> parties,
+                     std::size_t processes, yardstick& beside) {
+    for (std::size_t round = 0; round < how.contest_rounds; ++round) {
+        for (std::size_t i = 0; i < parties.size(); ++i) {
+            party& next = parties[(round + i) % parties.size()];
+            beside.measure(how.cycles_per_block);
+            next.blocks.push_back(between_processes(on, next, processes, how.contest));
+        }
+    }
+    for (const party& one : parties) print(on, one, processes, processes, beside);
+    if (parties.size() > 1) {
+        print_ratios(on, parties.front(), best_of(parties.subspan(1)), processes);
+    }
+    for (const party& one : parties) {
+        if (one.command.front() == this_program) check_exclusion(one);
+    }
+}
+
+void measure_many(const setting& on, const extent& how, std::span<const party> parties,
+                  yardstick& beside) {
+    std::vector<party> finalists{parties.front()};
+    const auto of_redsync = [](const party& p) { return p.command.front() != this_program; };
+    std::vector<party> others;
+    std::copy_if(parties.begin(), parties.end(), std::back_inserter(others), of_redsync);
+    if (!others.empty()) finalists.push_back(best_of(others));
+    for (party& one : finalists) one.blocks.clear();
+    measure_parties(on, how, finalists, how.many_contenders, beside);
 }
 
 }  // namespace
 
 void measure_contended(setting& on, const extent& how) {
-    const auto ports = ports_of(on);
-    yardstick beside(ports);
+    yardstick beside(on.options().nodes);
     party inside{"redlock", on.mode(), {}};
     for (std::size_t i = 0; i < how.contest_rounds; ++i) {
         beside.measure(how.cycles_per_block);
-        inside.blocks.push_back(within_this_process(on, how.each));
+        inside.blocks.push_back(within_this_process(on, how.contest));
     }
-    print(on, inside, 1, beside);
+    print(on, inside, few, 1, beside);
     check_exclusion(inside);
 
     std::vector<party> parties = all_parties(how);
-    for (std::size_t round = 0; round < how.contest_rounds; ++round) {
-        for (std::size_t i = 0; i < parties.size(); ++i) {
-            party& next = parties[(round + i) % parties.size()];
-            beside.measure(how.cycles_per_block);
-            next.blocks.push_back(between_processes(on, next, how.each));
-        }
-    }
-    for (const party& one : parties) print(on, one, workers, beside);
-    print_ratios(on, parties.front(), std::span(parties).subspan(1));
-    for (const party& one : parties) {
-        if (one.command.front() == this_program) check_exclusion(one);
-    }
+    measure_parties(on, how, parties, few, beside);
+    if (how.many_contenders > 0) measure_many(on, how, parties, beside);
 }
 
 }  // namespace bench

@@ -50,8 +50,9 @@ redlock::client_options options_of(int argc, char** argv) {
 asio::awaitable<void> warm_up(redlock::client& client) {
     co_await until_all_answer(client);
     const std::string own = "bench:warm-up:" + redlock::default_client_name();
-    auto lease = co_await client.async_acquire(own, asio::use_awaitable);
-    co_await client.async_release(std::move(lease), asio::use_awaitable);
+    const redlock::acquire_options options{.wait = 20s};  // others are starting, too
+    auto lease = co_await client.async_acquire(own, options, asio::use_awaitable);
+    co_await client.async_release(std::move(lease), as_tuple);  // goes on by itself if need be
 }
 
 asio::awaitable<void> take_part(redlock::client& client, std::string resource, contest& into) {

@@ -1,6 +1,7 @@
-// Many coroutines that acquire and release, and what that takes; knows no server.
+// Many workers that acquire and release, and what that takes; knows no server.
 // SPDX-License-Identifier: MIT
 #include "allocations.hpp"
+#include "callbacks.hpp"
 #include "setting.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -11,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <ctime>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -25,30 +27,43 @@ using finish_line = asio::experimental::channel<void(boost::system::error_code)>
 
 asio::awaitable<void> cycle(redlock::client& client, std::string resource,
                             redlock::clock::time_point until, measured& total,
-                            finish_line& done) {
-    while (redlock::clock::now() < until) {
+                            std::vector<double>* times_us, finish_line& done) {
+    for (auto begin = redlock::clock::now(); begin < until;) {
         auto [refused, lease] = co_await client.async_acquire(resource, as_tuple);
-        if (refused) {
-            ++total.failures;
-            continue;
+        if (!refused) {
+            auto [kept] = co_await client.async_release(std::move(lease), as_tuple);
+            refused = kept;
         }
-        auto [kept] = co_await client.async_release(std::move(lease), as_tuple);
-        ++(kept ? total.failures : total.cycles);
+        ++(refused ? total.failures : total.cycles);
+        const auto now = redlock::clock::now();
+        if (times_us != nullptr) {
+            times_us->push_back(std::chrono::duration<double, std::micro>(now - begin).count());
+        }
+        begin = now;
     }
     co_await done.async_send({}, asio::use_awaitable);
 }
 
-asio::awaitable<void> all_cycles(redlock::client& client, std::size_t workers,
-                                 std::chrono::milliseconds duration, measured& total) {
+std::string resource_of(std::size_t worker) { return "bench:" + std::to_string(worker); }
+
+asio::awaitable<void> all_cycles(redlock::client& client, const workload& what, measured& total) {
     const auto executor = co_await asio::this_coro::executor;
-    finish_line done(executor, workers);
-    const auto until = redlock::clock::now() + duration;
-    for (std::size_t i = 0; i < workers; ++i) {
-        asio::co_spawn(executor,
-                       cycle(client, "bench:" + std::to_string(i), until, total, done),
-                       asio::detached);
+    finish_line done(executor, what.workers);
+    std::deque<callback_worker> by_callbacks;
+    const auto until = redlock::clock::now() + what.duration;
+    for (std::size_t i = 0; i < what.workers; ++i) {
+        if (what.by == style::callbacks) {
+            by_callbacks
+                .emplace_back(client, resource_of(i), until, total,
+                              [&done] { done.try_send(boost::system::error_code()); })
+                .acquire();
+        } else {
+            asio::co_spawn(executor,
+                           cycle(client, resource_of(i), until, total, what.times_us, done),
+                           asio::detached);
+        }
     }
-    for (std::size_t i = 0; i < workers; ++i) co_await done.async_receive(asio::use_awaitable);
+    for (std::size_t i = 0; i < what.workers; ++i) co_await done.async_receive(asio::use_awaitable);
 }
 
 }  // namespace
@@ -59,13 +74,25 @@ double cpu_seconds() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-measured measure_cycles(setting& on, std::size_t workers, std::chrono::milliseconds duration) {
+measured& measured::operator+=(const measured& more) noexcept {
+    cycles += more.cycles;
+    failures += more.failures;
+    seconds += more.seconds;
+    cpu_seconds += more.cpu_seconds;
+    commands += more.commands;
+    writes += more.writes;
+    reads += more.reads;
+    allocations += more.allocations;
+    return *this;
+}
+
+measured measure_cycles(setting& on, const workload& what) {
     measured total;
     const auto before = on.client().stats();
     const auto begin = redlock::clock::now();
     const double cpu = cpu_seconds();
     const auto allocated = allocations();
-    on.run(all_cycles(on.client(), workers, duration, total));
+    on.run(all_cycles(on.client(), what, total));
     total.allocations = allocations() - allocated;
     total.cpu_seconds = cpu_seconds() - cpu;
     total.seconds = std::chrono::duration<double>(redlock::clock::now() - begin).count();

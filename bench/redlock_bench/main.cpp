@@ -22,76 +22,133 @@ namespace {
 constexpr const char* usage =
     "usage: redlock_bench [--quick | --smoke] [--only NAME] [--workers N]\n"
     "                     [--redsync PROGRAM | --without-redsync WHY | --no-peers]\n"
+    "                     [--redsync-cycles NAME=PROGRAM | --without-redsync-cycles NAME=WHY]...\n"
     "\n"
-    "Starts redis-servers of its own on loopback (no append-only file, no snapshots), three and\n"
-    "then five, and prints one JSON object per line, plain and fenced: rates and counts per cycle\n"
-    "with 1 to 1,024 coroutines on distinct resources; the time of an acquire beside that of bare\n"
-    "sockets; what keeping many leases takes, and waiting for many resources; with five nodes, the "
-    "rate with one hung or dead\n"
-    "over the healthy rate, and eight coroutines, then eight processes that contend for one\n"
-    "resource, beside programs that poll. A cycle is an acquire and a release.\n"
+    "Starts redis-servers of its own on loopback (no append-only file, no snapshots), one, three\n"
+    "and then five, and prints one JSON object per line, plain and fenced. A cycle is an acquire\n"
+    "and a release.\n"
     "\n"
-    "--quick            Shorter by far. Times are rough.\n"
-    "--smoke            Below 15 s: the counts are right, the times mean nothing. No peers\n"
-    "                   unless --redsync follows.\n"
-    "--only NAME        Only throughput, latency, renewal, waiting, fault or contended.\n"
-    "--workers N        Rates with this number of coroutines only, as a profiler wants it.\n"
+    "throughput  Rates and counts per cycle with 1 to 1,024 workers on distinct resources, as\n"
+    "            coroutines and by callbacks, over the ceiling: one thread that sends the same\n"
+    "            commands on bare sockets. Three nodes also by UNIX sockets; three and five,\n"
+    "            plain, beside other programs.\n"
+    "latency     The time of an acquire, and of a cycle, over that of bare sockets: with SET and\n"
+    "            DEL, and with the commands that the library sends.\n"
+    "renewal     What it takes to keep 1,000, 10,000 and (fenced, three nodes) 100,000 leases.\n"
+    "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
+    "fault       Rates and tails with one of five nodes hung, dead, or pausing for a fifth of the\n"
+    "            time, over the healthy ones.\n"
+    "contended   Eight coroutines, eight processes, and 64, that contend for one resource, beside\n"
+    "            programs that poll (fenced, five nodes).\n"
+    "\n"
+    "--quick            Shorter by far. Times are rough; what takes long is left out.\n"
+    "--smoke            Below 25 s: the counts are right, the times mean nothing. No contending\n"
+    "                   peers unless --redsync follows.\n"
+    "--only NAME        Only one of these.\n"
+    "--workers N        Rates with this number of workers only, as a profiler wants it.\n"
     "--redsync PROGRAM  Contend beside this build of bench/peers/redsync, too.\n"
     "--without-redsync WHY\n"
     "                   Say why it is not there.\n"
-    "--no-peers         Contend beside nobody.\n";
+    "--redsync-cycles NAME=PROGRAM\n"
+    "                   Measure throughput beside this program, too: it is run as PROGRAM WORKERS\n"
+    "                   MILLISECONDS PORT..., says 'ready', waits for 'go', and says 'done CYCLES\n"
+    "                   FAILURES CPU_US WALL_US'.\n"
+    "--without-redsync-cycles NAME=WHY\n"
+    "                   Say why it is not there.\n"
+    "--no-peers         Measure beside nobody.\n";
 
 struct request {
     bench::extent how;
     std::string_view only;
+    bool peers_of_cycles = true;
 };
 
-void leave_out_peers(bench::extent& how, std::string_view option) {
+void leave_out_contenders(bench::extent& how, std::string_view option) {
     how.peers = false;
     how.without_peers = "left out by " + std::string(option);
 }
 
-bool understand(int argc, char** argv, request& r) {
+bool understand_alone(std::string_view word, request& r) {
     using namespace std::chrono_literals;
+    if (word == "--quick") {
+        r.how.each = 500ms;
+        r.how.latency_blocks = 15;
+        r.how.fault_rounds = 2;
+        r.how.most_leases = 0;
+        r.how.waiters = {10'000};
+        r.how.contest = 500ms;
+        r.how.contest_rounds = 3;
+        r.how.many_contenders = 0;
+    } else if (word == "--smoke") {
+        r.how = {.each = 30ms,
+                 .workers = {1, 16},
+                 .workers_by_unix_socket = {16},
+                 .workers_beside_peers = {16},
+                 .workers_under_faults = {16},
+                 .rate_blocks = 2,
+                 .fault_rounds = 1,
+                 .latency_blocks = 3,
+                 .cycles_per_block = 10,
+                 .lease_ttl = 1'500ms,
+                 .leases = {1'000},
+                 .most_leases = 0,
+                 .waiters = {1'000},
+                 .contest = 300ms,  // beyond a stall: everybody is to have a turn
+                 .contest_rounds = 1,
+                 .many_contenders = 0};
+        leave_out_contenders(r.how, word);
+    } else if (word == "--no-peers") {
+        leave_out_contenders(r.how, word);
+        r.peers_of_cycles = false;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/// NAME=WHAT.
+bool understand_peer(std::string_view value, std::string bench::cycle_peer::*what, request& r) {
+    const auto equals = value.find('=');
+    if (equals == 0 || equals >= value.size() - 1) return false;
+    auto& peer = r.how.cycle_peers.emplace_back();
+    peer.name = value.substr(0, equals);
+    peer.*what = value.substr(equals + 1);
+    return true;
+}
+
+bool understand_with(std::string_view word, const char* value, request& r) {
+    if (word == "--only") {
+        r.only = value;
+        const auto known = {"throughput", "latency", "fault", "renewal", "waiting", "contended"};
+        return std::find(known.begin(), known.end(), r.only) != known.end();
+    }
+    if (word == "--workers") {
+        const std::size_t workers = std::strtoul(value, nullptr, 10);
+        r.how.workers = r.how.workers_by_unix_socket = r.how.workers_beside_peers =
+            r.how.workers_under_faults = {workers};
+        return workers >= 1 && workers <= 10'000;
+    }
+    if (word == "--redsync") {
+        r.how.redsync = value;
+        r.how.peers = true;
+        return true;
+    }
+    if (word == "--without-redsync") {
+        r.how.without_peers = value;
+        return true;
+    }
+    if (word == "--redsync-cycles") return understand_peer(value, &bench::cycle_peer::program, r);
+    return word == "--without-redsync-cycles" &&
+           understand_peer(value, &bench::cycle_peer::why_absent, r);
+}
+
+bool understand(int argc, char** argv, request& r) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
-        if (word == "--quick") {
-            r.how.each = 500ms;
-            r.how.latency_blocks = 15;
-            r.how.fault_rounds = 2;
-            r.how.waiters = {10'000};
-            r.how.contest_rounds = 3;
-        } else if (word == "--smoke") {
-            r.how = {.each = 30ms,
-                     .workers = {1, 16},
-                     .workers_under_faults = {16},
-                     .fault_rounds = 1,
-                     .latency_blocks = 3,
-                     .cycles_per_block = 10,
-                     .leases = {1'000},
-                     .waiters = {1'000},
-                     .contest_rounds = 1};
-            leave_out_peers(r.how, "--smoke");
-        } else if (word == "--only" && i + 1 < argc) {
-            r.only = argv[++i];
-            const auto known = {"throughput", "latency", "fault",
-                                "renewal",    "waiting", "contended"};
-            if (std::find(known.begin(), known.end(), r.only) == known.end()) return false;
-        } else if (word == "--workers" && i + 1 < argc) {
-            const std::size_t workers = std::strtoul(argv[++i], nullptr, 10);
-            if (workers < 1 || workers > 10'000) return false;
-            r.how.workers = r.how.workers_under_faults = {workers};
-        } else if (word == "--redsync" && i + 1 < argc) {
-            r.how.redsync = argv[++i];
-            r.how.peers = true;
-        } else if (word == "--without-redsync" && i + 1 < argc) {
-            r.how.without_peers = argv[++i];
-        } else if (word == "--no-peers") {
-            leave_out_peers(r.how, word);
-        } else {
-            return false;
-        }
+        if (understand_alone(word, r)) continue;
+        if (i + 1 == argc || !understand_with(word, argv[++i], r)) return false;
     }
+    if (!r.peers_of_cycles) r.how.cycle_peers.clear();
     return true;
 }
 
@@ -119,26 +176,44 @@ void print_machine() {
         .print();
 }
 
+bool wants(const request& r, std::string_view what) { return r.only.empty() || r.only == what; }
+
+void measure(const request& r, std::size_t nodes, bool fencing) {
+    // Some in one of the settings alone; the others would only say the same.
+    const bool waiting = nodes == 3 && fencing && wants(r, "waiting");
+    const bool contended = nodes == 5 && fencing && wants(r, "contended");
+    const bool renewal = nodes > 1 && wants(r, "renewal");
+    // Of three, one with a fault leaves no choice of a quorum: of five it does.
+    const bool fault = nodes == 5 && wants(r, "fault");
+    const bool throughput = wants(r, "throughput");
+    const bool latency = wants(r, "latency");
+    if (!(waiting || contended || renewal || fault || throughput || latency)) return;
+    bench::setting on(nodes, fencing);
+    if (throughput) bench::measure_throughput(on, r.how, r.how.workers);
+    if (throughput && nodes > 1 && !fencing) bench::measure_throughput_beside_peers(on, r.how);
+    if (latency) bench::measure_latency(on, r.how);
+    if (renewal) bench::measure_renewal(on, r.how);
+    if (waiting) bench::measure_waiting(on, r.how);
+    if (fault) bench::measure_faults(on, r.how);
+    if (contended) bench::measure_contended(on, r.how);
+}
+
+void measure_by_unix_socket(const request& r, bool fencing) {
+    if (!wants(r, "throughput") && !wants(r, "latency")) return;
+    bench::setting on(3, fencing, bench::transport::unix_socket);
+    if (wants(r, "throughput")) {
+        bench::measure_throughput(on, r.how, r.how.workers_by_unix_socket);
+    }
+    if (wants(r, "latency")) bench::measure_latency(on, r.how);
+}
+
 void measure(const request& r) {
     print_machine();
-    const auto wants = [&r](std::string_view what) { return r.only.empty() || r.only == what; };
-    for (const std::size_t nodes : {3, 5}) {
-        for (const bool fencing : {false, true}) {
-            // Each in one of the settings; the others would only say the same.
-            const bool contended = nodes == 5 && fencing && wants("contended");
-            const bool waiting = nodes == 3 && fencing && wants("waiting");
-            if (r.only == "contended" && !contended) continue;
-            if (r.only == "waiting" && !waiting) continue;
-            bench::setting on(nodes, fencing);
-            if (wants("throughput")) bench::measure_throughput(on, r.how);
-            if (wants("latency")) bench::measure_latency(on, r.how);
-            if (wants("renewal")) bench::measure_renewal(on, r.how);
-            if (waiting) bench::measure_waiting(on, r.how);
-            // Of three, one with a fault leaves no choice of a quorum: of five it does.
-            if (nodes == 5 && wants("fault")) bench::measure_faults(on, r.how);
-            if (contended) bench::measure_contended(on, r.how);
-        }
+    if (wants(r, "throughput")) bench::print_absent_cycle_peers(r.how);
+    for (const std::size_t nodes : {1, 3, 5}) {
+        for (const bool fencing : {false, true}) measure(r, nodes, fencing);
     }
+    for (const bool fencing : {false, true}) measure_by_unix_socket(r, fencing);
 }
 
 }  // namespace

@@ -3,16 +3,18 @@
 #include "json_line.hpp"
 #include "setting.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <malloc.h>
+
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,32 +26,40 @@ namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
+constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 using finish_line = asio::experimental::channel<void(boost::system::error_code)>;
-
-constexpr std::chrono::milliseconds ttl = 3s;
 
 // So many are asked for at once; all of them together would only wait in line for each other.
 constexpr std::size_t takers = 64;
 
+/// Leases, and how many more were asked for and not granted: with very many, renewals and acquires
+/// hinder each other.
+struct taken {
+    std::vector<redlock::lease> leases{};
+    std::size_t refused = 0;
+};
+
 asio::awaitable<void> take_some(redlock::client& client, std::size_t first, std::size_t count,
-                                std::vector<redlock::lease>& into) {
+                                std::chrono::milliseconds ttl, taken& into, finish_line& done) {
     for (std::size_t i = first; i < count; i += takers) {
         const redlock::acquire_options options{.ttl = ttl, .wait = 5s};
-        into.push_back(co_await client.async_acquire("kept:" + std::to_string(i), options,
-                                                     asio::use_awaitable));
+        auto [refused, lease] =
+            co_await client.async_acquire("kept:" + std::to_string(i), options, as_tuple);
+        if (refused) {
+            ++into.refused;
+        } else {
+            into.leases.push_back(std::move(lease));
+        }
     }
+    co_await done.async_send({}, asio::use_awaitable);
 }
 
 asio::awaitable<void> take(redlock::client& client, std::size_t count,
-                           std::vector<redlock::lease>& into) {
+                           std::chrono::milliseconds ttl, taken& into) {
     const auto executor = co_await asio::this_coro::executor;
     finish_line done(executor, takers);
     for (std::size_t i = 0; i < takers; ++i) {
-        asio::co_spawn(executor, take_some(client, i, count, into),
-                       [&done](const std::exception_ptr& failure) {
-                           if (failure) std::rethrow_exception(failure);
-                           done.try_send(boost::system::error_code());
-                       });
+        asio::co_spawn(executor, take_some(client, i, count, ttl, into, done), asio::detached);
     }
     for (std::size_t i = 0; i < takers; ++i) co_await done.async_receive(asio::use_awaitable);
 }
@@ -59,33 +69,59 @@ asio::awaitable<void> keep(std::chrono::milliseconds how_long) {
     co_await timer.async_wait(asio::use_awaitable);
 }
 
+// What malloc has handed out and was not given back, in all arenas.
+double heap_bytes() {
+    const auto heap = ::mallinfo2();
+    return static_cast<double>(heap.uordblks + heap.hblkhd);
+}
+
+void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
+    taken all;
+    all.leases.reserve(count);
+    const double heap = heap_bytes();
+    const auto at_first = on.client().stats();
+    on.run(take(on.client(), count, ttl, all));
+    const auto before = on.client().stats();
+    const double cpu = cpu_seconds();
+    const auto begin = redlock::clock::now();
+    on.run(keep(ttl));
+    const double cpu_taken = cpu_seconds() - cpu;
+    const double seconds = std::chrono::duration<double>(redlock::clock::now() - begin).count();
+    const double grown = heap_bytes() - heap;
+    const auto after = on.client().stats();
+    all.leases.clear();
+    on.settle();
+    const auto renewals = static_cast<double>(after.renewals - before.renewals);
+    const auto commands = static_cast<double>(after.commands - before.commands);
+    const auto held = static_cast<double>(before.leases);
+    const auto nodes = static_cast<double>(on.size());
+    json_line("renewal")
+        .add("nodes", on.size())
+        .add("mode", on.mode())
+        .add("leases", count)
+        .add("refused", all.refused)
+        .add("held", before.leases)
+        .add("ttl_ms", ttl.count())
+        .add("renewals", after.renewals - before.renewals)
+        .add("commands", after.commands - before.commands)
+        .add("renewal_failures", after.renewal_failures - at_first.renewal_failures)
+        .add("lost", after.lost - at_first.lost)
+        .add("renewals_per_command_and_node", renewals * nodes / commands)
+        .add("commands_per_node_and_s", commands / nodes / seconds)
+        .add("cpu_us_per_renewal", cpu_taken * 1e6 / renewals)
+        .add("cpu_us_per_lease_and_s", cpu_taken * 1e6 / held / seconds)
+        .add("cpu_share", cpu_taken / seconds)
+        .add("heap_bytes_per_lease", grown / held)
+        .print();
+}
+
 }  // namespace
 
 void measure_renewal(setting& on, const extent& how) {
-    for (const std::size_t count : how.leases) {
-        std::vector<redlock::lease> leases;
-        on.run(take(on.client(), count, leases));
-        const auto before = on.client().stats();
-        const double cpu = cpu_seconds();
-        on.run(keep(std::max<std::chrono::milliseconds>(how.each, ttl)));
-        const double cpu_taken = cpu_seconds() - cpu;
-        const auto after = on.client().stats();
-        leases.clear();
-        on.settle();
-        const auto renewals = static_cast<double>(after.renewals - before.renewals);
-        const auto commands = static_cast<double>(after.commands - before.commands);
-        json_line("renewal")
-            .add("nodes", on.size())
-            .add("mode", on.mode())
-            .add("leases", count)
-            .add("renewals", after.renewals - before.renewals)
-            .add("commands", after.commands - before.commands)
-            .add("lost", after.lost - before.lost)
-            .add("renewals_per_command_and_node",
-                 renewals * static_cast<double>(on.size()) / commands)
-            .add("cpu_us_per_renewal", cpu_taken * 1e6 / renewals)
-            .print();
-    }
+    for (const std::size_t count : how.leases) measure(on, count, how.lease_ttl);
+    const bool is_chosen = on.size() == 3 && on.options().fencing;
+    // They take long to be taken; meanwhile the first of them are renewed already.
+    if (is_chosen && how.most_leases > 0) measure(on, how.most_leases, 5 * how.lease_ttl);
 }
 
 }  // namespace bench

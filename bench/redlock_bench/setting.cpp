@@ -17,10 +17,14 @@ namespace asio = boost::asio;
 namespace {
 
 // The time-outs that a user gets who says nothing: what a fault costs depends on them.
-redlock::client_options default_options(const redlock::testing::cluster& servers, bool fencing) {
+redlock::client_options default_options(redlock::testing::cluster& servers, bool fencing,
+                                        transport by) {
     redlock::client_options options;
     options.fencing = fencing;
     options.nodes = servers.options().nodes;
+    for (std::size_t i = 0; by == transport::unix_socket && i < servers.size(); ++i) {
+        options.nodes[i].unix_socket = servers[i].unix_socket();
+    }
     return options;
 }
 
@@ -44,9 +48,9 @@ asio::awaitable<void> until_all_answer(redlock::client& client) {
     }
 }
 
-setting::setting(std::size_t nodes, bool fencing)
-    : servers_(nodes),
-      options_(default_options(servers_, fencing)),
+setting::setting(std::size_t nodes, bool fencing, transport by)
+    : servers_(nodes, {.unix_socket = by == transport::unix_socket}),
+      options_(default_options(servers_, fencing, by)),
       client_(context_.get_executor(), options_) {
     settle();
 }

@@ -17,31 +17,51 @@
 
 namespace bench {
 
+/// A program that acquires and releases with another library.
+struct cycle_peer {
+    std::string name;
+    std::string program{};  ///< Empty: absent.
+    std::string why_absent{};
+};
+
 /// How thorough a run is.
 struct extent {
-    std::chrono::milliseconds each{2'000};  ///< One rate.
+    std::chrono::milliseconds each{1'000};  ///< One rate.
     std::vector<std::size_t> workers{1, 16, 128, 1'024};
+    std::vector<std::size_t> workers_by_unix_socket{128};
+    std::vector<std::size_t> workers_beside_peers{16, 128};
     std::vector<std::size_t> workers_under_faults{1, 128};
+    std::size_t rate_blocks = 5;  ///< Of one rate, where others alternate with it.
     std::size_t fault_rounds = 3;
     std::size_t latency_blocks = 40;
     std::size_t cycles_per_block = 100;
+    std::chrono::milliseconds lease_ttl{3'000};  ///< Of those that are kept.
     std::vector<std::size_t> leases{1'000, 10'000};
+    std::size_t most_leases = 100'000;  ///< In one setting only; 0: nowhere.
     std::vector<std::size_t> waiters{1'000, 100'000};
+    std::chrono::milliseconds contest{1'500};  ///< One window of contention.
     std::size_t contest_rounds = 5;
-    std::string redsync{};  ///< The program of that peer; empty: absent.
+    std::size_t many_contenders = 64;  ///< Processes, beside the best of the peers; 0: none.
+    std::string redsync{};             ///< The program of that peer; empty: absent.
     std::string without_peers = "neither --redsync nor --without-redsync was given";
     bool peers = true;
+    std::vector<cycle_peer> cycle_peers{};
 };
+
+enum class transport : bool { tcp, unix_socket };
 
 /// Servers of its own, and one client on one thread: the caller's.
 class setting {
 public:
-    setting(std::size_t nodes, bool fencing);
+    setting(std::size_t nodes, bool fencing, transport by = transport::tcp);
     ~setting();
 
     std::size_t size() const noexcept { return options_.nodes.size(); }
     const redlock::client_options& options() const noexcept { return options_; }
     const char* mode() const noexcept { return options_.fencing ? "fenced" : "plain"; }
+    const char* transport_name() const noexcept {
+        return options_.nodes.front().unix_socket.empty() ? "tcp" : "unix";
+    }
     redlock::client& client() noexcept { return client_; }
     redlock::testing::redis_server& server(std::size_t i) { return servers_[i]; }
 
@@ -71,7 +91,11 @@ struct measured {
     std::uint64_t reads = 0;
     std::uint64_t allocations = 0;
 
+    measured& operator+=(const measured& more) noexcept;
     double rate() const noexcept { return static_cast<double>(cycles) / seconds; }
+    double cpu_us_per_cycle() const noexcept {
+        return cpu_seconds * 1e6 / static_cast<double>(cycles);
+    }
     double per_cycle(std::uint64_t count) const noexcept {
         return static_cast<double>(count) / static_cast<double>(cycles);
     }
@@ -79,11 +103,22 @@ struct measured {
 
 double cpu_seconds();  ///< Of this process so far.
 
-/// `workers` coroutines acquire and release, each its own resource, for so long.
-measured measure_cycles(setting& on, std::size_t workers, std::chrono::milliseconds duration);
+enum class style : bool { coroutines, callbacks };
+
+/// So many acquire and release, each its own resource, for so long.
+struct workload {
+    std::size_t workers = 1;
+    std::chrono::milliseconds duration{0};
+    style by = style::coroutines;
+    std::vector<double>* times_us = nullptr;  ///< Of each cycle, where they are wanted: coroutines.
+};
+
+measured measure_cycles(setting& on, const workload& what);
 
 // The measurements; each prints its lines.
-void measure_throughput(setting& on, const extent& how);
+void measure_throughput(setting& on, const extent& how, const std::vector<std::size_t>& workers);
+void measure_throughput_beside_peers(setting& on, const extent& how);
+void print_absent_cycle_peers(const extent& how);
 void measure_latency(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redlock.bench/redsync/nodes"
+	"redlock.bench/redsync/usage"
 )
 
 const (
@@ -31,14 +32,6 @@ func nowNs() int64 {
 		panic(err)
 	}
 	return t.Nano()
-}
-
-func cpuUs() int64 {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return (u.Utime.Nano() + u.Stime.Nano()) / 1000
 }
 
 // hold sleeps in the system: the timers of Go are coarser, and would lengthen the section.
@@ -96,7 +89,7 @@ func optionsOf(delay, answers string) ([]redsync.Option, error) {
 }
 
 func run(options []redsync.Option, resource string, ports []string) error {
-	locks, err := nodes.Connect(ports)
+	locks, err := nodes.Connect(ports, nodes.Usual)
 	if err != nil {
 		return err
 	}
@@ -108,10 +101,10 @@ func run(options []redsync.Option, resource string, ports []string) error {
 	if _, err := fmt.Scanf("go %d %d\n", &begin, &end); err != nil {
 		return err
 	}
-	cpu := cpuUs()
+	cpu := usage.CPUUs()
 	time.Sleep(time.Duration(begin - nowNs()))
 	turns, failures := contend(locks.NewMutex(resource, options...), end)
-	cpu = cpuUs() - cpu
+	cpu = usage.CPUUs() - cpu
 	out := bufio.NewWriter(os.Stdout)
 	for _, t := range turns {
 		fmt.Fprintln(out, "turn 0", t.asked, t.granted, t.released)

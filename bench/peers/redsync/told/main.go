@@ -44,7 +44,7 @@ func answer(yes bool, err error) string {
 }
 
 func serve(key string, ports []string) error {
-	locks, err := nodes.Connect(ports)
+	locks, err := nodes.Connect(ports, nodes.Usual)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,22 @@
+// Cycles of redsync on go-redis, one connection for each worker and node; knows no redlock.
+// SPDX-License-Identifier: MIT
+
+// The program is a peer of package cycles.
+package main
+
+import (
+	"github.com/go-redsync/redsync/v4"
+	"github.com/redis/go-redis/v9"
+
+	"redlock.bench/redsync/cycles"
+	"redlock.bench/redsync/nodes"
+)
+
+func main() {
+	cycles.Main(func(ports []string, workers int) (*redsync.Redsync, error) {
+		return nodes.Connect(ports, func(options *redis.Options) (redis.UniversalClient, error) {
+			options.PoolSize = workers // nobody waits for another's connection
+			return redis.NewClient(options), nil
+		})
+	})
+}
