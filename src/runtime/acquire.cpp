@@ -373,8 +373,12 @@ void acquire_operation::on_wake(std::size_t node, time_point now) {
 
 void acquire_operation::told(std::size_t node, time_point free_at) {
     wait_->told(node, free_at);
-    // What ended its rest ended its turn, too.
-    if (!wait_->is_resting()) home().room().lines().sleeps(*this);
+    if (!wait_->is_resting()) {
+        // What ended its rest ended its turn, too. And no try will tell that a quorum can be
+        // reached again: the answers did.
+        home().room().lines().sleeps(*this);
+        may_queue_ = true;
+    }
     home().arm(*this, wait_->next());
 }
 

@@ -545,7 +545,7 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
     }
 }
 
-TEST_CASE("however long the nodes were away, nobody keeps a turn who sleeps again") {
+TEST_CASE("however long the nodes were away, who sleeps again has its place and keeps no turn") {
     const auto away = GENERATE(mode::mute, mode::refuses);
     for (core::duration how_long = 0ms; how_long < 1s; how_long += 5ms) {
         INFO("for " << how_long / 1ms << " ms");
@@ -561,6 +561,9 @@ TEST_CASE("however long the nodes were away, nobody keeps a turn who sleeps agai
         w.run_for(3s);
         CHECK_FALSE(e->is_over());
         REQUIRE(w.engine->room().lines().resting() == 0);
+        // Else nobody would wake it.
+        REQUIRE(queue_of(w, 0, "r").size() == 1);
+        REQUIRE(queue_of(w, 2, "r").size() == 1);
     }
 }
 
@@ -836,6 +839,22 @@ TEST_CASE("connections that break at any moment cost what it takes to make them 
         w.run_for(20ms);
         CHECK(w.ours("r") == 0);
         CHECK(queued_in_all(w, "r") == 0);
+    });
+}
+
+TEST_CASE("whenever connections break, and break again, a waiter has its place afterwards") {
+    const std::size_t later = GENERATE(range(0U, 24U, 3U));
+    at_every_turn(2s, [&](world& w, fakes::ending& e) {
+        for (std::size_t i = 0; i < 3; ++i) w.cut(i);
+        for (std::size_t i = 0; i < later; ++i) w.turn();
+        for (std::size_t i = 0; i < 3; ++i) w.cut(i);
+        w.run_for(3s);
+        CHECK_FALSE(e.is_over());
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto entries = queue_of(w, i, "r");
+            REQUIRE(entries.size() == 1);
+            CHECK(entries[0].until_ms > w.nodes[i].wall.ms(w.now));
+        }
     });
 }
 

@@ -188,7 +188,9 @@ public:
     duration service_per_byte{};    ///< and for each byte of it.
     std::vector<told> events;
     net::traffic traffic;
-    time_point now = clock::now() + 1h;
+    /// Later than any machine's, by whose clock a lease says that it is live; and the same in every
+    /// run, since renewals fall on instants that all leases have in common.
+    time_point now{std::chrono::nanoseconds(std::int64_t{1} << 61)};
     std::unique_ptr<detail::engine> engine;
 
     void start() {
