@@ -36,7 +36,8 @@ public:
     lease& operator=(lease&& other) noexcept;  ///< Releases what it held before.
     ~lease();
 
-    /// Granted, neither released nor lost, and the clock agrees at this very call.
+    /// Granted, neither released nor lost, and the clock agrees at this very call. Once false it
+    /// stays false, whatever the nodes answer later.
     explicit operator bool() const noexcept;
 
     const std::string& resource() const noexcept;

@@ -78,8 +78,10 @@ void extension_round::cast(part& p, std::size_t node, core::ballot b, time_point
     switch (p.machine->cast(node, b, now, p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
+            if (!p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.ttl)) {
+                return end(p, errc::lost, now);
+            }
             home().counts().renewals.add();
-            p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.ttl);
             home().emit({.kind = event_kind::renewed, .severity = severity::debug,
                          .resource = p.lease->state().resource});
             return end(p, {}, now);

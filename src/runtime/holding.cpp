@@ -38,10 +38,14 @@ void holding::on_due(time_point now) {
     }
 }
 
-void holding::extended(time_point sent, time_point until, duration ttl) {
-    machine_.extended(sent, until, ttl);
-    state_->prolong(machine_.valid_until());
+bool holding::extended(time_point sent, time_point until, duration ttl) {
+    core::hold prolonged = machine_;
+    prolonged.extended(sent, until, ttl);
+    // The thread may have stood still since it looked at the clock, and the holder was faster.
+    if (!state_->prolong(prolonged.valid_until())) return false;
+    machine_ = prolonged;
     rearm();
+    return true;
 }
 
 void holding::renewal_failed(error_code why, time_point now, std::uint64_t random) {

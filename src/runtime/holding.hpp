@@ -54,7 +54,8 @@ public:
     bool is_over() const noexcept { return over_ || machine_.is_lost(); }
 
     void begin();
-    void extended(time_point sent, time_point until, duration ttl);
+    /// False where it is too late for that: the loss is about to be reported.
+    bool extended(time_point sent, time_point until, duration ttl);
     void renewal_failed(error_code why, time_point now, std::uint64_t random);
 
     void add(dependent& d) noexcept { dependents_.push_back(d); }

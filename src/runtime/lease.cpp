@@ -4,8 +4,6 @@
 
 #include "runtime/lease_state.hpp"
 
-#include <algorithm>
-
 namespace redlock {
 
 lease::lease(std::shared_ptr<detail::lease_state> state) noexcept : state_(std::move(state)) {}
@@ -40,7 +38,7 @@ std::shared_ptr<detail::lease_state> lease::surrender() && noexcept {
 }
 
 lease::operator bool() const noexcept {
-    return state_ && state_->is_live() && clock::now() < state_->valid_until();
+    return state_ && state_->is_valid(clock::now());
 }
 
 const std::string& lease::resource() const noexcept {
@@ -58,9 +56,10 @@ clock::time_point lease::valid_until() const noexcept {
 
 std::chrono::milliseconds lease::remaining() const noexcept {
     using std::chrono::milliseconds;
-    if (!state_ || !state_->is_live()) return milliseconds(0);
-    const auto left = state_->valid_until() - clock::now();
-    return std::max(milliseconds(0), std::chrono::floor<milliseconds>(left));
+    const auto now = clock::now();
+    if (!state_ || !state_->is_valid(now)) return milliseconds(0);
+    // It may have been prolonged meanwhile, never cut short.
+    return std::chrono::floor<milliseconds>(state_->valid_until() - now);
 }
 
 std::span<const node_vote> lease::votes() const noexcept {

@@ -9,6 +9,30 @@ void farewell::deliver() {
     to_->on_farewell(*about, what_);
 }
 
+bool lease_state::is_valid(clock::time_point now) noexcept {
+    if (!is_live()) return false;
+    auto until = valid_until_.load(std::memory_order_acquire);
+    while ((until & seen_over) == 0) {
+        if (now.time_since_epoch().count() < until) return true;
+        if (valid_until_.compare_exchange_weak(until, until | seen_over,
+                                               std::memory_order_acq_rel)) {
+            break;
+        }
+    }
+    return false;
+}
+
+bool lease_state::prolong(clock::time_point until) noexcept {
+    auto before = valid_until_.load(std::memory_order_acquire);
+    while ((before & seen_over) == 0) {
+        if (valid_until_.compare_exchange_weak(before, as_open(until),
+                                               std::memory_order_acq_rel)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool lease_state::lose(loss why) {
     lost_for_.store(why, std::memory_order_release);
     if (!leave(status::lost)) return false;

@@ -69,7 +69,7 @@ public:
           fence(under),
           votes(std::move(cast)),
           status_(status::live),
-          valid_until_(until.time_since_epoch().count()) {}
+          valid_until_(as_open(until)) {}
     /// An acquire that was refused: nothing but its votes.
     lease_state(std::string what, cast_votes cast)
         : resource(std::move(what)), votes(std::move(cast)) {}
@@ -84,12 +84,14 @@ public:
     bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }
     status state() const noexcept { return status_.load(std::memory_order_acquire); }
     clock::time_point valid_until() const noexcept {
-        return clock::time_point(
-            clock::duration(valid_until_.load(std::memory_order_acquire)));
+        const auto until = valid_until_.load(std::memory_order_acquire);
+        return clock::time_point(clock::duration(until & ~seen_over));
     }
-    void prolong(clock::time_point until) noexcept {
-        valid_until_.store(until.time_since_epoch().count(), std::memory_order_release);
-    }
+    /// Whether the holder may rely on it. Once that was denied it stays so, whatever is answered
+    /// later.
+    bool is_valid(clock::time_point now) noexcept;
+    /// False, and nothing is changed, where somebody has been told that it is over.
+    bool prolong(clock::time_point until) noexcept;
 
     /// The holder is done with a lease that is, or was, its own: true for the first who says so.
     bool part() noexcept {
@@ -109,6 +111,12 @@ public:
     holding* held_as = nullptr;  ///< The client's side; touched on the client's strand only.
 
 private:
+    /// In the lowest bit of the instant, so that both change at once: somebody was told no.
+    static constexpr clock::rep seen_over = 1;
+    static clock::rep as_open(clock::time_point until) noexcept {
+        return until.time_since_epoch().count() & ~seen_over;
+    }
+
     bool leave(status next) noexcept {
         auto expected = status::live;
         return status_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);

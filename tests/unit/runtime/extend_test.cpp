@@ -66,6 +66,27 @@ TEST_CASE("where too few answer the old validity stands") {
     CHECK(e->held.state()->is_live());
 }
 
+TEST_CASE("answers that are read after the holder was told no bring nothing back") {
+    const bool renews = GENERATE(true, false);
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .renew = renews});
+    const auto l = w.lost(e->held);
+    const auto until = e->held.valid_until();
+    CHECK_FALSE(e->held.state()->is_valid(until));  // by a clock that has gone on
+    if (!renews) {
+        const auto x = w.extend(e->held, 10s);
+        w.run_until_over(*x);
+        CHECK(x->outcome() == errc::lost);
+    }
+    w.run_for(2s);
+    CHECK(e->held.valid_until() == until);
+    REQUIRE(l->is_over());
+    CHECK(l->lost_for == (renews ? loss::unreachable : loss::expired));
+    CHECK(w.engine->stats().renewals == 0);
+    CHECK(w.engine->stats().lost == 1);
+}
+
 TEST_CASE("a quorum that says 'not yours' ends the lease") {
     world w;
     w.connected();

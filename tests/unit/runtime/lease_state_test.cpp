@@ -135,6 +135,35 @@ TEST_CASE("the handle asks the clock") {
     CHECK(l.fence() == 7);
 }
 
+TEST_CASE("a lease that was denied does not come to life again") {
+    const auto s = live();
+    const auto end = s->valid_until();
+    CHECK(s->is_valid(end - 1ms));
+    CHECK(s->prolong(end + 1h));
+    CHECK(s->is_valid(end));
+    CHECK_FALSE(s->is_valid(end + 1h));
+    CHECK_FALSE(s->is_valid(end));
+    CHECK_FALSE(s->prolong(end + 2h));
+    CHECK_FALSE(s->is_valid(end));
+    CHECK(s->valid_until() == end + 1h);
+    const lease l(s);
+    CHECK_FALSE(l);
+    CHECK(l.remaining() == 0ms);
+}
+
+TEST_CASE("of a denial and an extension on two threads one is first") {
+    for (int i = 0; i < 200; ++i) {
+        const auto s = live();
+        const auto end = s->valid_until();
+        std::atomic<bool> is_prolonged = false;
+        std::jthread strand([&] { is_prolonged = s->prolong(end + 1h); });
+        const bool was_valid = s->is_valid(end);
+        strand.join();
+        CHECK(is_prolonged == was_valid);
+        CHECK(s->is_valid(end) == was_valid);
+    }
+}
+
 TEST_CASE("an empty handle answers everything") {
     lease l;
     CHECK_FALSE(l);
