@@ -7,6 +7,7 @@
 #include "runtime/engine.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <initializer_list>
 #include <utility>
 
@@ -115,6 +116,7 @@ void acquire_operation::on_turn(time_point now) {
 void acquire_operation::try_once(time_point now) {
     home().room().wake(*this);
     is_called_again_ = false;
+    voters_ = 0;
     if (++tries_ > 1) {
         home().counts().retries.add();
         before_ = std::move(votes_);
@@ -147,12 +149,15 @@ recycled_string acquire_operation::value() const {
 bool acquire_operation::draw_fence(time_point now) {
     if (!home().options().fencing) return true;
     fence_ = home().nodes().propose(seen_fence_, now);
-    // A ticket is a time: without that it would stand before everybody.
-    if (fence_ && place_.ticket == 0 && home().nodes().node_time_us(now)) {
-        place_.ticket = fence_->fence;
-        if (is_to_be_woken()) place_.id = home().room().next_id();
-    }
+    if (fence_) draw_ticket(fence_->fence, now);
     return fence_.has_value();
+}
+
+// A ticket is a time: without that it would stand before everybody.
+void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
+    if (place_.ticket != 0 || !home().nodes().node_time_us(now)) return;
+    place_.ticket = fence;
+    if (is_to_be_woken()) place_.id = home().room().next_id();
 }
 
 bool acquire_operation::is_to_be_woken() const noexcept {
@@ -221,7 +226,11 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         // A late grant is released with the lease, or was already; one asleep still learns from it.
         if (!is_asleep() || round != round_) return;
         const auto late = net::read_acquire(reply);
-        return told(node, core::free_at(late.left, late.before, now));
+        if (core::weigh(late.answer) == core::ballot::unable ||
+            home().nodes().object(node, sent_at_, now)) {
+            return told(node, std::nullopt, now);
+        }
+        return told(node, core::free_at(late.left, late.before, now), now);
     }
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
     if (++answers_ == core::quorum(home().size())) {
@@ -371,15 +380,24 @@ void acquire_operation::on_wake(std::size_t node, time_point now) {
     if (is_asleep()) home().arm(*this, wait_->next());
 }
 
-void acquire_operation::told(std::size_t node, time_point free_at) {
-    wait_->told(node, free_at);
+void acquire_operation::told(std::size_t node, std::optional<time_point> free_at, time_point now) {
+    const node_mask one = node_mask{1} << node;
+    voters_ = free_at ? voters_ | one : voters_ & ~one;
+    wait_->told(node, free_at.value_or(time_point{}));
     if (!wait_->is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be
         // reached again: the answers did.
         home().room().lines().sleeps(*this);
-        may_queue_ = true;
+        const auto voters = static_cast<std::size_t>(std::popcount(voters_));
+        if (voters >= core::quorum(home().size())) queue_again(now);
     }
     home().arm(*this, wait_->next());
+}
+
+void acquire_operation::queue_again(time_point now) {
+    may_queue_ = true;
+    if (place_.ticket != 0) return;
+    if (const auto drawn = home().nodes().propose(seen_fence_, now)) draw_ticket(drawn->fence, now);
 }
 
 wait_request acquire_operation::request() const { return {left_.key, entry(true)}; }

@@ -37,7 +37,7 @@ public:
     wait_request request() const final;
     void entered(node_mask nodes) final { place_.nodes |= nodes; }
     void asked(node_mask nodes) final { wait_->asked(nodes); }
-    void told(std::size_t node, time_point free_at) final;
+    void told(std::size_t node, std::optional<time_point> free_at, time_point now) final;
     bool wants(std::string_view resource, const owner_id& owner) const noexcept {
         return !over_ && options_.owner == owner && resource_ == resource;
     }
@@ -73,6 +73,7 @@ private:
     recycled_string key() const;
     recycled_string value() const;
     bool draw_fence(time_point now);
+    void draw_ticket(std::uint64_t fence, time_point now);
     net::tail write(std::string& out, script_form form, bool is_entered) const;
     void send_round(time_point now);
     void send_to(node_mask nodes, bool is_entered, time_point now);
@@ -82,6 +83,7 @@ private:
     void refused(error_code why, time_point now);
     bool is_cut_off() const noexcept;
     void go_to_sleep(time_point now);
+    void queue_again(time_point now);
     void give_back(bool waits_on, time_point now);
     void mark_all(vote answer, error_code why, std::string_view detail);
     void recall_votes();
@@ -115,6 +117,7 @@ private:
     std::shared_ptr<lease_state> granted_;
     error_code last_refusal_;
     bool is_called_again_ = false;  // its turn came again during an attempt
+    node_mask voters_ = 0;          // that told something since the last try, and would vote
     bool may_queue_ = true;  // it would get the lock if it were first: else it is in others' way
     bool over_ = false;
 };

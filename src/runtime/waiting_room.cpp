@@ -45,44 +45,49 @@ public:
         write(wire, script_form::by_hash);
         const auto result = home_->send(*this, 0, wire, net::tail::none, now, nodes);
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
-        if (!enters_) return;
-        for (const auto& who : about_) {
-            if (who->request().entry.life > duration::zero()) who->entered(result.sent);
-        }
+        note_entered(result.sent);
     }
 
 private:
+    // Much later, when the scripts had gone, it may have got the key or given up.
+    bool enters(const sleeper& who) const { return enters_ && who.is_asleep(); }
+    void note_entered(node_mask nodes) const {
+        for (const auto& who : about_) {
+            if (enters(*who) && who->request().entry.life > duration::zero()) who->entered(nodes);
+        }
+    }
     void write(std::string& out, script_form form) const {
         std::vector<wait_request> all;
         all.reserve(about_.size());
         for (const auto& who : about_) {
             all.push_back(who->request());
-            // Much later, when the scripts had gone, it may have got the key or given up.
-            if (!enters_ || !who->is_asleep()) all.back().entry.life = duration::zero();
+            if (!enters(*who)) all.back().entry.life = duration::zero();
         }
         write_wait(out, form, all, home_->options().key_prefix);
     }
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
-        if (home_->nodes().object(node, sent_, now)) return;  // it has no vote to give
+        const bool has_vote = !home_->nodes().object(node, sent_, now);
         for (std::size_t i = 0; i < about_.size(); ++i) {
+            if (!about_[i]->is_asleep()) continue;
             const auto left = net::read_wait(reply, i);
-            if (!left || !about_[i]->is_asleep()) continue;
-            const bool is_endless = *left < 0ms;
-            about_[i]->told(node, is_endless ? time_point::max() : now + *left);
+            std::optional<time_point> free_at;
+            if (has_vote && left) free_at = *left < 0ms ? time_point::max() : now + *left;
+            about_[i]->told(node, free_at, now);
         }
     }
     // What it told before is no longer worth waiting for: whoever can reach no quorum has to find
     // out, and to stand in nobody's way.
-    void on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point) override {
+    void on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point now) override {
         for (const auto& who : about_) {
-            if (who->is_asleep()) who->told(node, time_point{});
+            if (who->is_asleep()) who->told(node, std::nullopt, now);
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
-    std::optional<net::tail> write_with_script(std::size_t, std::uint32_t,
+    std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t,
                                                std::string& out) const override {
         write(out, script_form::whole);
+        note_entered(node_mask{1} << node);  // some may have got their place back since it was sent
         return net::tail::none;
     }
 

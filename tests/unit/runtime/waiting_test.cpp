@@ -1219,3 +1219,116 @@ TEST_CASE("a ticket is a time also of who began when no node could be reached") 
     }
     CHECK(was_entered);
 }
+
+TEST_CASE("who began when no node could be reached has its place once they can be") {
+    std::string records[3];
+    {
+        world before(fenced_options_for(3));
+        before.connected();
+        for (std::size_t i = 0; i < 3; ++i) {
+            records[i] = before.nodes[i].all_keys(before.now).at("redlock:node").value;
+        }
+    }
+    const std::size_t n = GENERATE(1U, 3U);
+    // Among these are those where the answers to a question were there before another try.
+    for (auto away = 995ms; away < 1060ms; away += 1ms) {
+        INFO(n << " nodes, mute for " << away / 1ms << " ms");
+        world w(fenced_options_for(n));
+        for (std::size_t i = 0; i < n; ++i) {
+            w.nodes[i].put("redlock:node", records[i], core::time_point::max());
+            w.modes[i] = mode::mute;
+        }
+        w.start();
+        w.take_elsewhere("r", n);
+        const auto e = w.acquire("r", {.wait = 60s});
+        w.run_for(away);
+        for (std::size_t i = 0; i < n; ++i) w.set_mode(i, mode::up);
+        w.run_for(3s);
+        REQUIRE_FALSE(e->is_over());
+        REQUIRE(queued_in_all(w, "r") == n);
+        stranger(w).release_all("r");
+        CHECK(time_until_over(w, *e) == latency + trip);
+    }
+}
+
+TEST_CASE("who knows that a quorum has no vote for long is in nobody's way meanwhile") {
+    const bool runs_out = GENERATE(true, false);
+    world w(fenced_options_for(3));
+    w.connected();
+    w.run_for(1s);
+    w.take_elsewhere("r", 3, runs_out ? 8s : 1h);
+    const auto e = w.acquire("r", {.wait = 60s});
+    w.run_for(20ms);
+    REQUIRE(queued_in_all(w, "r") == 3);
+    w.step_clock(0, 100ms);
+    w.step_clock(1, 100ms);
+    w.run_for(8s);
+    for (auto& node : w.nodes) node.remove("r");
+    w.run_for(1s);
+    for (int i = 0; i < 100; ++i) {
+        w.run_for(100ms);
+        REQUIRE_FALSE(e->is_over());  // two of three may not vote for ttl_max
+        REQUIRE(queued_in_all(w, "r") == 0);
+    }
+}
+
+TEST_CASE("half of the nodes are no quorum that gives a place back") {
+    world w(fenced_options_for(4));
+    w.connected();
+    w.take_elsewhere("r", 4);
+    w.set_mode(0, mode::refuses);
+    w.set_mode(1, mode::refuses);
+    const auto e = w.acquire("r", {.wait = 60s});
+    w.run_for(5s);
+    CHECK(queued_in_all(w, "r") == 0);
+    w.set_mode(0, mode::up);
+    w.run_for(3s);
+    CHECK(queued_in_all(w, "r") == 3);
+}
+
+TEST_CASE("a place that a question gave back when the scripts had gone is left, too") {
+    for (auto k = 200'000us; k < 320'000us; k += 500us) {
+        world w(fenced_options_for(3));
+        w.connected();
+        w.run_for(1s);
+        w.latency[2] = 4ms;
+        w.take_elsewhere("r", 3);
+        const auto e = w.acquire("r", {.wait = 60s});
+        w.run_for(600ms);
+        REQUIRE(queued_in_all(w, "r") == 3);
+        w.set_mode(0, mode::mute);
+        w.set_mode(1, mode::mute);
+        w.nodes[2].remove("r");
+        w.run_for(k);
+        w.nodes[2].flush_scripts();
+        w.set_mode(0, mode::up);
+        w.set_mode(1, mode::up);
+        w.run_for(14ms);
+        w.cancel(*e);
+        w.run_for(40ms);
+        INFO("after " << k / 1us << " us");
+        CHECK(queued_in_all(w, "r") == 0);
+    }
+}
+
+TEST_CASE("who hears errors from so many that there is no quorum is in nobody's way") {
+    world w(fenced_options_for(3));
+    w.connected();
+    w.take_elsewhere("r", 3);
+    const auto e = asleep(w, "r", {.wait = 60s});
+    for (const std::size_t i : {0U, 1U}) {
+        w.nodes[i].instead = [](const fakes::command& c) -> std::optional<std::string> {
+            if (c[0] != "EVALSHA") return std::nullopt;
+            return "-BUSY Redis is busy running a script\r\n";
+        };
+    }
+    for (auto& node : w.nodes) node.remove("r");
+    w.run_for(refresh + 20ms);
+    for (int i = 0; i < 100; ++i) {
+        w.run_for(50ms);
+        REQUIRE(queue_of(w, 2, "r").empty());
+    }
+    for (const std::size_t i : {0U, 1U}) w.nodes[i].instead = {};
+    CHECK(time_until_over(w, *e) <= 2s);
+    CHECK(e->held);
+}
