@@ -226,11 +226,11 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         // A late grant is released with the lease, or was already; one asleep still learns from it.
         if (!is_asleep() || round != round_) return;
         const auto late = net::read_acquire(reply);
-        if (core::weigh(late.answer) == core::ballot::unable ||
-            home().nodes().object(node, sent_at_, now)) {
-            return told(node, std::nullopt, now);
+        if (const auto o = home().nodes().object(node, sent_at_, now)) {
+            return told(node, now + o->left, false, now);
         }
-        return told(node, core::free_at(late.left, late.before, now), now);
+        const bool has_voted = core::weigh(late.answer) != core::ballot::unable;
+        return told(node, core::free_at(late.left, late.before, now), has_voted, now);
     }
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
     if (++answers_ == core::quorum(home().size())) {
@@ -380,10 +380,11 @@ void acquire_operation::on_wake(std::size_t node, time_point now) {
     if (is_asleep()) home().arm(*this, wait_->next());
 }
 
-void acquire_operation::told(std::size_t node, std::optional<time_point> free_at, time_point now) {
+void acquire_operation::told(std::size_t node, time_point free_at, bool has_vote, time_point now) {
     const node_mask one = node_mask{1} << node;
-    voters_ = free_at ? voters_ | one : voters_ & ~one;
-    wait_->told(node, free_at.value_or(time_point{}));
+    voters_ = has_vote ? voters_ | one : voters_ & ~one;
+    // Whether it is in others' way only a try tells; one that has made that may sleep.
+    wait_->told(node, has_vote || !may_queue_ ? free_at : time_point{});
     if (!wait_->is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be
         // reached again: the answers did.

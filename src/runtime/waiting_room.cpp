@@ -67,20 +67,25 @@ private:
     }
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
-        const bool has_vote = !home_->nodes().object(node, sent_, now);
-        for (std::size_t i = 0; i < about_.size(); ++i) {
-            if (!about_[i]->is_asleep()) continue;
-            const auto left = net::read_wait(reply, i);
-            std::optional<time_point> free_at;
-            if (has_vote && left) free_at = *left < 0ms ? time_point::max() : now + *left;
-            about_[i]->told(node, free_at, now);
+        if (const auto o = home_->nodes().object(node, sent_, now)) {
+            return tell_all(node, now + o->left, now);
         }
+        if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
+        for (std::size_t i = 0; i < about_.size(); ++i) {
+            const auto left = net::read_wait(reply, i);
+            if (!left || !about_[i]->is_asleep()) continue;
+            const bool is_endless = *left < 0ms;
+            about_[i]->told(node, is_endless ? time_point::max() : now + *left, true, now);
+        }
+    }
+    void on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point now) override {
+        tell_all(node, {}, now);
     }
     // What it told before is no longer worth waiting for: whoever can reach no quorum has to find
     // out, and to stand in nobody's way.
-    void on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point now) override {
+    void tell_all(std::size_t node, time_point may_vote_at, time_point now) const {
         for (const auto& who : about_) {
-            if (who->is_asleep()) who->told(node, std::nullopt, now);
+            if (who->is_asleep()) who->told(node, may_vote_at, false, now);
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }

@@ -16,7 +16,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +31,8 @@ public:
     virtual void entered(node_mask nodes) = 0;
     /// A question goes out: what those nodes will have `told` is newer than their wake-ups so far.
     virtual void asked(node_mask nodes) = 0;
-    /// Not before then does a node let it have the key. Nothing: it gave no answer that counts.
-    virtual void told(std::size_t node, std::optional<time_point> free_at, time_point now) = 0;
+    /// Not before then does a node let it have the key; or have a vote, where it has none.
+    virtual void told(std::size_t node, time_point free_at, bool has_vote, time_point now) = 0;
 
     bool is_asleep() const noexcept { return bed_.is_linked(); }
 
