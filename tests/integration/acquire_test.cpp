@@ -325,8 +325,9 @@ TEST_CASE("the client's name stands on its connections and in its keys", "[acqui
 
 TEST_CASE("without a ttl it is ten seconds, or ttl_max where that is less", "[acquire]") {
     cluster nodes(1);
+    found(nodes);  // of half a ttl_max a stall may leave too little
     auto options = nodes.options();
-    const auto most = GENERATE(2'000ms, 60'000ms);
+    const auto most = GENERATE(6'000ms, 60'000ms);
     options.ttl_max = most;
     driver d(options);
     auto got = d.acquire("r");
@@ -334,7 +335,7 @@ TEST_CASE("without a ttl it is ten seconds, or ttl_max where that is less", "[ac
     const auto expected = std::min<std::chrono::milliseconds>(most, 10s);
     const auto left = nodes.ask(0).pttl("r");
     CHECK(left <= expected);
-    CHECK(left > expected - 1'900ms);
+    CHECK(left > expected - 4s);
 }
 
 TEST_CASE("an argument out of range is refused and nothing is sent", "[acquire]") {

@@ -16,12 +16,19 @@ namespace {
 
 // Three nodes and a lease that nothing but the test prolongs.
 struct scene {
-    explicit scene(std::chrono::milliseconds ttl, bool renew = false, bool fencing = true)
-        : nodes(3), d(nodes.options(fencing)) {
+    explicit scene(std::chrono::milliseconds ttl, bool renew = false, bool fencing = true,
+                   std::chrono::milliseconds node_timeout = 3s)
+        : nodes(3), d(options(nodes, fencing, node_timeout)) {
         auto got = d.acquire("r", {.ttl = ttl, .renew = renew});
         REQUIRE(got.error() == error_code{});
         held = std::move(got.value());
         REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    }
+    static client_options options(const cluster& nodes, bool fencing,
+                                  std::chrono::milliseconds node_timeout) {
+        auto all = nodes.options(fencing);
+        all.node_timeout = node_timeout;
+        return all;
     }
     std::string value() const { return held.owner().to_string() + "@test"; }
     cluster nodes;
@@ -151,7 +158,7 @@ TEST_CASE("without a quorum of answers the old validity stands", "[extend]") {
 }
 
 TEST_CASE("an extension does not revive a lease that is over", "[extend]") {
-    scene s(2s, false, GENERATE(true, false));
+    scene s(4s, false, GENERATE(true, false));
     auto lost = s.d.start_lost(s.held);
     REQUIRE(s.d.finish(lost).error() == error_code{});
     CHECK(s.d.extend(s.held, 30s) == errc::lost);
@@ -160,7 +167,7 @@ TEST_CASE("an extension does not revive a lease that is over", "[extend]") {
 }
 
 TEST_CASE("an extension that ends after the validity does not count", "[extend]") {
-    scene s(2s, false, GENERATE(true, false));
+    scene s(4s, false, GENERATE(true, false), 10s);
     s.nodes.stop(0);
     s.nodes.stop(1);
     outcome<> extended;
@@ -189,8 +196,8 @@ TEST_CASE("an extension with wrong arguments sends nothing", "[extend]") {
 }
 
 TEST_CASE("renewal keeps the ttl of the last extension", "[extend]") {
-    scene s(3s, true, GENERATE(true, false));
-    CHECK(s.d.extend(s.held, 9s) == error_code{});
+    scene s(8s, true, GENERATE(true, false));
+    CHECK(s.d.extend(s.held, 12s) == error_code{});
     const auto extended = s.held.valid_until();
     const auto renewals = s.d.client().stats().renewals;
     REQUIRE(s.d.until([&] { return s.d.client().stats().renewals > renewals; }));
@@ -202,8 +209,8 @@ TEST_CASE("renewal keeps the ttl of the last extension", "[extend]") {
 TEST_CASE("an extension passes no max_hold", "[extend]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
-    auto got = d.acquire("r", {.ttl = 2s, .renew = false, .max_hold = 3s});
+    auto got = d.acquire("r", {.ttl = 10s, .renew = false, .max_hold = 12s});
     REQUIRE(got.value());
     CHECK(d.extend(got.value(), 30s) == error_code{});
-    CHECK(got.value().valid_until() <= got.when() + 3s);
+    CHECK(got.value().valid_until() <= got.when() + 12s);
 }

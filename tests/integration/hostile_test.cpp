@@ -80,7 +80,7 @@ std::vector<misdeed> silences() {
     return {
         {"accepts and never answers", never_answers()},
         {"silence after the greeting", answers_then_silence("")},
-        {"answers two seconds late", delays(2s)},
+        {"answers seven seconds late", delays(7s)},
     };
 }
 
@@ -157,11 +157,16 @@ std::string held_by(bool fencing) {
 
 client_options with(cluster& nodes, std::vector<const hostile_server*> hostiles) {
     auto options = nodes.options();
-    options.node_timeout = 300ms;
-    options.connect_timeout = 1s;
     for (std::size_t i = 0; i < hostiles.size(); ++i) {
         options.nodes.push_back(hostiles[i]->node("h" + std::to_string(i)));
     }
+    return options;
+}
+
+// For tests in which nothing has to be in time, and much runs out.
+client_options impatient(client_options options) {
+    options.node_timeout = 300ms;
+    options.connect_timeout = 1s;
     return options;
 }
 
@@ -177,19 +182,26 @@ TEST_CASE("a hostile node among three costs its own vote and nothing else", "[ho
         hostile_server enemy(m.script);
         const auto memory = resident_kib();
         auto options = with(nodes, {&enemy});
-        options.node_timeout = 1s;  // longer would bear more stalls, but the silent take it
+        options.connect_timeout = 3s;
         driver d(options, 2);
+        bool is_silent = false;
         for (int i = 0; i < 4; ++i) {
             auto got = d.acquire("r", {.ttl = 20s});
             INFO(text_of(got.value()));
             REQUIRE(got.error() == error_code{});
             REQUIRE(d.extend(got.value(), 30s) == error_code{});
-            REQUIRE(d.inspect("r").error() == error_code{});
+            // It waits for all: once is enough where one is silent.
+            const auto asked = clock::now();
+            if (!is_silent) REQUIRE(d.inspect("r").error() == error_code{});
+            is_silent = is_silent || clock::now() - asked > 1s;
             REQUIRE(d.release(std::move(got.value())) == error_code{});
             REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
         }
         CHECK(resident_kib() - memory < 100 * 1024);
         CHECK(d.client().stats().granted == 4);
+        // What is owed to a node that does not answer would keep the client for its time-out.
+        enemy.behave(hostile::none());
+        enemy.cut();
     }
 }
 
@@ -198,7 +210,7 @@ TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[h
     for (const auto& m : all_misdeeds()) {
         CAPTURE(m.what);
         hostile_server enemy(m.script);
-        driver d(with(none, {&enemy}), 0);
+        driver d(impatient(with(none, {&enemy})), 0);
         REQUIRE(d.until([&] {
             return d.log().nodes_up() == 1 || d.log().count(event_kind::node_down) > 0;
         }));
@@ -225,7 +237,7 @@ TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]"
         CAPTURE(m.what);
         hostile_server one(m.script);
         hostile_server two(m.script);
-        driver d(with(nodes, {&one, &two}), 1);
+        driver d(impatient(with(nodes, {&one, &two})), 1);
         auto got = d.acquire("r", {.ttl = 60s});
         INFO(text_of(got.value()));
         CHECK(got.error() == errc::no_quorum);
@@ -238,7 +250,7 @@ TEST_CASE("a node that mends its ways votes again", "[hostile]") {
     for (const auto& m : all_misdeeds()) {
         CAPTURE(m.what);
         hostile_server enemy(m.script);
-        auto options = with(none, {&enemy});
+        auto options = impatient(with(none, {&enemy}));
         options.connect_timeout = 500ms;
         driver d(options, 0);
         d.acquire("r");
@@ -269,19 +281,23 @@ TEST_CASE("a late reply is matched to nothing else", "[hostile]") {
     // Only the first acquire is late, and would grant; all that follow are refused in time.
     const bool fencing = GENERATE(true, false);
     hostile_server odd(to_acquires(fencing, [=](int nth) {
-        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 800ms};
+        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 3s};
         return answer{.bytes = held_by(fencing)};
     }));
     auto options = with(none, {&odd});
     options.fencing = fencing;
     options.node_timeout = 200ms;
+    options.connect_timeout = 10s;  // so long is a late reply waited for
     driver d(options);
     auto first = d.acquire("r", {.ttl = 20s});
     CHECK(first.error() == errc::no_quorum);
     CHECK(first.value().votes()[0].answer == vote::timed_out);
     REQUIRE(d.until([&] { return d.client().stats().late_replies >= 1; }));
-    auto second = d.acquire("r", {.ttl = 20s});
-    CHECK(second.error() == errc::contended);
+    error_code second = errc::no_quorum;
+    for (int tries = 5; tries > 0 && second == errc::no_quorum; --tries) {  // it may stall, too
+        second = d.acquire("r", {.ttl = 20s}).error();
+    }
+    CHECK(second == errc::contended);
     CHECK(odd.connections_accepted() == 1);
     CHECK(odd.commands("EVALSHA RELEASE") >= 1);  // of the first
 }
@@ -290,18 +306,21 @@ TEST_CASE("commands that wait behind a late reply time out and grant nothing", "
     cluster none(0);
     const bool fencing = GENERATE(true, false);
     hostile_server odd(to_acquires(fencing, [=](int nth) {
-        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 600ms};
+        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 3s};
         return answer{.bytes = held_by(fencing)};
     }));
     auto options = with(none, {&odd});
     options.fencing = fencing;
     options.node_timeout = 200ms;
+    options.connect_timeout = 10s;
     driver d(options);
     for (int i = 0; i < 5; ++i) {
         auto got = d.acquire("r", {.ttl = 20s});
         CHECK_FALSE(got.value());
         CHECK(got.error() != error_code{});
     }
+    REQUIRE(d.until([&] { return d.client().stats().late_replies >= 1; }));
+    for (int i = 0; i < 5; ++i) CHECK(d.acquire("r", {.ttl = 20s}).error() != error_code{});
 }
 
 TEST_CASE("a reply that nobody asked for ends the connection, and is no vote", "[hostile]") {
@@ -378,7 +397,7 @@ TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
     for (std::size_t i = 0; i < waiting.size(); ++i) {
         const auto resource = "r" + std::to_string(i);
         for (std::size_t n = 0; n < 2; ++n) REQUIRE(nodes.ask(n).set_nx_px(resource, "x", 300ms));
-        waiting[i] = d.start_acquire(resource, {.ttl = 20s, .wait = 5s});
+        waiting[i] = d.start_acquire(resource, {.ttl = 20s, .wait = 15s});
     }
     for (auto& w : waiting) {
         d.finish(w);
@@ -406,8 +425,7 @@ TEST_CASE("a node that loses its memory for ever is greeted again with a rest", 
 TEST_CASE("a flood is cut off", "[hostile]") {
     cluster none(0);
     hostile_server flood(hostile::floods("$1000000000\r\n" + std::string(1 << 20, 'x')));
-    auto options = with(none, {&flood});
-    driver d(options);
+    driver d(impatient(with(none, {&flood})));
     CHECK(d.acquire("r").error() == errc::no_quorum);
     CHECK(d.until([&] { return d.log().count(event_kind::node_down) >= 1; }));
     CHECK(flood.bytes_written() < (64U << 20));
@@ -417,9 +435,9 @@ TEST_CASE("a hostile node is not tried again without a rest", "[hostile]") {
     cluster none(0);
     hostile_server enemy(hostile::at("CLIENT SETNAME", 0,
                                      {.bytes = "", .after = answer::then::close}));
-    driver d(with(none, {&enemy}), 0);
+    driver d(impatient(with(none, {&enemy})), 0);
     d.pass(2s);
-    CHECK(enemy.connections_accepted() >= 2);
+    CHECK(d.until([&] { return enemy.connections_accepted() >= 2; }));
     // 10 ms, doubling to a second, half of it jitter: about a dozen in two seconds.
     CHECK(enemy.connections_accepted() < 40);
 }
@@ -427,7 +445,7 @@ TEST_CASE("a hostile node is not tried again without a rest", "[hostile]") {
 TEST_CASE("commands to a node that never answers are bounded", "[hostile]") {
     cluster none(0);
     hostile_server mute(hostile::answers_then_silence(""));
-    driver d(with(none, {&mute}));
+    driver d(impatient(with(none, {&mute})));
     const auto memory = resident_kib();
     const std::string resource(500, 'x');
     std::vector<outcome<lease>> tries(20'000);

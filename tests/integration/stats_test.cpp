@@ -6,12 +6,27 @@
 
 #include <redlock/error.hpp>
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 using namespace redlock;
 using namespace redlock::testing;
 
+namespace {
+
+// What three nodes have been asked for their time and their epoch at most: every five seconds.
+std::uint64_t most_probes(clock::time_point born) {
+    return 2 * 3 * static_cast<std::uint64_t>((clock::now() - born) / 5s);
+}
+
+}  // namespace
+
 TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
     cluster nodes(3);
+    found(nodes);  // it costs commands
     auto options = nodes.options(GENERATE(true, false));
+    const auto born = clock::now();
     driver d(options);
     constexpr long long cycles = 50;
     REQUIRE(d.release(std::move(d.acquire("before").value())) == error_code{});
@@ -33,8 +48,10 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
         CHECK(ask.calls("script|load") == 0);
     }
     const auto after = d.client().stats();
-    CHECK(after.commands - before.commands == 2 * 3 * cycles);
-    CHECK(after.writes - before.writes <= 2 * 3 * cycles);
+    const auto probes = most_probes(born);
+    CHECK(after.commands - before.commands >= 2 * 3 * cycles);
+    CHECK(after.commands - before.commands <= 2 * 3 * cycles + probes);
+    CHECK(after.writes - before.writes <= 2 * 3 * cycles + probes);
     CHECK(after.granted - before.granted == cycles);
     CHECK(after.released - before.released == cycles);
     CHECK(after.retries == 0);
@@ -45,6 +62,8 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
 
 TEST_CASE("commands of one turn of the loop leave in one write per node", "[stats]") {
     cluster nodes(3);
+    found(nodes);
+    const auto born = clock::now();
     driver d(nodes.options());
     const auto before = d.client().stats();
     constexpr int many = 100;
@@ -55,8 +74,10 @@ TEST_CASE("commands of one turn of the loop leave in one write per node", "[stat
     }
     for (auto& t : tries) REQUIRE(d.finish(t).value());
     const auto after = d.client().stats();
-    CHECK(after.commands - before.commands == 3 * many);
-    CHECK(after.writes - before.writes <= 3 * many / 10);
+    const auto probes = most_probes(born);
+    CHECK(after.commands - before.commands >= 3 * many);
+    CHECK(after.commands - before.commands <= 3 * many + probes);
+    CHECK(after.writes - before.writes <= 3 * many / 10 + probes);
 }
 
 TEST_CASE("renewals that are due together are one command per node", "[stats]") {
@@ -65,7 +86,7 @@ TEST_CASE("renewals that are due together are one command per node", "[stats]") 
     constexpr std::size_t many = 100;
     std::vector<outcome<lease>> tries(many);
     for (std::size_t i = 0; i < many; ++i) {
-        d.client().async_acquire("r" + std::to_string(i), {.ttl = 3s}, tries[i].handler());
+        d.client().async_acquire("r" + std::to_string(i), {.ttl = 6s}, tries[i].handler());
     }
     for (auto& t : tries) REQUIRE(d.finish(t).value());
     for (std::size_t i = 0; i < many; ++i) {
@@ -73,16 +94,14 @@ TEST_CASE("renewals that are due together are one command per node", "[stats]") 
     }
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).reset_calls();
     REQUIRE(d.until([&] { return d.client().stats().renewals >= many; }));
-    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).calls("evalsha") <= 4);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).calls("evalsha") <= 10);
     for (auto& t : tries) CHECK(t.value());
 }
 
 TEST_CASE("the counters tell how acquires ended", "[stats]") {
     cluster nodes(3);
     found(nodes);  // else one that stops may have no vote yet, and is not asked
-    auto options = nodes.options();
-    options.node_timeout = 1s;
-    driver d(options);
+    driver d(nodes.options());
     auto held = d.acquire("r", {.ttl = 30s});
     REQUIRE(held.value());
     CHECK(d.client().stats().leases == 1);
@@ -112,7 +131,7 @@ TEST_CASE("events name the node, the resource and the cause, and no secret", "[s
     cluster nodes(3, each);
     std::string whole_owner;
     driver d(nodes.options());
-    auto held = d.acquire("orders", {.ttl = 3s});
+    auto held = d.acquire("orders", {.ttl = 6s});
     REQUIRE(held.value());
     whole_owner = held.value().owner().to_string();
     d.acquire("orders");
