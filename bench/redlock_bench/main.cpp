@@ -42,7 +42,7 @@ constexpr const char* usage =
     "            programs that poll (fenced, five nodes).\n"
     "\n"
     "--quick            Shorter by far. Times are rough; what takes long is left out.\n"
-    "--smoke            Below 25 s: the counts are right, the times mean nothing. No contending\n"
+    "--smoke            Below 40 s: the counts are right, the times mean nothing. No contending\n"
     "                   peers unless --redsync follows.\n"
     "--only NAME        Only one of these.\n"
     "--workers N        Rates with this number of workers only, as a profiler wants it.\n"
@@ -89,7 +89,7 @@ bool understand_alone(std::string_view word, request& r) {
                  .fault_rounds = 1,
                  .latency_blocks = 3,
                  .cycles_per_block = 10,
-                 .lease_ttl = 1'500ms,
+                 .lease_ttl = 4'500ms,  // beyond a stall: none is to be lost
                  .leases = {1'000},
                  .most_leases = 0,
                  .waiters = {1'000},

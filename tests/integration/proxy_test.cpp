@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
@@ -469,11 +470,27 @@ bool is_unsafe(const std::string& wrong) {
            wrong.find("extended without") != std::string::npos;
 }
 
+// At once, of all threads: the machine is to keep up with the time-outs.
+constexpr int most_at_play = 16;
+
 // What went wrong, over all threads.
 struct complaints {
     std::mutex mutex;
     std::vector<std::string> all;
     std::size_t cases = 0;
+    std::counting_semaphore<> free_places{most_at_play};
+};
+
+// One of them, for as long as it lives.
+class place {
+public:
+    explicit place(std::counting_semaphore<>& of) : of_(of) { of_.acquire(); }
+    ~place() { of_.release(); }
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+
+private:
+    std::counting_semaphore<>& of_;
 };
 
 void play_all(cluster& nodes, bool fencing, const operation& op, std::size_t hit, complaints& out) {
@@ -488,6 +505,7 @@ void play_all(cluster& nodes, bool fencing, const operation& op, std::size_t hit
     const auto always_wrong = [&](const auto& act) {
         std::string wrong;
         for (int i = 0; i < tries && !is_unsafe(wrong); ++i) {
+            const place one(out.free_places);
             try {
                 if (!s) all = measure(s.emplace(nodes, fencing), op);
                 wrong = act();

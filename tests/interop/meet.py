@@ -70,7 +70,7 @@ class Meeting:
         self.config = os.path.join(folder, "config.json")
         with open(self.config, "w", encoding="utf-8") as file:
             json.dump({"nodes": nodes, "fencing": fencing, "key_prefix": prefix,
-                       "node_timeout_ms": 1000, "connect_timeout_ms": 5000}, file)
+                       "node_timeout_ms": 3000, "connect_timeout_ms": 6000}, file)
         self.tool = tool
         self.programs = {
             "client": lambda: Told(client, self.config, RESOURCE),
@@ -129,6 +129,15 @@ def no(answer):
     assert answer.startswith("no"), answer
 
 
+def await_birth(meeting):
+    """Until the first client there has declared all nodes new: until then some refuse, or say so."""
+    with meeting.parties("client") as (us,):
+        eventually(lambda: us.take(LONG_MS, LONG_MS).startswith("yes"), "no node is open")
+        eventually(lambda: all(node["state"] != "quarantine" for node in meeting.inspect()["nodes"]),
+                   "a node stays in quarantine")
+        us.release()
+
+
 def theirs_is_seen(meeting, ours):
     with meeting.parties(ours, "other") as (us, them):
         yes(them.take(LONG_MS))
@@ -185,7 +194,7 @@ def theirs_runs_out(meeting, ours):
 def ours_dies(meeting, ours):
     with meeting.parties("other") as (them,), contextlib.suppress(BrokenPipeError):
         with meeting.parties(ours) as (us,):
-            yes(us.take(SHORT_MS, LONG_MS))
+            yes(us.take(2 * SHORT_MS, LONG_MS))  # a stall may make us renew it late
             no(them.take(LONG_MS))
             us.kill()
             yes(them.take(LONG_MS, LONG_MS))
@@ -275,6 +284,7 @@ def main():
         for fencing in (False, True):
             for prefix in ("", "app:"):
                 meeting = Meeting(tool, client, other, folder, fencing, prefix)
+                good = play(meeting, await_birth) and good
                 for scene in SCENES:
                     for ours in ("client", "run"):
                         good = play(meeting, scene, ours) and good

@@ -32,6 +32,17 @@ inline void print_ms(const std::string& what, clock::duration took) {
     std::fflush(stdout);
 }
 
+/// For what a machine that stalls spoils now and then, and a defect each time: whether it was good
+/// in one of three tries. What no stall may spoil is checked within each.
+template <class Try>
+bool once_in_three(Try is_good) {
+    for (int i = 1; i <= 3; ++i) {
+        if (is_good()) return true;
+        std::printf("    try %d of 3 was not good\n", i);
+    }
+    return false;
+}
+
 /// A client with a thread in which one acquire waits. Stopped with the object.
 class waiting_client {
 public:
@@ -81,6 +92,19 @@ inline std::vector<std::string> queue_on(cluster& nodes, std::size_t i,
         ids.push_back(entry.text.substr(0, entry.text.rfind(':')));
     }
     return ids;
+}
+
+/// The same of all nodes, a line each, for INFO.
+inline std::string queues(cluster& nodes, const std::string& resource = "r") {
+    std::string text;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        text += "n" + std::to_string(i) + (nodes[i].reachable() ? ":" : ": out of reach");
+        if (nodes[i].reachable()) {
+            for (const auto& id : queue_on(nodes, i, resource)) text += " " + id;
+        }
+        text += "\n";
+    }
+    return text;
 }
 
 /// Whether that many stand in the queue of every node that runs and is not stopped.
