@@ -5,7 +5,6 @@
 #include "support/run.hpp"
 
 #include <algorithm>
-#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,13 +37,6 @@ void settle(cluster& nodes, const client_options& options) {
         for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).command({"FLUSHALL"});
     }
     FAIL("the cluster was not founded");
-}
-
-// While it starts, its client goes on.
-void restart_beside(driver& d, cluster& nodes, std::size_t i) {
-    auto restarted = std::async(std::launch::async, [&] { nodes.restart(i, data::empty); });
-    d.until([&] { return restarted.wait_for(0s) == std::future_status::ready; });
-    restarted.get();
 }
 
 std::size_t count(const lease& of, vote what) {
@@ -237,7 +229,7 @@ TEST_CASE("a lease under renewal outlives a rolling restart of all nodes", "[gua
     const auto lost = d.start_lost(got.value());
     const auto fence = got.value().fence();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        restart_beside(d, nodes, i);
+        d.beside([&] { nodes.restart(i, data::empty); });
         REQUIRE(d.until([&] { return nodes.ask(i).exists("r"); }));  // the renewal took it again
         // Its quarantine: the next one must not forget meanwhile.
         d.pass(5s + 200ms);

@@ -8,7 +8,6 @@
 
 #include <boost/asio/steady_timer.hpp>
 
-#include <future>
 #include <stop_token>
 #include <string>
 
@@ -43,13 +42,6 @@ struct control_timer {
     std::optional<clock::time_point> rang;
     asio::steady_timer timer;
 };
-
-// While it starts, its client goes on.
-void restart_beside(driver& d, cluster& nodes, std::size_t i) {
-    auto restarted = std::async(std::launch::async, [&] { nodes.restart(i); });
-    d.until([&] { return restarted.wait_for(0s) == std::future_status::ready; });
-    restarted.get();
-}
 
 }  // namespace
 
@@ -222,7 +214,7 @@ TEST_CASE("a lease outlives the restart of every node, one after the other", "[h
     auto held = must_acquire(d, {.ttl = 5s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     for (std::size_t i = 0; i < 3; ++i) {
-        restart_beside(d, nodes, i);
+        d.beside([&] { nodes.restart(i); });
         const auto renewed = d.client().stats().renewals;
         REQUIRE(d.until([&] { return d.client().stats().renewals > renewed + 1; }));
         REQUIRE(held);

@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -200,6 +201,13 @@ public:
         return run_until(context_, done, limit);
     }
     void pass(std::chrono::milliseconds time) { run_for(context_, time); }
+    /// The client goes on while `what`, which blocks, is done.
+    template <class F>
+    void beside(F&& what) {
+        auto done = std::async(std::launch::async, std::forward<F>(what));
+        until([&] { return done.wait_for(0s) == std::future_status::ready; });
+        done.get();
+    }
 
     granted start_acquire(const std::string& resource, acquire_options options = {}) {
         granted result;

@@ -73,6 +73,15 @@ ending_ptr asleep(world& w, const std::string& resource, acquire_options how = {
     return e;
 }
 
+/// The only one who waits is alive in every queue.
+void check_place_on_all(world& w, const std::string& resource) {
+    for (std::size_t i = 0; i < w.nodes.size(); ++i) {
+        const auto entries = queue_of(w, i, resource);
+        REQUIRE(entries.size() == 1);
+        CHECK(entries[0].until_ms > w.nodes[i].wall.ms(w.now));
+    }
+}
+
 /// The same numbers for the same seed, below what is asked for.
 class dice {
 public:
@@ -863,11 +872,7 @@ TEST_CASE("whenever connections break, and break again, a waiter has its place a
         for (std::size_t i = 0; i < 3; ++i) w.cut(i);
         w.run_for(3s);
         CHECK_FALSE(e.is_over());
-        for (std::size_t i = 0; i < 3; ++i) {
-            const auto entries = queue_of(w, i, "r");
-            REQUIRE(entries.size() == 1);
-            CHECK(entries[0].until_ms > w.nodes[i].wall.ms(w.now));
-        }
+        check_place_on_all(w, "r");
     });
 }
 
@@ -1007,11 +1012,7 @@ TEST_CASE("whatever became of the nodes, who waits has its place once they are b
     REQUIRE_FALSE(e->is_over());
     CHECK(sent_in_all(w) - sent <= 100 * n);  // 19 refreshes, and some tries with their releases
     CHECK(w.engine->room().lines().resting() == 0);
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto entries = queue_of(w, i, "r");
-        REQUIRE(entries.size() == 1);
-        CHECK(entries[0].until_ms > w.nodes[i].wall.ms(w.now));
-    }
+    check_place_on_all(w, "r");
     stranger(w).release_all("r");
     CHECK(time_until_over(w, *e) <= 3 * 2 * slowest);
     CHECK(e->held);
