@@ -45,7 +45,7 @@ bool is_meant(const client_options& client) {
     return false;
 }
 
-std::string to_json(const std::vector<node_vote>& answers) {
+std::string votes_to_json(const std::vector<node_vote>& answers) {
     json_writer json;
     json.begin_object().key("nodes").begin_array();
     for (const auto& a : answers) {
@@ -60,7 +60,7 @@ std::string to_json(const std::vector<node_vote>& answers) {
 }
 
 int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
-    std::string text = as_json ? to_json(answers) : "";
+    std::string text = as_json ? votes_to_json(answers) : "";
     std::string failures;
     for (const auto& a : answers) {
         if (a.answer != vote::granted) {

@@ -75,8 +75,6 @@ bool is_expected(fault f, const node_vote& v) {
     return false;
 }
 
-const server_options durable{{"--appendonly", "yes", "--appendfsync", "always"}, {}, false};
-
 }  // namespace
 
 TEST_CASE("any minority of nodes may fail in any way", "[faults]") {

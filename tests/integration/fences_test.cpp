@@ -24,8 +24,6 @@ client_options fenced(const cluster& nodes) {
     return o;
 }
 
-const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
-
 /// Holds each lease for a moment and compares its fence with that of the one before.
 class succession {
 public:

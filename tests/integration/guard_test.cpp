@@ -24,8 +24,6 @@ client_options guarded(const cluster& nodes) {
     return o;
 }
 
-const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
-
 // To declare the cluster new a client has half its ttl_max: the machine may stall for longer, so
 // there are three tries. `found` would leave records of a longer quarantine.
 void settle(cluster& nodes, const client_options& options) {

@@ -278,7 +278,8 @@ void world::check_litter(const char* when, bool may_be_dead) {
     if (may_be_dead && may_live_on) return;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
         const auto& model = servers_[i]->model();
-        for (const auto& [key, what] : model.database().all()) {
+        for (const auto& [name, what] : model.database().all()) {
+            const std::string& key = name;  // a lambda cannot hold a structured binding
             if (is_memory(key) || what.is_gone(model.wall.ms(when_.now()))) continue;
             if (is_queue(key) && !may_be_dead) continue;
             const std::string value = what.text() != nullptr ? *what.text() : "?";

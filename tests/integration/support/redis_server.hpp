@@ -21,6 +21,9 @@ struct server_options {
     bool unix_socket = false;       ///< Also listens on a socket in its directory.
 };
 
+/// What it answered is on disk by then.
+inline const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
+
 class port_claim;
 
 /// A server of its own: port, directory and process. Removed with the object; the process dies with

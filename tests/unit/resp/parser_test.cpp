@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "resp/parser.hpp"
 #include "support/catch.hpp"
-#include "unit/resp/reference_decoder.hpp"
+#include "support/resp_oracle.hpp"
 
 #include <hiredis/read.h>
 
@@ -21,30 +21,9 @@ using redlock::resp::parser_limits;
 using redlock::resp::reply;
 using redlock::resp::reply_type;
 using outcome = parser::outcome;
+using redlock::resp::testing::show;
 
 namespace {
-
-std::string show(reply r) {
-    switch (r.type()) {
-    case reply_type::nil:
-        return "nil";
-    case reply_type::integer:
-        return "int " + std::to_string(r.integer());
-    case reply_type::status:
-        return "status \"" + std::string(r.text()) + '"';
-    case reply_type::string:
-        return "string \"" + std::string(r.text()) + '"';
-    case reply_type::error:
-        return "error \"" + std::string(r.text()) + '"';
-    case reply_type::array:
-        break;
-    }
-    std::string all = "[";
-    for (std::size_t child = 0; child < r.size(); ++child) {
-        all += (child == 0 ? "" : ", ") + show(r[child]);
-    }
-    return all + ']';
-}
 
 /// Feeds `bytes` and appends every reply that comes out. Returns how it ended.
 outcome drain(parser& p, std::string_view bytes, std::vector<std::string>& out) {

@@ -1,0 +1,302 @@
+// Tests what is said to a node first, and every way in which it may refuse; knows no connection.
+// SPDX-License-Identifier: MIT
+#include "net/handshake.hpp"
+#include "resp/parser.hpp"
+#include "resp/scripts.hpp"
+#include "support/catch.hpp"
+#include "component/support/fake_node.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace redlock;
+using fakes::guarded_node;
+using fakes::plain_node;
+using fakes::secret;
+using outcome = net::handshake::outcome;
+
+namespace {
+
+client_options client(bool fencing) {
+    client_options o;
+    o.client_name = "a name";
+    o.fencing = fencing;
+    return o;
+}
+const client_options plain = client(false);
+const client_options fenced = client(true);
+
+std::vector<fakes::command> said_to(const node_options& node, const client_options& by = plain) {
+    net::handshake h(node, by);
+    std::string out;
+    h.begin(out);
+    resp::parser p;
+    return fakes::decode(p, out);
+}
+
+/// Feeds replies until the handshake says something else than `more`.
+outcome after(net::handshake& h, std::string_view bytes) {
+    std::string out;
+    h.begin(out);
+    resp::parser p;
+    resp::reply r;
+    outcome o = outcome::more;
+    while (o == outcome::more && p.feed(bytes, r) == resp::parser::outcome::complete) {
+        o = h.on_reply(r);
+    }
+    return o;
+}
+
+std::string info(std::string_view role = "master", std::string_view more = "") {
+    return fakes::bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:r1\r\nrole:" +
+                       std::string(role) + "\r\n" + std::string(more));
+}
+const std::string logged = "aof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"
+                           "aof_last_bgrewrite_status:ok\r\naof_last_write_status:ok\r\n";
+std::string config(std::string_view fsync, std::string_view skip = "no") {
+    return "*4\r\n" + fakes::bulk("no-appendfsync-on-rewrite") + fakes::bulk(skip) +
+           fakes::bulk("appendfsync") + fakes::bulk(fsync);
+}
+const std::string epoch(22, 'E');
+const std::string time_told = "*2\r\n$10\r\n1700000000\r\n$6\r\n000007\r\n";
+
+std::string scripts_loaded() {
+    std::string all;
+    for (const auto& s : resp::all_scripts()) all += fakes::bulk(s.sha1);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("everything is said at once and in order") {
+    const auto all = said_to(guarded_node());
+    REQUIRE(all.size() == 5 + resp::all_scripts().size());
+    CHECK(all[0] == fakes::command{"AUTH", "ann", secret});
+    CHECK(all[1] == fakes::command{"SELECT", "3"});
+    CHECK(all[2] == fakes::command{"CLIENT", "SETNAME", "a_name"});
+    CHECK(all[3] == fakes::command{"INFO"});
+    CHECK(all[4] == fakes::command{"TIME"});
+    for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) {
+        CHECK(all[5 + i] ==
+              fakes::command{"SCRIPT", "LOAD", std::string(resp::all_scripts()[i].text)});
+    }
+}
+
+TEST_CASE("nothing is said that was not configured") {
+    CHECK(said_to(plain_node()).front() == fakes::command{"CLIENT", "SETNAME", "a_name"});
+    node_options n;
+    n.password = secret;
+    CHECK(said_to(n).front() == fakes::command{"AUTH", secret});
+}
+
+TEST_CASE("it is done after the last reply, not before") {
+    const auto node = GENERATE(plain_node(), guarded_node());
+    net::handshake h(node, plain);
+    std::string all = (node.password.empty() ? "+OK\r\n" : "+OK\r\n+OK\r\n+OK\r\n") + info() +
+                      time_told + scripts_loaded();
+    const std::size_t last = fakes::bulk(resp::all_scripts().back().sha1).size();
+    CHECK(after(h, all.substr(0, all.size() - last)) == outcome::more);
+    CHECK(after(h, all) == outcome::done);  // `begin` starts anew
+}
+
+TEST_CASE("each step can fail, with its cause") {
+    struct failing {
+        const char* step;
+        std::string replies;
+        errc cause;
+    };
+    const std::string ok = "+OK\r\n";
+    const std::string told = ok + ok + ok + info() + time_told;
+    const std::string loading = "-LOADING Redis is loading the dataset in memory\r\n";
+    const auto f = GENERATE_COPY(
+        failing{"wrong password", "-WRONGPASS invalid username-password pair\r\n",
+                errc::auth_failed},
+        failing{"no password set", "-ERR AUTH called without any password\r\n", errc::auth_failed},
+        failing{"loading at AUTH", loading, errc::server_error},
+        failing{"too many clients", "-ERR max number of clients reached\r\n",
+                errc::server_error},
+        failing{"too many clients, without a password",
+                ok + ok + "-ERR max number of clients reached\r\n", errc::server_error},
+        failing{"protected mode", ok + ok + "-DENIED Redis is running in protected mode\r\n",
+                errc::server_error},
+        failing{"database out of range", ok + "-ERR DB index is out of range\r\n",
+                errc::server_error},
+        failing{"not authenticated after all", ok + "-NOAUTH Authentication required.\r\n",
+                errc::auth_failed},
+        failing{"not authenticated at SETNAME", ok + ok + "-NOAUTH Authentication required.\r\n",
+                errc::auth_failed},
+        failing{"loading", told + loading, errc::server_error},
+        failing{"no right to load", told + "-NOPERM no permissions\r\n",
+                errc::script_rejected},
+        failing{"another SHA1", told + fakes::bulk(std::string(40, 'a')),
+                errc::script_rejected},
+        failing{"no SHA1", told + ":40\r\n", errc::script_rejected},
+        failing{"nil", told + "$-1\r\n", errc::script_rejected});
+    INFO(f.step);
+    const auto node = guarded_node();
+    net::handshake h(node, plain);
+    CHECK(after(h, f.replies) == outcome::failed);
+    CHECK(h.why().answer == vote::refused);
+    CHECK(h.why().error == f.cause);
+    CHECK(h.why().detail.find(secret) == std::string::npos);
+    CHECK_FALSE(h.why().detail.empty());
+}
+
+TEST_CASE("the last script can fail too") {
+    const auto node = plain_node();
+    net::handshake h(node, plain);
+    const std::string first = fakes::bulk(resp::all_scripts().front().sha1);
+    // The first one's hash again, where the second one's is due.
+    CHECK(after(h, "+OK\r\n" + info() + time_told + first + first) == outcome::failed);
+    CHECK(h.why().error == errc::script_rejected);
+}
+
+TEST_CASE("a name that is refused is no failure") {
+    const auto node = plain_node();
+    net::handshake h(node, plain);
+    CHECK(after(h, "-NOPERM no permissions to run 'client|setname'\r\n" + info() + time_told +
+                       scripts_loaded()) == outcome::done);
+}
+
+TEST_CASE("plain locks need neither INFO nor TIME") {
+    const auto node = plain_node();
+    net::handshake h(node, plain);
+    CHECK(after(h, "+OK\r\n-NOPERM no info\r\n-NOPERM no time\r\n" + scripts_loaded()) ==
+          outcome::done);
+    CHECK(h.told().server.run_id.empty());
+    CHECK_FALSE(h.told().time_us);
+}
+
+TEST_CASE("the restart guard needs them, and says so") {
+    const auto node = plain_node();
+    net::handshake h(node, fenced);
+    const std::string durability = config("always");
+    CHECK(after(h, "+OK\r\n-NOPERM no info\r\n") == outcome::failed);
+    CHECK(h.why().detail.find("INFO") != std::string::npos);
+    CHECK(after(h, "+OK\r\n" + fakes::bulk("role:master\r\n")) == outcome::failed);
+    CHECK(h.why().error == errc::protocol_error);
+    CHECK(after(h, "+OK\r\n" + info() + durability + "-NOPERM no time\r\n") == outcome::failed);
+    CHECK(h.why().detail.find("TIME") != std::string::npos);
+    CHECK(after(h, "+OK\r\n" + info() + durability + "+OK\r\n") == outcome::failed);
+    CHECK(after(h, "+OK\r\n" + info() + durability + time_told + scripts_loaded()) ==
+          outcome::ask_record);
+    CHECK(h.told().time_us == 1'700'000'000'000'007);
+    CHECK(h.told().server.run_id == "r1");
+}
+
+TEST_CASE("a replica is greeted, but keeps no record") {
+    const auto node = plain_node();
+    net::handshake h(node, fenced);
+    CHECK(after(h, "+OK\r\n" + info("slave") + config("always") + time_told +
+                       scripts_loaded()) == outcome::done);
+    CHECK_FALSE(h.told().server.is_master);
+}
+
+TEST_CASE("a node is durable where every write is on disk before it is answered") {
+    const auto node = plain_node();
+    net::handshake h(node, fenced);
+    const auto is_durable = [&](const std::string& log, const std::string& policy) {
+        const auto o = after(h, "+OK\r\n" + info("master", log) + policy + time_told +
+                                    scripts_loaded());
+        REQUIRE(o == outcome::ask_record);
+        return h.told().server.is_durable;
+    };
+    CHECK(is_durable(logged, config("always")));
+    CHECK_FALSE(is_durable(logged, config("everysec")));
+    CHECK_FALSE(is_durable(logged, config("always", "yes")));
+    CHECK_FALSE(is_durable(logged, "-NOPERM no config\r\n"));
+    CHECK_FALSE(is_durable(logged, "*0\r\n"));
+    CHECK_FALSE(is_durable("", config("always")));
+    const std::string zeros(40, '0');
+    CHECK(is_durable(logged + "master_replid2:" + zeros + "\r\n", config("always")));
+    CHECK_FALSE(is_durable(logged + "master_replid2:" + std::string(40, 'a') + "\r\n",
+                           config("always")));
+    for (const auto* what : {"aof_enabled:1", "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0",
+                             "aof_last_bgrewrite_status:ok", "aof_last_write_status:ok"}) {
+        std::string log = logged;
+        log.replace(log.find(what), std::string_view(what).size(), "x:y");
+        INFO(what);
+        CHECK_FALSE(is_durable(log, config("always")));
+    }
+}
+
+TEST_CASE("the record is asked for once the node has told what it is") {
+    const auto node = plain_node();
+    net::handshake h(node, fenced);
+    REQUIRE(after(h, "+OK\r\n" + info("master", logged) + config("always") + time_told +
+                         scripts_loaded()) == outcome::ask_record);
+    std::string out;
+    h.ask_record(out, {.key = "p:redlock:node",
+                       .epoch = epoch,
+                       .mark = "M",
+                       .ttl_max = std::chrono::seconds(60),
+                       .what = core::birth::task::make});
+    resp::parser p;
+    CHECK(fakes::decode(p, out).at(0) ==
+          fakes::command{"EVAL", std::string(resp::node().text), "1", "p:redlock:node", "r1", "1",
+                         "60000", epoch, "M"});
+    const auto answered = [&](std::string_view bytes) {
+        resp::parser q;
+        resp::reply r;
+        REQUIRE(q.feed(bytes, r) == resp::parser::outcome::complete);
+        return h.on_reply(r);
+    };
+    SECTION("and read") {
+        CHECK(answered("*6\r\n:1700000000000009\r\n" + fakes::bulk(epoch) +
+                       ":1600000000000000\r\n:90000\r\n$1\r\nM\r\n:1\r\n") == outcome::done);
+        const auto& record = h.told().record;
+        CHECK(record.exists);
+        CHECK(record.made);
+        CHECK(record.epoch == epoch);
+        CHECK(record.mark == "M");
+        CHECK(record.time_us == 1'700'000'000'000'009);
+        CHECK(record.since_us == 1'600'000'000'000'000);
+        CHECK(record.ttl_max == std::chrono::seconds(90));
+    }
+    SECTION("or is not there") {
+        CHECK(answered("*1\r\n:1700000000000009\r\n") == outcome::done);
+        CHECK_FALSE(h.told().record.exists);
+    }
+    SECTION("or is something else") {
+        CHECK(answered("-FOREIGN the node record holds something else\r\n") == outcome::failed);
+        CHECK(h.why().error == errc::foreign_data);
+    }
+    SECTION("or can't have been written by our scripts") {
+        const std::string time = "*6\r\n:1700000000000009\r\n";
+        const auto record = [&](const std::string& e, const char* since, const char* ttl_max,
+                                const char* mark, const char* made) {
+            return time + e + since + "\r\n" + ttl_max + "\r\n" + mark + "\r\n" + made + "\r\n";
+        };
+        const std::string good = fakes::bulk(epoch);
+        const auto odd = GENERATE_COPY(record(fakes::bulk("E"), ":0", ":90000", "$1\r\n-", ":0"),
+                                       record(":1\r\n", ":0", ":90000", "$1\r\n-", ":0"),
+                                       record(good, ":-1", ":90000", "$1\r\n-", ":0"),
+                                       record(good, ":1700000000000010", ":1", "$1\r\n-", ":0"),
+                                       record(good, "$1\r\n0", ":90000", "$1\r\n-", ":0"),
+                                       record(good, ":0", ":0", "$1\r\n-", ":0"),
+                                       record(good, ":0", ":86400001", "$1\r\n-", ":0"),
+                                       record(good, ":0", ":90000", ":1", ":0"),
+                                       record(good, ":0", ":90000", "$0\r\n", ":0"),
+                                       record(good, ":0", ":90000", "$1\r\n-", ":2"));
+        INFO(odd);
+        CHECK(answered(odd) == outcome::failed);
+        CHECK(h.why().error == errc::protocol_error);
+    }
+    SECTION("or the answer is none") {
+        CHECK(answered("+OK\r\n") == outcome::failed);
+        CHECK(h.why().error == errc::protocol_error);
+    }
+}
+
+// A server that does not know AUTH says what it was sent.
+TEST_CASE("the password does not come back in the failure") {
+    const auto node = guarded_node();
+    net::handshake h(node, plain);
+    CHECK(after(h, "-ERR unknown command `AUTH`, with args beginning with: `ann`, `" + secret +
+                       "`, \r\n") == outcome::failed);
+    CHECK(h.why().error == errc::auth_failed);
+    CHECK(h.why().detail.find(secret) == std::string::npos);
+    CHECK(h.why().detail.find(secret.substr(0, 7)) == std::string::npos);
+}

@@ -1,0 +1,603 @@
+// Tests one node's session fact by fact: order, deadlines, what is owed; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "net/session.hpp"
+#include "support/catch.hpp"
+#include "component/support/rig.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using fakes::rig;
+using lines = std::vector<std::string>;
+
+TEST_CASE("it connects, greets and serves") {
+    rig r;
+    r.session.start(r.now);
+    CHECK(r.opens == 1);
+    r.connect();
+    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
+    CHECK_FALSE(r.session.is_ready());
+    r.greet();
+    CHECK(r.session.is_ready());
+    CHECK(r.ups == 1);
+    CHECK(r.traffic.connects.get() == 1);
+}
+
+TEST_CASE("commands leave in order and replies are matched in order") {
+    rig r;
+    r.ready();
+    const auto a = r.submitted("A");
+    const auto b = r.submitted("B");
+    const auto c = r.submitted("C");
+    CHECK(r.names_sent() == "A B C");
+    r.hear("+1\r\n+2\r\n+3\r\n");
+    CHECK(a->heard == lines{"1"});
+    CHECK(b->heard == lines{"2"});
+    CHECK(c->heard == lines{"3"});
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("replies may come in pieces of any size") {
+    const std::string all = "$5\r\nhello\r\n:7\r\n";
+    for (std::size_t cut = 0; cut <= all.size(); ++cut) {
+        rig r;
+        r.ready();
+        const auto a = r.submitted("A");
+        const auto b = r.submitted("B");
+        r.hear(all.substr(0, cut));
+        r.hear(all.substr(cut));
+        CHECK(a->heard == lines{"hello"});
+        CHECK(b->heard == lines{"7"});
+    }
+}
+
+TEST_CASE("what is asked for while the first connection is on its way goes with it, in order") {
+    rig r;
+    r.session.start(r.now);
+    const auto a = r.submitted("A");
+    r.connect();
+    const auto b = r.submitted("B");
+    const auto gone = r.make("GONE");
+    r.submit(gone);
+    gone->wanted = false;
+    CHECK_FALSE(r.session.is_idle());
+    r.greet();
+    CHECK(r.names_sent() == "A B");
+    r.hear("+1\r\n+2\r\n");
+    CHECK(a->heard == lines{"1"});
+    CHECK(b->heard == lines{"2"});
+    CHECK(gone->heard == lines{"unreachable"});  // each call hears once, whatever becomes of it
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("a node that can't be reached refuses at once, with the cause") {
+    rig r;
+    r.session.start(r.now);
+    const auto early = r.submitted("EARLY");
+    r.session.on_down(boost::system::errc::make_error_code(
+                          boost::system::errc::connection_refused), r.now);
+    CHECK(early->heard == lines{"unreachable"});
+    const auto late = r.make("LATE");
+    const auto why = r.submit(late);
+    REQUIRE(why);
+    CHECK(why->answer == vote::unreachable);
+    CHECK(why->error == boost::system::errc::connection_refused);
+    CHECK(late->heard.empty());
+    r.pass(1s);  // the second try is no reason for hope
+    CHECK(r.opens == 2);
+    CHECK(r.submit(late));
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("a failed handshake refuses with its own cause, and is tried again") {
+    rig r;
+    r.session.start(r.now);
+    r.connect();
+    const auto early = r.submitted("EARLY");
+    r.sent();
+    r.hear("+OK\r\n-NOPERM no\r\n-NOPERM no\r\n-NOPERM no\r\n");
+    CHECK(early->heard == lines{"refused"});
+    REQUIRE(r.downs.size() == 1);
+    CHECK(r.downs[0].error == errc::script_rejected);
+    CHECK(r.drops == 1);
+    CHECK(r.submit(r.make("X"))->error == errc::script_rejected);
+    r.pass(1s);
+    CHECK(r.opens == 2);
+    r.connect();
+    r.greet();
+    CHECK(r.session.is_ready());
+}
+
+TEST_CASE("a handshake that does not end is given up after connect_timeout") {
+    rig r;
+    r.session.start(r.now);
+    r.connect();
+    const auto early = r.submitted("EARLY");
+    CHECK(r.session.deadline() == r.now + r.options.connect_timeout);
+    r.pass(r.options.connect_timeout - 1ns);
+    CHECK(early->heard.empty());
+    r.pass(1ns);
+    CHECK(early->heard == lines{"timed_out"});
+    CHECK(r.drops == 1);
+}
+
+TEST_CASE("a late reply is consumed and matched to nothing else") {
+    rig r;
+    r.ready();
+    const auto a = r.submitted("A");
+    r.now += 10ms;
+    const auto b = r.submitted("B");
+    r.pass(r.options.node_timeout - 10ms);
+    CHECK(a->heard == lines{"timed_out"});
+    CHECK(a->failures[0].error == errc::timed_out);
+    CHECK(b->heard.empty());
+    r.hear("+late\r\n");
+    CHECK(r.traffic.late_replies.get() == 1);
+    CHECK(a->heard.size() == 1);
+    CHECK(b->heard.empty());
+    r.hear("+hers\r\n");
+    CHECK(b->heard == lines{"hers"});
+    CHECK(r.drops == 0);
+    CHECK(r.traffic.timeouts.get() == 1);
+}
+
+TEST_CASE("a script that the node forgot is sent with its text, once") {
+    rig r;
+    r.ready();
+    const auto a = r.submitted("A");
+    const auto b = r.submitted("B");
+    r.sent();
+    r.hear("-NOSCRIPT gone\r\n+b\r\n");
+    CHECK(r.names_sent() == "EVAL:A");
+    CHECK(a->heard.empty());
+    CHECK(b->heard == lines{"b"});
+    SECTION("and answered") {
+        r.hear("+a\r\n");
+        CHECK(a->heard == lines{"a"});
+    }
+    SECTION("and a second NOSCRIPT is believed") {
+        r.hear("-NOSCRIPT really\r\n");
+        CHECK(r.names_sent().empty());
+        CHECK(a->heard == lines{"NOSCRIPT really"});
+    }
+    SECTION("and has a deadline of its own") {
+        r.pass(r.options.node_timeout);
+        CHECK(a->heard == lines{"timed_out"});
+    }
+    SECTION("and the connection may break") {
+        r.session.on_down({}, r.now);
+        CHECK(a->heard == lines{"unreachable"});
+    }
+}
+
+TEST_CASE("what is not wanted any more, or calls no script, is not sent again") {
+    rig r;
+    r.ready();
+    const auto a = r.submitted("A");
+    r.sent();
+    SECTION("it calls no script") {
+        a->calls_script = false;
+        r.hear("-NOSCRIPT gone\r\n");
+        CHECK(a->heard == lines{"NOSCRIPT gone"});
+    }
+    SECTION("its attempt ended") {
+        a->wanted = false;
+        r.hear("-NOSCRIPT gone\r\n");
+        CHECK(a->heard.size() == 1);
+    }
+    SECTION("its time is over") {
+        r.pass(r.options.node_timeout);
+        r.hear("-NOSCRIPT gone\r\n");
+        CHECK(a->heard == lines{"timed_out"});
+    }
+    CHECK(r.names_sent().empty());
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("a release is sent again even when nobody waits for it any more") {
+    rig r;
+    r.ready();
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.sent();
+    r.pass(r.options.node_timeout);
+    CHECK(release->heard == lines{"timed_out"});
+    r.hear("-NOSCRIPT gone\r\n");
+    CHECK(r.names_sent() == "EVAL:R");
+    r.hear(":1\r\n");
+    CHECK(release->heard.size() == 1);
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("a release whose connection breaks goes first on the next one") {
+    rig r;
+    r.ready();
+    const auto set = r.submitted("SET");
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.session.on_down({}, r.now);
+    CHECK(set->heard == lines{"unreachable"});
+    CHECK(release->heard == lines{"unreachable"});
+    CHECK(r.owed == 1);
+    CHECK(r.traffic.owed_releases.get() == 1);
+    CHECK(r.opens == 2);
+    const auto next = r.submitted("NEXT");
+    r.connect();
+    r.greet();
+    CHECK(r.names_sent() == "EVAL:R NEXT");
+    SECTION("and is done") {
+        r.hear(":1\r\n+OK\r\n");
+        CHECK(release->heard.size() == 1);
+        CHECK(next->heard == lines{"OK"});
+    }
+    SECTION("and is owed again when that breaks too") {
+        r.session.on_down({}, r.now);
+        r.pass(1s);
+        r.connect();
+        r.greet();
+        CHECK(r.names_sent() == "EVAL:R");
+        CHECK(release->heard.size() == 1);
+    }
+}
+
+TEST_CASE("a release that a node refuses for a while is asked for again") {
+    rig r;
+    r.ready();
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.sent();
+    const std::string state =
+        GENERATE("BUSY Redis is busy", "OOM no memory", "LOADING dataset", "READONLY replica",
+                 "MISCONF no disk", "NOREPLICAS too few");
+    r.hear("-" + state + "\r\n");
+    CHECK(release->heard == lines{state});
+    CHECK(r.names_sent().empty());
+    r.pass(999ms);
+    CHECK(r.names_sent().empty());
+    r.pass(1ms);
+    CHECK(r.names_sent() == "EVAL:R");
+    SECTION("until it is done") {
+        r.hear("-" + state + "\r\n");
+        r.pass(1s);
+        CHECK(r.names_sent() == "EVAL:R");
+        r.hear(":1\r\n");
+        r.pass(10s);
+        CHECK(r.names_sent().empty());
+    }
+    SECTION("also on the next connection, at once") {
+        r.hear("-" + state + "\r\n");
+        r.session.on_down({}, r.now);
+        r.connect();
+        r.greet();
+        CHECK(r.names_sent() == "EVAL:R");
+        r.pass(400ms);
+        CHECK(r.names_sent().empty());
+    }
+    CHECK(release->heard.size() == 1);
+    CHECK(r.owed == 0);
+}
+
+TEST_CASE("where many releases are refused for a while one asks for all") {
+    rig r;
+    r.ready();
+    for (const auto* name : {"A", "B", "C"}) r.submit(r.make_release(name));
+    r.sent();
+    r.hear("-OOM no memory\r\n-OOM no memory\r\n-OOM no memory\r\n");
+    for (const auto* name : {"EVAL:A", "EVAL:B", "EVAL:C", "EVAL:A"}) {
+        r.pass(1s);
+        CHECK(r.names_sent() == name);
+        r.hear("-OOM no memory\r\n");
+    }
+    r.pass(1s);
+    CHECK(r.names_sent() == "EVAL:B");
+    r.hear(":1\r\n");
+    CHECK(r.names_sent() == "EVAL:C EVAL:A");
+    r.hear(":1\r\n:1\r\n");
+    r.pass(300ms);
+    CHECK(r.names_sent().empty());
+}
+
+TEST_CASE("a release that a node refuses for what it is is not asked for again") {
+    rig r;
+    r.ready();
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.sent();
+    r.hear(GENERATE("-NOPERM no right\r\n", "-WRONGTYPE not a string\r\n", "-ERR what?\r\n"));
+    r.pass(400ms);
+    CHECK(r.names_sent().empty());
+    CHECK(r.session.deadline() > r.now + 1h);
+}
+
+TEST_CASE("a release is owed where there is no connection") {
+    rig r;
+    r.ready();
+    r.now += 1s;
+    r.session.on_down({}, r.now);                                // tried again at once,
+    r.session.on_down({}, r.now);                                // and rests after that
+    const auto release = r.make_release("R");
+    CHECK(r.submit(release));
+    CHECK(release->heard.empty());
+    CHECK(r.owed == 1);
+    // A frozen node may execute what lay in the broken connection whenever it thaws.
+    SECTION("however long that lasts") {
+        r.pass(GENERATE(core::duration(1s), core::duration(48h)));
+        r.connect();
+        r.greet();
+        CHECK(r.names_sent() == "EVAL:R");
+        r.hear(":1\r\n");
+        CHECK(release->heard.empty());
+    }
+}
+
+TEST_CASE("releases that are owed are bounded, and the oldest go") {
+    rig r({}, {.max_commands = 3});
+    r.ready();
+    r.session.on_down({}, r.now);
+    r.session.on_down({}, r.now);
+    for (const auto* name : {"A", "B", "C", "D"}) r.submit(r.make_release(name));
+    r.pass(1s);
+    r.connect();
+    r.greet();
+    CHECK(r.names_sent() == "EVAL:B EVAL:C EVAL:D");
+}
+
+TEST_CASE("the epoch of the node's record stands behind a command that asks for it") {
+    rig r;
+    r.ready();
+    r.options.fencing = true;  // guarded from here on: the record is set by hand
+    r.session.set_record({.exists = true, .epoch = "E1"});
+    std::string wire;
+    resp::append_command(wire, {"TAKE"}, 1);
+    r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
+    CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", "E1"}});
+    SECTION("one that no record has, where there is none") {
+        r.session.set_record({});
+        r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
+        CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", "-"}});
+    }
+    SECTION("none to compare, where the guard is off") {
+        r.options.guard = restart_guard::off;
+        r.session.set_record({});
+        r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
+        CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", ""}});
+    }
+}
+
+TEST_CASE("a node is greeted anew on a new connection") {
+    rig r;
+    r.ready();
+    const auto waits = r.submitted("X");
+    r.session.reconnect({vote::unreachable, errc::in_quarantine, "it forgot"}, r.now);
+    CHECK(waits->heard == lines{"unreachable"});
+    CHECK(r.drops == 1);
+    CHECK(r.opens == 2);
+    r.session.reconnect({}, r.now);  // it is on its way already
+    CHECK(r.drops == 1);
+    r.connect();
+    r.greet();
+    CHECK(r.session.is_ready());
+}
+
+TEST_CASE("a release that waits for the connection is owed when that fails") {
+    rig r;
+    r.session.start(r.now);
+    const auto set = r.submitted("SET");
+    const auto release = r.make_release("R");
+    CHECK_FALSE(r.submit(release));
+    r.session.on_down({}, r.now);
+    CHECK(set->heard == lines{"unreachable"});
+    CHECK(release->heard == lines{"unreachable"});
+    r.pass(1s);
+    r.connect();
+    r.greet();
+    CHECK(r.names_sent() == "EVAL:R");
+}
+
+TEST_CASE("a connection on which nothing is answered is given up") {
+    rig r;
+    SECTION("after ten times node_timeout, or connect_timeout where that is longer") {
+        r.options.connect_timeout = GENERATE(500ms, 2000ms);
+        const auto limit = std::max<core::duration>(r.options.connect_timeout,
+                                                    10 * r.options.node_timeout);
+        r.ready();
+        r.now += 5s;
+        const auto release = r.make_release("R");
+        r.submit(release);
+        r.pass(limit - 1ns);
+        CHECK(r.drops == 0);
+        r.pass(1ns);
+        CHECK(r.drops == 1);
+        CHECK(release->heard == lines{"timed_out"});
+        CHECK(r.owed == 1);
+        CHECK(r.opens == 1);  // not at once: it is not the connection that is at fault
+        r.pass(1s);
+        CHECK(r.opens == 2);
+    }
+    SECTION("not while it answers late, but answers") {
+        r.ready();
+        for (int i = 0; i < 30; ++i) {
+            r.submitted("A");
+            r.pass(60ms);
+            r.hear("+late\r\n");
+        }
+        CHECK(r.drops == 0);
+    }
+}
+
+TEST_CASE("bytes that are no reply cost the connection and nothing else") {
+    rig r;
+    r.ready();
+    const auto a = r.submitted("A");
+    const auto b = r.submitted("B");
+    r.hear("+one\r\n!garbage\r\n");
+    CHECK(a->heard == lines{"one"});
+    CHECK(b->heard == lines{"unreachable"});
+    CHECK(b->failures[0].error == errc::protocol_error);
+    CHECK(r.drops == 1);
+    CHECK_FALSE(r.session.is_ready());
+    r.pass(1s);
+    r.connect();
+    r.greet();
+    CHECK(r.session.is_ready());
+}
+
+TEST_CASE("a reply to nothing costs the connection") {
+    rig r;
+    r.ready();
+    SECTION("while nothing is asked") { r.hear("+what?\r\n"); }
+    SECTION("while the question has not left yet") {
+        const auto a = r.submitted("A");
+        r.session.on_bytes("+what?\r\n", r.now);
+        CHECK(a->heard == lines{"unreachable"});
+    }
+    REQUIRE(r.downs.size() == 1);
+    CHECK(r.downs[0].error == errc::protocol_error);
+    CHECK(r.drops == 1);
+}
+
+TEST_CASE("a connection is given up once, whatever its bytes go on to say") {
+    rig r;
+    r.ready();
+    SECTION("after a reply to nothing") { r.hear("+what?\r\n!garbage\r\n"); }
+    SECTION("after a failed handshake") {
+        r.session.on_down({}, r.now);
+        r.connect();
+        r.drops = 0;
+        r.downs.clear();
+        r.hear("-NOAUTH no\r\n!garbage\r\n");
+    }
+    CHECK(r.drops == 1);
+    REQUIRE(r.downs.size() == 1);
+    CHECK(r.downs[0].detail != "");
+}
+
+TEST_CASE("what waits for a node is bounded") {
+    rig r({}, {.max_commands = 2, .max_bytes = 100});
+    SECTION("in commands, sent") {
+        r.ready();
+        r.submitted("A");
+        r.submitted("B");
+    }
+    SECTION("in commands, not sent yet") {
+        r.session.start(r.now);
+        r.submitted("A");
+        r.submitted("B");
+    }
+    SECTION("in bytes, sent") {
+        r.ready();
+        r.submitted(std::string(80, 'A'));
+    }
+    SECTION("in bytes, not sent yet") {
+        r.session.start(r.now);
+        r.submitted(std::string(80, 'A'));
+    }
+    const auto over = r.make("OVER");
+    const auto why = r.submit(over);
+    REQUIRE(why);
+    CHECK(why->error == errc::backlog);
+    CHECK(why->answer == vote::unreachable);
+    CHECK(over->heard.empty());
+    CHECK_FALSE(r.submit(r.make_release("R")));  // it would only leave a key behind
+}
+
+TEST_CASE("closing tells everybody, once") {
+    rig r;
+    const auto a = r.make("A");
+    const auto release = r.make_release("R");
+    std::size_t heard = 1;
+    SECTION("before it started") { heard = 0; }
+    SECTION("while connecting") {
+        r.session.start(r.now);
+        r.submit(a);
+        r.submit(release);
+    }
+    SECTION("while greeting") {
+        r.session.start(r.now);
+        r.submit(a);
+        r.connect();
+        r.submit(release);
+    }
+    SECTION("while serving") {
+        r.ready();
+        r.submit(a);
+        r.submit(release);
+    }
+    SECTION("when their time is over already") {
+        r.ready();
+        r.submit(a);
+        r.submit(release);
+        r.pass(r.options.node_timeout);
+    }
+    SECTION("while resting") {
+        r.ready();
+        r.submit(a);
+        r.submit(release);
+        r.session.on_down({}, r.now);
+        r.session.on_down({}, r.now);
+    }
+    r.session.close(r.now);
+    CHECK(a->heard.size() == heard);
+    CHECK(release->heard.size() == heard);
+    CHECK(r.session.is_idle());
+    CHECK(r.session.deadline() == core::time_point::max());
+    const int opens = r.opens;
+    r.pass(1h);
+    r.hear("+OK\r\n");
+    r.session.on_down({}, r.now);
+    r.session.close(r.now);
+    CHECK(r.opens == opens);
+    CHECK(a->heard.size() == heard);
+    CHECK(a->use_count() == 1);  // nothing is kept
+    CHECK(release->use_count() == 1);
+    CHECK(r.submit(a));
+}
+
+TEST_CASE("closing owes nothing: there is no next connection") {
+    rig r;
+    r.ready();
+    r.submit(r.make_release("R"));
+    r.session.close(r.now);
+    CHECK(r.owed == 0);
+}
+
+TEST_CASE("a call may ask for more while it is told") {
+    rig r;
+    r.ready();
+    const auto a = r.make("A");
+    std::vector<fakes::heard_ptr> more;
+    // Enough to make the queues grow while they are walked.
+    a->then = [&] {
+        for (int i = 0; i < 200; ++i) more.push_back(r.submitted("M"));
+    };
+    r.submit(a);
+    const auto b = r.submitted("B");
+    r.sent();
+    SECTION("of a reply") {
+        r.hear("+a\r\n+b\r\n");
+        CHECK(b->heard == lines{"b"});
+        CHECK(r.sent().size() == 200);
+    }
+    SECTION("of a timeout") {
+        r.pass(r.options.node_timeout);
+        CHECK(b->heard == lines{"timed_out"});
+        CHECK(more[0]->heard.empty());
+        CHECK(r.sent().size() == 200);
+    }
+    SECTION("of a broken connection") {
+        r.session.on_down({}, r.now);
+        CHECK(b->heard == lines{"unreachable"});
+        CHECK(more[0]->heard.empty());
+        r.connect();
+        r.greet();
+        CHECK(r.sent().size() == 200);
+    }
+    SECTION("of a stalled connection") {
+        r.pass(10s);
+        CHECK(b->heard == lines{"timed_out"});
+    }
+    CHECK(a->heard.size() == 1);
+    CHECK(b->heard.size() == 1);
+}

@@ -1,0 +1,172 @@
+// One session without a socket: what it asks for is recorded, what it hears is typed by hand.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "net/session.hpp"
+#include "resp/command.hpp"
+#include "resp/scripts.hpp"
+#include "component/support/fake_node.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::fakes {
+
+using namespace std::chrono_literals;
+using core::duration;
+
+/// What a call heard, one line each: "+OK", "timed_out", ...
+class heard_call : public net::call {
+public:
+    explicit heard_call(std::string name) : name_(std::move(name)) {}
+
+    std::vector<std::string> heard;
+    std::vector<net::failure> failures;
+    bool wanted = true;
+    bool calls_script = true;
+    net::tail end = net::tail::none;
+    bool owed = false;
+    std::function<void()> then{};  // runs while it is told
+
+    void on_reply(std::size_t, std::uint32_t, const resp::reply& r, time_point) override {
+        heard.emplace_back(r.type() == resp::reply_type::integer ? std::to_string(r.integer())
+                                                                 : std::string(r.text()));
+        if (then) then();
+    }
+    void on_failure(std::size_t, std::uint32_t, const net::failure& why, time_point) override {
+        heard.emplace_back(to_string(why.answer));
+        failures.push_back(why);
+        if (then) then();
+    }
+    bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
+    std::optional<net::tail> write_with_script(std::size_t, std::uint32_t,
+                                               std::string& out) const override {
+        if (!calls_script) return std::nullopt;
+        resp::append_command(out, {"EVAL", name_}, more());
+        return end;
+    }
+    bool is_owed(std::size_t) const noexcept override { return owed; }
+    /// The words that the session puts behind its own.
+    std::size_t more() const noexcept { return end == net::tail::epoch ? 1U : 0U; }
+    const std::string& name() const noexcept { return name_; }
+
+private:
+    std::string name_;
+};
+using heard_ptr = boost::intrusive_ptr<heard_call>;
+
+class rig final : public net::transport, public net::session_owner {
+public:
+    explicit rig(node_options node = {}, net::session_limits limits = {})
+        : options(with(std::move(node))),
+          session(0, options, static_cast<net::transport&>(*this),
+                  static_cast<net::session_owner&>(*this), traffic, limits) {}
+
+    client_options options;
+    net::traffic traffic;
+    time_point now = time_point{} + 1h;
+    int opens = 0;
+    int drops = 0;
+    int ups = 0;
+    int owed = 0;
+    std::vector<net::failure> downs;
+    std::vector<net::greeting> greeted;
+    net::record_request record;  // what is asked of a node that is greeted
+    net::session session;
+
+    /// The commands that were to leave since the last call.
+    std::vector<command> sent() {
+        write();
+        resp::parser p;
+        return decode(p, std::exchange(written_, {}));
+    }
+    /// The end of a turn: what is to leave is written.
+    void write() {
+        written_ += std::exchange(session.outgoing(), {});
+        session.on_written();
+    }
+    std::string names_sent() {
+        std::string all;
+        for (const command& c : sent()) {
+            if (!all.empty()) all += ' ';
+            all += c.front() == "EVAL" ? "EVAL:" + c.back() : c.front();
+        }
+        return all;
+    }
+    void hear(std::string_view bytes) {
+        write();
+        session.on_bytes(bytes, now);
+    }
+    void pass(duration span) {
+        now += span;
+        session.on_time(now);
+    }
+    void connect() { session.on_open(now); }
+    void greet() {
+        sent();
+        hear(greeting());
+    }
+    /// Ready, having served long enough to be trusted.
+    rig& ready() {
+        session.start(now);
+        connect();
+        greet();
+        now += 1s;
+        return *this;
+    }
+    /// The answers of a node to a client without fences.
+    static std::string greeting() {
+        std::string all = "+OK\r\n" + bulk("run_id:a\r\nrole:master\r\n");
+        all += "*2\r\n" + bulk("1700000000") + bulk("0");
+        for (const auto& s : resp::all_scripts()) all += bulk(s.sha1);
+        return all;
+    }
+    static heard_ptr make(const std::string& name) { return heard_ptr(new heard_call(name)); }
+    std::optional<net::failure> submit(const heard_ptr& what) {
+        std::string wire;
+        resp::append_command(wire, {what->name()}, what->more());
+        return session.submit(what, 0, wire, what->end, now);
+    }
+    heard_ptr submitted(const std::string& name) {
+        auto what = make(name);
+        submit(what);
+        return what;
+    }
+    heard_ptr make_release(const std::string& name) {
+        auto what = make(name);
+        what->owed = true;
+        return what;
+    }
+
+private:
+    static client_options with(node_options node) {
+        client_options o;
+        o.nodes.push_back(std::move(node));
+        o.client_name = "a tester";
+        o.fencing = false;
+        return o;
+    }
+    void open() override { ++opens; }
+    void drop() override { ++drops; }
+    std::uint64_t random_word() override { return 0; }
+    net::record_request record_wanted() override { return record; }
+    void on_greeted(std::size_t, const net::greeting& told, time_point, time_point) override {
+        greeted.push_back(told);
+    }
+    void on_node_up(std::size_t, duration, time_point) override { ++ups; }
+    void on_node_down(std::size_t, const net::failure& why, time_point) override {
+        downs.push_back(why);
+    }
+    void on_release_owed(std::size_t) override { ++owed; }
+
+    std::string written_;
+};
+
+}  // namespace redlock::fakes

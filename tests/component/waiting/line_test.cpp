@@ -1,0 +1,289 @@
+// Tests waiting in line, within a client and behind the waiters of others; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "component/support/waiting.hpp"
+#include "resp/scripts.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::fakes;
+using namespace std::chrono_literals;
+
+TEST_CASE("in one client the waiters are granted in their order, and only the first asks") {
+    world w(fenced_options_for(3));
+    w.connected();
+    std::vector<ending_ptr> waiters;
+    for (int i = 0; i < 100; ++i) waiters.push_back(w.acquire("r", {.wait = 60s}));
+    for (std::size_t i = 0; i < waiters.size(); ++i) {
+        CHECK(time_until_over(w, *waiters[i]) == trip);
+        REQUIRE(waiters[i]->held);
+        w.run_for(5ms);
+        const auto granted = std::count_if(waiters.begin(), waiters.end(),
+                                           [](const auto& e) { return e->is_over(); });
+        CHECK(granted == static_cast<std::ptrdiff_t>(i) + 1);
+        for (std::size_t node = 0; node < 3; ++node) {
+            CHECK(calls_of(w, resp::acquire(), node) == i + 1);
+            CHECK(calls_of(w, resp::release(), node) == i);
+        }
+        w.release(std::move(waiters[i]->held));
+    }
+    CHECK(calls_in_all(w, resp::wait()) == 0);
+    CHECK(w.count_sent("SUBSCRIBE") == 0);
+}
+
+TEST_CASE("while one who had waited holds it here, the others send nothing") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto holder = w.granted("r", {.wait = 1s});
+    REQUIRE(holder->held);
+    w.run_for(5ms);
+    const auto sent = sent_in_all(w);
+    std::vector<ending_ptr> waiters;
+    for (int i = 0; i < 10; ++i) waiters.push_back(w.acquire("r", {.wait = 60s}));
+    w.run_for(40s);
+    CHECK(sent_in_all(w) == sent);
+    CHECK(w.count_sent("SUBSCRIBE") == 0);
+    CHECK(holder->held);
+}
+
+TEST_CASE("the next acquire leaves with what frees the resource") {
+    const bool had_waited = GENERATE(true, false);
+    world w(fenced_options_for(3));
+    w.connected();
+    acquire_options how{.ttl = 2s, .renew = false};
+    if (had_waited) how.wait = 1s;
+    auto holder = w.granted("r", how);
+    const auto next = w.acquire("r", {.wait = 60s});
+    w.run_for(100ms);
+    const auto log = log_of(w, 1);
+    auto freed = w.now;
+    SECTION("a release") { w.release(std::move(holder->held)); }
+    SECTION("a lease that is dropped") { holder->held = {}; }
+    SECTION("the end of the validity") { freed = holder->held.valid_until(); }
+    REQUIRE(w.run_until_over(*next));
+    CHECK(next->held);
+    CHECK(w.now - freed == trip);
+    const auto released = std::find_if(
+        log->begin(), log->end(), [](const auto& l) { return is_call(l.what, resp::release()); });
+    REQUIRE(log->end() - released >= 2);
+    CHECK(released->when == freed + latency);
+    CHECK(released[1].when == freed + latency);
+    CHECK(is_call(released[1].what, resp::acquire()));
+}
+
+TEST_CASE("who waits for a lease that was detached here gets the resource when its keys run out") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto holder = w.granted("r", {.ttl = 2s, .wait = 1s, .renew = false});
+    const auto began = w.now;
+    const auto next = w.acquire("r", {.wait = 60s});
+    w.run_for(100ms);
+    const auto before = calls_in_all(w, resp::acquire());
+    holder->held.detach();
+    w.run_for(1ms);
+    CHECK(calls_in_all(w, resp::acquire()) == before + 3);
+    REQUIRE(w.run_until_over(*next));
+    CHECK(next->held);
+    CHECK(w.now - began <= 2s + 2ms + 2 * trip);
+    CHECK(calls_in_all(w, resp::acquire()) == before + 6);
+}
+
+TEST_CASE("a waiter leaves at once, whatever its place, and the others keep theirs") {
+    const bool is_held_here = GENERATE(true, false);
+    const std::size_t place = GENERATE(0U, 1U, 2U);
+    const bool is_cancelled = GENERATE(true, false);
+    world w(fenced_options_for(3));
+    w.connected();
+    ending_ptr holder;
+    if (is_held_here) {
+        holder = w.granted("r", {.wait = 1s});
+    } else {
+        w.take_elsewhere("r", 3);
+    }
+    std::vector<ending_ptr> waiters;
+    const auto began = w.now;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const bool is_short = i == place && !is_cancelled;
+        waiters.push_back(w.acquire("r", {.wait = is_short ? 777ms : 60'000ms}));
+    }
+    if (is_cancelled) {
+        w.run_for(123ms);
+        w.cancel(*waiters[place]);
+        CHECK(waiters[place]->outcomes ==
+              std::vector<error_code>{boost::asio::error::operation_aborted});
+    } else {
+        REQUIRE(w.run_until_over(*waiters[place]));
+        CHECK(w.now - began == 777ms);
+        CHECK(waiters[place]->outcomes == std::vector<error_code>{errc::contended});
+    }
+    w.run_for(3s);
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < 3; ++i) {
+        if (i != place) others.push_back(i);
+    }
+    CHECK_FALSE(waiters[others[0]]->is_over());
+    if (is_held_here) {
+        w.release(std::move(holder->held));
+    } else {
+        stranger(w).release_all("r");
+    }
+    CHECK(time_until_over(w, *waiters[others[0]]) <= 2 * trip);
+    CHECK(waiters[others[0]]->held);
+    CHECK_FALSE(waiters[others[1]]->is_over());
+}
+
+TEST_CASE("who would not wait is contended at once where others wait here, and sends nothing") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto holder = w.granted("r", {.wait = 1s});
+    const auto waiter = w.acquire("r", {.wait = 60s});
+    w.run_for(1ms);
+    const auto sent = sent_in_all(w);
+    const auto hasty = w.acquire("r");
+    CHECK(hasty->outcomes == std::vector<error_code>{errc::contended});
+    REQUIRE(hasty->held.votes().size() == 3);
+    CHECK(hasty->held.votes()[2].answer == vote::queued);
+    w.run_for(10ms);
+    CHECK(sent_in_all(w) == sent);
+}
+
+TEST_CASE("who would not wait takes nothing where somebody waits on the nodes") {
+    world w(fenced_options_for(3));
+    w.connected();
+    stranger other(w);
+    other.enter_all("r", 1);
+    const auto hasty = w.granted("r");
+    CHECK(hasty->outcome() == errc::contended);
+    const auto votes = hasty->held.votes();
+    CHECK(std::count_if(votes.begin(), votes.end(),
+                        [](const auto& v) { return v.answer == vote::queued; }) >= 2);
+    w.run_for(5ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(queued_in_all(w, "r") == 3);
+    // As soon as that one is dead, it counts no more.
+    w.run_for(2s);
+    CHECK(w.granted("r")->held);
+}
+
+TEST_CASE("without fences waiters stand in line here, and no node hears of them") {
+    world w(3);
+    w.connected();
+    w.take_elsewhere("r", 3, 1s);
+    std::vector<ending_ptr> all;
+    for (int i = 0; i < 3; ++i) all.push_back(w.acquire("r", {.wait = 60s}));
+    const auto began = w.now;
+    REQUIRE(w.run_until_over(*all[0]));
+    REQUIRE(all[0]->held);
+    CHECK(w.now - began >= 1s);
+    CHECK(w.now - began <= 1s + 100ms + 2 * trip);
+    for (std::size_t i = 1; i < 3; ++i) {
+        w.run_for(1s);
+        CHECK_FALSE(all[i]->is_over());
+        const auto sets = w.count_sent("SET");
+        w.release(std::move(all[i - 1]->held));
+        CHECK(time_until_over(w, *all[i]) == trip);
+        CHECK(w.count_sent("SET") <= sets + 3);
+    }
+    CHECK(w.count_sent("SUBSCRIBE") == 0);
+    CHECK(calls_in_all(w, resp::wait()) == 0);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(queue_of(w, i, "r").empty());
+}
+
+TEST_CASE("a client's next waiter stands behind those who waited on the nodes before it") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto holder = w.granted("r", {.wait = 1s});
+    const auto next = w.acquire("r", {.wait = 60s});
+    w.run_for(1ms);
+    stranger other(w);
+    other.listen();
+    other.enter_all("r", 1, 60s);
+    w.release(std::move(holder->held));
+    w.run_for(20ms);
+    CHECK(other.nodes_heard() == 3);
+    CHECK_FALSE(next->is_over());
+    CHECK(w.ours("r") == 0);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto all = queue_of(w, i, "r");
+        REQUIRE(all.size() == 2);
+        CHECK(all[0].ticket == 1);
+    }
+    w.take_elsewhere("r", 3);
+    w.run_for(3s);
+    CHECK(calls_of(w, resp::acquire(), 0) == 2);
+    for (std::size_t i = 0; i < 3; ++i) other.leave(i, "r", 1);
+    w.run_for(20ms);
+    CHECK_FALSE(next->is_over());
+    stranger(w, "holder").release_all("r");
+    CHECK(time_until_over(w, *next) == latency + trip);
+    CHECK(next->held);
+}
+
+TEST_CASE("waiting ends at its deadline also where the nodes have not answered by then") {
+    const auto way = GENERATE(4ms, 6ms, 20ms);
+    world w(fenced_options_for(3));
+    w.latency = {way, way, way};
+    w.start();
+    w.run_for(500ms);
+    w.take_elsewhere("r", 3);
+    const auto began = w.now;
+    const auto e = w.acquire("r", {.wait = 1s});
+    w.run_for(990ms - 1us);
+    REQUIRE_FALSE(e->is_over());
+    const auto tried = calls_of(w, resp::acquire(), 0);
+    w.after(way, [&] {
+        for (auto& node : w.nodes) node.remove("r");
+    });
+    REQUIRE(w.run_until_over(*e));
+    if (way < 5ms) {
+        CHECK(e->held);
+        CHECK(w.now - began == 990ms + 2 * way);
+    } else {
+        CHECK(e->outcome() == errc::contended);
+        CHECK(w.now - began == 1s);
+        // The last try had no answer: what explains the outcome is what the one before it heard.
+        const auto votes = e->held.votes();
+        CHECK(std::count_if(votes.begin(), votes.end(),
+                            [](const auto& v) { return v.answer == vote::held; }) >= 2);
+    }
+    w.run_for(3 * way);
+    CHECK(calls_of(w, resp::acquire(), 0) == tried + 1);
+    CHECK(w.ours("r") == (way < 5ms ? 3 : 0));
+    CHECK(queued_in_all(w, "r") == 0);
+}
+
+// What is said of the votes of a try where the nodes are all new and one is missing.
+TEST_CASE("one that would not wait before the nodes are known hears that they can't vote yet") {
+    world w(fenced_options_for(3));
+    w.modes[0] = mode::mute;
+    w.start();
+    const auto e = w.granted("r");
+    CHECK(e->outcome() == errc::no_quorum);
+}
+
+// The alarm that settles who may vote is followed, in the same turn, by that of a waiter whose time
+// has passed meanwhile.
+TEST_CASE("a waiter whose time is over before the nodes are known has one try all the same") {
+    const auto wait = GENERATE(1ms, 100ms, 499ms, 500ms);
+    world w(fenced_options_for(3));
+    w.modes[0] = mode::mute;
+    w.start();
+    const auto e = w.acquire("r", {.wait = wait});
+    REQUIRE(w.run_until_over(*e));
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(e->held.votes()[1].answer == vote::quarantine);
+}
+
+TEST_CASE("the only waiter for what is held here is not told that others wait before it") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto holder = w.granted("r", {.wait = 1s});
+    REQUIRE(holder->held);
+    const auto e = w.granted("r", {.wait = 1s});
+    REQUIRE(e->outcome() == errc::contended);
+    CHECK(e->held.votes()[0].detail == "this client holds it");
+}

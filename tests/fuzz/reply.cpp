@@ -1,0 +1,93 @@
+// Fuzzes the reply parser and all that reads replies; knows no socket.
+// SPDX-License-Identifier: MIT
+//
+// The first byte says how the rest is cut into pieces. Whole or cut, the parser must give what the
+// plain decoder of the tests gives, and no reader of an answer may trust what a node says.
+#include "fuzz/require.hpp"
+#include "net/answers.hpp"
+#include "net/node_record.hpp"
+#include "resp/parser.hpp"
+#include "support/resp_oracle.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace redlock;
+using outcome = resp::parser::outcome;
+using texts = std::vector<std::string>;
+
+namespace {
+
+void read_as_everything(const resp::reply& r) {
+    net::read_set(r);
+    net::read_acquire(r);
+    net::read_release(r);
+    for (const std::size_t i : {0U, 1U, 64U}) {
+        net::read_extension(r, i);
+        net::read_wait(r, i);
+    }
+    net::is_amnesiac(r);
+    net::read_pttl(r.integer());
+    net::read_time(r);
+    net::read_record(r);
+    net::abbreviate_owner(r.text());
+}
+
+outcome drain(resp::parser& p, std::string_view bytes, texts& out) {
+    for (;;) {
+        resp::reply r;
+        const outcome now = p.feed(bytes, r);
+        if (now != outcome::complete) {
+            fuzz::require(now == outcome::broken || bytes.empty(), "bytes were left behind");
+            fuzz::require(p.error().empty() == (now != outcome::broken), "an error and its text");
+            return now;
+        }
+        out.push_back(resp::testing::show(r));
+        read_as_everything(r);
+    }
+}
+
+outcome parse(std::string_view bytes, std::size_t piece, texts& out) {
+    resp::parser p;
+    for (;;) {
+        const auto next = bytes.substr(0, piece);
+        bytes.remove_prefix(next.size());
+        const outcome now = drain(p, next, out);
+        if (now == outcome::broken || bytes.empty()) return now;
+    }
+}
+
+outcome decode(std::string_view bytes, texts& out) {
+    const resp::parser_limits limits;
+    for (;;) {
+        resp::testing::reference_decoder decoder(bytes, limits.max_elements);
+        const auto now = decoder.run();
+        if (now == resp::testing::decoded::broken) return outcome::broken;
+        if (now == resp::testing::decoded::need_more) return outcome::need_more;
+        out.push_back(decoder.text());
+        bytes.remove_prefix(decoder.consumed());
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size < 1) return 0;
+    const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+    texts whole;
+    texts cut;
+    const outcome at_once = parse(bytes, std::max<std::size_t>(bytes.size(), 1), whole);
+    const outcome in_pieces = parse(bytes, 1 + data[0] % 16U, cut);
+    fuzz::require(at_once == in_pieces && whole == cut, "it matters how the bytes are cut");
+    // The decoder judges what is there; of what is not complete the parser may know more by then.
+    texts expected;
+    const outcome judged = decode(bytes, expected);
+    fuzz::require(whole == expected, "the decoder reads other replies");
+    fuzz::require(judged != outcome::broken || at_once == outcome::broken,
+                  "the decoder finds them broken");
+    return 0;
+}
