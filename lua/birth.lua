@@ -19,7 +19,7 @@ if not record then
     return 0
 end
 local epoch, run_id, since, created, ttl_max, durable, mark =
-    string.match(record, '^(%S+) (%S+) (%d+) (%d+) (%d+) ([01]) (%S+)$')
+    string.match(record, '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)$')
 if not epoch or #epoch ~= 22 then
     return redis.error_reply('FOREIGN the node record holds something else')
 end

@@ -47,9 +47,10 @@ if not record then
                    ttl_max = ttl_max, durable = durable, mark = ARGV[5]}, 1, ttl_max)
 end
 
+-- Words of ours only: string.format would cut a word at a byte 0.
 local r = {}
 r.epoch, r.run_id, r.since, r.created, r.ttl_max, r.durable, r.mark =
-    string.match(record, '^(%S+) (%S+) (%d+) (%d+) (%d+) ([01]) (%S+)$')
+    string.match(record, '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)$')
 r.since = tonumber(r.since)
 r.created = tonumber(r.created)
 r.ttl_max = tonumber(r.ttl_max)

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "contender.hpp"
 
+#include "as_tuple.hpp"
 #include "setting.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -25,8 +25,6 @@ namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 
 std::int64_t now_ns() { return redlock::clock::now().time_since_epoch().count(); }
 

@@ -1,10 +1,10 @@
 // Many workers that acquire and release, and what that takes; knows no server.
 // SPDX-License-Identifier: MIT
 #include "allocations.hpp"
+#include "as_tuple.hpp"
 #include "callbacks.hpp"
 #include "setting.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/channel.hpp>
@@ -22,7 +22,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 using finish_line = asio::experimental::channel<void(boost::system::error_code)>;
 
 asio::awaitable<void> cycle(redlock::client& client, std::string resource,

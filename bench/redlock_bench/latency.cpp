@@ -1,12 +1,12 @@
 // The time that one acquire takes, and one cycle of acquire and release, beside the floors' on the
 // same nodes, in alternating blocks.
 // SPDX-License-Identifier: MIT
+#include "as_tuple.hpp"
 #include "floor.hpp"
 #include "json_line.hpp"
 #include "quantile.hpp"
 #include "setting.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <array>
@@ -20,8 +20,6 @@ namespace bench {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
 
 // In a process of its own the client is named so: host, colon, number. The floor's values are as
 // long, so that the same bytes travel.

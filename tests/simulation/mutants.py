@@ -84,10 +84,10 @@ def copy_sources(project, to):
 
 def build(root, jobs):
     """As the preset does: by the same relative paths, so that a compiler cache has what did not change."""
-    folder = root / "build/simulate"
+    folder = root / "build/mutants"
     cached = dict(os.environ, CCACHE_BASEDIR=str(root), CCACHE_NOHASHDIR="1")
-    for command in (["cmake", "--preset", "simulate"],
-                    ["cmake", "--build", "--preset", "simulate", "-j", str(jobs)]):
+    for command in (["cmake", "--preset", "mutants"],
+                    ["cmake", "--build", "--preset", "mutants", "-j", str(jobs)]):
         done = subprocess.run(command, cwd=root, env=cached, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
