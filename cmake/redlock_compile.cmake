@@ -32,6 +32,13 @@ function(redlock_computing_target name)
     endif()
 endfunction()
 
+# redlock_waiting_target(NAME): one that mostly waits, so that where tests are built it is not optimised.
+function(redlock_waiting_target name)
+    if(REDLOCK_BUILD_TESTS AND NOT REDLOCK_SANITIZE)
+        target_compile_options(${name} PRIVATE -O0)
+    endif()
+endfunction()
+
 # redlock_own_target(NAME): a test, tool, benchmark or example of this project.
 function(redlock_own_target name)
     target_compile_features(${name} PRIVATE cxx_std_20)

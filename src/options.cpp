@@ -141,11 +141,29 @@ void check_times(const client_options& o, findings& out) {
         out.error("/drift_factor", "must be at least 0 and below 1; 0.01 is usual");
         good = false;
     }
+    if (o.drift_factor == 0 && o.drift_min == milliseconds(0)) {
+        out.error("/drift_factor", "is 0, and drift_min_ms too: no two clocks run that evenly; "
+                                   "0.01 and 2 ms are usual");
+    }
     if (!good) return;
     if (longest_validity(o, o.ttl_max) <= core::duration::zero()) {
         out.error("/ttl_max_ms", "the drift allowance (ttl x drift_factor + drift_min) leaves "
                                  "nothing of it; raise it, or lower the drift");
     }
+}
+
+// A lease is reported lost a margin before its end: one that may be held for no longer than that
+// would be lost at once.
+void check_max_hold(const acquire_options& o, const client_options& client, findings& out) {
+    const core::duration margin =
+        std::max<core::duration>(std::clamp(o.loss_margin, milliseconds(0), longest_patience),
+                                 core::least_loss_margin(effective_ttl(client, o.ttl)));
+    if (o.max_hold == milliseconds(0) || o.max_hold > margin) return;
+    out.error("/max_hold_ms",
+              "must be more than the " +
+                  std::to_string(std::chrono::ceil<milliseconds>(margin).count()) +
+                  " ms by which a loss is reported before the end; raise it, or lower "
+                  "loss_margin_ms");
 }
 
 // Whether prefix + resource ends with `ending`, without putting them together.
@@ -191,7 +209,9 @@ std::vector<config_issue> validate(const acquire_options& options, const client_
         out.error("/loss_margin_ms", "leaves nothing of the ttl; lower it");
     }
     out.range("/wait_ms", options.wait, milliseconds(0), longest_patience);
-    out.range("/max_hold_ms", options.max_hold, milliseconds(0), longest_patience);
+    if (out.range("/max_hold_ms", options.max_hold, milliseconds(0), longest_patience)) {
+        check_max_hold(options, client, out);
+    }
     out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
     if (options.mode != lock_mode::exclusive) {
         out.error("/mode", "shared locks are not built yet; use an exclusive one");

@@ -74,9 +74,10 @@ struct acquire_options {
     std::chrono::milliseconds max_hold{0};     ///< 0: no cap; else from the grant on.
     std::chrono::milliseconds loss_margin{0};  ///< Report a loss this long before the end.
     lock_mode mode = lock_mode::exclusive;     ///< `shared` is not built yet: invalid_argument.
-    /// Zero: a fresh random one. A value of one's own, to be known by on the nodes, is used by one
-    /// lease at a time. Used again for a resource, it gets "#" and a random number behind it there,
-    /// so that a late release of the earlier lease can't end the later one.
+    /// Zero: a fresh random one. A value of the caller's own, to be known by on the nodes, may be
+    /// used by one lease of a resource at a time. On the nodes "#" and a random number stand behind
+    /// it: two processes that use the same value exclude each other, and a late release of an
+    /// earlier lease cannot end a later one.
     owner_id owner{};
 };
 static_assert(std::is_trivially_destructible_v<acquire_options>);

@@ -30,11 +30,8 @@ time_point hold::next_renewal() const noexcept {
 
 bool hold::capped() const noexcept { return valid_until_ >= cap_; }
 
-// A timer that rings at the very end would report after it: this is for the machine to wake us.
-duration hold::slack() const noexcept { return std::min<duration>(5ms, terms_.ttl / 20); }
-
 time_point hold::report_at() const noexcept {
-    return valid_until_ - std::max(terms_.loss_margin, slack());
+    return valid_until_ - std::max(terms_.loss_margin, least_loss_margin(terms_.ttl));
 }
 
 time_point hold::deadline() const noexcept {

@@ -47,7 +47,6 @@ public:
 private:
     time_point next_renewal() const noexcept;
     bool capped() const noexcept;
-    duration slack() const noexcept;
     action lose(loss why) noexcept;
 
     terms terms_;

@@ -4,6 +4,7 @@
 
 #include <redlock/clock.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
@@ -32,6 +33,12 @@ struct drift_policy {
 /// valid at `now` only if now < valid_until(...).
 constexpr time_point valid_until(time_point sent, duration ttl, drift_policy drift) noexcept {
     return sent + ttl - drift.allowance(ttl);
+}
+
+/// How long before the end of its validity a lease is reported lost at the latest. A timer that rings
+/// at the very end would report after it: this is for the machine to wake us.
+constexpr duration least_loss_margin(duration ttl) noexcept {
+    return std::min<duration>(std::chrono::milliseconds(5), ttl / 20);
 }
 
 }  // namespace redlock::core

@@ -126,7 +126,9 @@ void acquire_operation::try_once(time_point now) {
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
     left_ = {.key = key(), .value = value(), .born = home().nodes().breaks()};
-    if (!options_.owner.is_zero() && !home().is_first_use(left_.value, left_.key)) {
+    // One that a caller gave may be in use elsewhere: another process can have its client_name, too,
+    // and an earlier lease's release may still be on its way.
+    if (!options_.owner.is_zero()) {
         left_.value.append("#").append(std::to_string(home().host().random_word()));
     }
     attempt_.emplace(home().size(), now, ttl_, home().drift());

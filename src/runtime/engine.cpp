@@ -239,19 +239,6 @@ bool engine::owner_is_in_use(const acquire_operation& by, std::string_view resou
            });
 }
 
-bool engine::is_first_use(std::string_view value, std::string_view key) {
-    std::string both(value);
-    both.append(1, '\0').append(key);
-    const std::size_t use = std::hash<std::string>()(both);
-    // Once there were more of them than are kept, nothing is known to be the first.
-    if (used_owners_.full() ||
-        std::find(used_owners_.begin(), used_owners_.end(), use) != used_owners_.end()) {
-        return false;
-    }
-    used_owners_.push_back(use);
-    return true;
-}
-
 core::drift_policy engine::drift() const noexcept {
     return {options_->drift_factor, options_->drift_min};
 }

@@ -20,7 +20,6 @@
 #include <redlock/options.hpp>
 #include <redlock/stats.hpp>
 
-#include <boost/circular_buffer.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
@@ -130,9 +129,6 @@ public:
     void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
     bool owner_is_in_use(const acquire_operation& by, std::string_view resource,
                          const owner_id& owner) const;
-    /// Whether this client is known not to have sent this value for this key: of the owners that
-    /// were given to it, it remembers the first 1,024 uses.
-    bool is_first_use(std::string_view value, std::string_view key);
     void emit(const event& e) const;
 
     const client_options& options() const noexcept { return *options_; }
@@ -200,7 +196,6 @@ private:
     };
     std::priority_queue<due_renewal> due_;  // the most urgent first
     core::window renewals_;                 // rounds under way
-    boost::circular_buffer<std::size_t> used_owners_{1024};  // hashes of value and key
     std::unique_ptr<roster> roster_;
     waiting_room room_{*this};
     core::admission admission_;

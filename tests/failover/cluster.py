@@ -27,15 +27,15 @@ def docker(*words, seconds=60, check=True):
 def why_no_engine():
     """Empty where containers can be started."""
     if not shutil.which("docker"):
-        return "docker is not installed"
+        return "there is no docker; install Docker Engine"
     if not compose_words():
-        return "docker-compose is not installed"
+        return "there is no docker-compose; install it, or the plugin of the engine"
     try:
         asked = subprocess.run(["docker", "info", "--format", "{{.ServerVersion}}"],
                                capture_output=True, text=True, timeout=20)
     except subprocess.TimeoutExpired:
-        return "the Docker engine does not answer"
-    return "" if asked.returncode == 0 else "no Docker engine answers"
+        return "the Docker engine does not answer; see whether its service is well"
+    return "" if asked.returncode == 0 else "no Docker engine answers; start it, or ask for the right"
 
 
 def compose_words():

@@ -85,7 +85,7 @@ def main():
         return 2
     reason = why_no_engine()
     if reason:
-        print(f"failover: {reason}: nothing is tried")
+        print(f"skipped: {reason}")
         print(f"0 passed, 0 failed, {len(chosen)} skipped")
         return 0
     for number in ENDINGS:

@@ -38,11 +38,12 @@ def build_redsync(module, folder):
     """The program; a test that is skipped where Go or the modules are out of reach."""
     go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if go is None:
-        skip("there is no go")
+        skip("there is no go; put Go 1.26 or newer on PATH")
     loaded = subprocess.run([go, "-C", module, "mod", "download"], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
     if loaded.returncode != 0:
-        skip("go mod download failed: " + (loaded.stdout.splitlines() or ["?"])[-1])
+        why = (loaded.stdout.splitlines() or ["?"])[-1]
+        skip(f"go mod download failed ({why}); a Go module proxy has to be in reach")
     program = os.path.join(folder, "redsync_told")
     subprocess.run([go, "-C", module, "build", "-buildvcs=false", "-o", program, "./told"],
                    check=True)

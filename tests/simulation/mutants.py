@@ -2,11 +2,12 @@
 # Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
 # SPDX-License-Identifier: MIT
 """usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--most N] [--seconds S]
-                  [--seeds A-B] [--promise NAME] [--jobs N]
+                  [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM]
 
 One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
 of them did. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be
-planted, since its text has moved, built or run.
+planted, since its text has moved, built or run. --clean names the simulation without a bug; it is
+built where none is named.
 """
 import argparse
 import fcntl
@@ -39,6 +40,7 @@ def arguments():
     parser.add_argument("--seeds", default="")
     parser.add_argument("--promise", default="")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--clean", type=pathlib.Path)
     return parser.parse_args()
 
 
@@ -160,8 +162,10 @@ def main():
         chosen = random.Random("".join(texts)).sample(frequent, drawn)
     if not chosen:
         fail("none is called " + " or ".join(options.only))
-    clean = root / "clean"
-    shutil.copy(build(root, options.jobs), clean)
+    clean = options.clean
+    if not clean:
+        clean = root / "clean"
+        shutil.copy(build(root, options.jobs), clean)
     caught = 0
     for mutant in chosen:
         changed = planted(mutant, root)

@@ -114,6 +114,8 @@ void worker::take() {
             std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
     }
     if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
+    // What would be lost at once is refused.
+    if (how.max_hold > 0ms) how.max_hold += std::max(how.loss_margin, 5ms);
     take(dice_.below(in_->around().in.resources), how);
 }
 

@@ -178,13 +178,36 @@ TEST_CASE("the drift") {
         o.drift_factor = factor;
         CHECK(errors(o) == set{"/drift_factor"});
     }
+    o.drift_factor = 0;
+    CHECK(errors(o) == set{});
+    o.drift_min = 0ms;
+    CHECK(errors(o) == set{"/drift_factor"});  // clocks that never drift apart
+    o.drift_factor = 0.01;
+    CHECK(errors(o) == set{});
     o.drift_factor = 0.5;
+    o.drift_min = good().drift_min;
     o.ttl_max = 4ms;  // exactly what the drift takes
     CHECK(errors(o) == set{"/ttl_max_ms"});
     o.ttl_max = 5ms;
     CHECK(errors(o) == set{});
     o.drift_min = 24h;
     CHECK(errors(o) == set{"/ttl_max_ms"});
+}
+
+TEST_CASE("a lease may be held for longer than the margin by which its loss is reported") {
+    const auto places = [](const acquire_options& o) {
+        set found;
+        for (const auto& issue : validate(o, good())) found.insert(issue.where);
+        return found;
+    };
+    // At least the smaller of 5 ms and a twentieth of the ttl.
+    CHECK(places({.ttl = 10s, .max_hold = 5ms}) == set{"/max_hold_ms"});
+    CHECK(places({.ttl = 10s, .max_hold = 6ms}) == set{});
+    CHECK(places({.ttl = 20ms, .max_hold = 1ms}) == set{"/max_hold_ms"});
+    CHECK(places({.ttl = 20ms, .max_hold = 2ms}) == set{});
+    CHECK(places({.ttl = 10s, .max_hold = 3s, .loss_margin = 3s}) == set{"/max_hold_ms"});
+    CHECK(places({.ttl = 10s, .max_hold = 3'001ms, .loss_margin = 3s}) == set{});
+    CHECK(places({.ttl = 10s, .max_hold = 0ms, .loss_margin = 3s}) == set{});
 }
 
 TEST_CASE("all problems are told at once, and no secret with them") {

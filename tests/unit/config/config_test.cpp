@@ -127,7 +127,7 @@ TEST_CASE("every option arrives in its field") {
         "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
         "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "fencing": false,
         "restart_guard": "off", "defaults": {"ttl_ms": 5000, "wait_ms": 15, "renew": false,
-        "max_hold_ms": 16, "loss_margin_ms": 17}})", issues);
+        "max_hold_ms": 18, "loss_margin_ms": 17}})", issues);
     REQUIRE(issues.empty());
     REQUIRE(read.has_value());
     const client_options& c = read->client;
@@ -152,7 +152,7 @@ TEST_CASE("every option arrives in its field") {
     CHECK(read->defaults.ttl == 5s);
     CHECK(read->defaults.wait == 15ms);
     CHECK_FALSE(read->defaults.renew);
-    CHECK(read->defaults.max_hold == 16ms);
+    CHECK(read->defaults.max_hold == 18ms);
     CHECK(read->defaults.loss_margin == 17ms);
 }
 

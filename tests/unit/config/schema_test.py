@@ -10,7 +10,7 @@ import sys
 try:
     import jsonschema
 except ImportError:
-    print("python3-jsonschema is not installed: skipped", file=sys.stderr)
+    print("skipped: there is no python3-jsonschema; scripts/install-deps installs it")
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).resolve().parent
