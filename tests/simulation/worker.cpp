@@ -216,9 +216,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     held_ = state;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
-    const duration idle = dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms);
-    // What has to be proved is how soon the next one is granted, with a millisecond for this one.
-    plan(to_prove_.empty() ? idle : 0ns, &worker::keep);
+    plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
 }
 
 // What to do with it.
