@@ -1,8 +1,8 @@
 // Fuzzes the node record: the script that reads it, and the client that reads the script's answer.
 // SPDX-License-Identifier: MIT
 //
-// The bytes are what stands at the record's key of a master in memory. The script must answer with a
-// record or an error of its own, never fail; and a record it answers with must be one that it leaves.
+// The bytes stand at the record's key of a master in memory. The script must answer with a record or
+// with an error of its own, and never fail; a record it answers with can be read a second time.
 #include "fuzz/require.hpp"
 #include "net/node_record.hpp"
 #include "resp/parser.hpp"

@@ -24,10 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::require(!node->host.empty() || !node->unix_socket.empty(), "a node that is nowhere");
         fuzz::require(!node->unix_socket.empty() || node->port != 0, "a port that is none");
     }
-    // Told by a user's word that stands nowhere else: what was typed as a password stays unsaid.
-    const std::string told = "redis://user:s3cr3t-" + std::string(text);
+    // Whatever follows the password in the URI, no issue repeats it.
+    const std::string with_password = "redis://user:s3cr3t-" + std::string(text);
     issues.clear();
-    (void)parse_node_uri(told, issues);
+    (void)parse_node_uri(with_password, issues);
     for (const config_issue& i : issues) {
         fuzz::require(i.message.find("s3cr3t") == std::string::npos, "a password was said");
         fuzz::require(i.where.find("s3cr3t") == std::string::npos, "a password was said");
