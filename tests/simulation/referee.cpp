@@ -164,4 +164,17 @@ void referee::foreigner_granted(std::size_t resource, time_point until) {
 
 void referee::foreigner_ended(std::size_t resource) { foreign_.erase(resource_name(resource)); }
 
+void referee::leaves_idle(std::size_t resource) { idle_[resource].since = when_->now(); }
+
+void referee::takes_up(std::size_t resource) {
+    idle_[resource] = {idle_time(resource), std::nullopt};
+}
+
+duration referee::idle_time(std::size_t resource) const {
+    const auto at = idle_.find(resource);
+    if (at == idle_.end()) return {};
+    const idleness& i = at->second;
+    return i.over + (i.since ? when_->now() - *i.since : duration(0));
+}
+
 }  // namespace redlock::simulation

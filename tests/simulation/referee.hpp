@@ -61,6 +61,12 @@ public:
     void foreigner_granted(std::size_t resource, time_point until);
     void foreigner_ended(std::size_t resource);
 
+    /// From now on the holder of this resource does nothing with it, or no longer so.
+    void leaves_idle(std::size_t resource);
+    void takes_up(std::size_t resource);
+    /// For how long the holders of this resource have done nothing with it so far.
+    duration idle_time(std::size_t resource) const;
+
     /// `say()` returns how it was broken.
     template <class F>
     void require(bool holds, std::string_view checker, F&& say) {
@@ -92,6 +98,11 @@ private:
     };
     std::map<std::string, support, std::less<>> support_;  // by the owner's identity
     std::map<std::string, time_point, std::less<>> foreign_;
+    struct idleness {
+        duration over{};  // of the times that have ended
+        std::optional<time_point> since;
+    };
+    std::map<std::size_t, idleness> idle_;  // by the number of the resource
     std::optional<violation> first_;
 };
 

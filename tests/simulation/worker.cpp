@@ -124,6 +124,7 @@ void worker::take(std::size_t resource, const acquire_options& how) {
     is_busy_ = true;
     how_ = how;
     resource_ = resource;
+    idle_before_ = in_->around().judge.idle_time(resource);
     tell([&] {
         return "asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) +
                " ms, waiting " + std::to_string(how.wait.count()) + " ms";
@@ -202,7 +203,9 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
         return plan(0ns, &worker::think);
     }
     ++in_->around().counts.granted;
-    judge.require(to_prove_.empty() || clock::now() - began_ <= in_time_, "liveness", [&] {
+    // Nobody gets it while those before do nothing with it.
+    const duration allowed = in_time_ + judge.idle_time(resource_) - idle_before_;
+    judge.require(to_prove_.empty() || clock::now() - began_ <= allowed, "liveness", [&] {
         return name() + " took " +
                std::to_string(
                    std::chrono::duration_cast<milliseconds>(clock::now() - began_).count()) +
@@ -216,12 +219,14 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     held_ = state;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
+    judge.leaves_idle(resource_);
     plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
 }
 
 // What to do with it.
 void worker::keep() {
     ++step_;
+    in_->around().judge.takes_up(resource_);
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
     if (in_->is_resting()) return give_back();
     if (in_->terms().is_keeper || dice_.happens(0.3)) {
@@ -368,7 +373,9 @@ void worker::prove_next() {
 
 void worker::vanish() {
     ++step_;
-    if (held_) in_->around().judge.ended(*held_);
+    if (!held_) return;
+    in_->around().judge.ended(*held_);
+    in_->around().judge.takes_up(resource_);
 }
 
 }  // namespace redlock::simulation

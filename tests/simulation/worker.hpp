@@ -77,6 +77,7 @@ private:
     std::size_t resource_ = 0;
     time_point began_{};
     std::uint64_t pauses_ = 0;  // of the program, when the operation began
+    duration idle_before_{};    // of the resource, when it was asked for
     std::shared_ptr<detail::lease_state> held_;
     lease lease_;
     std::vector<std::size_t> to_prove_;
