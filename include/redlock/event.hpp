@@ -25,7 +25,15 @@ enum class event_kind : std::uint8_t {
     lost,             ///< A lease was lost; `detail` names the reason.
     released,         ///< A quorum answered a release.
     release_owed,     ///< A release could not be sent; it goes first on the next connection.
-    node_reported,    ///< A node is fit to connect but something about it needs a person.
+    /// A node is fit to connect, and something about it needs a person. Once per node, until it
+    /// changes: it has no vote (`error` says why: not_master, duplicate_node, clock_skew,
+    /// in_quarantine); its clock jumped; it can't be listened to for wake-ups; another client's
+    /// ttl_max is on its record. Without an `error`: its eviction policy or its persistence may cost
+    /// locks, its memory is 90 % full or more, or `resource` is held there by a client that seems to
+    /// have another key_prefix or fencing off (once per resource, for 16 of them). `detail` names
+    /// what was found, what it does to locks and what to do. Of severity info where no lock is in
+    /// danger, as for a node that has no vote for ttl_max after each restart.
+    node_reported,
 };
 
 enum class severity : std::uint8_t { debug, info, warning, error };

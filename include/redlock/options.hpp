@@ -55,7 +55,10 @@ struct client_options {
     std::chrono::milliseconds ttl_max{60'000};      ///< Longest ttl accepted; also the quarantine.
     double drift_factor = 0.01;                     ///< Clock drift allowed, as a share of the ttl.
     std::chrono::milliseconds drift_min{2};         ///< Added to it.
-    std::string key_prefix{};                       ///< Empty: the key is the resource name.
+    /// Stands before the resource in the key; empty: the key is the resource name. The same for all
+    /// clients of a resource: prefix "app:" with "r", and an empty one with "app:r", are one key, on
+    /// which the two exclude each other, but with two fences and two node records.
+    std::string key_prefix{};
     std::string client_name{};                      ///< Empty: "host:pid"; shown to who asks.
     bool fencing = true;  ///< false: plain SET NX PX, no fence and no restart guard.
     restart_guard guard = restart_guard::automatic;

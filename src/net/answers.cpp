@@ -9,6 +9,12 @@
 
 namespace redlock::net {
 
+namespace {
+
+constexpr std::size_t id_length = 22;  // of the identity with which an owner value begins
+
+}  // namespace
+
 failure read_failure(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::error) {
         return {vote::refused, errc::protocol_error, "a reply of a kind the command can't have"};
@@ -49,6 +55,7 @@ acquire_answer read_acquire(const resp::reply& reply) {
         case 2:
             return {.answer = vote::held,
                     .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
+                    .lacks_fence = fence(reply[3]) == 0 && is_of_our_form(reply[2].text()),
                     .left = read_pttl(reply[1].integer()),
                     .fence = fence(reply[3]),
                     .before = read_pttl(reply[4].integer())};
@@ -124,8 +131,14 @@ std::optional<std::int64_t> read_time(const resp::reply& reply) {
     return seconds * 1'000'000 + us;
 }
 
+bool is_of_our_form(std::string_view value) noexcept {
+    constexpr std::string_view base64url =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    return value.size() > id_length + 1 && value[id_length] == '@' &&
+           value.substr(0, id_length).find_first_not_of(base64url) == value.npos;
+}
+
 std::string abbreviate_owner(std::string_view value) {
-    constexpr std::size_t id_length = 22;
     if (value.size() > id_length && value[id_length] == '@') {
         return text::printable(value.substr(0, 6)) + "...@" +
                text::printable(value.substr(id_length + 1));

@@ -23,6 +23,7 @@ struct acquire_answer {
     vote answer = vote::refused;
     bool is_amnesiac = false;  ///< The node record is another than in the handshake: no vote.
     failure why{};             ///< When refused; the detail also when held: by whom.
+    bool lacks_fence = false;  ///< held: by a value of our form, and our fence does not exist.
     std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.
     std::uint64_t fence = 0;  ///< held, queued, stale: the highest that the node has seen.
     /// held, queued: for how long others may stand before us.
@@ -50,6 +51,10 @@ std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept;
 
 /// The answer to TIME, in us; nothing where it is none.
 std::optional<std::int64_t> read_time(const resp::reply& reply);
+
+/// Whether a key's value is an owner value as this library writes them: 22 characters of base64url,
+/// "@" and a name.
+bool is_of_our_form(std::string_view value) noexcept;
 
 /// A key's value as it may be shown: who holds it, but not enough to act as them.
 std::string abbreviate_owner(std::string_view value);

@@ -4,30 +4,17 @@
 
 #include "lease_terms.hpp"
 #include "net/answers.hpp"
+#include "net/info.hpp"
 #include "net/introduction.hpp"
 #include "resp/command.hpp"
 #include "resp/scripts.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 namespace redlock::net {
 
 namespace {
-
-// One "name:value" line of INFO.
-std::string_view field(std::string_view info, std::string_view name) {
-    for (std::size_t at = 0; at < info.size();) {
-        const std::size_t end = std::min(info.find("\r\n", at), info.size());
-        const std::string_view line = info.substr(at, end - at);
-        if (line.starts_with(name) && line.substr(name.size()).starts_with(':')) {
-            return line.substr(name.size() + 1);
-        }
-        at = end + 2;
-    }
-    return {};
-}
 
 // A replica that became a master may lack what its old master had granted last.
 bool was_replica(std::string_view info) {
@@ -40,17 +27,6 @@ bool has_settled_log(std::string_view info) {
            field(info, "aof_rewrite_scheduled") == "0" &&  // until then nothing is written down
            field(info, "aof_last_write_status") == "ok" &&
            field(info, "aof_last_bgrewrite_status") == "ok";
-}
-
-// Every write is on disk before it is answered, also while the log is rewritten.
-bool syncs_always(const resp::reply& config) {
-    bool always = false;
-    bool skips = false;
-    for (std::size_t i = 0; i + 1 < config.size(); i += 2) {
-        if (config[i].text() == "appendfsync") always = config[i + 1].text() == "always";
-        if (config[i].text() == "no-appendfsync-on-rewrite") skips = config[i + 1].text() != "no";
-    }
-    return always && !skips;
 }
 
 }  // namespace
@@ -133,11 +109,15 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
             told_.server.run_id = field(reply.text(), "run_id");
             told_.server.is_master = field(reply.text(), "role") != "slave";
             told_.server.is_durable = has_settled_log(reply.text()) && !was_replica(reply.text());
+            told_.settings = read_settings(reply.text());
             if (is_guarded(*client_) && told_.server.run_id.empty()) {
                 return fail(errc::protocol_error, "INFO names no run_id");
             }
             break;
-        case step::durability: told_.server.is_durable &= syncs_always(reply); break;
+        case step::durability:
+            add_fsync(told_.settings, reply);
+            told_.server.is_durable &= told_.settings.syncs_always();
+            break;
         case step::time:
             told_.time_us = read_time(reply);
             if (client_->fencing && !told_.time_us) {

@@ -4,6 +4,7 @@
 
 #include "core/guard.hpp"
 #include "net/call.hpp"
+#include "net/concerns.hpp"
 #include "net/node_record.hpp"
 #include "resp/reply.hpp"
 
@@ -21,6 +22,7 @@ namespace redlock::net {
 /// What a node told of itself.
 struct greeting {
     core::server_facts server;
+    server_settings settings;
     std::optional<std::int64_t> time_us;
     core::record_facts record;  ///< Where the restart guard is on.
 };

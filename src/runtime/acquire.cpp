@@ -247,6 +247,9 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         answer.why = {vote::refused, errc::clock_skew,
                       "its fence has run ahead of the nodes' clocks"};
     }
+    if (answer.lacks_fence) {
+        home().nodes().found_without_fence(node, resource_, answer.why.detail);
+    }
     const bool has_changed = answer.is_amnesiac || answer.why.error == errc::not_master;
     if (has_changed) home().nodes().greet_again(node, now);
     if (answer.answer != vote::refused && !answer.is_amnesiac) {

@@ -25,6 +25,9 @@ namespace {
 // unseen.
 constexpr duration between_probes = 5s;
 
+// Beyond that many it is the same mistake, and memory is bounded.
+constexpr std::size_t most_without_fence = 16;
+
 }  // namespace
 
 /// A question about the node itself, which no operation waits for.
@@ -97,6 +100,7 @@ void roster::on_greeted(std::size_t node, const net::greeting& told, time_point 
     facts_[node].server = told.server;
     if (told.time_us) on_time_told(node, {*told.time_us, began, now}, now);
     guard_.met(node, told.server, now);
+    if (told.server.is_master) report_concerns(node, told.settings);
     if (!is_guarded(home_->options())) return;
     if (!told.server.is_master) return birth_.down(node);  // it has told of no record, and has no vote
     if (guard_.first_of(node) != node) birth_.excuse(node);
@@ -264,6 +268,38 @@ void roster::report(time_point now) {
                      .duration = std::chrono::duration_cast<microseconds>(o->left),
                      .detail = o->why.detail});
     }
+}
+
+// Once for each node, and again where a handshake did not show it in between.
+void roster::report_concerns(std::size_t node, const net::server_settings& settings) {
+    unsigned found = 0;
+    for (const auto& c :
+         net::find_concerns(settings, is_guarded(home_->options()), guard_.ttl_max())) {
+        const unsigned bit = 1U << static_cast<unsigned>(c.what);
+        found |= bit;
+        if ((facts_[node].concerns & bit) != 0) continue;
+        home_->emit({.kind = event_kind::node_reported, .severity = c.severity,
+                     .node = home_->name(node), .detail = c.text});
+    }
+    facts_[node].concerns = found;
+}
+
+void roster::found_without_fence(std::size_t node, std::string_view resource,
+                                 std::string_view holder) {
+    const auto& known = without_fence_;
+    if (known.size() == most_without_fence ||
+        std::find(known.begin(), known.end(), resource) != known.end()) {
+        return;
+    }
+    without_fence_.emplace_back(resource);
+    const std::string detail =
+        "held by " + std::string(holder) +
+        " with no fence of ours beside it: either that client has another key_prefix under which "
+        "another resource is the same key (\"app:\" with \"r\", and \"\" with \"app:r\"), and then the "
+        "fences of the two do not rise over each other: give all clients one key_prefix; or it has "
+        "fencing off, and its leases have no fence: turn it on everywhere or nowhere";
+    home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                 .resource = resource, .node = home_->name(node), .detail = detail});
 }
 
 std::optional<objection> roster::object(std::size_t node, time_point sent, time_point now) const {

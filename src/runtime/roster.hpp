@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::detail {
@@ -52,6 +53,9 @@ public:
     node_mask askable() const noexcept;
     /// The node's answer showed that what it told in the handshake no longer holds.
     void greet_again(std::size_t node, time_point now);
+    /// A node holds the resource for an owner value of our form, with no fence of ours beside it.
+    /// Reported once for each resource, and for so many of them only.
+    void found_without_fence(std::size_t node, std::string_view resource, std::string_view holder);
 
     /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time.
     std::optional<fence_terms> propose(std::uint64_t seen, time_point now);
@@ -87,6 +91,7 @@ private:
         std::uint64_t broke_at = 0;   // in `breaks_`
         std::uint64_t forgot_at = 0;  // likewise: when its record was seen to be another
         error_code reported;          // the last objection that was told
+        unsigned concerns = 0;        // bit of each kind that its last handshake showed
     };
 
     net::session& session(std::size_t node) const noexcept;
@@ -94,6 +99,7 @@ private:
     void settle(time_point now);
     bool may_settle(time_point now) const noexcept;
     void report(time_point now);
+    void report_concerns(std::size_t node, const net::server_settings& settings);
     void run(const core::birth::order& o, time_point now);
     void on_record(std::size_t node, const core::record_facts& record, time_point now);
     void on_errand(std::size_t node, core::birth::task what, const resp::reply& reply,
@@ -116,6 +122,7 @@ private:
     std::uint64_t breaks_ = 0;
     node_mask to_greet_ = 0;
     std::chrono::milliseconds told_ttl_max_{0};  // another client's, as it was last reported
+    std::vector<std::string> without_fence_;     // the resources that were reported
     bool is_settled_;
     bool is_closed_ = false;
     time_point settle_by_ = time_point::max();

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "component/support/world.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,23 @@ std::string fence_on(world& w, std::size_t node, const std::string& resource) {
     const auto all = w.nodes[node].all_keys(w.now);
     const auto it = all.find("{" + resource + "}:fence");
     return it == all.end() ? "" : it->second.value;
+}
+
+/// A server without faults, but for what these lines of INFO say.
+void describe(world& w, std::size_t node, const std::string& lines) {
+    w.nodes[node].instead = [&w, node, lines](const fakes::command& c) {
+        if (c.front() != "INFO") return std::optional<std::string>();
+        return std::optional(fakes::bulk("run_id:" + w.nodes[node].run_id() +
+                                         "\r\nrole:master\r\naof_enabled:1\r\n" + lines));
+    };
+}
+
+std::vector<fakes::told> warnings(const world& w) {
+    auto all = w.events;
+    std::erase_if(all, [](const fakes::told& e) {
+        return e.kind != event_kind::node_reported || e.severity < severity::warning;
+    });
+    return all;
 }
 
 const node_vote& vote_of(const fakes::ending& e, std::size_t node) {
@@ -413,7 +431,7 @@ TEST_CASE("clients that are connected learn of a larger ttl_max before anything 
     restart_empty(w, 1);
     w.granted("another");  // whatever is asked
     w.run_for(50ms);
-    CHECK(w.count(event_kind::node_reported) >= 1);
+    CHECK(w.count(event_kind::node_reported, severity::warning) >= 1);
     w.run_for(3s);
     w.set_mode(2, mode::refuses);
     const auto e = w.granted("r");
@@ -435,7 +453,7 @@ TEST_CASE("a smaller ttl_max on record is reported, too") {
         w.nodes[i].put("redlock:node", record, core::time_point::max());
     }
     w.connected();
-    CHECK(w.count(event_kind::node_reported) == 1);
+    CHECK(w.count(event_kind::node_reported, severity::warning) == 1);
 }
 
 TEST_CASE("a larger ttl_max on record is reported and counts") {
@@ -454,10 +472,127 @@ TEST_CASE("a larger ttl_max on record is reported and counts") {
         w.nodes[i].put("redlock:node", record, core::time_point::max());
     }
     w.connected();
-    CHECK(w.count(event_kind::node_reported) >= 1);
+    CHECK(w.count(event_kind::node_reported, severity::warning) >= 1);
     w.set_mode(2, mode::refuses);
     restart_empty(w, 1);
     const auto e = w.granted("r");
     REQUIRE(e->outcome() == errc::no_quorum);
     CHECK(vote_of(*e, 1).retry_in > 50min);
+}
+
+TEST_CASE("what endangers locks on a node is reported once, and again when it is new") {
+    auto options = guarded();
+    if (GENERATE(false, true)) options.fencing = false;
+    world w(options);
+    const std::string limited = "maxmemory:1000\r\nused_memory:10\r\n";
+    const std::string evicting = limited + "maxmemory_policy:allkeys-lru\r\n";
+    const std::string keeping = limited + "maxmemory_policy:noeviction\r\n";
+    const std::string full = "maxmemory:1000\r\nused_memory:950\r\nmaxmemory_policy:noeviction\r\n";
+    for (std::size_t i : {0U, 2U}) describe(w, i, keeping);
+    const auto after = [&](const std::string& lines) {
+        describe(w, 1, lines);
+        w.cut(1);
+        w.run_for(1s);
+        REQUIRE(w.engine->node(1).is_ready());
+        return warnings(w).size();
+    };
+    describe(w, 1, evicting);
+    w.connected();
+    const auto first = warnings(w);
+    REQUIRE(first.size() == 1);
+    CHECK(first[0].node == "n1");
+    CHECK(first[0].error == error_code{});
+    CHECK(first[0].detail.find("allkeys-lru") != std::string::npos);
+    CHECK(first[0].detail.find("noeviction") != std::string::npos);
+    CHECK(w.granted("r")->held);  // it takes no vote
+    CHECK(after(evicting) == 1);
+    CHECK(after(keeping) == 1);
+    CHECK(after(evicting) == 2);
+    CHECK(after(full) == 3);
+    CHECK(warnings(w)[2].detail.find("95 %") != std::string::npos);
+    CHECK(after(full) == 3);
+}
+
+TEST_CASE("a node that is not durable costs its vote for a while, and that is no warning") {
+    world w(guarded());
+    w.connected();
+    CHECK(warnings(w).empty());
+    REQUIRE(w.count(event_kind::node_reported, severity::info) == 3);
+    for (const auto& e : w.events) {
+        if (e.kind == event_kind::node_reported) CHECK(e.detail.find("ttl_max (2.0 s)") != std::string::npos);
+    }
+    w.cut(1);
+    w.run_for(1s);
+    CHECK(w.count(event_kind::node_reported, severity::info) == 3);
+}
+
+TEST_CASE("a replica's settings are nobody's concern: it has no vote") {
+    world w(guarded());
+    w.nodes[1].set_replica(true);
+    w.connected();
+    for (const auto& e : w.events) {
+        const bool is_a_concern = e.detail.find("appendonly") != std::string::npos;
+        CHECK_FALSE((e.node == "n1" && is_a_concern));
+    }
+    CHECK(w.count(event_kind::node_reported, severity::info) >= 2);
+}
+
+TEST_CASE("a holder of our form without our fence beside it is reported once for its resource") {
+    const std::string id = "ABCDEFGHIJKLMNOPQRST_-";
+    world w(guarded());
+    w.connected();
+    const auto hold = [&](const std::string& resource, const std::string& value) {
+        for (auto& node : w.nodes) node.put(resource, value, w.now + 1h);
+        const auto e = w.granted(resource);
+        CHECK(e->outcome() == errc::contended);
+        return warnings(w).size();
+    };
+    SECTION("another key_prefix, or fencing off, and the text names both") {
+        REQUIRE(hold("app:r", id + "@other:1") == 1);
+        const auto said = warnings(w)[0];
+        CHECK(said.resource == "app:r");
+        CHECK(said.node == "n0");
+        for (const auto* word : {"other:1", "key_prefix", "fencing", "give all clients one"}) {
+            INFO(word);
+            CHECK(said.detail.find(word) != std::string::npos);
+        }
+        CHECK(said.detail.find(id) == std::string::npos);
+        CHECK(hold("app:r", id + "@other:1") == 1);
+        CHECK(hold("app:s", id + "@other:1#12345") == 2);
+    }
+    SECTION("with a fence it is one of ours") {
+        for (auto& node : w.nodes) node.put("{r}:fence", "123", w.now + 1h);
+        CHECK(hold("r", id + "@other:1") == 0);
+    }
+    SECTION("another library's value is no business of ours") {
+        const auto* foreign = GENERATE("somebody-else", "@", "ABCDEFGHIJKLMNOPQRST_-",
+                                       "ABCDEFGHIJKLMNOPQRST_-@", "ABCDEFGHIJKLMNOPQRST+/@name",
+                                       "ABCDEFGHIJKLMNOPQRST_-.name");
+        INFO(foreign);
+        CHECK(hold("r", foreign) == 0);
+    }
+    SECTION("it says so for a few resources only") {
+        for (int i = 0; i < 40; ++i) hold("r" + std::to_string(i), id + "@other:1");
+        CHECK(warnings(w).size() == 16);
+    }
+}
+
+TEST_CASE("the same key under two prefixes is reported by the second client") {
+    auto with_prefix = guarded();
+    with_prefix.key_prefix = "app:";
+    with_prefix.client_name = "other";
+    world first(with_prefix);
+    first.connected();
+    const auto held = first.granted("r");
+    REQUIRE(held->held);
+    world second(guarded());
+    for (std::size_t i = 0; i < 3; ++i) {  // the same servers
+        for (const auto& [name, k] : first.nodes[i].all_keys(first.now)) {
+            second.nodes[i].put(name, k.value, k.expires);
+        }
+    }
+    second.connected();
+    CHECK(second.granted("app:r")->outcome() == errc::contended);
+    REQUIRE(warnings(second).size() == 1);
+    CHECK(warnings(second)[0].resource == "app:r");
 }

@@ -266,7 +266,7 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire]") 
     REQUIRE(d.until([&] { return next.done(); }));
     REQUIRE(next.granted());
     CHECK(next.release());
-    CHECK(log.count(event_kind::node_reported) == 0);
+    CHECK(log.count(event_kind::node_reported, severity::warning) == 0);
     CHECK(d.until([&] { return nodes.holding("lock:r") == 0; }));
     for (std::size_t i = 0; i < 3; ++i) {
         // It was woken, and nothing was refused but what can be done without.

@@ -636,10 +636,11 @@ TEST_CASE("a user who may not listen waits all the same, and is told", "[waiting
     auto held = holder.acquire("r", {.ttl = 60s});
     REQUIRE(held.has_value());
     waiting_client waiter(options);
-    REQUIRE(eventually([&] { return log.count(event_kind::node_reported) >= 5; }));
+    REQUIRE(eventually(
+        [&] { return log.count(event_kind::node_reported, severity::warning) >= 5; }));
     CHECK(all_know_of(nodes, 0));  // nobody could wake it
     for (const auto& e : log.all()) {
-        if (e.kind != event_kind::node_reported) continue;
+        if (e.kind != event_kind::node_reported || e.severity < severity::warning) continue;
         CHECK(e.error == errc::auth_failed);
         CHECK(has(e.text, "NOPERM"));
         CHECK(has(e.text, "listened"));

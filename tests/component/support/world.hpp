@@ -47,8 +47,9 @@ using ending_ptr = std::shared_ptr<ending>;
 
 struct told {
     event_kind kind{};
+    redlock::severity severity{};
     error_code error{};
-    std::string detail{};
+    std::string resource{}, node{}, detail{};
 };
 
 template <class Base>
@@ -164,7 +165,8 @@ public:
     explicit world(client_options o)
         : options(std::move(o)), home_(std::make_shared<house>(*this)) {
         options.on_event = [this](const event& e) {
-            events.push_back({e.kind, e.error, std::string(e.detail)});
+            events.push_back({e.kind, e.severity, e.error, std::string(e.resource),
+                              std::string(e.node), std::string(e.detail)});
         };
         const std::size_t n = options.nodes.size();
         for (std::size_t i = 0; i < n; ++i) nodes.emplace_back(i);
@@ -314,9 +316,9 @@ public:
     void take_elsewhere(const std::string& name, std::size_t how_many, duration ttl = 1h) {
         for (std::size_t i = 0; i < how_many; ++i) nodes[i].put(name, foreign, now + ttl);
     }
-    std::size_t count(event_kind kind) const {
+    std::size_t count(event_kind kind, severity least = severity::debug) const {
         std::size_t n = 0;
-        for (const told& e : events) n += e.kind == kind ? 1U : 0U;
+        for (const told& e : events) n += e.kind == kind && e.severity >= least ? 1U : 0U;
         return n;
     }
     std::size_t count_sent(std::string_view verb) const {

@@ -126,10 +126,10 @@ public:
         const std::lock_guard lock(mutex_);
         return events_;
     }
-    std::size_t count(event_kind kind) const {
+    std::size_t count(event_kind kind, severity least = severity::debug) const {
         const std::lock_guard lock(mutex_);
         std::size_t found = 0;
-        for (const auto& e : events_) found += e.kind == kind ? 1 : 0;
+        for (const auto& e : events_) found += e.kind == kind && e.severity >= least ? 1 : 0;
         return found;
     }
     /// The nodes whose connection stands, after the last word on each.
