@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace redlock;
 
@@ -250,4 +251,23 @@ TEST_CASE("an owner is shown, not given away") {
     CHECK(net::abbreviate_owner(id).find(id) == std::string::npos);
     CHECK(net::abbreviate_owner("short") == "short");
     CHECK(net::abbreviate_owner("") == "");
+}
+
+TEST_CASE("a value of our form with no fence beside it is noticed") {
+    const std::string id = "ABCDEFGHIJKLMNOPQRST_-";
+    const auto lacks_fence = [](const std::string& value, const char* fence) {
+        return acquire_answer_to("*5\r\n:2\r\n:9\r\n$" + std::to_string(value.size()) + "\r\n" +
+                                 value + "\r\n:" + fence + "\r\n:0\r\n")
+            .lacks_fence;
+    };
+    CHECK(lacks_fence(id + "@host:1", "0"));
+    CHECK(lacks_fence(id + "@host:1#18446744073709551615", "0"));
+    CHECK_FALSE(lacks_fence(id + "@host:1", "7"));
+    for (const std::string& other :
+         std::vector<std::string>{id, id + "@", id + ".host:1", "x" + id + "@host:1", "x",
+                                  "ABCDEFGHIJKLMNOPQRST+/@host:1", "redlock:shared"}) {
+        INFO(other);
+        CHECK_FALSE(net::is_of_our_form(other));
+        CHECK_FALSE(lacks_fence(other, "0"));
+    }
 }
