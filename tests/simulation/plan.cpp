@@ -40,6 +40,7 @@ public:
         if (out_.about == style::rolling) {
             draw_keeper();
             draw_rolling_faults();
+            if (dice_.happens(0.4)) draw_rival();
             return std::move(out_);
         }
         draw_programs();
@@ -165,6 +166,20 @@ private:
         p.longest_think = 10ms;
         p.is_keeper = true;
         out_.programs.push_back(p);
+    }
+
+    // It sees other nodes than the keeper, and so has another idea of the time: its fences are ahead
+    // of the keeper's, or behind.
+    void draw_rival() {
+        program_plan p;
+        p.drift_ppm = draw_drift();
+        p.longest_ttl = out_.programs.front().longest_ttl;
+        p.longest_think = 100ms;
+        p.is_rival = true;
+        out_.programs.push_back(p);
+        if (out_.nodes.size() > 2) {
+            out_.faults.push_back(cut_off(1U << 1, duration(0), minority(0, 0)));
+        }
     }
 
     // One after the other, each given the time to recover; now and then the next comes sooner.
