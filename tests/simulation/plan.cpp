@@ -168,8 +168,8 @@ private:
         out_.programs.push_back(p);
     }
 
-    // It sees other nodes than the keeper, and so has another idea of the time: its fences are ahead
-    // of the keeper's, or behind.
+    // It does not see the nodes whose clocks are last, and so has another idea of the time than the
+    // keeper: its fences are ahead.
     void draw_rival() {
         program_plan p;
         p.drift_ppm = draw_drift();
@@ -177,9 +177,16 @@ private:
         p.longest_think = 100ms;
         p.is_rival = true;
         out_.programs.push_back(p);
-        if (out_.nodes.size() > 2) {
-            out_.faults.push_back(cut_off(1U << 1, duration(0), minority(0, 0)));
+        const std::size_t size = out_.nodes.size();
+        if (size < 3 || out_.double_of) return;
+        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto steps = static_cast<duration::rep>(2 * i);
+            out_.nodes[i].clock_offset =
+                steps * spread / static_cast<duration::rep>(size - 1) - spread;
         }
+        const std::uint32_t last = (1U << (size - out_.quorum())) - 1;
+        out_.faults.push_back(cut_off(1U << 1, duration(0), last));
     }
 
     // One after the other, each given the time to recover; now and then the next comes sooner.
