@@ -22,8 +22,8 @@
 --   -1  gone, and not taken: without fences
 --   -2  gone, and the fence is too far above this node's time
 --   -3  a key holds what this library never writes
---   2 or more: gone, and not taken, since the proposed fence is not above this one, the highest that
---       the node has seen (a 2 stands for anything below)
+--   2 or more: gone, and not taken, since the proposed fence is not above this one, the highest
+--       that the node has seen (a 2 stands for anything below)
 local n = tonumber(ARGV[1])
 local is_fenced = #KEYS > n
 local found = {}

@@ -15,10 +15,10 @@ namespace redlock::core {
 /// Prolonged once a quorum said so while the old validity still stood; the new validity counts from
 /// the instant at which this round was sent. Otherwise the old validity stands.
 ///
-/// A node on which the key is gone refuses a fence that is not above all that it has seen. Where such
-/// nodes could make up the quorum under a higher one, the round may be followed by another, once. Not
-/// before it is certain that no quorum says that the key is not ours: then somebody else may have
-/// held the lock since, under a higher fence, and the lease must not come back.
+/// A node on which the key is gone refuses a fence that is not above all that it has seen. Where
+/// such nodes could make up the quorum under a higher one, the round may be followed by another,
+/// once. But only when it is certain that no quorum will say that the key is not ours: somebody
+/// else may have held the lock then, under a higher fence, and the lease must not come back.
 class extension {
 public:
     enum class verdict : std::uint8_t { open, extended, failed, again };
@@ -31,14 +31,14 @@ public:
           valid_until_(core::valid_until(sent, ttl, drift)),
           is_last_(is_last) {}
 
-    /// `old_valid_until` is what stands at `now`: another round may have moved it. `is_outrun`: it is
-    /// a no to the fence alone. What comes after the verdict changes nothing.
+    /// `old_valid_until` is what stands at `now`: another round may have moved it. `is_outrun`: the
+    /// no is to the fence alone. What comes after the verdict changes nothing.
     verdict cast(std::size_t node, ballot b, time_point now, time_point old_valid_until,
                  bool is_outrun = false) noexcept;
     void abandon(error_code why) noexcept;
 
     verdict state() const noexcept { return state_; }
-    /// Of a failed one. not_held: a quorum says that the key is not ours; no_quorum: too few answered;
+    /// not_held: a quorum says that the key is not ours; no_quorum: too few answered;
     /// lost: the old validity ended first; validity_exhausted: the new one had ended already.
     error_code reason() const noexcept { return reason_; }
     time_point sent() const noexcept { return sent_; }

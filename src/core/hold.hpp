@@ -28,8 +28,8 @@ public:
 
     /// The timer rang. `renew`: send one renewal round now and tell how it ended.
     action on_time(time_point now) noexcept;
-    /// A round that was sent at `sent` prolonged the lease. Only one that the holder asked for has a
-    /// `new_ttl`: a renewal that crosses it may have been sent later, and still for the old one.
+    /// A round that was sent at `sent` prolonged the lease. Only one that the holder asked for has
+    /// a `new_ttl`: a renewal that crosses it may have been sent later, and still for the old one.
     void extended(time_point sent, time_point valid_until,
                   std::optional<duration> new_ttl) noexcept;
     /// The renewal reached no quorum. `random` spreads the retries of many clients: leases of one

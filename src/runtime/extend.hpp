@@ -24,9 +24,9 @@ namespace redlock::detail {
 /// its own: what happens to one does not touch the others. All share one fresh fence, under which a
 /// node that lost a key may take it again.
 ///
-/// Where such a node refuses the fence it tells the one that it has seen. Leases that it may keep from
-/// a quorum are sent once more, at once, above all that were told: another client that tries to get
-/// the lock again and again raises the fence each time, and the next renewal would be below it, too.
+/// Where such a node refuses the fence it tells the one that it has seen. Leases without a quorum
+/// but for it are sent once more, at once, above all that were told: another client that tries to
+/// get the lock again and again raises the fence each time, and the next renewal would be below it.
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;

@@ -248,10 +248,10 @@ void worker::keep() {
 void worker::check_ttl() const {
     const detail::holding* const at = held_ ? held_->held_as : nullptr;
     if (extended_to_ == 0ms || at == nullptr || !held_->is_live()) return;
-    in_->around().judge.require(at->machine().ttl() == extended_to_, "validity", [&] {
+    const auto renewed_for = std::chrono::duration_cast<milliseconds>(at->machine().ttl());
+    in_->around().judge.require(renewed_for == extended_to_, "validity", [&] {
         return name() + " extended its lease to " + std::to_string(extended_to_.count()) +
-               " ms, and it is renewed for " +
-               std::to_string(std::chrono::duration_cast<milliseconds>(at->machine().ttl()).count());
+               " ms, and it is renewed for " + std::to_string(renewed_for.count()) + " ms";
     });
 }
 
