@@ -19,9 +19,11 @@
 --    1  extended: the key is ours for the ttl or longer. Never shortens: a key that would live
 --       longer, or for ever, keeps its time. A key that was gone was taken again under its fence.
 --    0  another value is there
---   -1  gone, and not taken: without fences, or since ours is not above what the node has seen
+--   -1  gone, and not taken: without fences
 --   -2  gone, and the fence is too far above this node's time
 --   -3  a key holds what this library never writes
+--   2 or more: gone, and not taken, since the proposed fence is not above this one, the highest
+--       that the node has seen (a 2 stands for anything below)
 local n = tonumber(ARGV[1])
 local is_fenced = #KEYS > n
 local found = {}
@@ -39,6 +41,10 @@ if is_fenced then
 end
 
 -- Whether the fence lets the key be taken again: 1 yes, otherwise the lease's answer.
+local function compare(seen)
+    return proposed > seen and 1 or math.max(seen, 2)
+end
+
 local function try_fence(i)
     local fence = found[n + i]
     if fence then
@@ -46,16 +52,14 @@ local function try_fence(i)
         if not seen or seen >= 9007199254740992 then
             return -3
         end
-        return proposed > seen and 1 or -1
+        return compare(seen)
     end
     if not now then
         local time = redis.call('TIME')
         now = time[1] * 1000000 + time[2]
     end
-    if proposed <= now - allowance then
-        return -1
-    end
-    return proposed <= now + allowance and 1 or -2
+    -- A missing fence counts as a time near now.
+    return proposed <= now + allowance and compare(now - allowance) or -2
 end
 
 local function take_again(i)

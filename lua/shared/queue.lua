@@ -55,6 +55,18 @@ local function first_in_queue(queue, now)
     return '', 0, 1
 end
 
+-- By bytes, as the set orders what has the same score: Lua's own order is that of the language in
+-- which the server runs.
+local function comes_before(a, b)
+    for i = 1, math.min(#a, #b) do
+        local x, y = string.byte(a, i), string.byte(b, i)
+        if x ~= y then
+            return x < y
+        end
+    end
+    return #a < #b
+end
+
 -- For how many ms at least somebody who is alive may stand before it; 0 where nobody does. All who
 -- are there stand before one without an id, which does not wait.
 local function time_before_turn(queue, id, ticket, now)
@@ -64,7 +76,7 @@ local function time_before_turn(queue, id, ticket, now)
     end
     if id then
         ticket = tonumber(ticket)
-        if before > ticket or (before == ticket and member >= id) then
+        if before > ticket or (before == ticket and not comes_before(member, id)) then
             return 0
         end
     end

@@ -25,9 +25,9 @@ attempt::verdict attempt::decide(verdict v, error_code why) noexcept {
     return v;
 }
 
-// Granted, stale and still open nodes could make a quorum between them.
-bool attempt::second_may_win() const noexcept {
-    return !is_second_ && poll_.yes() + stale_ + poll_.pending() >= poll_.quorum();
+// Where so many more nodes would grant.
+bool attempt::second_may_win(std::size_t more) const noexcept {
+    return !is_second_ && poll_.yes() + stale_ + more >= poll_.quorum();
 }
 
 attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcept {
@@ -37,14 +37,13 @@ attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcep
         if (now < valid_until_) return decide(verdict::granted, {});
         return decide(verdict::refused, errc::validity_exhausted);
     }
-    if (poll_.hopeless() && !second_may_win()) {
+    if (poll_.hopeless() && !second_may_win(poll_.pending())) {
         return decide(verdict::refused, poll_.crippled() ? errc::no_quorum : errc::contended);
     }
     // Nobody who answers later can change the clock.
     if (now >= valid_until_) return decide(verdict::refused, errc::validity_exhausted);
-    if (poll_.hopeless() && poll_.yes() + stale_ >= poll_.quorum()) {
-        return decide(verdict::again, {});
-    }
+    // A quorum has answered, and would grant a higher fence. Who is still silent may be hung.
+    if (second_may_win(0)) return decide(verdict::again, {});
     return state_;
 }
 

@@ -20,7 +20,8 @@ ballot weigh(vote v) noexcept;
 /// no longer be (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 ///
 /// Where nodes that found the proposed fence stale could make up the quorum, there is a second
-/// round, once, under a fence above all that were seen. Only votes for the present round count.
+/// round, once, under a fence above all that were seen. It begins as soon as it can win, without
+/// those that have not answered. Only votes for the present round count.
 ///
 /// Made when the round is handed to the first connection. Whoever drives it gives back every vote
 /// of a refused or abandoned attempt.
@@ -48,7 +49,7 @@ public:
 
 private:
     verdict decide(verdict v, error_code why) noexcept;
-    bool second_may_win() const noexcept;
+    bool second_may_win(std::size_t more) const noexcept;
 
     poll poll_;
     duration ttl_;

@@ -11,8 +11,9 @@ extension::verdict extension::decide(verdict v, error_code why) noexcept {
 }
 
 extension::verdict extension::cast(std::size_t node, ballot b, time_point now,
-                                   time_point old_valid_until) noexcept {
+                                   time_point old_valid_until, bool is_outrun) noexcept {
     if (state_ != verdict::open || !poll_.cast(node, b)) return state_;
+    if (is_outrun) ++outrun_;
     // A key that outlived its lease by a node's clock must not bring the lease back to life.
     if (now >= old_valid_until) return decide(verdict::failed, errc::lost);
     if (poll_.carried()) {
@@ -22,12 +23,14 @@ extension::verdict extension::cast(std::size_t node, ballot b, time_point now,
     if (poll_.no() >= poll_.quorum()) return decide(verdict::failed, errc::not_held);
     // While a quorum of "not ours" is possible it is worth the wait: it ends the lease at once.
     const bool can_still_be_denied = poll_.no() + poll_.pending() >= poll_.quorum();
-    if (poll_.hopeless() && !can_still_be_denied) return decide(verdict::failed, errc::no_quorum);
+    if (can_still_be_denied) return state_;
+    if (!is_last_ && poll_.yes() + outrun_ >= poll_.quorum()) return decide(verdict::again, {});
+    if (poll_.hopeless()) return decide(verdict::failed, errc::no_quorum);
     return state_;
 }
 
 void extension::abandon(error_code why) noexcept {
-    if (state_ == verdict::open) decide(verdict::failed, why);
+    if (state_ == verdict::open || state_ == verdict::again) decide(verdict::failed, why);
 }
 
 }  // namespace redlock::core

@@ -14,6 +14,7 @@ hold::hold(time_point granted_at, time_point valid_until, terms t) noexcept
       cap_(t.max_hold > 0ns ? granted_at + t.max_hold : time_point::max()),
       valid_until_(std::min(valid_until, cap_)),
       last_sent_(granted_at),
+      ttl_sent_(granted_at),
       renew_at_(next_renewal()) {}
 
 // A third of the ttl after the last round; earlier where a late grant or a long margin would leave
@@ -56,15 +57,17 @@ hold::action hold::on_time(time_point now) noexcept {
     return action::renew;
 }
 
-void hold::extended(time_point sent, time_point valid_until, duration ttl) noexcept {
+void hold::extended(time_point sent, time_point valid_until,
+                    std::optional<duration> new_ttl) noexcept {
     if (lost_) return;
     valid_until_ = std::max(valid_until_, std::min(valid_until, cap_));
     renewing_ = false;
     failing_ = false;
     failures_ = 0;
-    if (sent >= last_sent_) {  // rounds of holder and renewal may be answered out of order
-        last_sent_ = sent;
-        terms_.ttl = ttl;
+    last_sent_ = std::max(last_sent_, sent);  // rounds may be answered out of order
+    if (new_ttl && sent >= ttl_sent_) {
+        ttl_sent_ = sent;
+        terms_.ttl = *new_ttl;
     }
     renew_at_ = next_renewal();
 }

@@ -8,6 +8,7 @@
 #include <redlock/loss.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace redlock::core {
 
@@ -27,8 +28,10 @@ public:
 
     /// The timer rang. `renew`: send one renewal round now and tell how it ended.
     action on_time(time_point now) noexcept;
-    /// A round that was sent at `sent`, by renewal or by the holder, prolonged the lease.
-    void extended(time_point sent, time_point valid_until, duration ttl) noexcept;
+    /// A round that was sent at `sent` prolonged the lease. Only one that the holder asked for has
+    /// a `new_ttl`: a renewal that crosses it may have been sent later, and still for the old one.
+    void extended(time_point sent, time_point valid_until,
+                  std::optional<duration> new_ttl) noexcept;
     /// The renewal reached no quorum. `random` spreads the retries of many clients: leases of one
     /// round have it in common, and are tried again together.
     action renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept;
@@ -52,7 +55,8 @@ private:
     terms terms_;
     time_point cap_;  // grant + max_hold; the end of time without one
     time_point valid_until_;
-    time_point last_sent_;  // of the round that the ttl is from
+    time_point last_sent_;  // of the rounds that prolonged it
+    time_point ttl_sent_;   // of the round that the ttl is from
     time_point renew_at_;
     bool renewing_ = false;
     bool failing_ = false;

@@ -74,28 +74,30 @@ acquire_answer read_acquire(const resp::reply& reply) {
 
 compare_answer read_release(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer) {
-        if (reply.integer() == 1) return {core::ballot::yes, {}};
-        if (reply.integer() == 0 || reply.integer() == -1) return {core::ballot::no, {}};
+        if (reply.integer() == 1) return {.ballot = core::ballot::yes};
+        if (reply.integer() == 0 || reply.integer() == -1) return {.ballot = core::ballot::no};
     }
-    return {core::ballot::unable, read_failure(reply)};
+    return {.why = read_failure(reply)};
 }
 
 compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
     const resp::reply one = reply[lease];
     if (one.type() != resp::reply_type::integer) {
-        return {core::ballot::unable, read_failure(reply)};
+        return {.why = read_failure(reply)};
+    }
+    if (one.integer() > 1) {
+        return {.ballot = core::ballot::no, .fence = static_cast<std::uint64_t>(one.integer())};
     }
     switch (one.integer()) {
-        case 1: return {core::ballot::yes, {}};
+        case 1: return {.ballot = core::ballot::yes};
         case 0:
-        case -1: return {core::ballot::no, {}};
+        case -1: return {.ballot = core::ballot::no};
         case -2:
-            return {core::ballot::unable, {vote::refused, errc::clock_skew,
-                                           "the fence is too far ahead of its clock"}};
+            return {.why = {vote::refused, errc::clock_skew,
+                            "the fence is too far ahead of its clock"}};
         case -3:
-            return {core::ballot::unable,
-                    {vote::refused, errc::foreign_data, "a key holds something else"}};
-        default: return {core::ballot::unable, read_failure(reply)};
+            return {.why = {vote::refused, errc::foreign_data, "a key holds something else"}};
+        default: return {.why = read_failure(reply)};
     }
 }
 

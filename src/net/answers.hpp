@@ -36,6 +36,8 @@ acquire_answer read_acquire(const resp::reply& reply);
 struct compare_answer {
     core::ballot ballot = core::ballot::unable;
     failure why{};  // when unable
+    /// Of extend.lua, where it is the fence that was refused: the highest that the node has seen.
+    std::uint64_t fence = 0;
 };
 compare_answer read_release(const resp::reply& reply);
 compare_answer read_extension(const resp::reply& reply, std::size_t lease);

@@ -53,6 +53,9 @@ public:
     /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
     /// the node had lost its scripts.
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
+    /// Whether what was written for it is no longer what it has to say, so that it is written again
+    /// by `write_with_script`: asked when it was queued and is wanted still.
+    virtual bool is_outdated(std::uint32_t) const noexcept { return false; }
     /// Writes the command for a node with the script's text in place of its SHA1, all but the tail
     /// that it returns. Nothing where it calls no script.
     virtual std::optional<tail> write_with_script(std::size_t, std::uint32_t, std::string&) const {

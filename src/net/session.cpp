@@ -175,10 +175,12 @@ void session::on_ready(time_point now) {
     for (queued& q : std::exchange(waiting_, {})) {
         if (q.item.what->is_owed(index_)) {
             send_with_script(q.item, now);  // what it has to say may be another since the handshake
-        } else if (q.item.what->is_wanted(q.item.round)) {
-            send(std::move(q.item), q.wire, q.end, now);
-        } else {
+        } else if (!q.item.what->is_wanted(q.item.round)) {
             q.item.what->on_failure(index_, q.item.round, unwanted, now);
+        } else if (q.item.what->is_outdated(q.item.round)) {
+            send_with_script(q.item, now);
+        } else {
+            send(std::move(q.item), q.wire, q.end, now);
         }
     }
     owner_->on_node_up(index_, now - greeted_from_, now);

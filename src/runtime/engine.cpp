@@ -214,6 +214,9 @@ void engine::on_settled(time_point now) {
 }
 
 void engine::renew(holding& what) {
+    // The holder may extend it while it waits here, and it may be due again: twice in one round it
+    // would be told that its own key is another's.
+    if (std::exchange(what.is_due_, true)) return;
     due_.push({what.machine().report_at(), holding_ptr(&what)});
 }
 
@@ -221,7 +224,10 @@ void engine::renew(holding& what) {
 void engine::renew_due(time_point now) {
     while (!due_.empty() && renewals_.has_room()) {
         const auto round = boost::intrusive_ptr<renewal_round>(new renewal_round);
-        while (!due_.empty() && round->take(due_.top().lease)) due_.pop();
+        while (!due_.empty() && round->take(due_.top().lease)) {
+            due_.top().lease->is_due_ = false;
+            due_.pop();
+        }
         renewals_.enter();
         begin(round, now);
     }

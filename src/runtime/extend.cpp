@@ -5,6 +5,8 @@
 #include "lease_terms.hpp"
 #include "runtime/engine.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -18,67 +20,93 @@ constexpr std::size_t most_bytes = 1U << 20;
 
 }  // namespace
 
-void extension_round::add(holding_ptr lease, duration ttl) {
-    part& p = parts_.emplace_back(*this, std::move(lease), ttl);
+void extension_round::add(holding_ptr lease, duration ttl, bool sets_ttl) {
+    part& p = parts_.emplace_back(*this, std::move(lease), ttl, sets_ttl);
     p.lease->add(p);
     ++open_;
 }
 
-net::tail extension_round::write(std::string& out, script_form form) const {
+net::tail extension_round::write(std::string& out, script_form form,
+                                 const selection& about) const {
     std::vector<lease_request> leases;
-    leases.reserve(parts_.size());
-    for (const part& p : parts_) {
-        leases.push_back({p.lease->left().key, p.lease->left().value, p.ttl});
+    leases.reserve(about.size());
+    for (const part* p : about) {
+        leases.push_back({p->lease->left().key, p->lease->left().value, p->ttl});
     }
     return write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
 }
 
 void extension_round::send(time_point now) {
     const operation_ptr keep(this);
+    const std::uint32_t round = ++round_;
     sent_at_ = now;
-    for (part& p : parts_) p.machine.emplace(home().size(), now, p.ttl, home().drift());
+    answers_ = 0;
+    asked_.clear();
+    asked_otherwise_.clear();
+    std::uint64_t seen = 0;
+    for (part& p : parts_) {
+        if (p.is == part::state::over) continue;
+        p.is = part::state::open;
+        p.machine.emplace(home().size(), now, p.ttl, home().drift(), round == last_round);
+        seen = std::max(seen, p.seen_fence);
+        asked_.push_back(&p);
+    }
+    open_ = asked_.size();
+    again_ = 0;
     if (home().options().fencing) {
-        fence_ = home().nodes().propose(0, now);
+        fence_ = home().nodes().propose(seen, now);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
     std::string wire;
-    const net::tail end = write(wire, script_form::by_hash);
+    const net::tail end = write(wire, script_form::by_hash, asked_);
     const node_mask ask = home().nodes().askable();
-    const auto result = home().send(*this, 0, wire, end, now, ask);
-    for (part& p : parts_) {
-        p.lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
+    const auto result = home().send(*this, round, wire, end, now, ask);
+    for (part* p : asked_) {
+        p->lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
     }
     for (std::size_t i = 0; i < home().size(); ++i) {
-        if ((result.sent >> i & 1U) == 0) on_failure(i, 0, {}, now);
+        if ((result.sent >> i & 1U) == 0) on_failure(i, round, {}, now);
     }
 }
 
-void extension_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                time_point now) {
+    if (round != round_) return;
     const operation_ptr keep(this);
     if (++answers_ == core::quorum(home().size())) on_answered(sent_at_, now);
     const bool is_vote = !home().nodes().object(node, sent_at_, now);
     bool has_changed = net::is_amnesiac(reply);
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-        const auto answer = net::read_extension(reply, i);
+    const auto otherwise = asked_otherwise_.find(node);
+    const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
+    // What is decided last may begin the next round.
+    for (std::size_t i = 0; round == round_ && i < about.size(); ++i) {
+        part& p = *about[i];
+        auto answer = net::read_extension(reply, i);
         has_changed = has_changed || answer.why.error == errc::not_master;
-        cast(parts_[i], node, is_vote ? answer.ballot : core::ballot::unable, now);
+        // One node that lies, or has been written to by hand, must not lead all the others astray.
+        if (answer.fence != 0 && !home().nodes().is_plausible(answer.fence + 1, now)) answer = {};
+        p.seen_fence = std::max(p.seen_fence, answer.fence);
+        cast(p, node, is_vote ? answer : net::compare_answer(), now);
     }
     if (has_changed) home().nodes().greet_again(node, now);
 }
 
-void extension_round::on_failure(std::size_t node, std::uint32_t, const net::failure&,
+void extension_round::on_failure(std::size_t node, std::uint32_t round, const net::failure&,
                                  time_point now) {
     const operation_ptr keep(this);
-    for (part& p : parts_) cast(p, node, core::ballot::unable, now);
+    for (std::size_t i = 0; round == round_ && i < asked_.size(); ++i) {
+        cast(*asked_[i], node, {}, now);
+    }
 }
 
-void extension_round::cast(part& p, std::size_t node, core::ballot b, time_point now) {
-    if (p.is_over) return;
-    switch (p.machine->cast(node, b, now, p.lease->machine().valid_until())) {
+void extension_round::cast(part& p, std::size_t node, const net::compare_answer& answer,
+                           time_point now) {
+    if (p.is != part::state::open) return;
+    switch (p.machine->cast(node, answer.ballot, now, p.lease->machine().valid_until(),
+                            answer.fence != 0)) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
-            if (!p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.ttl)) {
+            if (!p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.new_ttl())) {
                 return end(p, errc::lost, now);
             }
             home().counts().renewals.add();
@@ -86,39 +114,57 @@ void extension_round::cast(part& p, std::size_t node, core::ballot b, time_point
                          .resource = p.lease->state().resource});
             return end(p, {}, now);
         case core::extension::verdict::failed: return end(p, p.machine->reason(), now);
+        case core::extension::verdict::again:
+            p.is = part::state::again;
+            --open_;
+            ++again_;
+            return go_on(now);
     }
 }
 
-std::optional<net::tail> extension_round::write_with_script(std::size_t, std::uint32_t,
+std::optional<net::tail> extension_round::write_with_script(std::size_t node, std::uint32_t,
                                                             std::string& out) const {
-    return write(out, script_form::whole);
+    selection left;
+    std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(left),
+                 [](const part* p) { return p->is == part::state::open; });
+    const net::tail end = write(out, script_form::whole, left);
+    asked_otherwise_[node] = std::move(left);
+    return end;
 }
 
 void extension_round::cancel(error_code why, time_point now) {
     const operation_ptr keep(this);
     if (parts_.empty()) return end_unsent(why, now);
+    // No next round: those that wait for it end with the others.
+    for (part& p : parts_) {
+        if (p.is == part::state::again) p.is = part::state::open;
+    }
+    open_ += std::exchange(again_, 0);
     for (part& p : parts_) end(p, why, now);
-    finish_if_over(now);
 }
 
 void extension_round::end(part& p, error_code outcome, time_point now) {
-    if (std::exchange(p.is_over, true)) return;
+    const auto was = std::exchange(p.is, part::state::over);
+    if (was == part::state::over) return;
     const operation_ptr keep(this);
-    --open_;
+    --(was == part::state::again ? again_ : open_);
     p.part::dependent::part();
     on_end(p.lease.get(), outcome, now);
-    finish_if_over(now);
+    go_on(now);
 }
 
 void extension_round::end_unsent(error_code outcome, time_point now) {
     if (is_finished_) return;
     sent_at_ = now;  // no node is to be blamed for the time that it waited
     on_end(nullptr, outcome, now);
-    finish_if_over(now);
+    go_on(now);
 }
 
-void extension_round::finish_if_over(time_point now) {
-    if (open_ != 0 || std::exchange(is_finished_, true)) return;
+// To the next round, or to the end.
+void extension_round::go_on(time_point now) {
+    if (open_ != 0) return;
+    if (again_ != 0) return send(now);
+    if (std::exchange(is_finished_, true)) return;
     on_finished(sent_at_, now);
     home().finished(*this);
 }
@@ -131,7 +177,7 @@ bool renewal_round::take(const holding_ptr& lease) {
     const std::size_t more = 2 * left.key.size() + left.value.size() + words_around;
     if (size() > 0 && (size() == most_leases || bytes_ + more > most_bytes)) return false;
     bytes_ += more;
-    add(lease, lease->machine().ttl());
+    add(lease, lease->machine().ttl(), false);
     return true;
 }
 
@@ -171,7 +217,7 @@ void extend_operation::start(time_point now) {
     if (longest_validity(home().options(), asked_) <= state->held_as->machine().loss_margin()) {
         return end_unsent(errc::invalid_argument, now);
     }
-    add(holding_ptr(state->held_as), asked_);
+    add(holding_ptr(state->held_as), asked_, true);
     send(now);
 }
 

@@ -12,22 +12,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace redlock::detail {
 
 /// One round over all nodes, one command each, for any number of leases. Each lease has a count of
 /// its own: what happens to one does not touch the others. All share one fresh fence, under which a
 /// node that lost a key may take it again.
+///
+/// Where such a node refuses the fence it tells the one that it has seen. Leases without a quorum
+/// but for it are sent once more, at once, above all that were told: another client that tries to
+/// get the lock again and again raises the fence each time, and the next renewal would be below it.
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
 
 protected:
-    /// Before it is sent.
-    void add(holding_ptr lease, duration ttl);
+    /// Before it is sent. `sets_ttl`: for as long it is to be renewed from then on, too.
+    void add(holding_ptr lease, duration ttl, bool sets_ttl);
     std::size_t size() const noexcept { return parts_.size(); }
     /// The outcome of each lease comes through `on_end`, exactly once.
     void send(time_point now);
@@ -43,8 +49,13 @@ protected:
 private:
     class part final : public dependent {
     public:
-        part(extension_round& in, holding_ptr of, duration for_ttl)
-            : round(&in), lease(std::move(of)), ttl(for_ttl) {}
+        enum class state : std::uint8_t { open, again, over };
+
+        part(extension_round& in, holding_ptr of, duration for_ttl, bool is_new)
+            : round(&in), lease(std::move(of)), ttl(for_ttl), sets_ttl(is_new) {}
+        std::optional<duration> new_ttl() const {
+            return sets_ttl ? std::optional(ttl) : std::nullopt;
+        }
         void on_lease_over(std::optional<loss> lost, error_code why, time_point now) override {
             round->end(*this, lost ? error_code(errc::lost) : why, now);
         }
@@ -52,25 +63,38 @@ private:
         extension_round* round;
         holding_ptr lease;
         duration ttl;
+        bool sets_ttl;
         std::optional<core::extension> machine;
-        bool is_over = false;
+        std::uint64_t seen_fence = 0;  // the highest that was told where its own was refused
+        state is = state::open;
     };
+    using selection = std::vector<part*>;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
-    /// Never in part: a key of a lease that is over meanwhile must not be taken again.
-    bool is_wanted(std::uint32_t) const noexcept final { return open_ == parts_.size(); }
+    bool is_wanted(std::uint32_t round) const noexcept final {
+        return round == round_ && open_ != 0;
+    }
+    /// A key of a lease that is over meanwhile must not be taken again.
+    bool is_outdated(std::uint32_t) const noexcept final { return open_ != asked_.size(); }
     std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
-    net::tail write(std::string& out, script_form form) const;
-    void cast(part& p, std::size_t node, core::ballot b, time_point now);
+    net::tail write(std::string& out, script_form form, const selection& about) const;
+    void cast(part& p, std::size_t node, const net::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);
-    void finish_if_over(time_point now);
+    void go_on(time_point now);
+
+    static constexpr std::uint32_t last_round = 2;
 
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
-    std::size_t open_ = 0;    // parts that are not over
+    std::size_t open_ = 0;    // parts whose present round is not decided
+    std::size_t again_ = 0;   // parts that wait for the next
+    std::uint32_t round_ = 0;
+    selection asked_;  // the parts that its command is about, in the order of the answers
+    // The nodes that were sent another text of it, for what was left by then.
+    mutable std::map<std::size_t, selection> asked_otherwise_;
     std::size_t answers_ = 0;
     std::optional<fence_terms> fence_;
     time_point sent_at_{};

@@ -38,9 +38,9 @@ void holding::on_due(time_point now) {
     }
 }
 
-bool holding::extended(time_point sent, time_point until, duration ttl) {
+bool holding::extended(time_point sent, time_point until, std::optional<duration> new_ttl) {
     core::hold prolonged = machine_;
-    prolonged.extended(sent, until, ttl);
+    prolonged.extended(sent, until, new_ttl);
     // The thread may have stood still since it looked at the clock, and the holder was faster.
     if (!state_->prolong(prolonged.valid_until())) return false;
     machine_ = prolonged;

@@ -51,11 +51,13 @@ public:
     footprint& left() noexcept { return left_; }
     lease_state& state() const noexcept { return *state_; }
     core::hold& machine() noexcept { return machine_; }
+    const core::hold& machine() const noexcept { return machine_; }
     bool is_over() const noexcept { return over_ || machine_.is_lost(); }
 
     void begin();
-    /// False where it is too late for that: the loss is about to be reported.
-    bool extended(time_point sent, time_point until, duration ttl);
+    /// False where it is too late for that: the loss is about to be reported. `new_ttl`: where the
+    /// holder asked for it.
+    bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
     void renewal_failed(error_code why, time_point now, std::uint64_t random);
 
     void add(dependent& d) noexcept { dependents_.push_back(d); }
@@ -82,6 +84,7 @@ private:
     core::hold machine_;
     bool over_ = false;
     bool counted_out_ = false;
+    bool is_due_ = false;  // the engine has it among the due renewals
     boost::intrusive::list<
         dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
         boost::intrusive::constant_time_size<false>>

@@ -38,7 +38,10 @@ class waiting_room::question final : public net::call {
 public:
     /// `enters`: the nodes that are asked shall know of them.
     question(engine& home, std::vector<sleeper_ptr> about, bool enters, time_point now)
-        : home_(&home), about_(std::move(about)), enters_(enters), sent_(now) {}
+        : home_(&home), about_(std::move(about)), enters_(enters), sent_(now) {
+        keys_.reserve(about_.size());
+        for (const auto& who : about_) keys_.emplace_back(who->request().key);
+    }
 
     void send(node_mask nodes, time_point now) {
         std::string wire;
@@ -59,9 +62,10 @@ private:
     void write(std::string& out, script_form form) const {
         std::vector<wait_request> all;
         all.reserve(about_.size());
-        for (const auto& who : about_) {
-            all.push_back(who->request());
-            if (!enters(*who)) all.back().entry.life = duration::zero();
+        for (std::size_t i = 0; i < about_.size(); ++i) {
+            all.push_back(about_[i]->request());
+            all.back().key = keys_[i];
+            if (!enters(*about_[i])) all.back().entry.life = duration::zero();
         }
         write_wait(out, form, all, home_->options().key_prefix);
     }
@@ -98,6 +102,7 @@ private:
 
     engine* home_;
     std::vector<sleeper_ptr> about_;
+    std::vector<std::string> keys_;  // the lease of one that was granted has its own
     bool enters_;
     time_point sent_;
 };

@@ -1,10 +1,13 @@
 // Tests acquiring on nodes in memory and in virtual time; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "runtime/acquire.hpp"
+#include "resp/scripts.hpp"
+#include "runtime/commands.hpp"
 #include "support/catch.hpp"
 #include "component/support/world.hpp"
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -470,3 +473,52 @@ TEST_CASE("a server's complaint does not give the owner away") {
     CHECK(e->held.votes()[0].detail.find(owner_seven().to_string()) == std::string::npos);
 }
 
+TEST_CASE("a second round does not wait for a node that says nothing") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    auto& stale = w.nodes[0];
+    const auto seen = stale.wall.us(w.now) + 1s / 1us;
+    stale.put(detail::fence_key("", "r"), std::to_string(seen), core::time_point::max());
+    w.set_mode(2, mode::mute);
+    const auto before = w.now;
+    const auto e = w.granted("r");
+    REQUIRE(e->held);
+    CHECK(w.now - before == 4 * 100us);  // two round trips
+    CHECK(e->held.fence() == static_cast<std::uint64_t>(seen + 1));
+    CHECK(w.engine->stats().second_rounds == 1);
+    // The node gets both rounds in the end, and the key goes with the lease.
+    w.set_mode(2, mode::up);
+    w.run_for(5ms);
+    CHECK(w.ours("r") == 3);
+    w.release(std::move(e->held));
+    w.run_for(5ms);
+    CHECK(w.ours("r") == 0);
+}
+
+TEST_CASE("votes of the first round that come late count for nothing") {
+    world w(fakes::fenced_options_for(5));
+    w.connected();
+    for (std::size_t i = 0; i < 2; ++i) {
+        auto& stale = w.nodes[i];
+        const auto seen = stale.wall.us(w.now) + 1s / 1us;
+        stale.put(detail::fence_key("", "r"), std::to_string(seen), core::time_point::max());
+    }
+    w.latency = {100us, 100us, 100us, 150us, 150us};
+    // All but one lose what the second round says.
+    std::size_t lost = 0;
+    for (std::size_t i = 1; i < 5; ++i) {
+        w.nodes[i].instead = [&, calls = 0](const fakes::command& c) mutable
+            -> std::optional<std::string> {
+            const bool is_acquire = c.size() > 1 && c[1] == resp::acquire().sha1;
+            if (!is_acquire || ++calls == 1) return std::nullopt;
+            ++lost;
+            return "-OOM no room\r\n";
+        };
+    }
+    const auto e = w.granted("r");
+    CHECK(lost == 4);
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(w.engine->stats().second_rounds == 1);
+    w.run_for(20ms);
+    CHECK(w.ours("r") == 0);
+}

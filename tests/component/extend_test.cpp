@@ -1,10 +1,15 @@
 // Tests prolonging a lease at its holder's wish; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "runtime/extend.hpp"
+#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -181,4 +186,182 @@ TEST_CASE("a renewal and an extension may be under way at once") {
     CHECK(e->held.valid_until() - w.now > 19s);
     w.run_for(120s);
     CHECK(e->held.valid_until() > w.now);
+}
+
+TEST_CASE("a holder's extension and a renewal that cross leave the holder's ttl") {
+    const bool is_longer = GENERATE(true, false);
+    // How the two are sent, and answered: one after the other on the nodes that decide.
+    const bool is_extension_first = GENERATE(true, false);
+    world w;
+    w.connected();
+    w.latency = {20ms, 20ms, 20ms};
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto renewed = w.engine->stats().renewals;
+    const auto due = e->held.state()->held_as->machine().deadline();
+    w.run_for(due - w.now + (is_extension_first ? -5ms : 5ms));
+    const auto x = w.extend(e->held, is_longer ? 30s : 1s);
+    w.run_for(100ms);
+    REQUIRE(x->outcome() == error_code());
+    REQUIRE(w.engine->stats().renewals == renewed + 2);  // both count
+    CHECK(e->held.state()->held_as->machine().ttl() == (is_longer ? 30s : 1s));
+    // No key has less time than the lease.
+    for (const auto& n : w.nodes) CHECK(n.keys(w.now).at("r").expires >= e->held.valid_until());
+}
+
+// --- a fence that stands in the way ----------------------------------------------------------
+
+namespace {
+
+/// The key is gone there, and another client tried under a fence so far ahead of the node's clock.
+void outrun(world& w, std::size_t node, const std::string& name, core::duration ahead) {
+    auto& n = w.nodes[node];
+    n.remove(name);
+    const auto us = n.wall.us(w.now) + ahead / 1us;
+    n.put(detail::fence_key("", name), std::to_string(us), core::time_point::max());
+}
+
+/// And tries again, every 50 ms, for as long as it finds the key gone.
+void rival(world& w, std::size_t node, const std::string& name, core::duration ahead) {
+    if (!w.nodes[node].keys(w.now).contains(name)) outrun(w, node, name, ahead);
+    w.after(50ms, [&w, node, name, ahead] { rival(w, node, name, ahead); });
+}
+
+/// How many leases each call of extend.lua was about, and under which fence.
+std::vector<std::pair<std::size_t, std::int64_t>> extensions(const world& w, std::size_t node) {
+    std::vector<std::pair<std::size_t, std::int64_t>> out;
+    for (const auto& c : w.nodes[node].seen) {
+        if (c.size() < 4 || (c[1] != resp::extend().sha1 && c[1] != resp::extend().text)) continue;
+        const auto keys = std::stoul(c[2]);
+        const auto leases = std::stoul(c[3 + keys]);
+        out.emplace_back(leases, std::stoll(c[4 + keys + 2 * leases]));
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a node whose fence ran ahead takes the key again before another node is empty") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto fence = e->held.fence();
+    w.nodes[0].remove("r");
+    rival(w, 0, "r", 5s);
+    w.run_for(10s);
+    w.crash(1, fakes::redis_model::data::lost);  // and has no vote for a minute
+    w.run_for(30s);
+    REQUIRE(e->held.state()->is_live());
+    CHECK(e->held.valid_until() > w.now);
+    CHECK(e->held.fence() == fence);
+    CHECK(w.ours("r") == 3);
+    CHECK(w.count(event_kind::renewal_failed) == 0);
+    CHECK(w.engine->stats().lost == 0);
+}
+
+TEST_CASE("the holder's extension takes the key again above a fence that ran ahead, at once") {
+    // One that says nothing may be about to deny the lease.
+    const auto [how, first_round] =
+        GENERATE(table<mode, core::duration>({{mode::mute, 50ms}, {mode::refuses, 200us}}));
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+    const auto fence = e->held.fence();
+    outrun(w, 0, "r", 5s);
+    w.set_mode(1, how);
+    const auto sent = w.now;
+    const auto x = w.extend(e->held, 30s);
+    REQUIRE(w.run_until_over(*x));
+    CHECK(x->outcomes == std::vector<error_code>{error_code()});
+    CHECK(w.now - sent == first_round + 200us);
+    // From the round that a quorum answered, which was the second.
+    CHECK(e->held.valid_until() == sent + first_round + 30s - 302ms);
+    CHECK(e->held.fence() == fence);
+    CHECK(w.nodes[0].keys(w.now).contains("r"));
+}
+
+TEST_CASE("only leases that a fence stood in the way of are sent once more, once") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto a = w.granted("a", {.ttl = 3s});
+    const auto b = w.granted("b", {.ttl = 3s});
+    outrun(w, 0, "a", 5s);
+    w.set_mode(1, mode::refuses);
+    w.run_for(1100ms);
+    const auto sent = extensions(w, 2);
+    REQUIRE(sent.size() == 2);
+    CHECK(sent[0].first == 2);
+    CHECK(sent[1].first == 1);
+    CHECK(sent[1].second > sent[0].second + 4'000'000);
+    CHECK(w.engine->stats().renewals == 2);
+    CHECK(w.engine->stats().renewal_failures == 0);
+    CHECK(w.nodes[0].keys(w.now).contains("a"));
+}
+
+TEST_CASE("a rival that is always faster costs one more round for each try") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    w.set_mode(1, mode::refuses);
+    std::int64_t raised = 0;
+    w.nodes[0].instead = [&](const fakes::command& c) -> std::optional<std::string> {
+        if (c.size() > 1 && c[1] == resp::extend().sha1) outrun(w, 0, "r", 5s + ++raised * 1ms);
+        return std::nullopt;
+    };
+    w.run_for(2500ms);
+    const auto failures = w.engine->stats().renewal_failures;
+    CHECK(failures >= 3);
+    CHECK(failures <= 10);
+    CHECK(extensions(w, 2).size() == 2 * failures);
+}
+
+TEST_CASE("a fence that no client can have drawn leads no extension astray") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+    outrun(w, 0, "r", 16s);  // a quarter of ttl_max is 15 s
+    w.set_mode(1, mode::refuses);
+    const auto x = w.extend(e->held, 30s);
+    REQUIRE(w.run_until_over(*x));
+    CHECK(x->outcome() == errc::no_quorum);
+    const auto sent = extensions(w, 2);
+    REQUIRE(sent.size() == 1);
+    CHECK(e->held.state()->is_live());
+    // Nor do its next ones run ahead.
+    const auto next = w.granted("other");
+    CHECK(static_cast<std::int64_t>(next->held.fence()) < sent[0].second + 1'000'000);
+}
+
+TEST_CASE("a quorum that is free under higher fences ends the lease") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+    outrun(w, 0, "r", 5s);
+    outrun(w, 1, "r", 5s);
+    w.latency[GENERATE(0, 1, 2)] = 5ms;  // whoever answers last
+    const auto x = w.extend(e->held, 30s);
+    REQUIRE(w.run_until_over(*x));
+    CHECK(x->outcome() == errc::not_held);
+    CHECK_FALSE(w.nodes[0].keys(w.now).contains("r"));
+}
+
+TEST_CASE("an extension that is called off between its rounds sends no second") {
+    for (std::size_t k = 0; k < 12; ++k) {
+        world w(fakes::fenced_options_for(3));
+        w.connected();
+        const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+        outrun(w, 0, "r", 5s);
+        w.set_mode(1, mode::mute);
+        const auto x = w.extend(e->held, 10s);
+        for (std::size_t i = 0; i < k && !x->is_over(); ++i) w.turn();
+        w.cancel(*x);
+        const auto sent = w.count_sent("EVALSHA");
+        CHECK(x->outcomes.size() == 1);
+        w.run_for(1ms);
+        CHECK(w.count_sent("EVALSHA") <= sent + 6);
+        CHECK(e->held.state()->is_live());
+        w.release(std::move(e->held));
+        w.set_mode(1, mode::up);
+        w.run_for(5s);
+        CHECK(w.ours("r") == 0);
+    }
 }

@@ -225,3 +225,79 @@ TEST_CASE("a lease may outlive its client") {
     CHECK_FALSE(held);
     CHECK(held.resource() == "r");
 }
+
+TEST_CASE("a lease that waits for room among the renewals is not renewed twice in one round") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s});
+    auto& under_way = w.engine->renewals();
+    while (under_way.has_room()) under_way.enter();
+    w.run_for(340ms);  // it is due, and has to wait
+    const auto x = w.extend(e->held, 1s);
+    w.run_until_over(*x);
+    REQUIRE(x->outcome() == error_code());
+    w.run_for(340ms);  // it is due again
+    for (auto& n : w.nodes) n.remove("r");
+    w.nodes[0].seen.clear();
+    under_way.leave();
+    w.inspect("anything");  // who is due is looked for at the end of each turn
+    w.run_for(5ms);
+    CHECK(e->held.state()->is_live());
+    CHECK(w.ours("r") == 3);
+    REQUIRE(w.nodes[0].count("EVALSHA") == 1);
+    for (const auto& c : w.nodes[0].seen) {
+        if (c.front() == "EVALSHA") CHECK(c.at(2) == "3");  // the key, its fence and the record
+    }
+    w.run_for(5s);
+    CHECK(e->held.state()->is_live());
+}
+
+TEST_CASE("where the scripts are gone a renewal goes out again for the leases that are left") {
+    const bool is_first = GENERATE(true, false);
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.latency = {5ms, 5ms, 5ms};
+    auto a = w.granted("a", {.ttl = 3s});
+    auto b = w.granted("b", {.ttl = 3s});
+    w.run_for(20ms);
+    for (auto& n : w.nodes) {
+        n.flush_scripts();
+        n.remove("a");  // what is taken again is seen
+        n.remove("b");
+        n.seen.clear();
+    }
+    const auto due = a->held.state()->held_as->machine().deadline();
+    REQUIRE(b->held.state()->held_as->machine().deadline() == due);
+    w.run_for(due - w.now + 2ms);  // the renewal of both is on its way
+    REQUIRE(w.engine->stats().renewals == 0);
+    auto& gone = is_first ? a : b;
+    auto& kept = is_first ? b : a;
+    w.release(std::move(gone->held));
+    w.run_for(200ms);
+    CHECK(w.engine->stats().renewal_failures == 0);
+    CHECK(w.engine->stats().renewals == 1);
+    CHECK(kept->held.valid_until() > due + 2900ms);
+    CHECK(w.ours(is_first ? "a" : "b") == 0);
+    CHECK(w.ours(is_first ? "b" : "a") == 3);
+    for (const auto& n : w.nodes) CHECK(n.count("EVALSHA") == 2);  // each met the missing script
+}
+
+TEST_CASE("a renewal that waits for a connection goes out for the leases that are left") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.latency = {2ms, 2ms, 2ms};
+    auto a = w.granted("a", {.ttl = 3s});
+    const auto b = w.granted("b", {.ttl = 3s});
+    w.run_for(100ms);
+    const auto due = b->held.state()->held_as->machine().deadline();
+    w.run_for(due - w.now - 1ms);
+    for (std::size_t i = 0; i < 3; ++i) w.cut(i);
+    w.run_for(3ms);  // the renewal of both waits for the handshakes
+    REQUIRE(w.engine->stats().renewals == 0);
+    w.release(std::move(a->held));
+    w.run_for(100ms);
+    CHECK(w.engine->stats().renewal_failures == 0);
+    CHECK(w.engine->stats().renewals == 1);
+    CHECK(w.ours("a") == 0);
+    CHECK(w.ours("b") == 3);
+}

@@ -118,6 +118,20 @@ TEST_CASE("an extension takes nothing where somebody came and went meanwhile", "
     CHECK_FALSE(s.nodes.ask(1).exists("r"));
 }
 
+TEST_CASE("an extension goes above a fence that ran ahead where another node is gone", "[extend]") {
+    scene s(10s);
+    const auto fence = s.held.fence();
+    s.nodes.ask(0).del("r");
+    const auto ahead = std::stoull(s.nodes.ask(0).get("{r}:fence").value_or("0")) + 5'000'000;
+    s.nodes.ask(0).set("{r}:fence", std::to_string(ahead));
+    s.nodes.kill(1);
+    CHECK(s.d.extend(s.held, 30s) == error_code{});
+    CHECK(s.held.remaining() > 20s);
+    CHECK(s.held.fence() == fence);
+    CHECK(s.nodes.ask(0).get("r") == s.value());
+    CHECK(std::stoull(s.nodes.ask(0).get("{r}:fence").value_or("0")) > ahead);
+}
+
 TEST_CASE("extending with no key, or somebody else's, on a quorum is not_held", "[extend]") {
     const bool is_plain = GENERATE(false, true);
     scene s(10s, false, !is_plain);

@@ -274,7 +274,8 @@ TEST_CASE("extend answers for each lease by itself", "[scripts]") {
     const std::vector<extension> leases{{"held"},  {"taken"}, {"lower"}, {"equal"}, {"higher"},
                                         {"fresh"}, {"odd"},   {"list"},  {"odder"}};
     SECTION("with fences") {
-        CHECK(n.extend(leases, now_us) == "{1 0 1 -1 -1 1 -3 -3 -3}");
+        CHECK(n.extend(leases, now_us) == "{1 0 1 " + text(now_us) + " " + text(now_us + 1) +
+                                              " 1 -3 -3 -3}");
         CHECK(n.get("lower") == ours);
         CHECK(n.get("lower:F") == text(now_us));
         CHECK(n.lives("lower:F", 120s));
@@ -321,7 +322,7 @@ TEST_CASE("extend goes by the rules of acquire where the key is gone", "[scripts
     scripted_node n;
     const auto ended = [&] { return !n.exists("K") && !n.exists("F"); };
     SECTION("old") {
-        CHECK(n.extend({{"K"}}, now_us - tolerance_us) == "{-1}");
+        CHECK(n.extend({{"K"}}, now_us - tolerance_us) == "{" + text(now_us - tolerance_us) + "}");
         CHECK(ended());
     }
     SECTION("just above old") {
@@ -338,10 +339,18 @@ TEST_CASE("extend goes by the rules of acquire where the key is gone", "[scripts
     }
     SECTION("under its fence") {
         n.set("F", text(highest_fence - 1));
-        CHECK(n.extend({{"K"}}, highest_fence - 1) == "{-1}");
+        CHECK(n.extend({{"K"}}, highest_fence - 1) == "{" + text(highest_fence - 1) + "}");
         CHECK_FALSE(n.exists("K"));
         CHECK(n.extend({{"K"}}, highest_fence) == "{1}");
         CHECK(n.get("F") == text(highest_fence));
+    }
+    SECTION("under a fence that would look like another answer") {
+        for (const char* fence : {"1", "2"}) {
+            n.set("F", fence);
+            CHECK(n.extend({{"K"}}, *fence - '0') == "{2}");
+            CHECK_FALSE(n.exists("K"));
+        }
+        CHECK(n.extend({{"K"}}, 3) == "{1}");
     }
     SECTION("two leases of one key: the first has it") {
         CHECK(n.extend({{"K"}, {"K", theirs}}, now_us) == "{1 0}");
@@ -392,7 +401,7 @@ TEST_CASE("extend answers for a thousand leases in one call", "[scripts]") {
         if (i % 4 == 0) n.take(key, ours, 10s);
         if (i % 4 == 1) n.take(key, theirs, 10s);
         if (i % 4 == 3) n.set(key + ":F", text(now_us));
-        const std::vector<std::string> answers{"1", "0", "1", "-1"};
+        const std::vector<std::string> answers{"1", "0", "1", text(now_us)};
         expected += (i == 0 ? "" : " ") + answers[static_cast<std::size_t>(i % 4)];
     }
     CHECK(n.extend(leases, now_us) == "{" + expected + "}");

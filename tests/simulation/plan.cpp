@@ -40,6 +40,7 @@ public:
         if (out_.about == style::rolling) {
             draw_keeper();
             draw_rolling_faults();
+            if (dice_.happens(0.4)) draw_rival();
             return std::move(out_);
         }
         draw_programs();
@@ -165,6 +166,27 @@ private:
         p.longest_think = 10ms;
         p.is_keeper = true;
         out_.programs.push_back(p);
+    }
+
+    // It does not see the nodes whose clocks are last, and so has another idea of the time than the
+    // keeper: its fences are ahead.
+    void draw_rival() {
+        program_plan p;
+        p.drift_ppm = draw_drift();
+        p.longest_ttl = out_.programs.front().longest_ttl;
+        p.longest_think = 100ms;
+        p.is_rival = true;
+        out_.programs.push_back(p);
+        const std::size_t size = out_.nodes.size();
+        if (size < 3 || out_.double_of) return;
+        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto steps = static_cast<duration::rep>(2 * i);
+            out_.nodes[i].clock_offset =
+                steps * spread / static_cast<duration::rep>(size - 1) - spread;
+        }
+        const std::uint32_t last = (1U << (size - out_.quorum())) - 1;
+        out_.faults.push_back(cut_off(1U << 1, duration(0), last));
     }
 
     // One after the other, each given the time to recover; now and then the next comes sooner.

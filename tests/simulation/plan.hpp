@@ -56,7 +56,8 @@ enum class style : std::uint8_t {
     duel,     ///< Two or three about one lock, to the millisecond.
     islands,  ///< Everybody sees some of the nodes only, and each of them others.
     sparse,   ///< So seldom that the nodes forget the fences in between.
-    rolling,  ///< One lease that is kept, while one node after the other is restarted.
+    rolling,  ///< One lease that is kept, while one node after the other is restarted, and perhaps
+              ///< another program tries to get it.
 };
 const char* name_of(style s) noexcept;
 
@@ -88,6 +89,7 @@ struct program_plan {
     bool has_wanderlust = false;  ///< Its ttls change from lease to lease.
     bool is_duellist = false;  ///< Always wants the lock, waits for it, and keeps it to the last.
     bool is_keeper = false;    ///< Keeps its lease for long, by renewal alone.
+    bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
     bool is_fenced = true;
     bool is_guarded = true;
 };

@@ -109,6 +109,7 @@ void worker::take() {
         how.renew = true;
         return take(0, how);
     }
+    if (terms.is_rival) return take(0, {.ttl = terms.longest_ttl, .renew = false});
     if (dice_.happens(0.15)) {
         how.max_hold =
             std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
@@ -216,6 +217,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     tell([&] {
         return "holds " + state->resource + " under fence " + std::to_string(state->fence);
     });
+    extended_to_ = 0ms;
     held_ = state;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
@@ -228,7 +230,7 @@ void worker::keep() {
     ++step_;
     in_->around().judge.takes_up(resource_);
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
-    if (in_->is_resting()) return give_back();
+    if (in_->is_resting() || in_->terms().is_rival) return give_back();
     if (in_->terms().is_keeper || dice_.happens(0.3)) {
         in_->begin(detail::operation_ptr(new watching(*in_, *this, held_)));
         if (!held_) return;  // it was over already
@@ -247,9 +249,21 @@ void worker::keep() {
          &worker::extend);
 }
 
+// Renewal goes on for as long as the holder last asked for.
+void worker::check_ttl() const {
+    const detail::holding* const at = held_ ? held_->held_as : nullptr;
+    if (extended_to_ == 0ms || at == nullptr || !held_->is_live()) return;
+    const auto renewed_for = std::chrono::duration_cast<milliseconds>(at->machine().ttl());
+    in_->around().judge.require(renewed_for == extended_to_, "validity", [&] {
+        return name() + " extended its lease to " + std::to_string(extended_to_.count()) +
+               " ms, and it is renewed for " + std::to_string(renewed_for.count()) + " ms";
+    });
+}
+
 // Relies on the lease until it is lost, or for some time more.
 void worker::look() {
     ++step_;
+    check_ttl();
     in_->around().judge.require(!lease_ || clock::now() < held_->valid_until(), "validity", [&] {
         return name() + " is told that its lease stands, and it is over";
     });
@@ -273,17 +287,21 @@ void worker::extend() {
     tell([&] { return "extends to " + std::to_string(ttl.count()) + " ms"; });
     plan(dice_.happens(0.2) ? dice_.between_orders(10us, duration(ttl)) : 2 * duration(ttl),
          &worker::look);
+    asked_for_ = ttl;
     begin<extending>(held_, ttl);
 }
 
 void worker::on_extended(error_code outcome, const detail::lease_state& of) {
     current_.reset();
     const auto& in = in_->around().in;
-    check_time(duration(in.node_timeout) + in.connect_timeout + 2ms, "an extension");
+    // Two rounds, and before them the connections.
+    check_time(2 * duration(in.node_timeout) + in.connect_timeout + 2ms, "an extension");
     in_->around().judge.require(
         outcome || (of.is_live() && clock::now() < of.valid_until()), "validity",
         [&] { return name() + " is told that it extended a lease, and that is over"; });
     if (!outcome) ++in_->around().counts.extended;
+    if (!outcome && held_.get() == &of) extended_to_ = asked_for_;
+    check_ttl();
     tell([&] { return outcome ? "could not extend: " + outcome.message() : "has extended"; });
     if (!held_) return;
     ++step_;

@@ -66,6 +66,7 @@ private:
     void begin(Args&&... args);
     void check_votes(std::span<const node_vote> votes) const;
     void check_time(duration allowed, const char* what) const;
+    void check_ttl() const;
 
     program* in_;
     std::size_t index_;
@@ -80,6 +81,8 @@ private:
     duration idle_before_{};    // of the resource, when it was asked for
     std::shared_ptr<detail::lease_state> held_;
     lease lease_;
+    milliseconds asked_for_{};   // by the extension that is under way, or was last
+    milliseconds extended_to_{};  // 0: not extended
     std::vector<std::size_t> to_prove_;
     milliseconds patience_{};
     duration in_time_{};

@@ -385,3 +385,35 @@ TEST_CASE(
     CHECK(alive == crowd / 100);
     w.close();
 }
+
+TEST_CASE("no node is asked about a key without a name, also after the scripts were flushed") {
+    world w(fenced_options_for(3));
+    w.connected();
+    w.take_elsewhere("r", 3);
+    w.take_elsewhere("s", 3);
+    const auto e = asleep(w, "r");
+    const auto other = asleep(w, "s");
+    stranger holder(w);
+    // The far node has lost its scripts when the next question about both comes.
+    w.latency[0] = 20ms;
+    w.nodes[0].flush_scripts();
+    w.nodes[0].seen.clear();
+    const auto asked = calls_of(w, resp::wait(), 1);
+    while (calls_of(w, resp::wait(), 1) == asked) REQUIRE(w.turn());
+    holder.release_all("r");
+    REQUIRE(w.run_until_over(*e));
+    REQUIRE(e->held);
+    w.release(std::move(e->held));
+    w.run_for(100ms);
+    std::size_t repeated = 0;
+    for (const auto& c : w.nodes[0].seen) {
+        if (c.size() < 4 || c[1] != resp::wait().text) continue;
+        ++repeated;
+        for (std::size_t i = 0; i < std::stoul(c[2]); ++i) {
+            CHECK_FALSE(c[3 + i].empty());
+            CHECK(c[3 + i] != detail::queue_key("", ""));
+        }
+    }
+    CHECK(repeated >= 1);
+    CHECK_FALSE(other->is_over());
+}

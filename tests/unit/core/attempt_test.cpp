@@ -57,13 +57,12 @@ void foresee(trying& t, vote v, time_point now, oracle& o) {
         if (now >= end) t.reason = errc::validity_exhausted;
         return;
     }
-    if (view.can_win) return;
     // As if the stale ones had granted: that is what a second round is for.
     const tally next{t.votes.yes + t.stale, t.votes.no - t.stale, t.votes.unable};
     const auto& second = o.at(next);
     if (!t.is_second && second.won) {
         t.expected = verdict::again;
-    } else if (t.is_second || !second.can_win) {
+    } else if (!view.can_win && (t.is_second || !second.can_win)) {
         t.expected = verdict::refused;
         t.reason = view.can_answer ? errc::contended : errc::no_quorum;
     }
@@ -366,4 +365,46 @@ TEST_CASE("an attempt may be abandoned between the rounds and in the second") {
     second.abandon(aborted);
     CHECK(second.cast(1, vote::granted, sent_again) == verdict::refused);
     CHECK(second.reason() == aborted);
+}
+
+TEST_CASE("the second round begins as soon as those that answered can win it") {
+    struct sequence {
+        std::size_t nodes;
+        std::vector<vote> votes;  // the last of them decides, and not one before
+    };
+    const std::vector<sequence> all{
+        {1, {vote::stale}},
+        {2, {vote::stale, vote::granted}},
+        {3, {vote::granted, vote::stale}},
+        {3, {vote::stale, vote::granted}},
+        {3, {vote::stale, vote::stale}},
+        {3, {vote::timed_out, vote::granted, vote::stale}},
+        {3, {vote::held, vote::stale, vote::granted}},
+        {4, {vote::granted, vote::stale, vote::granted}},
+        {5, {vote::granted, vote::granted, vote::stale}},
+        {5, {vote::stale, vote::held, vote::granted, vote::unreachable, vote::granted}},
+    };
+    for (const auto& s : all) {
+        attempt a = fresh(s.nodes);
+        for (std::size_t i = 0; i < s.votes.size(); ++i) {
+            INFO(s.nodes << " nodes, vote " << i);
+            const bool is_last = i + 1 == s.votes.size();
+            CHECK(a.cast(i, s.votes[i], sent) == (is_last ? verdict::again : verdict::open));
+        }
+    }
+}
+
+TEST_CASE("without a stale vote there is no second round, however few have answered") {
+    for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
+        const std::size_t quorum = nodes / 2 + 1;
+        attempt a = fresh(nodes);
+        for (std::size_t node = 0; node + 1 < quorum; ++node) {
+            REQUIRE(a.cast(node, vote::granted, sent) == verdict::open);
+        }
+        // The quorum was reached in the first round: a stale vote changes nothing then.
+        attempt granted = a;
+        CHECK(granted.cast(quorum - 1, vote::granted, sent) == verdict::granted);
+        CHECK(granted.cast(quorum, vote::stale, sent) == verdict::granted);
+        if (nodes > 1) CHECK(a.cast(quorum - 1, vote::stale, sent) == verdict::again);
+    }
 }

@@ -27,12 +27,20 @@ constexpr time_point old_end = sent + 50ms;
 
 const std::vector<ballot> all_ballots{ballot::yes, ballot::no, ballot::unable};
 
+enum class answer { yes, no, unable, outrun };
+const std::vector<answer> all_answers{answer::yes, answer::no, answer::unable, answer::outrun};
+
 extension fresh(std::size_t nodes) { return extension(nodes, sent, 100ms, {}); }
+extension first_of_two(std::size_t nodes) { return extension(nodes, sent, 100ms, {}, false); }
 
 struct trying {
     explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
+    trying(std::size_t nodes, bool last)
+        : machine(last ? fresh(nodes) : first_of_two(nodes)), is_last(last) {}
     extension machine;
+    bool is_last = true;
     tally votes;
+    std::size_t outrun = 0;  // they are among the no
     verdict expected = verdict::open;
     error_code reason;
 };
@@ -40,6 +48,11 @@ struct trying {
 void fail(trying& t, errc why) {
     t.expected = verdict::failed;
     t.reason = why;
+}
+
+// As if the outrun ones had taken the key again.
+bool would_win(const trying& t, oracle& o) {
+    return o.at({t.votes.yes + t.outrun, t.votes.no - t.outrun, t.votes.unable}).won;
 }
 
 void foresee(trying& t, ballot b, oracle& o) {
@@ -50,6 +63,7 @@ void foresee(trying& t, ballot b, oracle& o) {
     const auto& view = o.at(t.votes);
     if (view.won) t.expected = verdict::extended;
     else if (view.denied) fail(t, errc::not_held);
+    else if (!t.is_last && would_win(t, o) && !view.can_be_denied) t.expected = verdict::again;
     else if (!view.can_win && !view.can_be_denied) fail(t, errc::no_quorum);
 }
 
@@ -61,6 +75,27 @@ auto checked_step(oracle& o) {
             return;
         }
         INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", unable " << t.votes.unable);
+        CHECK(said == t.expected);
+        REQUIRE(t.machine.reason() == t.reason);
+        REQUIRE(false);
+    };
+}
+
+ballot as_ballot(answer a) {
+    if (a == answer::yes) return ballot::yes;
+    return a == answer::unable ? ballot::unable : ballot::no;
+}
+
+auto checked_answer(oracle& o) {
+    return [&o](trying& t, std::size_t node, answer a) {
+        const bool is_outrun = a == answer::outrun;
+        if (t.expected == verdict::open) t.outrun += is_outrun ? 1U : 0U;
+        foresee(t, as_ballot(a), o);
+        const verdict said = t.machine.cast(node, as_ballot(a), sent + 1ms, old_end, is_outrun);
+        if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
+            return;
+        }
+        INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", outrun " << t.outrun);
         CHECK(said == t.expected);
         REQUIRE(t.machine.reason() == t.reason);
         REQUIRE(false);
@@ -201,5 +236,54 @@ TEST_CASE("an extension abandoned at any step fails for that reason and stays so
                                        abandoned(t);
                                    });
         CHECK(open_ones > 0);
+    }
+}
+
+TEST_CASE("a fence that was refused begins another round as the brute force says, once") {
+    const std::vector<std::size_t> sequences{0, 4, 32, 384, 6144, 122880};
+    const bool is_last = GENERATE(false, true);
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::every_order(nodes, all_answers, trying(nodes, is_last),
+                                         checked_answer(o)) == sequences[nodes]);
+    }
+}
+
+TEST_CASE("another round begins once it can win and no quorum can deny the lease any more") {
+    extension one = first_of_two(3);
+    CHECK(one.cast(0, ballot::no, sent, old_end, true) == verdict::open);
+    SECTION("it can win") {
+        CHECK(one.cast(1, ballot::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, ballot::unable, sent, old_end) == verdict::again);
+        CHECK_FALSE(one.reason());
+    }
+    SECTION("a quorum says yes to this one") {
+        CHECK(one.cast(1, ballot::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, ballot::yes, sent, old_end) == verdict::extended);
+    }
+    SECTION("the node that was silent may have been another's, too") {
+        CHECK(one.cast(1, ballot::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, ballot::no, sent, old_end, true) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("somebody may have held the lock meanwhile") {
+        CHECK(one.cast(1, ballot::no, sent, old_end, true) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("too few answer") {
+        CHECK(one.cast(1, ballot::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, ballot::unable, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::no_quorum);
+    }
+    SECTION("the old validity is over") {
+        CHECK(one.cast(1, ballot::yes, old_end, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::lost);
+    }
+    SECTION("it is abandoned between the rounds") {
+        one.cast(1, ballot::yes, sent, old_end);
+        REQUIRE(one.cast(2, ballot::unable, sent, old_end) == verdict::again);
+        one.abandon(errc::client_closed);
+        CHECK(one.state() == verdict::failed);
+        CHECK(one.reason() == errc::client_closed);
     }
 }

@@ -298,9 +298,50 @@ TEST_CASE("a round that was sent before the holder's extension does not undo its
     hold h = nine_seconds();
     REQUIRE(h.on_time(start + 3s) == action::renew);
     h.extended(start + 4s, start + 33700ms, 30s);   // the holder's, sent second, answered first
-    h.extended(start + 3s, start + 11900ms, 9s);    // the renewal's own
+    h.extended(start + 3s, start + 11900ms, {});    // the renewal's own
     CHECK(h.valid_until() == start + 33700ms);
     CHECK(h.ttl() == 30s);
+}
+
+TEST_CASE("a renewal that crosses the holder's extension leaves its ttl, in whatever order") {
+    for (const duration ttl : {duration(30s), duration(2s)}) {
+        for (const duration renewed_after : {duration(-1s), duration(0ns), duration(1s)}) {
+            for (const bool is_renewal_first : {true, false}) {
+                hold h = nine_seconds();
+                REQUIRE(h.on_time(start + 3s) == action::renew);
+                const time_point sent = start + 3s;
+                const auto renewed = [&] {
+                    h.extended(sent + renewed_after, sent + renewed_after + 8900ms, {});
+                };
+                if (is_renewal_first) renewed();
+                h.extended(sent, sent + ttl - 100ms, ttl);
+                if (!is_renewal_first) renewed();
+                CHECK(h.ttl() == ttl);
+                const duration longest = std::max(ttl - 100ms, renewed_after + 8900ms);
+                CHECK(h.valid_until() == sent + longest);
+                // From the last that was sent, for the ttl that the holder wants.
+                const time_point last = sent + std::max(renewed_after, duration(0ns));
+                CHECK(h.deadline() <= last + ttl / 3);
+                CHECK(h.deadline() >= last + ttl / 4);
+            }
+        }
+    }
+}
+
+TEST_CASE("of two extensions by the holder that cross the one sent last sets the ttl") {
+    hold h = nine_seconds();
+    h.extended(start + 2s, start + 21700ms, 20s);
+    h.extended(start + 1s, start + 30700ms, 30s);
+    CHECK(h.ttl() == 20s);
+    CHECK(h.valid_until() == start + 30700ms);
+}
+
+TEST_CASE("an extension by the holder that failed leaves the ttl") {
+    hold h = nine_seconds();
+    h.renewal_failed(errc::no_quorum, start + 1s, 0);
+    CHECK(h.ttl() == 9s);
+    h.extended(start + 2s, start + 10900ms, {});
+    CHECK(h.ttl() == 9s);
 }
 
 TEST_CASE("the validity never passes grant + max_hold") {

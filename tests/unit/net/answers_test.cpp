@@ -206,10 +206,28 @@ TEST_CASE("an extension is answered lease by lease") {
     CHECK(extension_answer_to(all, 4).ballot == core::ballot::unable);
     CHECK(extension_answer_to(all, 4).why.error == errc::foreign_data);
     CHECK(extension_answer_to(all, 5).ballot == core::ballot::unable);
-    for (const auto* odd : {":1\r\n", "+AMNESIAC\r\n", "*0\r\n", "*1\r\n:2\r\n", "*1\r\n$1\r\n1\r\n"}) {
+    for (std::size_t i = 0; i < 6; ++i) CHECK(extension_answer_to(all, i).fence == 0);
+    for (const auto* odd : {":1\r\n", ":7\r\n", "+AMNESIAC\r\n", "*0\r\n", "*1\r\n:-4\r\n",
+                            "*1\r\n$1\r\n1\r\n", "*1\r\n*1\r\n:7\r\n"}) {
         INFO(odd);
         CHECK(extension_answer_to(odd, 0).ballot == core::ballot::unable);
+        CHECK(extension_answer_to(odd, 0).fence == 0);
     }
+}
+
+TEST_CASE("an extension that a fence stood in the way of is a no that names the fence") {
+    const std::string all = "*4\r\n:2\r\n:1700000000000000\r\n:9007199254740991\r\n:1\r\n";
+    for (const std::size_t i : {0U, 1U, 2U}) {
+        CHECK(extension_answer_to(all, i).ballot == core::ballot::no);
+        CHECK_FALSE(extension_answer_to(all, i).why.error);
+    }
+    CHECK(extension_answer_to(all, 0).fence == 2);
+    CHECK(extension_answer_to(all, 1).fence == 1'700'000'000'000'000);
+    CHECK(extension_answer_to(all, 2).fence == 9'007'199'254'740'991);
+    CHECK(extension_answer_to(all, 3).ballot == core::ballot::yes);
+    // The largest that there is, from a node that makes things up.
+    CHECK(extension_answer_to("*1\r\n:9223372036854775807\r\n", 0).fence ==
+          9'223'372'036'854'775'807);
 }
 
 TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
