@@ -6,8 +6,24 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 namespace redlock::net {
+
+namespace {
+
+constexpr std::size_t id_length = 22;  // of an owner, in a value of ours: "owner@client"
+
+bool is_foreign_value(std::string_view value) {
+    const auto is_of_id = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+    };
+    if (value.size() <= id_length || value[id_length] != '@') return !value.empty();
+    return !std::all_of(value.begin(), value.begin() + id_length, is_of_id);
+}
+
+}  // namespace
 
 failure read_failure(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::error) {
@@ -51,7 +67,9 @@ acquire_answer read_acquire(const resp::reply& reply) {
                     .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
                     .left = read_pttl(reply[1].integer()),
                     .fence = fence(reply[3]),
-                    .before = read_pttl(reply[4].integer())};
+                    .before = read_pttl(reply[4].integer()),
+                    .is_foreign = is_foreign_value(reply[2].text()),
+                    .holder = std::hash<std::string_view>()(reply[2].text())};
         case 3:
             return {.answer = vote::queued,
                     .why = {vote::queued, {}, {}},
@@ -96,10 +114,12 @@ bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
 }
 
-std::optional<std::chrono::milliseconds> read_wait(const resp::reply& reply, std::size_t waiter) {
+std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waiter) {
     const resp::reply one = reply[waiter];
-    if (one.type() != resp::reply_type::integer) return std::nullopt;
-    return read_pttl(one.integer());
+    if (one[0].type() != resp::reply_type::integer) return std::nullopt;
+    return wait_answer{.left = read_pttl(one[0].integer()),
+                       .before = read_pttl(one[1].integer()),
+                       .is_foreign = is_foreign_value(one[2].text())};
 }
 
 std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept {
@@ -125,7 +145,6 @@ std::optional<std::int64_t> read_time(const resp::reply& reply) {
 }
 
 std::string abbreviate_owner(std::string_view value) {
-    constexpr std::size_t id_length = 22;
     if (value.size() > id_length && value[id_length] == '@') {
         return text::printable(value.substr(0, 6)) + "...@" +
                text::printable(value.substr(id_length + 1));
