@@ -13,4 +13,9 @@ void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, in
     if (!context.stopped()) ::_exit(status);
 }
 
+std::chrono::milliseconds longest_answer(const client_options& client) {
+    using namespace std::chrono_literals;
+    return client.node_timeout > 0ms ? client.node_timeout : 1s;
+}
+
 }  // namespace redlock::tool

@@ -27,7 +27,7 @@ class REDLOCK_EXPORT blocking_client {
 public:
     /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong.
     explicit blocking_client(client_options options);
-    /// Waits at most `node_timeout` for the last releases; longer only where the system's resolver is
+    /// Waits at most `node_timeout` (1 s where that is measured) for the last releases; longer only where the system's resolver is
     /// still at a node's name. No other thread may be inside a call.
     ~blocking_client();
     blocking_client(blocking_client&&) noexcept;

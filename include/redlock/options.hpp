@@ -50,7 +50,9 @@ enum class restart_guard : std::uint8_t {
 /// What a client is made of. `validate()` lists everything that is wrong with it.
 struct client_options {
     std::vector<node_options> nodes{};              ///< 1 to 32; an odd number is best.
-    std::chrono::milliseconds node_timeout{50};     ///< One command on one node.
+    /// One command on one node. 0: by measurement, for each node four times the round trip that its
+    /// handshake took, at least 50 ms and at most 1 s.
+    std::chrono::milliseconds node_timeout{0};
     std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
     std::chrono::milliseconds ttl_max{60'000};      ///< Longest ttl accepted; also the quarantine.
     double drift_factor = 0.01;                     ///< Clock drift allowed, as a share of the ttl.

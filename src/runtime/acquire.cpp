@@ -76,7 +76,7 @@ void acquire_operation::on_settled(time_point now) {
         return home().arm(*this, now + home().options().connect_timeout);
     }
     // However short the wait, one attempt may take the time that a node may take.
-    first_until_ = std::max(wait_->deadline(), now + home().options().node_timeout);
+    first_until_ = std::max(wait_->deadline(), now + home().time_for(home().size()));
     home().arm(*this, first_until_);
     lines.join(*this, resource_);
     // Its turn comes at the end of this one where nothing of this client is in its way.

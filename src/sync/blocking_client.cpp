@@ -4,6 +4,8 @@
 
 #include <redlock/client.hpp>
 
+#include "core/round_trip.hpp"
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
@@ -73,7 +75,7 @@ std::thread quiet_thread(F body) {
 
 struct blocking_client::worker {
     explicit worker(client_options options)
-        : linger(options.node_timeout),
+        : linger(core::most_node_timeout(options.node_timeout)),
           async(context.get_executor(), std::move(options)),
           thread(quiet_thread([this] { work(); })) {}
 
@@ -102,7 +104,7 @@ struct blocking_client::worker {
 
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
 
-    std::chrono::milliseconds linger;
+    core::duration linger;
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
     client async;

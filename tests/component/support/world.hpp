@@ -147,6 +147,7 @@ inline client_options options_for(std::size_t nodes) {
         o.nodes.push_back(n);
     }
     o.client_name = "tester";
+    o.node_timeout = 50ms;  // what tests reckon with
     o.fencing = false;
     return o;
 }
