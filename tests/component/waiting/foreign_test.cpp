@@ -135,9 +135,15 @@ TEST_CASE("only the first in the queues of the nodes looks") {
     const auto second = w.acquire("r", {.wait = 60s});
     stays();
     CHECK(tries(w) == 1);
-    // When that one has gone the next hears of it by a question.
-    for (std::size_t i = 0; i < 3; ++i) other.leave(i, "r", 1);
-    w.run_for(refresh + trip);
+    SECTION("when that one gives up the next is told, and looks") {
+        for (std::size_t i = 0; i < 3; ++i) other.leave(i, "r", 1);
+        w.run_for(latency + trip);
+        CHECK(tries(w) == 2);
+    }
+    SECTION("when that one dies the next hears of it by a question") {
+        w.run_for(2s + refresh);
+        CHECK(tries(w) > 2);
+    }
     const auto before = tries(w);
     w.run_for(1s);
     CHECK(tries(w) > before + 15);
