@@ -48,7 +48,7 @@ local function raise_fence()
     end
 end
 
--- Free, or held by a value that is no owner and client of this library: whoever is first in the queue
+-- Free, or held by a value that is no owner and client of this library: then the first in the queue
 -- looks after it, and does not hear when it is given back.
 local function is_to_be_looked_after(value)
     return not value or

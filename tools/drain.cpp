@@ -14,8 +14,7 @@ void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, in
 }
 
 std::chrono::milliseconds longest_answer(const client_options& client) {
-    using namespace std::chrono_literals;
-    return client.node_timeout > 0ms ? client.node_timeout : 1s;
+    return client.node_timeout.count() > 0 ? client.node_timeout : longest_measured_timeout;
 }
 
 }  // namespace redlock::tool

@@ -4,6 +4,8 @@
 
 #include "core/quorum.hpp"
 
+#include <redlock/options.hpp>
+
 #include <algorithm>
 #include <chrono>
 
@@ -11,7 +13,7 @@ namespace redlock::core {
 
 /// Between these lies what is measured.
 inline constexpr duration shortest_node_timeout = std::chrono::milliseconds(50);
-inline constexpr duration longest_node_timeout = std::chrono::seconds(1);
+inline constexpr duration longest_node_timeout = longest_measured_timeout;
 
 /// What would do for a node that is so far away: four round trips, at least 50 ms.
 constexpr duration enough_for(duration round_trip) noexcept {
@@ -20,12 +22,8 @@ constexpr duration enough_for(duration round_trip) noexcept {
 
 /// What is given, where it is not zero; else what was measured.
 constexpr duration node_timeout(duration given, duration round_trip) noexcept {
-    return given > duration::zero() ? given : std::min(enough_for(round_trip), longest_node_timeout);
-}
-
-/// The most that one command may take on any node.
-constexpr duration most_node_timeout(duration given) noexcept {
-    return given > duration::zero() ? given : longest_node_timeout;
+    if (given > duration::zero()) return given;
+    return std::min(enough_for(round_trip), longest_node_timeout);
 }
 
 /// Measures the questions of a handshake, each from when it is asked to the first reply, and keeps

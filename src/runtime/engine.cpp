@@ -268,7 +268,8 @@ void engine::on_greeted(std::size_t node, const net::greeting& told, time_point 
     renewals_.set_node_timeout(wanted_in);
     admission_.set_node_timeout(wanted_in);
     const node_mask one = node_mask{1} << node;
-    if (const auto late = sessions_[node]->lateness(); !late.empty() && (reported_late_ & one) == 0) {
+    const std::string late = sessions_[node]->lateness();
+    if (!late.empty() && (reported_late_ & one) == 0) {
         reported_late_ |= one;
         emit({.kind = event_kind::node_reported, .severity = severity::warning,
               .node = names_[node], .error = errc::timed_out, .detail = late});

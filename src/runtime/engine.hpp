@@ -140,9 +140,9 @@ public:
     core::admission& admission() noexcept { return admission_; }
     tallies& counts() noexcept { return counts_; }
     client_stats stats() const noexcept;  ///< From any thread.
-    /// How long it may take until so many nodes have answered one command, or never will: the time of
-    /// as many that have least. Of all nodes, it is how long anything may be waited for; of a quorum,
-    /// it is the time in which the answers are wanted that decide.
+    /// In what time so many nodes have answered one command, if they ever do: the longest time-out
+    /// of those that have the shortest. Of all nodes, it bounds how long an operation waits for
+    /// them; of a quorum, it is what the windows on the load go by.
     duration time_for(std::size_t nodes) const noexcept;
 
 private:

@@ -4,8 +4,6 @@
 
 #include <redlock/client.hpp>
 
-#include "core/round_trip.hpp"
-
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
@@ -75,7 +73,8 @@ std::thread quiet_thread(F body) {
 
 struct blocking_client::worker {
     explicit worker(client_options options)
-        : linger(core::most_node_timeout(options.node_timeout)),
+        : linger(options.node_timeout.count() > 0 ? options.node_timeout
+                                                  : longest_measured_timeout),
           async(context.get_executor(), std::move(options)),
           thread(quiet_thread([this] { work(); })) {}
 
@@ -104,7 +103,7 @@ struct blocking_client::worker {
 
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
 
-    core::duration linger;
+    std::chrono::milliseconds linger;
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
     client async;

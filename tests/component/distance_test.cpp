@@ -84,8 +84,9 @@ TEST_CASE("a node_timeout that is shorter than the way is told once per node, wi
     w.latency = {100us, 40ms, 40ms};
     w.start();
     w.run_for(1s);
-    const std::string text = "its round trip took 80 ms, and node_timeout is 50 ms: set it to 320 ms, "
-                             "or to 0, by measurement";
+    const std::string text =
+        "its round trip took 80 ms, and node_timeout is 50 ms: set it to 320 ms, or to 0, by "
+        "measurement";
     CHECK(late_nodes(w) == std::vector{text, text});
     const auto e = w.granted("r");
     CHECK(e->outcome() == errc::no_quorum);

@@ -276,8 +276,8 @@ def turns_of_each_side(meeting, ours, others):
 
 
 def each_side_has_its_share(meeting):
-    """A quarter of the turns, beside programs that try every 3 ms. What else the machine does may favour
-    some of them for a while, so there are several tries."""
+    """A quarter of the turns, beside programs that try every 3 ms. What else the machine does may
+    favour some of them for a while, so there are several tries."""
     tries = []
     for _ in range(5):
         tries.append(turns_of_each_side(meeting, 3, 2))

@@ -390,7 +390,8 @@ duration plan::quiet() const noexcept {
 }
 
 duration plan::aftermath(fault_kind kind) const noexcept {
-    const duration seen = quiet() + 5s + std::max<duration>(connect_timeout, 10 * longest_node_timeout());
+    const duration seen =
+        quiet() + 5s + std::max<duration>(connect_timeout, 10 * longest_node_timeout());
     switch (kind) {
         case fault_kind::crash_keep:
         case fault_kind::crash_lose:

@@ -157,7 +157,9 @@ void world::lend_to_foreigner(duration how_long) {
     }
     when_.after(how_long, [this] {
         for (const auto& s : servers_) {
-            for (std::size_t r = 0; r < plan_->resources; ++r) s->execute({"DEL", resource_name(r)});
+            for (std::size_t r = 0; r < plan_->resources; ++r) {
+                s->execute({"DEL", resource_name(r)});
+            }
         }
     });
 }

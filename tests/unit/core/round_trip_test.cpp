@@ -23,8 +23,6 @@ TEST_CASE("a node has four round trips, at least 50 ms and at most 1 s, unless a
     CHECK(node_timeout(0ms, 1h) == 1s);
     CHECK(node_timeout(20ms, 80ms) == 20ms);
     CHECK(node_timeout(5s, 80ms) == 5s);
-    CHECK(core::most_node_timeout(0ms) == 1s);
-    CHECK(core::most_node_timeout(20ms) == 20ms);
     CHECK(core::enough_for(2s) == 8s);
 }
 
