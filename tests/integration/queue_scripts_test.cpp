@@ -104,7 +104,7 @@ public:
 };
 
 // What a waiter is told of a key that is free, and before which nobody stands.
-const std::string free = "{{0 0 }}";
+const std::string free_at_once = "{{0 0 }}";
 const std::string their_id = theirs.substr(0, 23);
 
 }  // namespace
@@ -198,7 +198,7 @@ TEST_CASE("a waiter that is heard of again lives on in its place", "[scripts]") 
     n.wait(ann);
     n.wait(bob);
     n.clock_ms += 1500;
-    CHECK(n.wait(ann) == free);
+    CHECK(n.wait(ann) == free_at_once);
     CHECK(n.queue() == "ann:1+2000 bob:1+500");
     n.clock_ms += 600;
     CHECK(n.wait(bob) == "{{1400 1400 }}");
@@ -274,7 +274,7 @@ TEST_CASE("entries of another make count as dead", "[scripts]") {
     n.command({"ZADD", "Q", "-inf", "x", "1", "::", "2", "y:z:1e99", "3", "", "inf", "a:1:inf"});
     SECTION("for an acquire") { CHECK(n.acquire(ours) == "1"); }
     SECTION("for one that waits") { CHECK(n.acquire(ours, &ann) == "1"); }
-    SECTION("for a refresh") { CHECK(n.wait(ann) == free); }
+    SECTION("for a refresh") { CHECK(n.wait(ann) == free_at_once); }
     SECTION("for a release") {
         ear a("ann");
         n.set("K", ours);
@@ -508,7 +508,7 @@ TEST_CASE("one that has no entry stands at its ticket all the same", "[scripts]"
     n.wait(bob);
     const waiter earlier{"ann:1", bob.ticket - 1, 0};
     const waiter later{"cid:1", bob.ticket + 1, 0};
-    CHECK(n.wait(earlier) == free);
+    CHECK(n.wait(earlier) == free_at_once);
     CHECK(n.wait(later) == "{{2000 2000 }}");
     CHECK(n.acquire(ours, &later, 101) == "{3 2000 100}");
     CHECK(n.queue() == "bob:1+2000");
