@@ -63,5 +63,6 @@ TEST_CASE("a node_timeout below the round trip is reported, with one that would 
     }
     const auto got = d.acquire("far");
     CHECK(got.error() == errc::no_quorum);
+    INFO(text_of(got.value()));
     CHECK(text_of(got.value()).find("node_timeout is 30 ms: set it to ") != std::string::npos);
 }
