@@ -28,8 +28,10 @@ void show(const redlock::configuration& good) {
                   << ", user " << (node.username.empty() ? "default" : node.username)
                   << (node.password.empty() ? ", no password\n" : ", password set\n");
     }
-    std::cout << "  a node has " << good.client.node_timeout.count() << " ms to answer, a lock "
-              << good.client.ttl_max.count() << " ms to live at most\n";
+    const auto given = good.client.node_timeout.count();
+    std::cout << "  a node has "
+              << (given == 0 ? "four of its round trips" : std::to_string(given) + " ms")
+              << " to answer, a lock " << good.client.ttl_max.count() << " ms to live at most\n";
 }
 
 // A number out of range, a name misspelt, a text for a number; and a secret nobody shall read.

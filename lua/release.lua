@@ -48,6 +48,13 @@ local function raise_fence()
     end
 end
 
+-- Free, or held by a value that is no owner and client of this library: then the first in the queue
+-- looks after it, and does not hear when it is given back.
+local function is_to_be_looked_after(value)
+    return not value or
+        type(value) == 'string' and not string.find(value, '^' .. string.rep('[%w_-]', 22) .. '@')
+end
+
 local held = redis.pcall('GET', KEYS[1])
 local answer = held and 0 or -1
 if type(held) == 'table' then
@@ -63,8 +70,9 @@ if #KEYS >= 2 then
     end
     local is_free = answer == 1
     if id and ARGV[5] == '0' then
-        -- Perhaps it was told that the key is free, and had not taken it: the next one has to know.
-        is_free = leave_queue(KEYS[2], id, ticket) and not held or is_free
+        -- Perhaps it was told that the key is free, and had not taken it, or was the one who looked:
+        -- the next one has to know.
+        is_free = leave_queue(KEYS[2], id, ticket) and is_to_be_looked_after(held) or is_free
     elseif id then
         enter_queue(KEYS[2], id, ticket, tonumber(ARGV[5]), node_ms())
     end

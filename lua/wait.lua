@@ -8,8 +8,12 @@
 -- ARGV[n+2..2n+1]  their tickets
 -- ARGV[2n+2..3n+1] how long their entries live from now on, in ms; 0 for one that only asks
 --
--- Returns one number per waiter: how many ms may pass, as things are, before it gets the key. 0: it
--- is free, and nobody stands before it; -1: the key does not run out by itself.
+-- Returns one list per waiter:
+--   how many ms may pass, as things are, before it gets the key. 0: it is free, and nobody stands
+--          before it; -1: the key does not run out by itself
+--   for how many ms of them at least others may stand before it
+--   the first 23 bytes of the key's value, by which foreign ones are known; empty where there is
+--          none, or no string
 -- include shared/queue.lua
 local n = tonumber(ARGV[1])
 local now = node_ms()
@@ -22,12 +26,13 @@ for i = 1, n do
     elseif life_ms > 0 then
         enter_queue(queue, id, ticket, life_ms, now)
     end
-    local left = redis.call('PTTL', key)
-    if left == -1 then
-        answers[i] = -1
-    else
-        -- A key in its last ms is still there.
-        answers[i] = math.max(left + 1, 0, time_before_turn(queue, id, ticket, now))
+    local left, value = redis.call('PTTL', key), ''
+    local before = time_before_turn(queue, id, ticket, now)
+    if left ~= -2 then
+        value = redis.pcall('GETRANGE', key, 0, 22)
+        value = type(value) == 'string' and value or ''
     end
+    -- A key in its last ms is still there.
+    answers[i] = {left == -1 and -1 or math.max(left + 1, before), before, value}
 end
 return answers

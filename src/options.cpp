@@ -133,7 +133,7 @@ void check_nodes(const std::vector<node_options>& nodes, findings& out) {
 }
 
 void check_times(const client_options& o, findings& out) {
-    out.range("/node_timeout_ms", o.node_timeout, milliseconds(1), longest_node_timeout);
+    out.range("/node_timeout_ms", o.node_timeout, milliseconds(0), longest_node_timeout);
     out.range("/connect_timeout_ms", o.connect_timeout, milliseconds(1), longest_connect_timeout);
     bool good = out.range("/ttl_max_ms", o.ttl_max, milliseconds(1), longest_ttl);
     good = out.range("/drift_min_ms", o.drift_min, milliseconds(0), longest_ttl) && good;

@@ -108,7 +108,8 @@ std::string cause(const node_vote& v) {
             return v.retry_in.count() > 0 ? "in quarantine, " + brief(v.retry_in) + " more"
                                           : std::string("in quarantine");
         case vote::refused: return with_error("refused", v);
-        case vote::timed_out: return "no answer in time";
+        case vote::timed_out:
+            return "no answer in time" + (v.detail.empty() ? std::string() : ": " + v.detail);
         case vote::unreachable: return with_error("unreachable", v);
     }
     return "unknown answer";

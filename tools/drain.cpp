@@ -13,4 +13,8 @@ void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, in
     if (!context.stopped()) ::_exit(status);
 }
 
+std::chrono::milliseconds longest_answer(const client_options& client) {
+    return client.node_timeout.count() > 0 ? client.node_timeout : longest_measured_timeout;
+}
+
 }  // namespace redlock::tool

@@ -4,6 +4,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <redlock/options.hpp>
+
 #include <chrono>
 
 namespace redlock::tool {
@@ -11,5 +13,8 @@ namespace redlock::tool {
 /// Lets a closed client send its last releases. The resolver of the system can't be interrupted,
 /// and the context's destructor waits for it: where one hangs, the process ends here with `status`.
 void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, int status);
+
+/// The most that a node may take over one command: `node_timeout`, or what is measured at most.
+std::chrono::milliseconds longest_answer(const client_options& client);
 
 }  // namespace redlock::tool

@@ -95,7 +95,7 @@ int init(const init_request& request) {
     });
     while (!answered) context.run_one();
     declaring.close();
-    drain(context, found->client.node_timeout, status);
+    drain(context, longest_answer(found->client), status);
     return status;
 }
 

@@ -145,7 +145,7 @@ int inspect(const inspect_request& request) {
     });
     while (!answered) context.run_one();
     asking.close();
-    drain(context, found->client.node_timeout, status);
+    drain(context, longest_answer(found->client), status);
     return status;
 }
 

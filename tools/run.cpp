@@ -140,7 +140,7 @@ int runner::run() {
         }));
     while (phase_ != phase::over) context_.run_one();
     client_.close();
-    drain(context_, options_.node_timeout, status_);
+    drain(context_, longest_answer(options_), status_);
     return status_;
 }
 
@@ -343,7 +343,7 @@ void runner::release() {
         if (phase_ == phase::releasing) on_released(ec);
     });
     // Where nodes hang, the release reaches them later or the ttl ends the key.
-    timer_.expires_after(options_.node_timeout + options_.connect_timeout);
+    timer_.expires_after(longest_answer(options_) + options_.connect_timeout);
     timer_.async_wait([this](error_code ec) {
         if (!ec && phase_ == phase::releasing) on_released(errc::no_quorum);
     });

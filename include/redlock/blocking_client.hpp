@@ -27,8 +27,9 @@ class REDLOCK_EXPORT blocking_client {
 public:
     /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong.
     explicit blocking_client(client_options options);
-    /// Waits at most `node_timeout` for the last releases; longer only where the system's resolver is
-    /// still at a node's name. No other thread may be inside a call.
+    /// Waits for the last releases, at most `node_timeout`, or `longest_measured_timeout` where that
+    /// is 0; longer only where the system's resolver is still at a node's name. No other thread may
+    /// be inside a call.
     ~blocking_client();
     blocking_client(blocking_client&&) noexcept;
     blocking_client& operator=(blocking_client&&) noexcept;

@@ -50,7 +50,9 @@ enum class restart_guard : std::uint8_t {
 /// What a client is made of. `validate()` lists everything that is wrong with it.
 struct client_options {
     std::vector<node_options> nodes{};              ///< 1 to 32; an odd number is best.
-    std::chrono::milliseconds node_timeout{50};     ///< One command on one node.
+    /// One command on one node. 0: by measurement, for each node four times the round trip that its
+    /// handshake took, at least 50 ms and at most `longest_measured_timeout`.
+    std::chrono::milliseconds node_timeout{0};
     std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
     std::chrono::milliseconds ttl_max{60'000};      ///< Longest ttl accepted; also the quarantine.
     double drift_factor = 0.01;                     ///< Clock drift allowed, as a share of the ttl.
@@ -106,6 +108,8 @@ REDLOCK_EXPORT std::vector<config_issue> validate(const acquire_options& options
 REDLOCK_EXPORT std::string validate_resource(const client_options& options,
                                              std::string_view resource);
 
+/// The most time that a node is given for one command where that is measured.
+inline constexpr std::chrono::milliseconds longest_measured_timeout{1'000};
 /// The most nodes a client takes.
 inline constexpr std::size_t max_nodes = 32;
 /// The longest resource name, in bytes.

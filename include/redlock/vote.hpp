@@ -52,7 +52,7 @@ struct node_vote {
     node_name node;                          ///< `node_options::name`.
     vote answer = vote::pending;             ///< What it answered.
     error_code error{};                      ///< The cause where it is refused or no answer came.
-    std::string detail{};                    ///< The server's own words, or who holds the key.
+    std::string detail{};                    ///< The server's words, the holder, or what made it late.
     std::chrono::microseconds elapsed{0};    ///< From sending the round to this answer.
     std::chrono::milliseconds retry_in{0};   ///< held: the key's PTTL; quarantine: what is left of it.
     std::uint64_t fence = 0;                 ///< The highest fence the node told of; 0 when none.

@@ -42,6 +42,8 @@ public:
     admission& operator=(const admission&) = delete;
     ~admission() { clear(); }
 
+    /// From now on a node has so much time.
+    void set_node_timeout(duration t) noexcept { window_.set_node_timeout(t); }
     /// Whether it may ask at once, is told when, or finds even the line too long.
     answer apply(applicant& who) noexcept;
     /// A quorum has answered what it asked at `sent`. What comes after the first of these three

@@ -24,6 +24,8 @@ public:
     window(duration node_timeout, std::size_t least, std::size_t size, growth how) noexcept
         : patience_(node_timeout / 4), least_(least), size_(size), growth_(how) {}
 
+    /// From now on a node has so much time.
+    void set_node_timeout(duration node_timeout) noexcept { patience_ = node_timeout / 4; }
     bool has_room() const noexcept { return inside_ < size_; }
     std::size_t size() const noexcept { return size_; }
 

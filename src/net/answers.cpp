@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 namespace redlock::net {
 
 namespace {
 
 constexpr std::size_t id_length = 22;  // of the identity with which an owner value begins
+
+bool is_foreign(std::string_view value) { return !value.empty() && !is_of_our_form(value); }
 
 }  // namespace
 
@@ -58,7 +61,9 @@ acquire_answer read_acquire(const resp::reply& reply) {
                     .lacks_fence = fence(reply[3]) == 0 && is_of_our_form(reply[2].text()),
                     .left = read_pttl(reply[1].integer()),
                     .fence = fence(reply[3]),
-                    .before = read_pttl(reply[4].integer())};
+                    .before = read_pttl(reply[4].integer()),
+                    .is_foreign = is_foreign(reply[2].text()),
+                    .holder = std::hash<std::string_view>()(reply[2].text())};
         case 3:
             return {.answer = vote::queued,
                     .why = {vote::queued, {}, {}},
@@ -105,10 +110,12 @@ bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
 }
 
-std::optional<std::chrono::milliseconds> read_wait(const resp::reply& reply, std::size_t waiter) {
+std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waiter) {
     const resp::reply one = reply[waiter];
-    if (one.type() != resp::reply_type::integer) return std::nullopt;
-    return read_pttl(one.integer());
+    if (one[0].type() != resp::reply_type::integer) return std::nullopt;
+    return wait_answer{.left = read_pttl(one[0].integer()),
+                       .before = read_pttl(one[1].integer()),
+                       .is_foreign = is_foreign(one[2].text())};
 }
 
 std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept {
@@ -136,7 +143,7 @@ std::optional<std::int64_t> read_time(const resp::reply& reply) {
 bool is_of_our_form(std::string_view value) noexcept {
     constexpr std::string_view base64url =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    return value.size() > id_length + 1 && value[id_length] == '@' &&
+    return value.size() > id_length && value[id_length] == '@' &&
            value.substr(0, id_length).find_first_not_of(base64url) == value.npos;
 }
 

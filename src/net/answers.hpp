@@ -28,6 +28,8 @@ struct acquire_answer {
     std::uint64_t fence = 0;  ///< held, queued, stale: the highest that the node has seen.
     /// held, queued: for how long others may stand before us.
     std::chrono::milliseconds before{0};
+    bool is_foreign = false;  ///< held: by a value that this library never writes.
+    std::size_t holder = 0;   ///< held: differs from value to value.
 };
 acquire_answer read_set(const resp::reply& reply);
 acquire_answer read_acquire(const resp::reply& reply);
@@ -44,9 +46,15 @@ compare_answer read_extension(const resp::reply& reply, std::size_t lease);
 /// Nothing was extended: the node record is another than in the handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
 
-/// The answer to wait.lua for one waiter: how long it may take until the key is its own, -1 ms where
-/// it does not run out by itself; nothing where it is no answer.
-std::optional<std::chrono::milliseconds> read_wait(const resp::reply& reply, std::size_t waiter);
+/// The answer to wait.lua for one waiter.
+struct wait_answer {
+    /// How long it may take until the key is its own; -1 ms where it does not run out by itself.
+    std::chrono::milliseconds left{0};
+    std::chrono::milliseconds before{0};  ///< For how long others may stand before it.
+    bool is_foreign = false;              ///< Its value is one that this library never writes.
+};
+/// Nothing where it is no answer.
+std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waiter);
 
 /// The answer to PTTL: 0 for a key that is gone, -1 ms for one without expiry, a year at most.
 std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept;

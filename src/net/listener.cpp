@@ -44,8 +44,10 @@ void listener::close() {
     link_ = core::link(options_->connect_timeout);
 }
 
-void listener::on_open(time_point) {
+void listener::on_open(time_point now) {
     link_.opened();
+    round_trip_.begin();
+    round_trip_.asked(now);
     parser_.reset();
     const bool has_password = append_auth(outgoing_, options_->nodes[index_]);
     awaited_ = has_password ? step::auth : step::set_name;
@@ -76,6 +78,7 @@ void listener::on_bytes(std::string_view bytes, time_point now) {
 }
 
 void listener::on_greeting(const resp::reply& reply, time_point now) {
+    round_trip_.answered(now);
     const bool is_error = reply.type() == resp::reply_type::error;
     if (is_error && (awaited_ == step::auth || reply.is_error("NOAUTH"))) {
         return give_up(read_auth_refusal(reply), true, now);
@@ -120,7 +123,8 @@ void listener::on_alive(time_point now) noexcept {
 
 void listener::ping(time_point now) {
     ping_at_ = time_point::max();
-    pong_by_ = now + std::max<duration>(options_->connect_timeout, 10 * options_->node_timeout);
+    const duration limit = core::node_timeout(options_->node_timeout, round_trip_.get());
+    pong_by_ = now + std::max<duration>(options_->connect_timeout, 10 * limit);
     resp::append_command(outgoing_, {"PING"});
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/link.hpp"
+#include "core/round_trip.hpp"
 #include "net/call.hpp"
 #include "net/dialogue.hpp"
 #include "resp/parser.hpp"
@@ -73,6 +74,7 @@ private:
     std::string_view channel_;
     core::link link_;
     resp::parser parser_;
+    core::round_trip round_trip_;
     step awaited_ = step::auth;  // what the next reply of a greeting answers
     time_point ping_at_ = time_point::max();
     time_point pong_by_ = time_point::max();  // only while one is awaited

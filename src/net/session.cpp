@@ -96,7 +96,7 @@ void session::set_record(const core::record_facts& record) {
 void session::note_sent(entry item, time_point now) {
     counts_->commands.add();
     ++unwritten_;
-    pipeline_.push(std::move(item), now, now + options_->node_timeout);
+    pipeline_.push(std::move(item), now, now + node_timeout());
 }
 
 bool session::send_with_script(entry& item, time_point now) {
@@ -127,6 +127,8 @@ void session::on_open(time_point now) {
     parser_.reset();
     outgoing_.clear();
     unwritten_ = 0;
+    round_trip_.begin();
+    round_trip_.asked(now);
     handshake_.begin(outgoing_);
 }
 
@@ -151,10 +153,12 @@ void session::on_bytes(std::string_view bytes, time_point now) {
 }
 
 void session::on_greeting(const resp::reply& reply, time_point now) {
+    round_trip_.answered(now);
     switch (handshake_.on_reply(reply)) {
         case handshake::outcome::more: break;
         case handshake::outcome::ask_record:
             handshake_.ask_record(outgoing_, owner_->record_wanted());
+            round_trip_.asked(now);
             break;
         case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;
         case handshake::outcome::done: on_ready(now); break;
@@ -270,10 +274,31 @@ void session::tell_all(const failure& why, time_point now) {
     for (queued& q : unsent) tell(std::move(q.item));
 }
 
+duration session::node_timeout() const noexcept {
+    const duration given = options_->node_timeout;
+    if (given == duration::zero() && !round_trip_.is_known() && is_unheard_of()) {
+        return std::clamp<duration>(options_->connect_timeout, core::shortest_node_timeout,
+                                    core::longest_node_timeout);
+    }
+    return core::node_timeout(given, round_trip_.get());
+}
+
+std::string session::lateness() const {
+    const duration took = round_trip_.get();
+    if (node_timeout() >= took) return {};
+    const auto brief = [](duration d) {
+        return text::brief(std::chrono::ceil<std::chrono::microseconds>(d));
+    };
+    const auto enough = std::chrono::ceil<std::chrono::milliseconds>(core::enough_for(took));
+    return "its round trip took " + brief(took) + ", and node_timeout is " +
+           brief(node_timeout()) + ": set it to " + brief(enough) +
+           (enough <= core::longest_node_timeout ? ", or to 0, by measurement" : "");
+}
+
 time_point session::stall_deadline() const noexcept {
     const time_point since = pipeline_.waiting_since();
     if (since == time_point::max()) return since;
-    return since + std::max<duration>(options_->connect_timeout, 10 * options_->node_timeout);
+    return since + std::max<duration>(options_->connect_timeout, 10 * node_timeout());
 }
 
 time_point session::deadline() const noexcept {
@@ -285,7 +310,7 @@ void session::on_time(time_point now) {
         counts_->timeouts.add();
         if (std::exchange(item.is_told, true)) return;
         const call_ptr what = item.what;  // the call may submit more, and move the entries
-        what->on_failure(index_, item.round, {vote::timed_out, errc::timed_out, {}}, now);
+        what->on_failure(index_, item.round, {vote::timed_out, errc::timed_out, lateness()}, now);
     });
     if (now >= ask_again_at_) probe_owed(now);
     if (now >= stall_deadline()) {

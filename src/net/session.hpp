@@ -4,6 +4,7 @@
 
 #include "core/link.hpp"
 #include "core/pipeline.hpp"
+#include "core/round_trip.hpp"
 #include "net/call.hpp"
 #include "net/counters.hpp"
 #include "net/dialogue.hpp"
@@ -83,6 +84,12 @@ public:
     bool is_unheard_of() const noexcept { return !was_up_ && link_.is_hopeful(); }
     std::size_t index() const noexcept { return index_; }
 
+    /// How long it may take over one command: as given, or by its latest handshake. Before the first
+    /// one it may take as long as that may, 1 s at most.
+    duration node_timeout() const noexcept;
+    /// Why its answers come too late; empty where it has time enough for its round trip.
+    std::string lateness() const;
+
 private:
     struct entry {
         call_ptr what;
@@ -134,6 +141,7 @@ private:
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;
     time_point greeted_from_{};
+    core::round_trip round_trip_;
     bool was_up_ = false;
 };
 

@@ -27,6 +27,13 @@ recycled_string joined(std::initializer_list<std::string_view> parts) {
     return whole;
 }
 
+core::outlook outlook_of(const net::acquire_answer& answer, time_point now) noexcept {
+    core::outlook o = core::look_ahead(answer.left, answer.before, now);
+    o.is_foreign = answer.is_foreign;
+    o.holder = answer.holder;
+    return o;
+}
+
 }  // namespace
 
 // Why nothing may be sent; empty when all is well.
@@ -69,7 +76,7 @@ void acquire_operation::on_settled(time_point now) {
         return home().arm(*this, now + home().options().connect_timeout);
     }
     // However short the wait, one attempt may take the time that a node may take.
-    first_until_ = std::max(wait_->deadline(), now + home().options().node_timeout);
+    first_until_ = std::max(wait_->deadline(), now + home().time_for(home().size()));
     home().arm(*this, first_until_);
     lines.join(*this, resource_);
     // Its turn comes at the end of this one where nothing of this client is in its way.
@@ -229,10 +236,10 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         if (!is_asleep() || round != round_) return;
         const auto late = net::read_acquire(reply);
         if (const auto o = home().nodes().object(node, sent_at_, now)) {
-            return told(node, now + o->left, false, now);
+            return told(node, {.free_at = now + o->left}, false, now);
         }
         const bool has_voted = core::weigh(late.answer) != core::ballot::unable;
-        return told(node, core::free_at(late.left, late.before, now), has_voted, now);
+        return told(node, outlook_of(late, now), has_voted, now);
     }
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
     if (++answers_ == core::quorum(home().size())) {
@@ -301,7 +308,7 @@ void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
-    if (wait_) wait_->told(node, core::free_at(answer.left, answer.before, now));
+    if (wait_) wait_->told(node, outlook_of(answer, now), now);
     switch (attempt_->cast(node, answer.answer, now)) {
         case core::attempt::verdict::open: return;
         case core::attempt::verdict::granted: return grant(now);
@@ -385,11 +392,12 @@ void acquire_operation::on_wake(std::size_t node, time_point now) {
     if (is_asleep()) home().arm(*this, wait_->next());
 }
 
-void acquire_operation::told(std::size_t node, time_point free_at, bool has_vote, time_point now) {
+void acquire_operation::told(std::size_t node, const core::outlook& what, bool has_vote,
+                             time_point now) {
     const node_mask one = node_mask{1} << node;
     voters_ = has_vote ? voters_ | one : voters_ & ~one;
     // Whether it is in others' way only a try tells; one that has made that may sleep.
-    wait_->told(node, has_vote || !may_queue_ ? free_at : time_point{});
+    wait_->told(node, has_vote || !may_queue_ ? what : core::outlook{}, now);
     if (!wait_->is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be
         // reached again: the answers did.

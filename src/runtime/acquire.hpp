@@ -37,7 +37,7 @@ public:
     wait_request request() const final;
     void entered(node_mask nodes) final { place_.nodes |= nodes; }
     void asked(node_mask nodes) final { wait_->asked(nodes); }
-    void told(std::size_t node, time_point free_at, bool has_vote, time_point now) final;
+    void told(std::size_t node, const core::outlook& what, bool has_vote, time_point now) final;
     bool wants(std::string_view resource, const owner_id& owner) const noexcept {
         return !over_ && options_.owner == owner && resource_ == resource;
     }

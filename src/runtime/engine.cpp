@@ -7,6 +7,7 @@
 #include "runtime/release.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,8 +22,8 @@ engine::engine(const client_options& options, engine_host& host, net::traffic& t
       traffic_(&traffic),
       client_id_(host.fresh_owner().to_string()),
       channel_(options.key_prefix + "redlock:wake:" + client_id_),
-      renewals_(options.node_timeout, 1, 2, core::window::growth::steady),
-      admission_(options.node_timeout) {
+      renewals_(core::node_timeout(options.node_timeout, {}), 1, 2, core::window::growth::steady),
+      admission_(core::node_timeout(options.node_timeout, {})) {
     const std::size_t n = options.nodes.size();
     for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
     for (std::size_t i = 0; i < n; ++i) {
@@ -93,7 +94,7 @@ void engine::close(time_point now) {
         lease->release_in_background(now);
         if (lease->state().end()) lease->state().alert();
     }
-    agenda_.set(curtain_, now + options_->node_timeout);
+    agenda_.set(curtain_, now + time_for(size()));
     end_if_idle(now);
 }
 
@@ -256,6 +257,30 @@ void engine::emit(const event& e) const {
     } catch (...) {
         // An observer that fails must not take a lock down with it.
     }
+}
+
+duration engine::time_for(std::size_t nodes) const noexcept {
+    std::array<duration, max_nodes> each{};
+    const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(),
+                                    [](const auto& s) { return s->node_timeout(); });
+    const auto nth = each.begin() + static_cast<std::ptrdiff_t>(nodes - 1);
+    std::nth_element(each.begin(), nth, end);
+    return *nth;
+}
+
+void engine::on_greeted(std::size_t node, const net::greeting& told, time_point began,
+                        time_point now) {
+    const duration wanted_in = time_for(core::quorum(size()));
+    renewals_.set_node_timeout(wanted_in);
+    admission_.set_node_timeout(wanted_in);
+    const node_mask one = node_mask{1} << node;
+    const std::string late = sessions_[node]->lateness();
+    if (!late.empty() && (reported_late_ & one) == 0) {
+        reported_late_ |= one;
+        emit({.kind = event_kind::node_reported, .severity = severity::warning,
+              .node = names_[node], .error = errc::timed_out, .detail = late});
+    }
+    roster_->on_greeted(node, told, began, now);
 }
 
 void engine::on_node_up(std::size_t node, duration took, time_point now) {

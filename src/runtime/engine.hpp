@@ -140,6 +140,10 @@ public:
     core::admission& admission() noexcept { return admission_; }
     tallies& counts() noexcept { return counts_; }
     client_stats stats() const noexcept;  ///< From any thread.
+    /// In what time so many nodes have answered one command, if they ever do: the longest time-out
+    /// of those that have the shortest. Of all nodes, it bounds how long an operation waits for
+    /// them; of a quorum, it is what the windows on the load go by.
+    duration time_for(std::size_t nodes) const noexcept;
 
 private:
     struct curtain final : core::appointment {
@@ -151,9 +155,7 @@ private:
     std::uint64_t random_word() override { return host_->random_word(); }
     net::record_request record_wanted() override { return roster_->record_wanted(); }
     void on_greeted(std::size_t node, const net::greeting& told, time_point began,
-                    time_point now) override {
-        roster_->on_greeted(node, told, began, now);
-    }
+                    time_point now) override;
     void on_node_up(std::size_t node, duration took, time_point now) override;
     void on_node_down(std::size_t node, const net::failure& why, time_point now) override;
     void on_release_owed(std::size_t node) override;
@@ -177,6 +179,7 @@ private:
     std::vector<std::unique_ptr<net::session>> sessions_;
     std::vector<std::unique_ptr<net::listener>> listeners_;
     node_mask reported_deaf_ = 0;  // since they last could be listened to
+    node_mask reported_late_ = 0;  // that node_timeout is too short for them
     boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
         boost::intrusive::constant_time_size<false>>

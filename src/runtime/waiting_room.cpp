@@ -76,10 +76,15 @@ private:
         }
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
         for (std::size_t i = 0; i < about_.size(); ++i) {
-            const auto left = net::read_wait(reply, i);
-            if (!left || !about_[i]->is_asleep()) continue;
-            const bool is_endless = *left < 0ms;
-            about_[i]->told(node, is_endless ? time_point::max() : now + *left, true, now);
+            const auto said = net::read_wait(reply, i);
+            if (!said || !about_[i]->is_asleep()) continue;
+            const bool is_endless = said->left < 0ms;
+            about_[i]->told(node,
+                            {.free_at = is_endless ? time_point::max() : now + said->left,
+                             .first_at = now + said->before,
+                             .is_foreign = said->is_foreign,
+                             .was_heard = home_->room().was_heard(node, sent_)},
+                            true, now);
         }
     }
     void on_failure(std::size_t node, std::uint32_t, const net::failure&, time_point now) override {
@@ -89,7 +94,7 @@ private:
     // out, and to stand in nobody's way.
     void tell_all(std::size_t node, time_point may_vote_at, time_point now) const {
         for (const auto& who : about_) {
-            if (who->is_asleep()) who->told(node, may_vote_at, false, now);
+            if (who->is_asleep()) who->told(node, {.free_at = may_vote_at}, false, now);
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
@@ -117,6 +122,10 @@ node_mask waiting_room::listening() const noexcept {
         if (home_->is_listening(i)) mask |= node_mask{1} << i;
     }
     return mask;
+}
+
+bool waiting_room::was_heard(std::size_t node, time_point sent) const noexcept {
+    return home_->is_listening(node) && listening_since_[node] < sent;
 }
 
 void waiting_room::put_to_sleep(sleeper& who, node_mask heard, time_point sent, time_point now) {

@@ -6,6 +6,7 @@
 
 #include "core/agenda.hpp"
 #include "core/line.hpp"
+#include "core/wait.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/operation.hpp"
 
@@ -31,8 +32,9 @@ public:
     virtual void entered(node_mask nodes) = 0;
     /// A question goes out: what those nodes will have `told` is newer than their wake-ups so far.
     virtual void asked(node_mask nodes) = 0;
-    /// Not before then does a node let it have the key; or have a vote, where it has none.
-    virtual void told(std::size_t node, time_point free_at, bool has_vote, time_point now) = 0;
+    /// When a node lets it have the key; or has a vote, where it has none.
+    virtual void told(std::size_t node, const core::outlook& what, bool has_vote,
+                      time_point now) = 0;
 
     bool is_asleep() const noexcept { return bed_.is_linked(); }
 
@@ -59,6 +61,9 @@ public:
     duration entry_life() const noexcept;
     /// The nodes on which a wake-up would be heard: only there may it be entered.
     node_mask listening() const noexcept;
+    /// Whether nothing was missed that a node published since whoever sleeps was last asked for,
+    /// which was done again at `sent`.
+    bool was_heard(std::size_t node, time_point sent) const noexcept;
     /// From now on the nodes are asked for it now and then, and wake it. At `sent` it asked those
     /// of `heard` itself; what it was told by others may have changed since, and nobody told it.
     void put_to_sleep(sleeper& who, node_mask heard, time_point sent, time_point now);

@@ -73,7 +73,8 @@ std::thread quiet_thread(F body) {
 
 struct blocking_client::worker {
     explicit worker(client_options options)
-        : linger(options.node_timeout),
+        : linger(options.node_timeout.count() > 0 ? options.node_timeout
+                                                  : longest_measured_timeout),
           async(context.get_executor(), std::move(options)),
           thread(quiet_thread([this] { work(); })) {}
 

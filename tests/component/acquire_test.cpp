@@ -151,7 +151,7 @@ TEST_CASE("a failed attempt is released on every node that it was sent to, whate
     }
     CHECK(w.nodes[4].seen.empty());
     CHECK(w.ours("r") == 0);
-    CHECK(w.nodes[0].keys(w.now).at("r").value == world::foreign);
+    CHECK(w.nodes[0].keys(w.now).at("r").value == world::elsewhere);
 }
 
 TEST_CASE("late grants belong to the lease and go with it") {

@@ -103,6 +103,10 @@ public:
     }
 };
 
+// What a waiter is told of a key that is free, and before which nobody stands.
+const std::string free_at_once = "{{0 0 }}";
+const std::string their_id = theirs.substr(0, 23);
+
 }  // namespace
 
 TEST_CASE("a waiter that is refused is entered, in the order of the tickets", "[scripts]") {
@@ -194,10 +198,10 @@ TEST_CASE("a waiter that is heard of again lives on in its place", "[scripts]") 
     n.wait(ann);
     n.wait(bob);
     n.clock_ms += 1500;
-    CHECK(n.wait(ann) == "{0}");
+    CHECK(n.wait(ann) == free_at_once);
     CHECK(n.queue() == "ann:1+2000 bob:1+500");
     n.clock_ms += 600;
-    CHECK(n.wait(bob) == "{1400}");
+    CHECK(n.wait(bob) == "{{1400 1400 }}");
     CHECK(n.queue() == "ann:1+1400 bob:1+2000");
     // One of another number, or a longer name, is another.
     n.leave({"ann:11", 100});
@@ -232,7 +236,7 @@ TEST_CASE("a full queue takes nobody new, and keeps those who are there", "[scri
     n.set("K", theirs);
     n.wait(ann);
     CHECK(n.length() == 65'536);
-    CHECK(n.wait(bob) == "{-1}");
+    CHECK(n.wait(bob) == "{{-1 2000 " + their_id + "}}");
     CHECK(n.acquire(ours, &bob) == "{2 -1 " + theirs + " 0 2000}");
     n.release("nobody's", bob);
     CHECK(n.length() == 65'536);
@@ -270,7 +274,7 @@ TEST_CASE("entries of another make count as dead", "[scripts]") {
     n.command({"ZADD", "Q", "-inf", "x", "1", "::", "2", "y:z:1e99", "3", "", "inf", "a:1:inf"});
     SECTION("for an acquire") { CHECK(n.acquire(ours) == "1"); }
     SECTION("for one that waits") { CHECK(n.acquire(ours, &ann) == "1"); }
-    SECTION("for a refresh") { CHECK(n.wait(ann) == "{0}"); }
+    SECTION("for a refresh") { CHECK(n.wait(ann) == free_at_once); }
     SECTION("for a release") {
         ear a("ann");
         n.set("K", ours);
@@ -421,16 +425,28 @@ TEST_CASE("many are asked for at once, and answered in their order", "[scripts]"
                             {"5", "bob:1", "bob:2", "bob:3", "bob:4", "", "11", "12", "13", "200",
                              "0", "2000", "2000", "2000", "2000", "0"});
     REQUIRE(n.last().items.size() == 5);
-    CHECK(n.last().items[0].number == 0);
-    CHECK(n.last().items[1].number == -1);
-    CHECK(n.last().items[2].number > 50'000);
-    CHECK(n.last().items[2].number <= 60'001);
-    CHECK(n.last().items[3].number == 1500);
-    CHECK(n.last().items[4].number == 1500);
+    CHECK(n.last().items[0].items.at(0).number == 0);
+    CHECK(n.last().items[1].items.at(0).number == -1);
+    CHECK(n.last().items[2].items.at(0).number > 50'000);
+    CHECK(n.last().items[2].items.at(0).number <= 60'001);
+    CHECK(n.last().items[3].items.at(0).number == 1500);
+    CHECK(n.last().items[4].items.at(0).number == 1500);
     for (const auto* q : {"free:Q", "endless:Q", "held:Q"}) {
         CHECK(n.command({"ZCARD", q}).number == 1);
     }
     CHECK(n.command({"ZCARD", "taken:Q"}).number == 2);
+}
+
+TEST_CASE("who waits is told so much of the value that a foreign one is known by it", "[scripts]") {
+    queue_node n;
+    n.wait(bob);
+    n.set("K", std::string(300, 'x'));
+    CHECK(n.wait(ann) == "{{-1 0 " + std::string(23, 'x') + "}}");
+    n.clock_ms += 500;
+    CHECK(n.wait(cid) == "{{-1 1500 " + std::string(23, 'x') + "}}");
+    n.command({"DEL", "K"});
+    n.make_list("K");
+    CHECK(n.wait(ann) == "{{-1 0 }}");
 }
 
 TEST_CASE("as many as a client asks for at once fit into one command", "[scripts]") {
@@ -444,7 +460,7 @@ TEST_CASE("as many as a client asks for at once fit into one command", "[scripts
     args.insert(args.end(), 256, "2000");
     n.run(resp::wait().text, keys, args);
     REQUIRE(n.last().items.size() == 256);
-    for (const auto& item : n.last().items) CHECK(item.number == 0);
+    for (const auto& item : n.last().items) CHECK(item.items.at(0).number == 0);
     for (const auto* q : {"k0:Q", "k255:Q"}) CHECK(n.command({"ZCARD", q}).number == 1);
 }
 
@@ -458,7 +474,7 @@ TEST_CASE("where memory has run out nobody new stands in line, and votes are as 
     n.run_out_of_memory();
     CHECK(n.acquire(ours, &ann) == "{2 -1 " + theirs + " 100 0}");
     CHECK(n.queue() == "bob:1+2000");
-    CHECK(n.wait(ann) == "{-1}");
+    CHECK(n.wait(ann) == "{{-1 0 " + their_id + "}}");
     n.clock_ms += 500;
     n.wait(bob);
     CHECK(n.queue() == "bob:1+2000");
@@ -492,8 +508,8 @@ TEST_CASE("one that has no entry stands at its ticket all the same", "[scripts]"
     n.wait(bob);
     const waiter earlier{"ann:1", bob.ticket - 1, 0};
     const waiter later{"cid:1", bob.ticket + 1, 0};
-    CHECK(n.wait(earlier) == "{0}");
-    CHECK(n.wait(later) == "{2000}");
+    CHECK(n.wait(earlier) == free_at_once);
+    CHECK(n.wait(later) == "{{2000 2000 }}");
     CHECK(n.acquire(ours, &later, 101) == "{3 2000 100}");
     CHECK(n.queue() == "bob:1+2000");
     CHECK(n.acquire(ours, &earlier, 101) == "1");

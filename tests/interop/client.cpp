@@ -1,15 +1,44 @@
 // Takes and gives back a redlock lease as parties.py says; knows no other program.
 // SPDX-License-Identifier: MIT
 #include <redlock/blocking_client.hpp>
+#include <redlock/clock.hpp>
 #include <redlock/config.hpp>
 
 #include <chrono>
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+void sleep_until(redlock::clock::time_point when) {
+    std::this_thread::sleep_for(when - redlock::clock::now());
+}
+
+std::string contend(redlock::blocking_client& client, const std::string& name,
+                    std::istringstream& terms) {
+    long long begin = 0;
+    long long end = 0;
+    long long section = 0;
+    terms >> begin >> end >> section;
+    sleep_until(redlock::clock::time_point(nanoseconds(begin)));
+    int turns = 0;
+    while (redlock::clock::now() < redlock::clock::time_point(nanoseconds(end))) {
+        auto got = client.acquire(name, {.wait = std::chrono::seconds(20)});
+        if (!got) return "no " + got.error().message();
+        std::this_thread::sleep_for(microseconds(section));
+        ++turns;
+        if (const auto done = client.release(std::move(*got)); !done) {
+            return "no " + done.error().message();
+        }
+    }
+    return "yes " + std::to_string(turns);
+}
 
 std::string answer(redlock::blocking_client& client, redlock::lease& held, const std::string& name,
                    const std::string& line) {
@@ -19,10 +48,12 @@ std::string answer(redlock::blocking_client& client, redlock::lease& held, const
         return done ? "yes" : "no " + done.error().message();
     }
     std::istringstream terms(line);
-    std::string take;
+    std::string verb;
     long long ttl = 0;
     long long wait = 0;
-    terms >> take >> ttl >> wait;
+    terms >> verb;
+    if (verb == "contend") return contend(client, name, terms);
+    terms >> ttl >> wait;
     auto got = client.acquire(
         name, {.ttl = std::chrono::milliseconds(ttl), .wait = std::chrono::milliseconds(wait)});
     if (!got) return "no " + got.error().message();

@@ -4,6 +4,9 @@
 
     take TTL_MS WAIT_MS   where WAIT_MS is 0, one try; redlock adds its fence to the "yes"
     check                 whether it holds the lock, as far as it can tell
+    contend BEGIN_NS END_NS SECTION_US   from then until then (CLOCK_BOOTTIME) takes the lock, keeps it
+                          for so long, gives it back and so on; adds to the "yes" how often. Not
+                          every program knows it
     release               whether what it gave back was still its own
 """
 import os
@@ -64,12 +67,18 @@ class Process:
 class Told(Process):
     """A program that speaks the language above itself."""
 
-    def tell(self, line):
+    def say(self, line):
         self.process.stdin.write(line.encode() + b"\n")
+
+    def answer(self):
         answer = self.line()
         if answer is None or answer.split()[0] not in ("yes", "no"):
-            raise Broken(f"{self.name}: {line}: {answer}")
+            raise Broken(f"{self.name}: {answer}")
         return answer
+
+    def tell(self, line):
+        self.say(line)
+        return self.answer()
 
     def take(self, ttl_ms, wait_ms=0):
         return self.tell(f"take {ttl_ms} {wait_ms}")

@@ -91,7 +91,8 @@ private:
             std::any_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {
                 return std::chrono::abs(n.clock_offset) > duration(plan_->ttl_max) / 8;
             });
-        const bool is_slow = plan_->nodes[node].latency > duration(plan_->node_timeout) / 8;
+        const duration limit = plan_->longest_node_timeout();
+        const bool is_slow = plan_->nodes[node].latency > limit / 8;
         return !is_slow && !is_off && plan_->tail <= 0 && !plan_->double_of &&
                plan_->within == bounds::safe;
     }

@@ -30,6 +30,13 @@ public:
     explicit drawing(std::uint64_t seed) : dice_(seed, 1) { out_.seed = seed; }
 
     plan draw() {
+        draw_all();
+        draw_distances();
+        return std::move(out_);
+    }
+
+private:
+    void draw_all() {
         out_.within = dice_.happens(0.75) ? bounds::safe : bounds::wild;
         out_.about = draw_style();
         is_slow_ = out_.about == style::slow;
@@ -41,21 +48,29 @@ public:
             draw_keeper();
             draw_rolling_faults();
             if (dice_.happens(0.4)) draw_rival();
-            return std::move(out_);
+            return;
         }
         draw_programs();
         draw_faults();
-        if (out_.about != style::islands) return std::move(out_);
+        if (out_.about != style::islands) return;
         const bool may_be_late =
             out_.programs.size() > 1 && out_.nodes.size() > 1 && !out_.double_of && !is_plain_;
         if (may_be_late && dice_.happens(0.4))
             draw_latecomer();
         else
             draw_islands();
-        return std::move(out_);
     }
 
-private:
+    // In some worlds the nodes are far away, each at a distance of its own, and their time-outs are
+    // measured. From a stream of its own, so that the other worlds are as they are without these.
+    void draw_distances() {
+        chance dice(out_.seed, 7);
+        if (!dice.happens(0.1) || out_.double_of || out_.about == style::rolling) return;
+        out_.node_timeout = 0ms;
+        out_.connect_timeout = milliseconds(dice.between(1'000, 3'000));
+        for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 60ms);
+    }
+
     style draw_style() {
         const double at = dice_.share();
         if (at < 0.22) return style::slow;
@@ -392,12 +407,13 @@ const char* name_of(fault_kind kind) noexcept { return names.at(static_cast<std:
 const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t>(s)); }
 
 duration plan::quiet() const noexcept {
-    return 3s + 12 * duration(node_timeout) + 3 * duration(connect_timeout) +
+    return 3s + 12 * duration(longest_node_timeout()) + 3 * duration(connect_timeout) +
            (tail > 0 ? tail_delay : duration(0));
 }
 
 duration plan::aftermath(fault_kind kind) const noexcept {
-    const duration seen = quiet() + 5s + std::max<duration>(connect_timeout, 10 * node_timeout);
+    const duration seen =
+        quiet() + 5s + std::max<duration>(connect_timeout, 10 * longest_node_timeout());
     switch (kind) {
         case fault_kind::crash_keep:
         case fault_kind::crash_lose:

@@ -106,7 +106,7 @@ struct plan {
     bounds within = bounds::safe;
     style about = style::mixed;
     duration length{};  ///< Of the work and the faults; peace follows.
-    milliseconds node_timeout{};
+    milliseconds node_timeout{};  ///< 0: by measurement.
     milliseconds connect_timeout{};
     milliseconds ttl_max{};
     double drift_factor = 0.01;
@@ -124,6 +124,10 @@ struct plan {
     /// When the work and the faults end.
     time_point ends() const noexcept { return beginning + length; }
     std::size_t quorum() const noexcept { return nodes.size() / 2 + 1; }
+    /// That any node may take over one command.
+    milliseconds longest_node_timeout() const noexcept {
+        return node_timeout > milliseconds(0) ? node_timeout : milliseconds(1'000);
+    }
     /// Until connections stand again and what is owed has been paid: the longest rest between two
     /// tries, and the time after which a silent connection is given up.
     duration quiet() const noexcept;

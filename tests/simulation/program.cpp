@@ -275,7 +275,7 @@ void program::close() {
                    " operations have not ended";
         });
         // Releases are answered by then, or never.
-        after(around_.in.node_timeout * 104 / 100 + milliseconds(1), [this, began] {
+        after(around_.in.longest_node_timeout() * 104 / 100 + milliseconds(1), [this, began] {
             around_.judge.require(is_over() || was_stopped_since(began), "bounded",
                                   [&] { return name() + " was closed long ago and is not over"; });
         });
@@ -299,7 +299,7 @@ bool program::has_left(std::string_view value) const {
 
 void program::expect_gone(std::string resource, const owner_id& owner) {
     if (!terms().is_fenced) return;  // a late command may take it again
-    const duration soon = 2 * duration(around_.in.node_timeout);
+    const duration soon = 2 * duration(around_.in.longest_node_timeout());
     after(soon, [this, resource = std::move(resource), owner = owner.to_string(), soon,
                  until = around_.when.now() + around_.in.ttl_max] {
         check_gone(resource, owner, soon, until);

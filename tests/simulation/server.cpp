@@ -44,7 +44,7 @@ server::server(std::size_t index, const plan& in, schedule& when, story& told, c
       when_(&when),
       story_(&told),
       counts_(&counts),
-      most_busy_(8 * duration(in.node_timeout)),
+      most_busy_(8 * duration(in.longest_node_timeout())),
       dice_(in.seed, 100 + index),
       model_(in.seed * 64 + index),
       witness_(index, in, model_, judge) {

@@ -175,7 +175,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     // However short the wait, the first attempt may take its time: two rounds of it, and before
     // them the connections.
     check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
-                   2 * duration(in.node_timeout) + 2ms,
+                   2 * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     referee& judge = in_->around().judge;
     judge.require(state != nullptr, "says why",
@@ -295,7 +295,7 @@ void worker::on_extended(error_code outcome, const detail::lease_state& of) {
     current_.reset();
     const auto& in = in_->around().in;
     // Two rounds, and before them the connections.
-    check_time(2 * duration(in.node_timeout) + in.connect_timeout + 2ms, "an extension");
+    check_time(2 * duration(in.longest_node_timeout()) + in.connect_timeout + 2ms, "an extension");
     in_->around().judge.require(
         outcome || (of.is_live() && clock::now() < of.valid_until()), "validity",
         [&] { return name() + " is told that it extended a lease, and that is over"; });
@@ -366,7 +366,7 @@ void worker::on_released(error_code outcome) {
     current_.reset();
     ++in_->around().counts.released;
     const auto& in = in_->around().in;
-    check_time(duration(in.node_timeout) + in.connect_timeout + 2ms, "a release");
+    check_time(duration(in.longest_node_timeout()) + in.connect_timeout + 2ms, "a release");
     tell([&] { return outcome ? "gave it back: " + outcome.message() : "gave it back"; });
     if (!to_prove_.empty()) {
         has_called_off_ = false;

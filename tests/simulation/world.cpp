@@ -105,7 +105,7 @@ void world::make_peace() {
     if (plan_->within == bounds::safe) prove_alive();
     if (referee_.verdict()) return;
     for (const auto& p : programs_) p->close();
-    run_until(when_.now() + plan_->node_timeout + 1ms);
+    run_until(when_.now() + plan_->longest_node_timeout() + 1ms);
     for (const auto& p : programs_) {
         referee_.require(p->is_over() && p->open_operations() == 0, "once",
                          [&] { return p->name() + " is closed and not over"; });
@@ -115,15 +115,18 @@ void world::make_peace() {
 }
 
 // Everybody gets everything, and is told when it is free: where it takes longer than that, somebody
-// slept until a timer woke it. Then one of them dies in the middle of it.
+// slept until a timer woke it. Then one of them dies in the middle of it. At last all is held by
+// somebody foreign, of whose end they hear nothing.
 void world::prove_alive() {
     constexpr auto ttl = 2s;  // of a lease, and of an entry in a queue
     constexpr auto refresh = 750ms;
+    constexpr auto lent = 100ms;         // to somebody foreign
+    constexpr auto longest_look = 50ms;  // between two of them, of those who wait
     chance dice(plan_->seed, 3);
     const duration in_time = plan_->in_turn();
     const bool is_telling = in_time < refresh - 100ms;
     for (const bool is_deadly : {false, true}) {
-        if (is_deadly && programs_.size() < 2) return;
+        if (is_deadly && programs_.size() < 2) break;
         for (const auto& p : programs_) {
             p->prove_alive(30s, !is_telling ? 30s : is_deadly ? in_time + refresh + ttl : in_time);
         }
@@ -138,6 +141,27 @@ void world::prove_alive() {
         }
         if (referee_.verdict()) return;
     }
+    if (in_time < refresh - 100ms - lent - longest_look) {
+        lend_to_foreigner(lent);
+        for (const auto& p : programs_) p->prove_alive(30s, lent + longest_look + in_time);
+        run_until(when_.now() + 40s);
+    }
+}
+
+// Somebody with another library has everything, and gives it back early and without a word.
+void world::lend_to_foreigner(duration how_long) {
+    for (const auto& s : servers_) {
+        for (std::size_t r = 0; r < plan_->resources; ++r) {
+            s->execute({"SET", resource_name(r), "a foreigner", "NX", "PX", "20000"});
+        }
+    }
+    when_.after(how_long, [this] {
+        for (const auto& s : servers_) {
+            for (std::size_t r = 0; r < plan_->resources; ++r) {
+                s->execute({"DEL", resource_name(r)});
+            }
+        }
+    });
 }
 
 void world::start(std::size_t i) {

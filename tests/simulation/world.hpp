@@ -43,6 +43,7 @@ private:
     void befall(const fault& f, bool is_end);
     void make_peace();
     void prove_alive();
+    void lend_to_foreigner(duration how_long);
     void heal();
     /// `may_be_dead`: also what the dead and the foreign have left must be gone by now.
     void check_litter(const char* when, bool may_be_dead);

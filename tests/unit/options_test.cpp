@@ -139,7 +139,7 @@ TEST_CASE("times are bounded on both sides") {
         std::chrono::milliseconds low;
         std::chrono::milliseconds high;
     };
-    const limit limits[] = {{"/node_timeout_ms", &client_options::node_timeout, 1ms, 60s},
+    const limit limits[] = {{"/node_timeout_ms", &client_options::node_timeout, 0ms, 60s},
                             {"/connect_timeout_ms", &client_options::connect_timeout, 1ms, 10min},
                             {"/ttl_max_ms", &client_options::ttl_max, 4ms, 24h},
                             {"/drift_min_ms", &client_options::drift_min, 0ms, 24h}};
@@ -216,7 +216,7 @@ TEST_CASE("all problems are told at once, and no secret with them") {
     o.nodes[1].username = "hunter1";
     o.nodes[2].password = "hunter2";
     o.nodes[2].host = "hunter3@h";
-    o.node_timeout = 0ms;
+    o.node_timeout = -1ms;
     o.client_name = "\x01";
     CHECK(errors(o) == set{"/nodes/0/port", "/nodes/1/username", "/nodes/2/host",
                            "/node_timeout_ms", "/client_name"});

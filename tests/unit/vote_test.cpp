@@ -72,6 +72,8 @@ TEST_CASE("a failing vote names its cause") {
     v.error = errc::timed_out;
     v.elapsed = 50ms;
     CHECK(format(v) == "127.0.0.1:7003: no answer in time (50 ms)");
+    v.detail = "its way is long";
+    CHECK(format(v) == "127.0.0.1:7003: no answer in time: its way is long (50 ms)");
     v = from(vote::refused);
     v.error = errc::server_error;
     CHECK(format(v) == "127.0.0.1:7003: refused: the node answered with an error");

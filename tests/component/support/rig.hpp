@@ -150,6 +150,7 @@ private:
         client_options o;
         o.nodes.push_back(std::move(node));
         o.client_name = "a tester";
+        o.node_timeout = 50ms;  // what tests reckon with
         o.fencing = false;
         return o;
     }

@@ -83,18 +83,18 @@ public:
     /// Gives back what `world::take_elsewhere` took.
     void release(std::size_t node, const std::string& resource) {
         run(node, resp::release(), {full(resource), queue(resource)},
-            {world::foreign, in_->options.key_prefix, "", "0", "0"});
+            {world::elsewhere, in_->options.key_prefix, "", "0", "0"});
     }
     void release_all(const std::string& resource) {
         for (std::size_t i = 0; i < in_->nodes.size(); ++i) release(i, resource);
     }
-    /// Stands in line there, and asks: the answer is wait.lua's for one.
+    /// Stands in line there, and asks: the answer is the first number of wait.lua's.
     std::int64_t enter(std::size_t node, const std::string& resource, std::uint64_t ticket,
                        duration life = 2s) {
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(life).count();
         const auto said = run(node, resp::wait(), {full(resource), queue(resource)},
                               {"1", id_ + ":1", std::to_string(ticket), std::to_string(ms)});
-        return said.items.empty() ? -3 : said.items[0].number;
+        return said.items.empty() ? -3 : said.items[0].items.at(0).number;
     }
     void enter_all(const std::string& resource, std::uint64_t ticket, duration life = 2s) {
         for (std::size_t i = 0; i < in_->nodes.size(); ++i) enter(i, resource, ticket, life);

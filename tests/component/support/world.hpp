@@ -148,6 +148,7 @@ inline client_options options_for(std::size_t nodes) {
         o.nodes.push_back(n);
     }
     o.client_name = "tester";
+    o.node_timeout = 50ms;  // what tests reckon with
     o.fencing = false;
     return o;
 }
@@ -303,18 +304,22 @@ public:
         return e;
     }
 
-    /// Nodes that hold a key of that name whose value is not `foreign`.
+    /// Nodes that hold a key of that name whose value is nobody else's.
     std::size_t ours(const std::string& name) const {
         std::size_t n = 0;
         for (const auto& node : nodes) {
             const auto keys = node.keys(now);
             const auto it = keys.find(name);
-            if (it != keys.end() && it->second.value != foreign) ++n;
+            if (it != keys.end() && it->second.value != elsewhere &&
+                it->second.value != foreign) {
+                ++n;
+            }
         }
         return n;
     }
-    void take_elsewhere(const std::string& name, std::size_t how_many, duration ttl = 1h) {
-        for (std::size_t i = 0; i < how_many; ++i) nodes[i].put(name, foreign, now + ttl);
+    void take_elsewhere(const std::string& name, std::size_t how_many, duration ttl = 1h,
+                        const std::string& value = elsewhere) {
+        for (std::size_t i = 0; i < how_many; ++i) nodes[i].put(name, value, now + ttl);
     }
     std::size_t count(event_kind kind, severity least = severity::debug) const {
         std::size_t n = 0;
@@ -327,6 +332,8 @@ public:
         return n;
     }
 
+    /// Of another client of this library, and of another library.
+    inline static const std::string elsewhere = "ElsewhereElsewhere1234@elsewhere";
     inline static const std::string foreign = "somebody-else";
 
 private:

@@ -177,7 +177,7 @@ TEST_CASE("whatever happened, waiters have a free resource within seconds, and l
         for (auto& node : w.nodes) {
             const auto keys = node.keys(w.now);
             const auto at = keys.find(name);
-            if (at != keys.end() && at->second.value == world::foreign) node.remove(name);
+            if (at != keys.end() && at->second.value == world::elsewhere) node.remove(name);
         }
         const auto began = w.now;
         while (!last->is_over() && w.now - began < 30s) {

@@ -63,9 +63,9 @@ TEST_CASE("a waiter is entered with its first ticket, and only where it listens"
     // Also after another try, which has another fence.
     w.nodes[0].remove("r");
     w.nodes[1].remove("r");
-    w.nodes[0].put("r", world::foreign, w.now + 1s);
-    w.nodes[1].put("r", world::foreign, w.now + 1h);
-    w.nodes[2].put("r", world::foreign, w.now + 1s);
+    w.nodes[0].put("r", world::elsewhere, w.now + 1s);
+    w.nodes[1].put("r", world::elsewhere, w.now + 1h);
+    w.nodes[2].put("r", world::elsewhere, w.now + 1s);
     w.nodes[0].seen.clear();
     w.run_for(1500ms);
     REQUIRE(e->is_over());
@@ -75,7 +75,7 @@ TEST_CASE("a waiter is entered with its first ticket, and only where it listens"
     CHECK(left[0].ticket == std::stod(ticket));
 }
 
-TEST_CASE("a foreign key that is deleted early is found at the next refresh") {
+TEST_CASE("a key of ours that somebody deletes without a word is found at the next refresh") {
     for (auto when = 0ms; when < 1500ms; when += 50ms) {
         world w(fenced_options_for(3));
         w.connected();

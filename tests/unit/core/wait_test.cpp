@@ -32,7 +32,7 @@ core::wait refused_with(std::vector<duration> left, std::size_t nodes = 5,
                         std::uint64_t random = longest_of(10ms)) {
     core::wait w(nodes, far);
     w.tried(start);
-    for (std::size_t i = 0; i < left.size(); ++i) w.told(i, start + left[i]);
+    for (std::size_t i = 0; i < left.size(); ++i) w.told(i, {.free_at = start + left[i]}, start);
     CHECK(w.refused(errc::contended, start, random, 0));
     return w;
 }
@@ -86,9 +86,9 @@ TEST_CASE("it rests no more when the nodes tell what to wait for") {
     w.tried(start);
     REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
     CHECK(w.is_resting());
-    w.told(0, start + 30s);
+    w.told(0, {.free_at = start + 30s}, start);
     CHECK(w.is_resting());
-    w.told(1, start + 30s);
+    w.told(1, {.free_at = start + 30s}, start);
     CHECK_FALSE(w.is_resting());
     CHECK(w.next() == start + 30s);
 }
@@ -123,12 +123,17 @@ TEST_CASE("it sleeps until a quorum of nodes would let it have the key") {
 }
 
 TEST_CASE("a node lets us have the key when it is free and nobody may stand before us") {
-    CHECK(core::free_at(0ms, 0ms, start) <= start);
-    CHECK(core::free_at(7ms, 0ms, start) == start + 8ms);  // in its last ms it is still there
-    CHECK(core::free_at(7ms, 5ms, start) == start + 8ms);
-    CHECK(core::free_at(7ms, 9ms, start) == start + 9ms);
-    CHECK(core::free_at(0ms, 9ms, start) == start + 9ms);
-    CHECK(core::free_at(-1ms, 9ms, start) == time_point::max());
+    const auto free_at = [](duration left, duration before) {
+        return core::look_ahead(left, before, start).free_at;
+    };
+    CHECK(free_at(0ms, 0ms) <= start);
+    CHECK(free_at(7ms, 0ms) == start + 8ms);  // in its last ms it is still there
+    CHECK(free_at(7ms, 5ms) == start + 8ms);
+    CHECK(free_at(7ms, 9ms) == start + 9ms);
+    CHECK(free_at(0ms, 9ms) == start + 9ms);
+    CHECK(free_at(-1ms, 9ms) == time_point::max());
+    CHECK(core::look_ahead(7ms, 0ms, start).first_at <= start);
+    CHECK(core::look_ahead(-1ms, 9ms, start).first_at == start + 9ms);
 }
 
 TEST_CASE("any keys on any nodes give the sleep that the brute force finds") {
@@ -153,7 +158,7 @@ TEST_CASE("any keys on any nodes give the sleep that the brute force finds") {
 TEST_CASE("keys that do not run out let nobody try before the end") {
     core::wait w(3, start + 10s);
     w.tried(start);
-    for (std::size_t i = 0; i < 3; ++i) w.told(i, time_point::max());
+    for (std::size_t i = 0; i < 3; ++i) w.told(i, {.free_at = time_point::max()}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
     CHECK(sleep_of(w) == duration(10s - 10ms));
 }
@@ -185,9 +190,9 @@ TEST_CASE("a wake-up that comes while answers are outstanding is newer than thes
     w.tried(start);
     for (std::size_t i = 0; i < 2; ++i) {
         w.woken(i, start + 1ms);
-        w.told(i, start + 9s);
+        w.told(i, {.free_at = start + 9s}, start);
     }
-    w.told(2, start + 9s);
+    w.told(2, {.free_at = start + 9s}, start);
     REQUIRE(w.refused(errc::contended, start + 2ms, longest_of(10ms), 0));
     CHECK(sleep_of(w) == duration(2ms));  // at once
 }
@@ -196,12 +201,12 @@ TEST_CASE("what is asked after a wake-up is answered anew") {
     auto w = refused_with({9s, 9s, 9s}, 3);
     w.woken(0, start + 1s);
     w.asked(0b001);
-    w.told(0, start + 8s);
+    w.told(0, {.free_at = start + 8s}, start);
     w.woken(1, start + 2s);
     CHECK(sleep_of(w) == duration(8s));
     w.asked(0b001);
-    w.told(1, start + 8s);  // not asked since
-    w.told(0, start + 3s);
+    w.told(1, {.free_at = start + 8s}, start);  // not asked since
+    w.told(0, {.free_at = start + 3s}, start);
     CHECK(sleep_of(w) == duration(3s));
 }
 
@@ -219,7 +224,7 @@ TEST_CASE("a sleep that the nodes told of ends the growth of the rests") {
         REQUIRE(w.refused(errc::no_quorum, start, 0, 0));
     }
     w.tried(start);
-    w.told(0, start + 1s);
+    w.told(0, {.free_at = start + 1s}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
     w.tried(start);
     REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
@@ -230,17 +235,17 @@ TEST_CASE("10 ms before the deadline it tries once more, and then no more than i
     core::wait w(1, start + 1s);
     CHECK(w.deadline() == start + 1s);
     w.tried(start);
-    w.told(0, start + 5s);
+    w.told(0, {.free_at = start + 5s}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
     CHECK(sleep_of(w) == duration(990ms));
     w.tried(start + 990ms);
     SECTION("nothing more to be hoped for") {
-        w.told(0, start + 5s);
+        w.told(0, {.free_at = start + 5s}, start);
         REQUIRE(w.refused(errc::contended, start + 991ms, 0, 0));
         CHECK(sleep_of(w) == duration(1s));
     }
     SECTION("the key runs out in time") {
-        w.told(0, start + 995ms);
+        w.told(0, {.free_at = start + 995ms}, start);
         REQUIRE(w.refused(errc::contended, start + 991ms, 0, 0));
         CHECK(sleep_of(w) == duration(995ms));
     }
@@ -257,7 +262,7 @@ TEST_CASE("the next try is never after the deadline") {
             w.tried(now);
             for (std::size_t i = 0; i < 5; ++i) {
                 if (random() % 2 == 0)
-                    w.told(i, now + duration(1us) * static_cast<int>(random() % 50'000));
+                    w.told(i, {.free_at = now + 1us * static_cast<int>(random() % 50'000)}, now);
             }
             REQUIRE(w.refused(errc::contended, now, random(), 0));
             REQUIRE(w.next() > now);
@@ -265,4 +270,120 @@ TEST_CASE("the next try is never after the deadline") {
             now = w.next();
         }
     }
+}
+
+namespace {
+
+// Held by somebody foreign for a minute, as it is told.
+core::outlook foreign(std::size_t holder, time_point now, duration before = 0ms) {
+    auto o = core::look_ahead(60s, before, now);
+    o.is_foreign = true;
+    o.holder = holder;
+    return o;
+}
+
+// One try, which finds that holder on so many nodes of three; for how long it waits then.
+duration look(core::wait& w, std::size_t holder, time_point now, std::size_t nodes = 3,
+              std::uint64_t random = 0) {
+    w.tried(now);
+    for (std::size_t i = 0; i < 3; ++i) {
+        core::outlook o = foreign(holder, now);
+        o.is_foreign = i < nodes;
+        w.told(i, o, now);
+    }
+    REQUIRE(w.refused(errc::contended, now, random, 0));
+    return w.next() - now;
+}
+
+}  // namespace
+
+TEST_CASE("beside a foreign holder it looks again in 2 ms, and more seldom while that one stays") {
+    for (const std::uint64_t random : {std::uint64_t{0}, all_ones}) {
+        core::wait w(3, far);
+        time_point now = start;
+        duration last = 0ms;
+        int looks = 0;
+        for (; now < start + 10s; ++looks) {
+            const auto next = look(w, 1, now, 3, random);
+            CHECK(w.is_resting());
+            REQUIRE(next >= 2ms);
+            REQUIRE(next <= 50ms);
+            if (random == 0) REQUIRE(next >= last);
+            last = next;
+            now += next;
+        }
+        CHECK(last >= 40ms);
+        CHECK(looks < 300);
+        // Another one may be as quick as those before it.
+        CHECK(look(w, 2, now, 3, random) <= 2500us);
+    }
+}
+
+TEST_CASE("where foreign holders follow each other it goes on looking every 2 ms") {
+    core::wait w(3, far);
+    time_point now = start;
+    for (std::size_t holder = 1; holder < 1'000; ++holder) {
+        const auto next = look(w, holder, now, 3, all_ones);
+        REQUIRE(next <= 2500us);
+        now += next;
+    }
+}
+
+TEST_CASE("it looks for a foreign holder's sake only where that stands in its way") {
+    core::wait w(3, far);
+    CHECK(look(w, 1, start, 0) == duration(60s + 1ms));
+    CHECK(look(w, 1, start, 1) == duration(60s + 1ms));
+    CHECK(look(w, 1, start, 2) < 3ms);
+    SECTION("and not while others stand before it") {
+        w.tried(start);
+        for (std::size_t i = 0; i < 3; ++i) w.told(i, foreign(1, start, 1500ms), start);
+        REQUIRE(w.refused(errc::contended, start, 0, 0));
+        CHECK_FALSE(w.is_resting());
+        CHECK(sleep_of(w) == duration(1500ms));
+    }
+    SECTION("and tries when the keys run out, if that is sooner") {
+        w.tried(start);
+        auto o = core::look_ahead(200us, 0ms, start);
+        o.is_foreign = true;
+        for (std::size_t i = 0; i < 3; ++i) w.told(i, o, start);
+        REQUIRE(w.refused(errc::contended, start, all_ones, 0));
+        CHECK(sleep_of(w) == duration(1200us));
+    }
+}
+
+TEST_CASE("one that sleeps looks at once when it is told of a foreign holder") {
+    core::wait w(3, far);
+    look(w, 1, start, 0);
+    CHECK_FALSE(w.is_resting());
+    w.told(0, foreign(1, start + 1s), start + 1s);
+    CHECK(w.next() > start + 1s);
+    w.told(1, foreign(1, start + 1s), start + 1s);
+    CHECK(w.next() <= start + 1s);
+}
+
+TEST_CASE("a crowd beside foreign holders looks 5,000 times a second, all taken together") {
+    core::wait w(3, far);
+    w.tried(start);
+    for (std::size_t i = 0; i < 3; ++i) w.told(i, foreign(1, start), start);
+    REQUIRE(w.refused(errc::contended, start, 399'999'000, 1'000));
+    CHECK(sleep_of(w) > 400ms);
+}
+
+TEST_CASE("who leaves early and without a word is foreign, and so are those after it") {
+    core::wait w(3, far);
+    look(w, 1, start, 0);
+    const bool was_heard = GENERATE(true, false);
+    const bool ran_out = GENERATE(true, false);
+    const time_point now = start + (ran_out ? 61s : 1s);
+    for (std::size_t i = 0; i < 2; ++i) w.told(i, {.free_at = now, .was_heard = was_heard}, now);
+    CHECK(w.next() <= now);
+    const auto next = look(w, 2, now, 0);
+    if (!was_heard || ran_out) {
+        CHECK(next == duration(60s + 1ms));
+        return;
+    }
+    CHECK(next < 3ms);
+    // Until a wake-up comes.
+    w.woken(0, now + 1ms);
+    CHECK(look(w, 3, now + 2ms, 0) == duration(60s + 1ms));
 }

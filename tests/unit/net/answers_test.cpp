@@ -38,8 +38,7 @@ net::compare_answer extension_answer_to(std::string_view bytes, std::size_t leas
         return net::read_extension(r, lease);
     });
 }
-std::optional<std::chrono::milliseconds> wait_answer_to(std::string_view bytes,
-                                                        std::size_t waiter) {
+std::optional<net::wait_answer> wait_answer_to(std::string_view bytes, std::size_t waiter) {
     return with_reply(bytes, [waiter](const resp::reply& r) { return net::read_wait(r, waiter); });
 }
 
@@ -166,20 +165,48 @@ TEST_CASE("what a hostile node says of the queue is bounded, and still no grant"
 TEST_CASE("when a key comes free is read waiter by waiter") {
     using namespace std::chrono_literals;
     const std::string all =
-        "*5\r\n:0\r\n:-1\r\n:1500\r\n:9223372036854775807\r\n:-9223372036854775808\r\n";
-    CHECK(wait_answer_to(all, 0) == 0ms);
-    CHECK(wait_answer_to(all, 1) == -1ms);
-    CHECK(wait_answer_to(all, 2) == 1500ms);
-    CHECK(wait_answer_to(all, 3) == 366 * 24h);
-    CHECK(wait_answer_to(all, 4) == -1ms);
+        "*5\r\n*3\r\n:0\r\n:0\r\n$0\r\n\r\n*3\r\n:-1\r\n:7\r\n$1\r\nx\r\n"
+        "*3\r\n:1500\r\n:1200\r\n$23\r\nABCDEFGHIJKLMNOPQRST-_@\r\n"
+        "*1\r\n:9223372036854775807\r\n*1\r\n:-9223372036854775808\r\n";
+    CHECK(wait_answer_to(all, 0)->left == 0ms);
+    CHECK(wait_answer_to(all, 0)->before == 0ms);
+    CHECK_FALSE(wait_answer_to(all, 0)->is_foreign);
+    CHECK(wait_answer_to(all, 1)->left == -1ms);
+    CHECK(wait_answer_to(all, 1)->before == 7ms);
+    CHECK(wait_answer_to(all, 1)->is_foreign);
+    CHECK(wait_answer_to(all, 2)->left == 1500ms);
+    CHECK(wait_answer_to(all, 2)->before == 1200ms);
+    CHECK_FALSE(wait_answer_to(all, 2)->is_foreign);
+    CHECK(wait_answer_to(all, 3)->left == 366 * 24h);
+    CHECK(wait_answer_to(all, 4)->left == -1ms);
     CHECK_FALSE(wait_answer_to(all, 5));
     CHECK_FALSE(wait_answer_to(all, 1'000'000));
 }
 
+TEST_CASE("a holder is foreign where its value is not an owner and a client") {
+    const auto held_by = [](const std::string& value) {
+        return acquire_answer_to("*5\r\n:2\r\n:9\r\n$" + std::to_string(value.size()) + "\r\n" +
+                                 value + "\r\n:7\r\n:0\r\n");
+    };
+    for (const auto* ours : {"ABCDEFGHIJKLMNOPQRSTUV@host:1", "0123456789-_abcdefghij@"}) {
+        INFO(ours);
+        CHECK_FALSE(held_by(ours).is_foreign);
+    }
+    for (const auto* theirs : {"x", "ABCDEFGHIJKLMNOPQRSTUV", "ABCDEFGHIJKLMNOPQRSTUVW@host",
+                               "ABCDEFGHIJKLMNOPQRS/UV@host", "ABCDEFGHIJKLMNOPQRSTU@host:12345"}) {
+        INFO(theirs);
+        CHECK(held_by(theirs).is_foreign);
+    }
+    CHECK(held_by("a").holder == held_by("a").holder);
+    CHECK(held_by("a").holder != held_by("b").holder);
+}
+
 TEST_CASE("no other reply says when a key comes free") {
-    for (const auto* odd : {":0\r\n", "+OK\r\n", "$1\r\n0\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
-                            "*1\r\n$1\r\n0\r\n", "*1\r\n$-1\r\n", "*1\r\n*1\r\n:0\r\n",
-                            "*1\r\n-ERR no\r\n", "-NOSCRIPT no\r\n", "-WRONGTYPE no\r\n"}) {
+    for (const auto* odd :
+         {":0\r\n", "+OK\r\n", "$1\r\n0\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
+          "*1\r\n:0\r\n", "*1\r\n$1\r\n0\r\n", "*1\r\n$-1\r\n", "*1\r\n*0\r\n",
+          "*1\r\n*1\r\n*1\r\n:0\r\n", "*1\r\n-ERR no\r\n", "-NOSCRIPT no\r\n",
+          "-WRONGTYPE no\r\n"}) {
         INFO(odd);
         CHECK_FALSE(wait_answer_to(odd, 0));
     }

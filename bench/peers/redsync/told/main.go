@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	"golang.org/x/sys/unix"
 
 	"redlock.bench/redsync/nodes"
 )
@@ -20,6 +21,7 @@ import (
 const (
 	manyTries  = 1 << 30 // its time ends them
 	retryDelay = 5 * time.Millisecond
+	hasteDelay = 3 * time.Millisecond
 )
 
 // take polls for wait, or tries once where that is zero.
@@ -43,6 +45,38 @@ func answer(yes bool, err error) string {
 	return text
 }
 
+// nowNs reads the suspend-proof clock, which all processes of a machine share.
+func nowNs() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic(err)
+	}
+	return t.Nano()
+}
+
+// hold sleeps in the system: the timers of Go are coarser, and would lengthen the section.
+func hold(us int64) {
+	rest := unix.NsecToTimespec(us * 1000)
+	for unix.Nanosleep(&rest, &rest) == unix.EINTR {
+	}
+}
+
+// contend takes turns until then, and counts them.
+func contend(mutex *redsync.Mutex, begin, end, sectionUs int64) (turns int, err error) {
+	time.Sleep(time.Duration(begin - nowNs()))
+	for nowNs() < end {
+		if err := mutex.Lock(); err != nil {
+			return turns, err
+		}
+		hold(sectionUs)
+		turns++
+		if ok, err := mutex.Unlock(); !ok || err != nil {
+			return turns, fmt.Errorf("could not unlock: %w", err)
+		}
+	}
+	return turns, nil
+}
+
 func serve(key string, ports []string) error {
 	locks, err := nodes.Connect(ports, nodes.Usual)
 	if err != nil {
@@ -50,12 +84,23 @@ func serve(key string, ports []string) error {
 	}
 	mutex := locks.NewMutex(key)
 	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
-		var ttl, wait int64
-		switch line := input.Text(); line {
-		case "check":
+		var ttl, wait, begin, end, section int64
+		switch line := input.Text(); {
+		case line == "check":
 			fmt.Println(answer(mutex.Valid()))
-		case "release":
+		case line == "release":
 			fmt.Println(answer(mutex.Unlock()))
+		case strings.HasPrefix(line, "contend "):
+			if _, err := fmt.Sscanf(line, "contend %d %d %d", &begin, &end, &section); err != nil {
+				return err
+			}
+			turns, err := contend(locks.NewMutex(key, redsync.WithTries(manyTries),
+				redsync.WithRetryDelay(hasteDelay)), begin, end, section)
+			if err != nil {
+				fmt.Println(answer(false, err))
+			} else {
+				fmt.Println("yes", turns)
+			}
 		default:
 			if _, err := fmt.Sscanf(line, "take %d %d", &ttl, &wait); err != nil {
 				return err

@@ -1,0 +1,124 @@
+// Tests clients whose nodes are far away, each at a distance of its own; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "component/support/world.hpp"
+#include "support/catch.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::fakes;
+using namespace std::chrono_literals;
+
+namespace {
+
+// As a client has them that was told nothing.
+client_options usual_options() {
+    auto o = fenced_options_for(3);
+    o.node_timeout = client_options{}.node_timeout;
+    return o;
+}
+
+std::vector<std::string> late_nodes(const world& w) {
+    std::vector<std::string> out;
+    for (const told& e : w.events) {
+        if (e.kind == event_kind::node_reported && e.error == errc::timed_out) {
+            out.push_back(e.detail);
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("with the defaults a lock is had, kept and given back on nodes 80 ms away") {
+    const auto one_way = GENERATE(40ms, 80ms);
+    world w(usual_options());
+    for (auto& l : w.latency) l = one_way;
+    w.start();
+    const auto e = w.granted("r", {.ttl = 3s});
+    REQUIRE(e->held);
+    w.run_for(10s);
+    CHECK(w.engine->stats().lost == 0);
+    CHECK(w.engine->stats().renewals > 5);
+    CHECK(w.engine->stats().timeouts == 0);
+    const auto done = w.release(std::move(e->held));
+    w.run_for(1s);
+    CHECK(done->outcome() == error_code());
+    CHECK(w.ours("r") == 0);
+    CHECK(late_nodes(w).empty());
+    SECTION("also by one that waits for less than the way") {
+        CHECK(w.granted("r", {.wait = 1ms})->held);
+    }
+}
+
+TEST_CASE("each node has four of its own round trips before it counts as hung") {
+    world w(usual_options());
+    w.latency = {100us, 20ms, 50ms};
+    w.start();
+    w.run_for(1s);
+    CHECK(w.engine->node(0).node_timeout() == 50ms);
+    CHECK(w.engine->node(1).node_timeout() == 160ms);
+    CHECK(w.engine->node(2).node_timeout() == 400ms);
+    CHECK(w.engine->time_for(1) == 50ms);
+    CHECK(w.engine->time_for(2) == 160ms);
+    CHECK(w.engine->time_for(3) == 400ms);
+    for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
+    const auto before = w.now;
+    const auto e = w.granted("r");
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(w.now - before == 160ms);
+    SECTION("measured again with each connection") {
+        for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::up);
+        w.latency[0] = 30ms;
+        w.cut(0);
+        w.run_for(2s);
+        CHECK(w.engine->node(0).node_timeout() == 240ms);
+    }
+}
+
+TEST_CASE("a node_timeout that is shorter than the way is told once per node, with what would do") {
+    auto o = usual_options();
+    o.node_timeout = 50ms;
+    world w(o);
+    w.latency = {100us, 40ms, 40ms};
+    w.start();
+    w.run_for(1s);
+    const std::string text =
+        "its round trip took 80 ms, and node_timeout is 50 ms: set it to 320 ms, or to 0, by "
+        "measurement";
+    CHECK(late_nodes(w) == std::vector{text, text});
+    const auto e = w.granted("r");
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(e->held.votes()[1].answer == vote::timed_out);
+    CHECK(e->held.votes()[1].detail == text);
+    w.cut(1);
+    w.run_for(2s);
+    CHECK(late_nodes(w).size() == 2);
+}
+
+TEST_CASE("where even 1 s is too short for the way that is told") {
+    auto o = usual_options();
+    o.connect_timeout = 30s;
+    world w(o);
+    w.latency[0] = 600ms;
+    w.start();
+    w.run_for(10s);
+    CHECK(late_nodes(w) == std::vector<std::string>{"its round trip took 1.2 s, and node_timeout is "
+                                                    "1.0 s: set it to 4.8 s"});
+}
+
+TEST_CASE("a node that never answered is waited for as long as connecting may take") {
+    auto o = usual_options();
+    o.fencing = false;
+    world w(o);
+    for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
+    w.start();
+    CHECK(w.engine->node(0).node_timeout() == o.connect_timeout);
+    const auto before = w.now;
+    const auto e = w.granted("r", {.wait = 1ms});
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(w.now - before == o.connect_timeout);
+    // And then no longer than one that is near.
+    CHECK(w.engine->node(0).node_timeout() == 50ms);
+}

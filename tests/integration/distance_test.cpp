@@ -1,0 +1,68 @@
+// A client with the default time-outs, and one with a short one, on real nodes that are far away.
+// SPDX-License-Identifier: MIT
+#include "integration/support/cluster.hpp"
+#include "integration/support/hostile_proxy.hpp"
+#include "integration/support/run.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto away = 80ms;
+
+struct far_cluster {
+    far_cluster() : nodes(3) {
+        found(nodes);
+        for (std::size_t i = 0; i < 3; ++i) {
+            proxies.push_back(std::make_unique<hostile_proxy>(nodes[i].port()));
+            proxies.back()->set({.what = harm::kind::delay, .by = away});
+        }
+    }
+    client_options options() const {
+        client_options o;
+        for (std::size_t i = 0; i < 3; ++i) {
+            o.nodes.push_back(proxies[i]->node("n" + std::to_string(i)));
+        }
+        o.connect_timeout = 6s;  // a stall of the machine is no fault of the nodes
+        return o;
+    }
+    cluster nodes;
+    std::vector<std::unique_ptr<hostile_proxy>> proxies;
+};
+
+}  // namespace
+
+TEST_CASE("with the default node_timeout a lock is granted on nodes 80 ms away") {
+    far_cluster f;
+    driver d(f.options());
+    auto got = d.acquire("far", {.wait = 10s});
+    REQUIRE_FALSE(got.error());
+    CHECK(got.value());
+    CHECK_FALSE(d.release(std::move(got.value())));
+}
+
+TEST_CASE("a node_timeout below the round trip is reported, with one that would do") {
+    far_cluster f;
+    auto options = f.options();
+    options.node_timeout = 30ms;
+    driver d(options);
+    const auto events = d.log().all();
+    for (const std::string name : {"n0", "n1", "n2"}) {
+        CHECK(std::count_if(events.begin(), events.end(), [&](const seen_event& e) {
+                  return e.kind == event_kind::node_reported && e.node == name &&
+                         e.detail.find("node_timeout is 30 ms: set it to ") != std::string::npos;
+              }) == 1);
+    }
+    const auto got = d.acquire("far");
+    CHECK(got.error() == errc::no_quorum);
+    INFO(text_of(got.value()));
+    CHECK(text_of(got.value()).find("node_timeout is 30 ms: set it to ") != std::string::npos);
+}
