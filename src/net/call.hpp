@@ -60,6 +60,8 @@ public:
     }
     /// Whether it is owed to a node whose connection breaks before it answered.
     virtual bool is_owed(std::size_t) const noexcept { return false; }
+    /// Whether it begins a lease, for which a release may be owed in the end.
+    virtual bool begins_lease() const noexcept { return false; }
 };
 
 using call_ptr = boost::intrusive_ptr<call>;

@@ -58,6 +58,11 @@ std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::
     if (!is_release && is_full(wire.size())) {
         return failure{vote::unreachable, errc::backlog, "too much waits for this node already"};
     }
+    const bool is_served = link_.is_ready() || link_.is_hopeful();
+    if (is_served && what->begins_lease() && owed_.size() >= limits_.max_owed) {
+        return failure{vote::unreachable, errc::backlog,
+                       "too many releases are owed to this node already"};
+    }
     entry item{std::move(what), round};
     if (link_.is_ready()) {
         send(std::move(item), wire, end, now);
@@ -108,15 +113,11 @@ bool session::send_with_script(entry& item, time_point now) {
     return true;
 }
 
-void session::keep_owed(entry item) {
-    if (owed_.size() >= limits_.max_commands) owed_.pop_front();
-    owed_.push_back(std::move(item));
-}
-
 // However long the node is gone: one that was frozen may execute, when it thaws, what lay in the
-// connection that broke, and the key lives from then on. So it is not the ttl that bounds this.
+// connection that broke, and the key lives from then on. So it is not the ttl that bounds this, nor
+// a number: each lease that was in flight is owed one.
 void session::owe(entry item) {
-    keep_owed(std::move(item));
+    owed_.push_back(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index_);
 }
@@ -222,7 +223,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     const bool was_probe = std::exchange(item.is_probe, false);
     if (is_passing(reply) && item.what->is_owed(index_)) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
-        keep_owed(item);
+        owed_.push_back(item);
         ask_again_at_ = std::min(ask_again_at_, now + between_refusals);
     } else if (was_probe) {
         send_owed(now);

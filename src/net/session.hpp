@@ -39,10 +39,12 @@ protected:
     ~session_owner() = default;
 };
 
-/// Bounds on what may wait for one node.
+/// Bounds on what may wait for one node. What is owed is never dropped: where so many releases are
+/// owed already, no command that begins another lease is taken.
 struct session_limits {
     std::size_t max_commands = 65'536;
     std::size_t max_bytes = 16U << 20;
+    std::size_t max_owed = 65'536;
 };
 
 /// Commands leave in the order in which they are submitted, and replies are matched in that order.
@@ -107,7 +109,6 @@ private:
     void on_answer(const resp::reply& reply, time_point now);
     void on_ready(time_point now);
     void owe(entry item);
-    void keep_owed(entry item);
     void send_owed(time_point now);
     void probe_owed(time_point now);
     void give_up(failure why, bool stalled, time_point now);

@@ -332,16 +332,55 @@ TEST_CASE("a release is owed where there is no connection") {
     }
 }
 
-TEST_CASE("releases that are owed are bounded, and the oldest go") {
-    rig r({}, {.max_commands = 3});
+TEST_CASE("of the releases that are owed none is dropped, however many there are") {
+    rig r;
     r.ready();
-    r.session.on_down({}, r.now);
-    r.session.on_down({}, r.now);
-    for (const auto* name : {"A", "B", "C", "D"}) r.submit(r.make_release(name));
-    r.pass(1s);
+    constexpr int leases = 70'000;
+    std::vector<fakes::heard_ptr> releases;
+    const bool were_sent = GENERATE(false, true);
+    if (!were_sent) {
+        r.session.on_down({}, r.now);
+        r.session.on_down({}, r.now);
+    }
+    for (int i = 0; i < leases; ++i) {
+        releases.push_back(r.make_release(std::to_string(i)));
+        r.submit(releases.back());
+    }
+    if (were_sent) r.session.on_down({}, r.now);
+    CHECK(r.owed == leases);
+    if (!were_sent) r.pass(1s);
     r.connect();
     r.greet();
-    CHECK(r.names_sent() == "EVAL:B EVAL:C EVAL:D");
+    int paid = 0;
+    for (auto sent = r.sent(); !sent.empty(); sent = r.sent()) {
+        for (const auto& command : sent) {
+            REQUIRE(command.back() == std::to_string(paid++));  // in their order
+            r.hear(":1\r\n");
+        }
+        r.pass(0ms);
+    }
+    CHECK(paid == leases);
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("where very much is owed no further lease is begun, and all else goes on") {
+    rig r({}, {.max_owed = 2});
+    r.ready();
+    for (const auto* name : {"A", "B"}) r.submit(r.make_release(name));
+    r.session.on_down({}, r.now);
+    const auto acquire = r.make("SET");
+    acquire->begins = true;
+    const auto why = r.submit(acquire);
+    REQUIRE(why);
+    CHECK(why->answer == vote::unreachable);
+    CHECK(why->error == errc::backlog);
+    CHECK(acquire->heard.empty());
+    CHECK_FALSE(r.submit(r.make("RENEW")));
+    CHECK_FALSE(r.submit(r.make_release("C")));
+    r.connect();
+    r.greet();
+    CHECK(r.names_sent() == "EVAL:A EVAL:B RENEW EVAL:C");
+    CHECK_FALSE(r.submit(acquire));
 }
 
 TEST_CASE("the epoch of the node's record stands behind a command that asks for it") {

@@ -33,6 +33,7 @@ public:
     bool calls_script = true;
     net::tail end = net::tail::none;
     bool owed = false;
+    bool begins = false;  // a lease
     std::function<void()> then{};  // runs while it is told
 
     void on_reply(std::size_t, std::uint32_t, const resp::reply& r, time_point) override {
@@ -53,6 +54,7 @@ public:
         return end;
     }
     bool is_owed(std::size_t) const noexcept override { return owed; }
+    bool begins_lease() const noexcept override { return begins; }
     /// The words that the session puts behind its own.
     std::size_t more() const noexcept { return end == net::tail::epoch ? 1U : 0U; }
     const std::string& name() const noexcept { return name_; }
