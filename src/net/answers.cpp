@@ -61,6 +61,10 @@ acquire_answer read_acquire(const resp::reply& reply) {
         case 5:
             return {.why = {vote::refused, errc::clock_skew,
                             "the fence is too far ahead of its clock"}};
+        case 6:
+            return {.why = {vote::refused, errc::clock_skew,
+                            "by its clock the command came too late: it stood still, or its clock "
+                            "was set"}};
         default: return {.why = read_failure(reply)};
     }
 }
@@ -94,6 +98,11 @@ compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
 
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
+}
+
+bool is_late(const resp::reply& reply) noexcept {
+    if (reply.type() == resp::reply_type::status) return reply.text() == "LATE";
+    return reply[0].type() == resp::reply_type::integer && reply[0].integer() == 6;
 }
 
 std::optional<std::chrono::milliseconds> read_wait(const resp::reply& reply, std::size_t waiter) {

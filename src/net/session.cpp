@@ -18,6 +18,18 @@ namespace {
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once: each brings its script
 constexpr duration between_refusals = std::chrono::seconds(1);
 
+// For how long after it was sent a command that can take a key may do so: much longer than anybody
+// waits for the answer, so that a node which is merely slow refuses nothing.
+duration good_for(const client_options& client) {
+    return std::max<duration>(4 * client.node_timeout, std::chrono::seconds(1));
+}
+
+// One more argument of a command that has counted it.
+void append_word(std::string& out, std::string_view word) {
+    out.append("$").append(std::to_string(word.size())).append("\r\n");
+    out.append(word).append("\r\n");
+}
+
 // Refused for a state that passes, and not for what was asked.
 bool is_passing(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::error) return false;
@@ -82,20 +94,30 @@ std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::
 
 void session::send(entry item, std::string_view wire, tail end, time_point now) {
     outgoing_.append(wire);
-    append(end);
+    append(end, now);
     note_sent(std::move(item), now);
 }
 
-void session::append(tail end) {
-    if (end == tail::epoch) outgoing_.append(epoch_);
+void session::append(tail end, time_point now) {
+    if (end == tail::none) return;
+    outgoing_.append(epoch_);
+    if (end == tail::epoch_and_limit) append_word(outgoing_, good_until(now));
+}
+
+// On the node's clock, in us. Empty where that is not known.
+std::string session::good_until(time_point now) const {
+    if (!clock_ahead_us_) return {};
+    const auto until = std::chrono::ceil<std::chrono::microseconds>(
+        (now + good_for(*options_)).time_since_epoch());
+    return std::to_string(until.count() + *clock_ahead_us_);
 }
 
 void session::set_record(const core::record_facts& record) {
     // An empty epoch is not compared; one that no record has never fits.
     const std::string_view epoch =
         record.exists ? std::string_view(record.epoch) : (is_guarded(*options_) ? "-" : "");
-    epoch_ = '$' + std::to_string(epoch.size()) + "\r\n";
-    epoch_.append(epoch).append("\r\n");
+    epoch_.clear();
+    append_word(epoch_, epoch);
 }
 
 void session::note_sent(entry item, time_point now) {
@@ -107,7 +129,7 @@ void session::note_sent(entry item, time_point now) {
 bool session::send_with_script(entry& item, time_point now) {
     const auto end = item.what->write_with_script(index_, item.round, outgoing_);
     if (!end) return false;
-    append(*end);
+    append(*end, now);
     item.with_script = true;
     note_sent(std::move(item), now);
     return true;
@@ -169,6 +191,7 @@ void session::on_ready(time_point now) {
     was_up_ = true;
     counts_->connects.add();
     set_record(handshake_.told().record);
+    clock_ahead_us_.reset();  // it may be another machine by now: the owner tells
     owner_->on_greeted(index_, handshake_.told(), greeted_from_, now);
     // What is owed goes before everything that was asked for since.
     send_owed(now);

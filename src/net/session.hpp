@@ -61,6 +61,9 @@ public:
                                   tail end, time_point now);
     /// From now on the node goes by another record.
     void set_record(const core::record_facts& record);
+    /// By how much the node's clock is ahead of ours at most. Until it is known, commands that can
+    /// take a key are good for ever.
+    void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
     /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
     void reconnect(const failure& why, time_point now);
     /// No more commands: what is outstanding fails with client_closed.
@@ -101,7 +104,8 @@ private:
     using slot = core::pipeline<entry>::slot;
 
     void send(entry item, std::string_view wire, tail end, time_point now);
-    void append(tail end);
+    void append(tail end, time_point now);
+    std::string good_until(time_point now) const;
     void note_sent(entry item, time_point now);
     /// False, and nothing sent, where the command has no script.
     bool send_with_script(entry& item, time_point now);
@@ -131,7 +135,8 @@ private:
     std::deque<entry> owed_;
     time_point ask_again_at_ = time_point::max();  // for what is owed, on this connection
     std::string outgoing_;
-    std::string epoch_;          // as the last argument of a command
+    std::string epoch_;          // as an argument of a command
+    std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;
     time_point greeted_from_{};

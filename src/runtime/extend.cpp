@@ -65,6 +65,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t, const resp::repl
         cast(parts_[i], node, is_vote ? answer.ballot : core::ballot::unable, now);
     }
     if (has_changed) home().nodes().greet_again(node, now);
+    if (net::is_late(reply)) home().nodes().doubt_clock(node, now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t, const net::failure&,

@@ -52,6 +52,8 @@ public:
     node_mask askable() const noexcept;
     /// The node's answer showed that what it told in the handshake no longer holds.
     void greet_again(std::size_t node, time_point now);
+    /// The node took a command for a late one: perhaps its clock is not what we take it for.
+    void doubt_clock(std::size_t node, time_point now);
 
     /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time.
     std::optional<fence_terms> propose(std::uint64_t seen, time_point now);
@@ -82,6 +84,7 @@ private:
     };
     struct node_facts {
         bool is_met = false;
+        bool is_doubted = false;  // it is asked for its time since a command came too late
         core::server_facts server;
         std::string epoch;
         std::uint64_t broke_at = 0;   // in `breaks_`

@@ -96,6 +96,11 @@ TEST_CASE("each outcome of a fenced acquire is read") {
     CHECK(ahead.answer == vote::refused);
     CHECK(ahead.why.error == errc::clock_skew);
 
+    const auto late = acquire_answer_to("*1\r\n:6\r\n");
+    CHECK(late.answer == vote::refused);
+    CHECK(late.why.error == errc::clock_skew);
+    CHECK(late.why.detail.find("too late") != std::string::npos);
+
     const auto foreign = acquire_answer_to("-FOREIGN the fence key does not hold a fence\r\n");
     CHECK(foreign.answer == vote::refused);
     CHECK(foreign.why.error == errc::foreign_data);
@@ -215,6 +220,20 @@ TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
     CHECK(with_reply("+AMNESIAC\r\n", net::is_amnesiac));
     CHECK_FALSE(with_reply("$8\r\nAMNESIAC\r\n", net::is_amnesiac));
     CHECK_FALSE(with_reply("*1\r\n:1\r\n", net::is_amnesiac));
+}
+
+TEST_CASE("that a command came too late is said by both kinds of script, each in its way") {
+    for (const auto* late : {"+LATE\r\n", "*1\r\n:6\r\n"}) {
+        INFO(late);
+        CHECK(with_reply(late, net::is_late));
+        CHECK(extension_answer_to(late, 0).ballot == core::ballot::unable);
+        CHECK(extension_answer_to(late, 1).ballot == core::ballot::unable);
+    }
+    for (const auto* other : {"+AMNESIAC\r\n", ":6\r\n", "*1\r\n:1\r\n", "*0\r\n",
+                              "$4\r\nLATE\r\n", "-LATE\r\n", "$-1\r\n"}) {
+        INFO(other);
+        CHECK_FALSE(with_reply(other, net::is_late));
+    }
 }
 
 TEST_CASE("a time is two numbers, and within reason") {
