@@ -26,6 +26,9 @@ enum class event_kind : std::uint8_t {
     released,         ///< A quorum answered a release.
     release_owed,     ///< A release could not be sent; it goes first on the next connection.
     node_reported,    ///< A node is fit to connect but something about it needs a person.
+    /// The client closed before a node had answered all releases; `error` says why, `detail` how
+    /// many. They may have been executed; a key that is left runs out by its ttl.
+    releases_given_up,
 };
 
 enum class severity : std::uint8_t { debug, info, warning, error };

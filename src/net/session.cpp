@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -101,15 +102,22 @@ void session::send(entry item, std::string_view wire, tail end, time_point now) 
 void session::append(tail end, time_point now) {
     if (end == tail::none) return;
     outgoing_.append(epoch_);
-    if (end == tail::epoch_and_limit) append_word(outgoing_, good_until(now));
+    if (end == tail::epoch_and_limit) append_limit(now);
 }
 
-// On the node's clock, in us. Empty where that is not known.
-std::string session::good_until(time_point now) const {
-    if (!clock_ahead_us_) return {};
-    const auto until = std::chrono::ceil<std::chrono::microseconds>(
-        (now + good_for(*options_)).time_since_epoch());
-    return std::to_string(until.count() + *clock_ahead_us_);
+// Nothing where the node's clock is not known.
+void session::append_limit(time_point now) {
+    std::array<char, 24> digits{};
+    std::size_t size = 0;
+    if (clock_ahead_us_) {
+        const auto until = std::chrono::ceil<std::chrono::microseconds>(
+            (now + good_for(*options_)).time_since_epoch());
+        const std::int64_t us = until.count() + *clock_ahead_us_;
+        char* const first = digits.data();
+        const auto end = std::to_chars(first, first + digits.size(), us).ptr;
+        size = static_cast<std::size_t>(end - first);
+    }
+    append_word(outgoing_, {digits.data(), size});
 }
 
 void session::set_record(const core::record_facts& record) {
@@ -174,6 +182,7 @@ void session::on_bytes(std::string_view bytes, time_point now) {
 }
 
 void session::on_greeting(const resp::reply& reply, time_point now) {
+    last_answer_ = now;
     switch (handshake_.on_reply(reply)) {
         case handshake::outcome::more: break;
         case handshake::outcome::ask_record:
@@ -234,6 +243,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
                 now);
         return;
     }
+    last_answer_ = now;
     slot first = pipeline_.pop();
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
@@ -277,7 +287,9 @@ void session::reconnect(const failure& why, time_point now) {
     if (link_.is_ready()) give_up(why, false, now);
 }
 
-void session::tell_all(const failure& why, time_point now) {
+// Returns how many releases were among what has not been answered.
+std::size_t session::tell_all(const failure& why, time_point now) {
+    std::size_t releases = 0;
     // The calls may submit again while they are told, so everything is taken out first.
     auto unanswered = std::exchange(pipeline_, {});
     auto unsent = std::exchange(waiting_, {});
@@ -285,16 +297,20 @@ void session::tell_all(const failure& why, time_point now) {
     const auto tell = [&](entry item) {
         const bool was_told = std::exchange(item.is_told, true);
         const bool has_future = link_.state() != core::link::phase::closed;
-        if (has_future && item.what->is_owed(index_)) owe(item);
+        const bool is_release = item.what->is_owed(index_);
+        if (is_release) ++releases;
+        if (has_future && is_release) owe(item);
         if (!was_told) item.what->on_failure(index_, item.round, why, now);
     };
     while (!unanswered.empty()) tell(unanswered.pop().what);
     for (queued& q : unsent) tell(std::move(q.item));
+    return releases;
 }
 
 time_point session::stall_deadline() const noexcept {
-    const time_point since = pipeline_.waiting_since();
-    if (since == time_point::max()) return since;
+    if (pipeline_.empty()) return time_point::max();
+    // What was asked for at once is answered one after the other: that may take longer.
+    const time_point since = std::max(pipeline_.waiting_since(), last_answer_);
     return since + std::max<duration>(options_->connect_timeout, 10 * options_->node_timeout);
 }
 
@@ -323,12 +339,17 @@ void session::on_time(time_point now) {
     }
 }
 
-void session::close(time_point now) {
-    if (link_.state() == core::link::phase::closed) return;
+leftovers session::close(time_point now) {
+    if (link_.state() == core::link::phase::closed) return {};
+    leftovers left{owed_.size(), last_failure_};
+    if (link_.is_ready() || !left.why.error) {
+        left.why = {vote::timed_out, errc::timed_out, {}};
+    }
     link_.close();
     wire_->drop();
-    tell_all({vote::unreachable, errc::client_closed, {}}, now);
+    left.releases += tell_all({vote::unreachable, errc::client_closed, {}}, now);
     owed_.clear();
+    return left;
 }
 
 }  // namespace redlock::net

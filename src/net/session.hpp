@@ -47,6 +47,12 @@ struct session_limits {
     std::size_t max_owed = 65'536;
 };
 
+/// The releases that a node has not answered, and why.
+struct leftovers {
+    std::size_t releases = 0;
+    failure why{};
+};
+
 /// Commands leave in the order in which they are submitted, and replies are matched in that order.
 class session final : public dialogue {
 public:
@@ -66,8 +72,11 @@ public:
     void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
     /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
     void reconnect(const failure& why, time_point now);
-    /// No more commands: what is outstanding fails with client_closed.
-    void close(time_point now);
+    /// No more commands: what is outstanding fails with client_closed. Returns which releases that
+    /// concerns; they may have been executed all the same.
+    leftovers close(time_point now);
+    /// When the node last answered something, be it in a handshake.
+    time_point last_answer() const noexcept { return last_answer_; }
     /// How many commands are written, awaited, queued or owed.
     std::size_t backlog() const noexcept {
         return pipeline_.size() + waiting_.size() + owed_.size();
@@ -105,7 +114,7 @@ private:
 
     void send(entry item, std::string_view wire, tail end, time_point now);
     void append(tail end, time_point now);
-    std::string good_until(time_point now) const;
+    void append_limit(time_point now);
     void note_sent(entry item, time_point now);
     /// False, and nothing sent, where the command has no script.
     bool send_with_script(entry& item, time_point now);
@@ -116,7 +125,7 @@ private:
     void send_owed(time_point now);
     void probe_owed(time_point now);
     void give_up(failure why, bool stalled, time_point now);
-    void tell_all(const failure& why, time_point now);
+    std::size_t tell_all(const failure& why, time_point now);
     time_point stall_deadline() const noexcept;
     bool is_full(std::size_t more_bytes) const noexcept;
 
@@ -140,6 +149,7 @@ private:
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;
     time_point greeted_from_{};
+    time_point last_answer_{};
     bool was_up_ = false;
 };
 

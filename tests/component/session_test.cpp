@@ -405,6 +405,57 @@ TEST_CASE("the epoch of the node's record stands behind a command that asks for 
     }
 }
 
+TEST_CASE("a command that can take a key is good until an instant on the node's clock") {
+    rig r;
+    using us = std::chrono::microseconds;
+    r.options.node_timeout = GENERATE(50ms, 250ms, 2000ms);
+    const auto good_for = std::max<core::duration>(1s, 4 * r.options.node_timeout);
+    const auto until = [&](core::duration ahead) {
+        const auto at = r.now.time_since_epoch() + ahead + good_for;
+        return std::to_string(std::chrono::duration_cast<us>(at).count());
+    };
+    const auto make = [&](const char* name) {
+        auto what = r.make(name);
+        what->end = net::tail::epoch_and_limit;
+        return what;
+    };
+    const auto first = make("FIRST");
+    const auto second = make("SECOND");
+    r.session.start(r.now);
+    r.submit(first);  // waits for the connection, and is good from when it leaves
+    r.now += 100ms;
+    r.connect();
+    SECTION("one whose clock is not known is told of none") {
+        r.greet();
+        CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", ""}});
+    }
+    SECTION("the clock is told while the node is greeted") {
+        r.on_greeting = [&] { r.session.set_clock(us(7s).count()); };
+        r.greet();
+        CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", until(7s)}});
+        SECTION("later it is another") {
+            r.session.set_clock(us(-3s).count());
+            r.now += 1ms;
+            r.submit(second);
+            CHECK(r.sent() == std::vector<fakes::command>{{"SECOND", "", until(-3s)}});
+        }
+        SECTION("what is sent again is good for as long from then on") {
+            r.now += 1ms;
+            r.hear("-NOSCRIPT gone\r\n");
+            CHECK(r.sent() == std::vector<fakes::command>{{"EVAL", "FIRST", "", until(7s)}});
+        }
+        SECTION("what was known of another connection counts for nothing") {
+            r.on_greeting = nullptr;
+            r.now += 1s;
+            r.session.reconnect({}, r.now);
+            r.submit(second);
+            r.connect();
+            r.greet();
+            CHECK(r.sent() == std::vector<fakes::command>{{"SECOND", "", ""}});
+        }
+    }
+}
+
 TEST_CASE("a node is greeted anew on a new connection") {
     rig r;
     r.ready();
@@ -454,6 +505,16 @@ TEST_CASE("a connection on which nothing is answered is given up") {
         CHECK(r.opens == 1);  // not at once: it is not the connection that is at fault
         r.pass(1s);
         CHECK(r.opens == 2);
+    }
+    SECTION("not while it answers, however much was asked for at once") {
+        r.ready();
+        for (int i = 0; i < 30; ++i) r.submit(r.make_release("R"));
+        for (int i = 0; i < 30; ++i) {
+            r.pass(60ms);
+            r.hear(":1\r\n");
+        }
+        CHECK(r.drops == 0);
+        CHECK(r.session.is_idle());
     }
     SECTION("not while it answers late, but answers") {
         r.ready();
@@ -600,6 +661,60 @@ TEST_CASE("closing owes nothing: there is no next connection") {
     r.submit(r.make_release("R"));
     r.session.close(r.now);
     CHECK(r.owed == 0);
+}
+
+TEST_CASE("closing tells how many releases were not answered, and why") {
+    rig r;
+    SECTION("all were") {
+        r.ready();
+        r.submit(r.make_release("R"));
+        r.submitted("A");
+        r.hear(":1\r\n");
+        CHECK(r.session.close(r.now).releases == 0);
+    }
+    SECTION("the node is silent") {
+        r.ready();
+        for (const auto* name : {"R", "S"}) r.submit(r.make_release(name));
+        r.submitted("A");
+        r.write();
+        r.pass(r.options.node_timeout);
+        const auto left = r.session.close(r.now);
+        CHECK(left.releases == 2);
+        CHECK(left.why.error == errc::timed_out);
+    }
+    SECTION("it can't be reached") {
+        r.ready();
+        r.submit(r.make_release("R"));
+        const auto refused = make_error_code(boost::system::errc::connection_refused);
+        r.session.on_down(refused, r.now);
+        r.session.on_down(refused, r.now);
+        r.submit(r.make_release("S"));
+        const auto left = r.session.close(r.now);
+        CHECK(left.releases == 2);
+        CHECK(left.why.error == refused);
+    }
+    SECTION("it was on its way") {
+        r.session.start(r.now);
+        r.submit(r.make_release("R"));
+        const auto left = r.session.close(r.now);
+        CHECK(left.releases == 1);
+        CHECK(left.why.error == errc::timed_out);
+    }
+    CHECK(r.session.close(r.now).releases == 0);
+}
+
+TEST_CASE("when a node last answered counts whole answers") {
+    rig r;
+    r.ready();
+    const auto greeted = r.now - 1s;
+    CHECK(r.session.last_answer() == greeted);
+    r.submitted("A");
+    r.now += 10ms;
+    r.hear("+O");
+    CHECK(r.session.last_answer() == greeted);
+    r.now += 10ms;
+    r.hear("K\r\n");
+    CHECK(r.session.last_answer() == r.now);
 }
 
 TEST_CASE("a call may ask for more while it is told") {

@@ -80,6 +80,7 @@ public:
     int owed = 0;
     std::vector<net::failure> downs;
     std::vector<net::greeting> greeted;
+    std::function<void()> on_greeting{};
     net::record_request record;  // what is asked of a node that is greeted
     net::session session;
 
@@ -161,6 +162,7 @@ private:
     net::record_request record_wanted() override { return record; }
     void on_greeted(std::size_t, const net::greeting& told, time_point, time_point) override {
         greeted.push_back(told);
+        if (on_greeting) on_greeting();
     }
     void on_node_up(std::size_t, duration, time_point) override { ++ups; }
     void on_node_down(std::size_t, const net::failure& why, time_point) override {
