@@ -13,9 +13,12 @@
 -- ARGV[2n+3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[2n+4]  how long a fence lives, in ms
 -- ARGV[2n+5]  the epoch that the node record had in the handshake; empty: not compared
+-- ARGV[2n+6]  the time of this node's clock, in us, after which nothing is done any more; empty: there
+--             is no such time
 --
--- Returns 'AMNESIAC', and nothing was done, where the node record is missing or another. Otherwise
--- one number per lease:
+-- Returns 'AMNESIAC', and nothing was done, where the node record is missing or another, and 'LATE',
+-- likewise, where it is executed after the time up to which it was good. Otherwise one number per
+-- lease:
 --    1  extended: the key is ours for the ttl or longer. Never shortens: a key that would live
 --       longer, or for ever, keeps its time. A key that was gone was taken again under its fence.
 --    0  another value is there
@@ -28,12 +31,27 @@ local n = tonumber(ARGV[1])
 local is_fenced = #KEYS > n
 local found = {}
 local proposed, allowance, fence_life, now
+
+local function node_us()
+    local time = redis.call('TIME')
+    return time[1] * 1000000 + time[2]
+end
+
 if is_fenced then
     found = redis.call('MGET', unpack(KEYS))
     local epoch = ARGV[2 * n + 5]
     local record = found[2 * n + 1]
     if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
         return redis.status_reply('AMNESIAC')
+    end
+    -- A server that stood still finds old commands in its sockets, and perhaps nobody is left who
+    -- would give back what they take.
+    local not_after = ARGV[2 * n + 6]
+    if not_after ~= '' then
+        now = node_us()
+        if now > tonumber(not_after) then
+            return redis.status_reply('LATE')
+        end
     end
     proposed = tonumber(ARGV[2 * n + 2])
     allowance = tonumber(ARGV[2 * n + 3])
@@ -54,11 +72,8 @@ local function try_fence(i)
         end
         return compare(seen)
     end
-    if not now then
-        local time = redis.call('TIME')
-        now = time[1] * 1000000 + time[2]
-    end
     -- A missing fence counts as a time near now.
+    now = now or node_us()
     return proposed <= now + allowance and compare(now - allowance) or -2
 end
 

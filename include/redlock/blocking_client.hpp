@@ -27,9 +27,8 @@ class REDLOCK_EXPORT blocking_client {
 public:
     /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong.
     explicit blocking_client(client_options options);
-    /// Waits for the last releases, at most `node_timeout`, or `longest_measured_timeout` where that
-    /// is 0; longer only where the system's resolver is still at a node's name. No other thread may
-    /// be inside a call.
+    /// Closes, and waits for the last releases as `close()` does; longer only where the system's
+    /// resolver is still at a node's name. No other thread may be inside a call.
     ~blocking_client();
     blocking_client(blocking_client&&) noexcept;
     blocking_client& operator=(blocking_client&&) noexcept;
@@ -51,6 +50,10 @@ public:
     result<resource_state> inspect(std::string resource);
     /// See `client::async_init`. The refusal carries one vote per node.
     result<void, refusal> init();
+    /// Releases what is held, and blocks until the nodes have answered that, as far as they answer.
+    /// Every other call, also one that is under way, ends with `client_closed`. See
+    /// `client::async_close`.
+    result<void> close();
     /// Counters since the client was made.
     client_stats stats() const;
 

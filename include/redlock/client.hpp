@@ -47,9 +47,26 @@ public:
     client(client&& other) noexcept;
     client& operator=(client&& other) noexcept;
 
-    /// Writes the releases of the leases still out as far as the connections take them at once, then
-    /// ends every operation with `errc::client_closed`, every lease and every connection. Idempotent.
+    /// Ends every operation with `errc::client_closed`, and every lease: their keys are released.
+    /// The connections stay until the nodes have answered that. A node that answers nothing for
+    /// `node_timeout` is not waited for, nor any for longer than `ttl_max`, when all keys have run
+    /// out. What nodes have not answered by then is told by one `event_kind::releases_given_up` for
+    /// each. Returns at once; idempotent.
     void close() noexcept;
+
+    /// `close()`, and completes when the last connection is closed. Called again, or after
+    /// `close()`, it completes at the same instant, or at once, with the same outcome.
+    /// - success: a quorum of nodes at least has answered every release. On each of the others,
+    ///   which events name, keys may be left until their ttl is over.
+    /// - `no_quorum`: fewer nodes have; locks may stay taken until the ttl of their keys is over.
+    /// - cancelled: the closing goes on in the background.
+    ///
+    /// The client may be destroyed before it completes. Where the execution context is destroyed
+    /// first it never completes, as any other operation.
+    template <asio::completion_token_for<void(error_code)> T = asio::deferred_t>
+    auto async_close(T&& token = T{}) {
+        return asio::async_initiate<T, void(error_code)>(detail::initiate_close{impl_}, token);
+    }
 
     executor_type get_executor() const noexcept;
 

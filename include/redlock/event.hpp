@@ -34,6 +34,9 @@ enum class event_kind : std::uint8_t {
     /// what was found, what it does to locks and what to do. Of severity info where no lock is in
     /// danger, as for a node that has no vote for ttl_max after each restart.
     node_reported,
+    /// The client closed before a node had answered all releases; `error` says why, `detail` how
+    /// many. They may have been executed; a key that is left runs out by its ttl.
+    releases_given_up,
 };
 
 enum class severity : std::uint8_t { debug, info, warning, error };

@@ -55,6 +55,11 @@ std::optional<duration> node_clocks::skew(std::size_t node) const noexcept {
     return microseconds(offsets_[node]->middle_us() - *median_us_);
 }
 
+std::optional<std::int64_t> node_clocks::ahead_us(std::size_t node) const noexcept {
+    if (!offsets_[node]) return std::nullopt;
+    return offsets_[node]->high_us;
+}
+
 bool node_clocks::is_skewed(std::size_t node) const noexcept {
     const auto by = skew(node);
     return by && (*by > tolerance_ || *by < -tolerance_);

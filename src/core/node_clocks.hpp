@@ -35,6 +35,8 @@ public:
     /// How far a node's clock is ahead of the median; nothing before its first reading.
     std::optional<duration> skew(std::size_t node) const noexcept;
     bool is_skewed(std::size_t node) const noexcept;
+    /// By how much a node's clock is ahead of ours at most, in us; nothing before its first reading.
+    std::optional<std::int64_t> ahead_us(std::size_t node) const noexcept;
     duration tolerance() const noexcept { return tolerance_; }
     /// The quarantine that the nodes go by has changed, and with it what is tolerable.
     void set_tolerance(duration d) noexcept { tolerance_ = d; }

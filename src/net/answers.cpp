@@ -46,6 +46,11 @@ acquire_answer read_acquire(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
         return {.answer = vote::granted};
     }
+    if (is_late(reply)) {
+        return {.why = {vote::refused, errc::clock_skew,
+                        "by its clock the command came too late: it stood still, or its clock was "
+                        "set"}};
+    }
     const auto fence = [](const resp::reply& r) {
         return static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
     };
@@ -108,6 +113,10 @@ compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
 
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
+}
+
+bool is_late(const resp::reply& reply) noexcept {
+    return reply.type() == resp::reply_type::status && reply.text() == "LATE";
 }
 
 std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waiter) {

@@ -45,6 +45,9 @@ compare_answer read_release(const resp::reply& reply);
 compare_answer read_extension(const resp::reply& reply, std::size_t lease);
 /// Nothing was extended: the node record is another than in the handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
+/// Of acquire.lua or extend.lua: nothing was done, since by the node's clock the command came too
+/// late.
+bool is_late(const resp::reply& reply) noexcept;
 
 /// The answer to wait.lua for one waiter.
 struct wait_answer {

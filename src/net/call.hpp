@@ -29,9 +29,13 @@ struct failure {
     std::string detail;
 };
 
-/// What a node's session puts behind a command's own arguments, which count it already: the epoch
-/// of the record that this client read on that node, so that nothing else differs from node to node.
-enum class tail : bool { none, epoch };
+/// What a node's session puts behind a command's own arguments, which count it already, so that
+/// nothing else differs from node to node: the epoch of the record that this client read on that
+/// node, and the time of the node's clock after which a command may not take a key any more.
+enum class tail : std::uint8_t { none, epoch, epoch_and_limit };
+
+/// How many arguments that is.
+constexpr std::size_t words(tail end) noexcept { return static_cast<std::size_t>(end); }
 
 /// A command that was handed to nodes. `round` tells apart the times it was handed out: what comes
 /// for an earlier one must not count for a later one. A node that took the call reports once per
@@ -63,6 +67,8 @@ public:
     }
     /// Whether it is owed to a node whose connection breaks before it answered.
     virtual bool is_owed(std::size_t) const noexcept { return false; }
+    /// Whether it begins a lease, for which a release may be owed in the end.
+    virtual bool begins_lease() const noexcept { return false; }
 };
 
 using call_ptr = boost::intrusive_ptr<call>;

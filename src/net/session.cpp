@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -17,6 +18,18 @@ namespace {
 
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once: each brings its script
 constexpr duration between_refusals = std::chrono::seconds(1);
+
+// For how long after it was sent a command that can take a key may do so: much longer than anybody
+// waits for the answer, so that a node which is merely slow refuses nothing.
+duration good_for(duration node_timeout) {
+    return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
+}
+
+// One more argument of a command that has counted it.
+void append_word(std::string& out, std::string_view word) {
+    out.append("$").append(std::to_string(word.size())).append("\r\n");
+    out.append(word).append("\r\n");
+}
 
 // Refused for a state that passes, and not for what was asked.
 bool is_passing(const resp::reply& reply) {
@@ -58,6 +71,11 @@ std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::
     if (!is_release && is_full(wire.size())) {
         return failure{vote::unreachable, errc::backlog, "too much waits for this node already"};
     }
+    const bool is_served = link_.is_ready() || link_.is_hopeful();
+    if (is_served && what->begins_lease() && owed_.size() >= limits_.max_owed) {
+        return failure{vote::unreachable, errc::backlog,
+                       "too many releases are owed to this node already"};
+    }
     entry item{std::move(what), round};
     if (link_.is_ready()) {
         send(std::move(item), wire, end, now);
@@ -77,20 +95,37 @@ std::optional<failure> session::submit(call_ptr what, std::uint32_t round, std::
 
 void session::send(entry item, std::string_view wire, tail end, time_point now) {
     outgoing_.append(wire);
-    append(end);
+    append(end, now);
     note_sent(std::move(item), now);
 }
 
-void session::append(tail end) {
-    if (end == tail::epoch) outgoing_.append(epoch_);
+void session::append(tail end, time_point now) {
+    if (end == tail::none) return;
+    outgoing_.append(epoch_);
+    if (end == tail::epoch_and_limit) append_limit(now);
+}
+
+// Nothing where the node's clock is not known.
+void session::append_limit(time_point now) {
+    std::array<char, 24> digits{};
+    std::size_t size = 0;
+    if (clock_ahead_us_) {
+        const auto until = std::chrono::ceil<std::chrono::microseconds>(
+            (now + good_for(node_timeout())).time_since_epoch());
+        const std::int64_t us = until.count() + *clock_ahead_us_;
+        char* const first = digits.data();
+        const auto end = std::to_chars(first, first + digits.size(), us).ptr;
+        size = static_cast<std::size_t>(end - first);
+    }
+    append_word(outgoing_, {digits.data(), size});
 }
 
 void session::set_record(const core::record_facts& record) {
     // An empty epoch is not compared; one that no record has never fits.
     const std::string_view epoch =
         record.exists ? std::string_view(record.epoch) : (is_guarded(*options_) ? "-" : "");
-    epoch_ = '$' + std::to_string(epoch.size()) + "\r\n";
-    epoch_.append(epoch).append("\r\n");
+    epoch_.clear();
+    append_word(epoch_, epoch);
 }
 
 void session::note_sent(entry item, time_point now) {
@@ -102,21 +137,17 @@ void session::note_sent(entry item, time_point now) {
 bool session::send_with_script(entry& item, time_point now) {
     const auto end = item.what->write_with_script(index_, item.round, outgoing_);
     if (!end) return false;
-    append(*end);
+    append(*end, now);
     item.with_script = true;
     note_sent(std::move(item), now);
     return true;
 }
 
-void session::keep_owed(entry item) {
-    if (owed_.size() >= limits_.max_commands) owed_.pop_front();
-    owed_.push_back(std::move(item));
-}
-
 // However long the node is gone: one that was frozen may execute, when it thaws, what lay in the
-// connection that broke, and the key lives from then on. So it is not the ttl that bounds this.
+// connection that broke, and the key lives from then on. So it is not the ttl that bounds this, nor
+// a number: each lease that was in flight is owed one.
 void session::owe(entry item) {
-    keep_owed(std::move(item));
+    owed_.push_back(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index_);
 }
@@ -154,6 +185,7 @@ void session::on_bytes(std::string_view bytes, time_point now) {
 
 void session::on_greeting(const resp::reply& reply, time_point now) {
     round_trip_.answered(now);
+    last_answer_ = now;
     switch (handshake_.on_reply(reply)) {
         case handshake::outcome::more: break;
         case handshake::outcome::ask_record:
@@ -172,6 +204,7 @@ void session::on_ready(time_point now) {
     was_up_ = true;
     counts_->connects.add();
     set_record(handshake_.told().record);
+    clock_ahead_us_.reset();  // it may be another machine by now: the owner tells
     owner_->on_greeted(index_, handshake_.told(), greeted_from_, now);
     // What is owed goes before everything that was asked for since.
     send_owed(now);
@@ -216,6 +249,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
                 now);
         return;
     }
+    last_answer_ = now;
     slot first = pipeline_.pop();
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
@@ -228,7 +262,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     const bool was_probe = std::exchange(item.is_probe, false);
     if (is_passing(reply) && item.what->is_owed(index_)) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
-        keep_owed(item);
+        owed_.push_back(item);
         ask_again_at_ = std::min(ask_again_at_, now + between_refusals);
     } else if (was_probe) {
         send_owed(now);
@@ -259,7 +293,9 @@ void session::reconnect(const failure& why, time_point now) {
     if (link_.is_ready()) give_up(why, false, now);
 }
 
-void session::tell_all(const failure& why, time_point now) {
+// Returns how many releases were among what has not been answered.
+std::size_t session::tell_all(const failure& why, time_point now) {
+    std::size_t releases = 0;
     // The calls may submit again while they are told, so everything is taken out first.
     auto unanswered = std::exchange(pipeline_, {});
     auto unsent = std::exchange(waiting_, {});
@@ -267,11 +303,14 @@ void session::tell_all(const failure& why, time_point now) {
     const auto tell = [&](entry item) {
         const bool was_told = std::exchange(item.is_told, true);
         const bool has_future = link_.state() != core::link::phase::closed;
-        if (has_future && item.what->is_owed(index_)) owe(item);
+        const bool is_release = item.what->is_owed(index_);
+        if (is_release) ++releases;
+        if (has_future && is_release) owe(item);
         if (!was_told) item.what->on_failure(index_, item.round, why, now);
     };
     while (!unanswered.empty()) tell(unanswered.pop().what);
     for (queued& q : unsent) tell(std::move(q.item));
+    return releases;
 }
 
 duration session::node_timeout() const noexcept {
@@ -296,8 +335,9 @@ std::string session::lateness() const {
 }
 
 time_point session::stall_deadline() const noexcept {
-    const time_point since = pipeline_.waiting_since();
-    if (since == time_point::max()) return since;
+    if (pipeline_.empty()) return time_point::max();
+    // What was asked for at once is answered one after the other: that may take longer.
+    const time_point since = std::max(pipeline_.waiting_since(), last_answer_);
     return since + std::max<duration>(options_->connect_timeout, 10 * node_timeout());
 }
 
@@ -326,12 +366,17 @@ void session::on_time(time_point now) {
     }
 }
 
-void session::close(time_point now) {
-    if (link_.state() == core::link::phase::closed) return;
+leftovers session::close(time_point now) {
+    if (link_.state() == core::link::phase::closed) return {};
+    leftovers left{owed_.size(), last_failure_};
+    if (link_.is_ready() || !left.why.error) {
+        left.why = {vote::timed_out, errc::timed_out, {}};
+    }
     link_.close();
     wire_->drop();
-    tell_all({vote::unreachable, errc::client_closed, {}}, now);
+    left.releases += tell_all({vote::unreachable, errc::client_closed, {}}, now);
     owed_.clear();
+    return left;
 }
 
 }  // namespace redlock::net

@@ -40,10 +40,18 @@ protected:
     ~session_owner() = default;
 };
 
-/// Bounds on what may wait for one node.
+/// Bounds on what may wait for one node. What is owed is never dropped: where so many releases are
+/// owed already, no command that begins another lease is taken.
 struct session_limits {
     std::size_t max_commands = 65'536;
     std::size_t max_bytes = 16U << 20;
+    std::size_t max_owed = 65'536;
+};
+
+/// The releases that a node has not answered, and why.
+struct leftovers {
+    std::size_t releases = 0;
+    failure why{};
 };
 
 /// Commands leave in the order in which they are submitted, and replies are matched in that order.
@@ -60,10 +68,16 @@ public:
                                   tail end, time_point now);
     /// From now on the node goes by another record.
     void set_record(const core::record_facts& record);
+    /// By how much the node's clock is ahead of ours at most. Until it is known, commands that can
+    /// take a key are good for ever.
+    void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
     /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
     void reconnect(const failure& why, time_point now);
-    /// No more commands: what is outstanding fails with client_closed.
-    void close(time_point now);
+    /// No more commands: what is outstanding fails with client_closed. Returns which releases that
+    /// concerns; they may have been executed all the same.
+    leftovers close(time_point now);
+    /// When the node last answered something, be it in a handshake.
+    time_point last_answer() const noexcept { return last_answer_; }
     /// How many commands are written, awaited, queued or owed.
     std::size_t backlog() const noexcept {
         return pipeline_.size() + waiting_.size() + owed_.size();
@@ -106,7 +120,8 @@ private:
     using slot = core::pipeline<entry>::slot;
 
     void send(entry item, std::string_view wire, tail end, time_point now);
-    void append(tail end);
+    void append(tail end, time_point now);
+    void append_limit(time_point now);
     void note_sent(entry item, time_point now);
     /// False, and nothing sent, where the command has no script.
     bool send_with_script(entry& item, time_point now);
@@ -114,11 +129,10 @@ private:
     void on_answer(const resp::reply& reply, time_point now);
     void on_ready(time_point now);
     void owe(entry item);
-    void keep_owed(entry item);
     void send_owed(time_point now);
     void probe_owed(time_point now);
     void give_up(failure why, bool stalled, time_point now);
-    void tell_all(const failure& why, time_point now);
+    std::size_t tell_all(const failure& why, time_point now);
     time_point stall_deadline() const noexcept;
     bool is_full(std::size_t more_bytes) const noexcept;
 
@@ -137,11 +151,13 @@ private:
     std::deque<entry> owed_;
     time_point ask_again_at_ = time_point::max();  // for what is owed, on this connection
     std::string outgoing_;
-    std::string epoch_;          // as the last argument of a command
+    std::string epoch_;          // as an argument of a command
+    std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;
     time_point greeted_from_{};
     core::round_trip round_trip_;
+    time_point last_answer_{};
     bool was_up_ = false;
 };
 

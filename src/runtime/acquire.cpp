@@ -231,6 +231,7 @@ void acquire_operation::send_second_round(time_point now) {
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
+    if (net::is_late(reply)) home().nodes().doubt_clock(node, now);
     if (!is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
         if (!is_asleep() || round != round_) return;

@@ -52,6 +52,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
+    bool begins_lease() const noexcept final { return true; }
     std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
     void on_due(time_point now) final;

@@ -5,6 +5,7 @@
 #include "runtime/acquire.hpp"
 #include "runtime/asio_operations.hpp"
 #include "runtime/client_impl.hpp"
+#include "runtime/close.hpp"
 #include "runtime/declare.hpp"
 #include "runtime/extend.hpp"
 #include "runtime/inspect.hpp"
@@ -72,6 +73,11 @@ class asio_inspect final : public asio_operation<inspect_operation, error_code, 
     }
 };
 
+class asio_close final : public asio_operation<close_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
 template <class Operation, class Handler, class... Args>
 void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
     boost::intrusive_ptr<Operation> made(
@@ -119,6 +125,11 @@ void start_init(const impl_ptr& impl, votes_handler handler) {
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
     if (!impl) return std::move(handler)(errc::client_closed, resource_state{});
     launch<asio_inspect>(impl, std::move(handler), std::move(resource));
+}
+
+void start_close(const impl_ptr& impl, plain_handler handler) {
+    if (!impl) return std::move(handler)(error_code());  // there is nothing to close
+    launch<asio_close>(impl, std::move(handler));
 }
 
 }  // namespace detail

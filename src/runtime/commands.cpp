@@ -101,8 +101,9 @@ net::tail write_acquire(std::string& out, script_form form, const lease_request&
                                                  place.id,   ticket,
                                                  entry_life};
     const std::size_t of_place = entry != nullptr ? 0 : 3;
-    resp::append_command(out, std::span(words).first(words.size() - of_place), 1);
-    return net::tail::epoch;
+    constexpr auto end = net::tail::epoch_and_limit;
+    resp::append_command(out, std::span(words).first(words.size() - of_place), net::words(end));
+    return end;
 }
 
 net::tail write_extend(std::string& out, script_form form, std::span<const lease_request> leases,
@@ -135,8 +136,9 @@ net::tail write_extend(std::string& out, script_form form, std::span<const lease
     const decimal tolerance(in<microseconds>(fencing->tolerance));
     const decimal life(in<milliseconds>(fencing->life));
     words.insert(words.end(), {fence, tolerance, life});
-    resp::append_command(out, words, 1);
-    return net::tail::epoch;
+    constexpr auto end = net::tail::epoch_and_limit;
+    resp::append_command(out, words, net::words(end));
+    return end;
 }
 
 net::tail write_release(std::string& out, script_form form, const release_request& what) {
@@ -161,7 +163,7 @@ net::tail write_release(std::string& out, script_form form, const release_reques
          what.value, prefix, entry.id, ticket, life, decimal(what.raise->fence),
          decimal(in<microseconds>(what.raise->tolerance)),
          decimal(in<milliseconds>(what.raise->life))},
-        1);
+        net::words(net::tail::epoch));
     return net::tail::epoch;
 }
 

@@ -94,28 +94,79 @@ void engine::close(time_point now) {
         lease->release_in_background(now);
         if (lease->state().end()) lease->state().alert();
     }
-    agenda_.set(curtain_, now + time_for(size()));
     end_if_idle(now);
 }
 
+void engine::await_closed(operation& what) {
+    if (over_) return what.on_closed(closed_as_);
+    what.listed_.unlink();
+    await_end_.push_back(what);
+}
+
 void engine::end_turn(time_point now) {
+    if (closing_ && !over_ && !is_lingering_) begin_to_linger(now);
     renew_due(now);
     room_.lines().give_turns(now);
     admission_.admit(now);
 }
 
+// From the end of the turn: to write thousands of releases down takes its time, too.
+void engine::begin_to_linger(time_point now) {
+    is_lingering_ = true;
+    patient_from_ = now;
+    linger_limit_ = now + options_->ttl_max;
+    curtain_at_ = now + time_for(size());
+    agenda_.set(curtain_, curtain_at_);
+}
+
+// Until when an answer is expected of a node that owes some.
+time_point engine::patience_with(const net::session& node) const noexcept {
+    const time_point since = std::max(node.last_answer(), patient_from_);
+    return std::min(since + node.node_timeout(), linger_limit_);
+}
+
+void engine::on_curtain(time_point now) {
+    // Where this process stood still the answers may have come, and not been read yet.
+    const bool was_asleep = now - curtain_at_ > time_for(size()) / 2;
+    if (was_asleep && now < linger_limit_) patient_from_ = now;
+    silent_since_ = now;
+    curtain_at_ = time_point::max();
+    for (const auto& s : sessions_) {
+        const time_point until = patience_with(*s);
+        if (!s->is_idle() && until > now) curtain_at_ = std::min(curtain_at_, until);
+    }
+    agenda_.set(curtain_, curtain_at_);
+    end_if_idle(now);
+}
+
 void engine::end_if_idle(time_point now) {
     if (!closing_ || over_) return;
-    const bool idle = std::all_of(sessions_.begin(), sessions_.end(),
-                                  [](const auto& s) { return s->is_idle(); });
-    if (idle) end(now);
+    const bool is_through = std::all_of(sessions_.begin(), sessions_.end(), [&](const auto& s) {
+        return s->is_idle() || (is_lingering_ && patience_with(*s) <= silent_since_);
+    });
+    if (is_through) end(now);
 }
 
 void engine::end(time_point now) {
     if (over_) return;
     over_ = true;
     curtain_.cancel();
-    for (const auto& s : sessions_) s->close(now);
+    std::size_t silent = 0;
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+        const net::leftovers left = sessions_[i]->close(now);
+        if (left.releases == 0) continue;
+        ++silent;
+        const std::string detail =
+            std::to_string(left.releases) +
+            (left.releases == 1 ? " release was" : " releases were") +
+            " not answered before the client was closed; a key that is left runs out by its ttl" +
+            (left.why.detail.empty() ? "" : ": " + left.why.detail);
+        emit({.kind = event_kind::releases_given_up, .severity = severity::warning,
+              .node = names_[i], .error = left.why.error, .detail = detail});
+    }
+    const bool has_quorum = sessions_.size() - silent >= core::quorum(sessions_.size());
+    if (!has_quorum) closed_as_ = errc::no_quorum;
+    while (!await_end_.empty()) await_end_.front().on_closed(closed_as_);
 }
 
 void engine::discard() noexcept {
@@ -131,10 +182,12 @@ void engine::discard() noexcept {
         lease->drop();
         forget(*lease);
     }
-    while (!operations_.empty()) {
-        const operation_ptr what(&operations_.front());
-        finished(*what);
-        what->discard();
+    for (operation_list* list : {&operations_, &await_end_}) {
+        while (!list->empty()) {
+            const operation_ptr what(&list->front());
+            finished(*what);
+            what->discard();
+        }
     }
     sessions_.clear();
     listeners_.clear();

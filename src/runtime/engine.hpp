@@ -70,13 +70,17 @@ public:
     /// The engine forgets it. Called before the completion is handed over, which may throw where
     /// memory is short.
     void finished(operation& what) noexcept;
-    /// Ends all operations and leases; releases what is held. Connections linger until the releases
-    /// are answered, at most node_timeout.
+    /// Ends all operations and leases; releases what is held. A connection lingers until all of it
+    /// is answered, or the node has answered nothing for node_timeout; for ttl_max at most, when
+    /// every key has run out. What is given up then is told by an event.
     void close(time_point now);
+    /// Calls `on_closed` once that is over: at once, or when it is. Until then it is an operation
+    /// that the client has no part in ending.
+    void await_closed(operation& what);
     /// What came of the facts of this turn is handed to the nodes: called once they all were told,
     /// and before anything is written.
     void end_turn(time_point now);
-    /// While closing: whether the last releases are answered is looked at here.
+    /// While closing: whether the last releases are answered, or given up, is looked at here.
     void end_if_idle(time_point now);
     bool is_over() const noexcept { return over_; }
     /// The execution context is gone: drops everything, tells nobody.
@@ -148,7 +152,7 @@ public:
 private:
     struct curtain final : core::appointment {
         explicit curtain(engine& e) : engine_(&e) {}
-        void on_due(time_point now) override { engine_->end(now); }
+        void on_due(time_point now) override { engine_->on_curtain(now); }
         engine* engine_;
     };
 
@@ -166,6 +170,9 @@ private:
     void on_settled(time_point now);
     void renew_due(time_point now);
     void enlist(operation& what);
+    void begin_to_linger(time_point now);
+    void on_curtain(time_point now);
+    time_point patience_with(const net::session& node) const noexcept;
     void end(time_point now);
 
     const client_options* options_;
@@ -180,10 +187,11 @@ private:
     std::vector<std::unique_ptr<net::listener>> listeners_;
     node_mask reported_deaf_ = 0;  // since they last could be listened to
     node_mask reported_late_ = 0;  // that node_timeout is too short for them
-    boost::intrusive::list<
+    using operation_list = boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
-        boost::intrusive::constant_time_size<false>>
-        operations_;
+        boost::intrusive::constant_time_size<false>>;
+    operation_list operations_;
+    operation_list await_end_;  // that wait until the client is closed
     boost::intrusive::list<
         holding, boost::intrusive::member_hook<holding, list_hook, &holding::listed_>,
         boost::intrusive::constant_time_size<false>>
@@ -203,8 +211,14 @@ private:
     waiting_room room_{*this};
     core::admission admission_;
     curtain curtain_{*this};
+    time_point patient_from_{};  // from then on nodes have to answer
+    time_point linger_limit_{};
+    time_point curtain_at_{};
+    time_point silent_since_ = time_point::min();  // when it was last seen which nodes do not
     bool closing_ = false;
+    bool is_lingering_ = false;
     bool over_ = false;
+    error_code closed_as_;
 };
 
 }  // namespace redlock::detail

@@ -89,6 +89,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
         cast(p, node, is_vote ? answer : net::compare_answer(), now);
     }
     if (has_changed) home().nodes().greet_again(node, now);
+    if (net::is_late(reply)) home().nodes().doubt_clock(node, now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t round, const net::failure&,

@@ -34,6 +34,8 @@ public:
     virtual void start(time_point now) = 0;
     /// Who may vote is known as well as it will be: for what asked `engine::await_settled`.
     virtual void on_settled(time_point) {}
+    /// The client is closed: for what asked `engine::await_closed`.
+    virtual void on_closed(error_code) {}
     /// Ends it early, if it has not ended: nothing of it stays behind on the nodes.
     virtual void cancel(error_code why, time_point now) = 0;
     /// Drops the completion without calling it: the execution context is gone.

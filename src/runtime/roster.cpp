@@ -43,6 +43,7 @@ private:
                   time_point now) override {
         if (what_ == about::record) return home_->on_errand(node, task_, reply, sent_, now);
         if (what_ == about::epoch) return home_->on_epoch_told(node, reply, now);
+        home_->facts_[node].is_doubted = false;
         if (const auto told = net::read_time(reply)) {
             home_->on_time_told(node, {*told, sent_, now}, now);
         }
@@ -50,6 +51,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t, const net::failure&,
                     time_point now) override {
         if (what_ == about::record) home_->on_errand_failed(node, now);
+        if (what_ == about::time) home_->facts_[node].is_doubted = false;
     }
     /// Not behind the next handshake, which finds all this out for itself.
     bool is_wanted(std::uint32_t) const noexcept override { return false; }
@@ -176,6 +178,7 @@ void roster::on_errand_failed(std::size_t node, time_point now) {
 
 void roster::on_time_told(std::size_t node, const core::clock_reading& reading, time_point now) {
     const duration jump = clocks_.read(node, reading);
+    session(node).set_clock(*clocks_.ahead_us(node));
     if (jump != duration::zero()) {
         guard_.jumped(node, now);
         const std::string detail = "its clock jumped by " +
@@ -199,6 +202,15 @@ void roster::judge_clocks(time_point now) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         guard_.set_skewed(i, clocks_.is_skewed(i), now);
     }
+}
+
+// One question tells for all commands that were late.
+void roster::doubt_clock(std::size_t node, time_point now) {
+    if (facts_[node].is_doubted || !session(node).is_ready()) return;
+    std::string wire;
+    resp::append_command(wire, {"TIME"});
+    const net::call_ptr what(new errand(*this, errand::about::time, {}, now));
+    facts_[node].is_doubted = !session(node).submit(what, 0, wire, net::tail::none, now);
 }
 
 void roster::probe(time_point now) {

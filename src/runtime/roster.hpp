@@ -56,6 +56,8 @@ public:
     /// A node holds the resource for an owner value of our form, with no fence of ours beside it.
     /// Reported once for each resource, and for so many of them only.
     void found_without_fence(std::size_t node, std::string_view resource, std::string_view holder);
+    /// The node took a command for a late one: perhaps its clock is not what we take it for.
+    void doubt_clock(std::size_t node, time_point now);
 
     /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time.
     std::optional<fence_terms> propose(std::uint64_t seen, time_point now);
@@ -86,6 +88,7 @@ private:
     };
     struct node_facts {
         bool is_met = false;
+        bool is_doubted = false;  // it is asked for its time since a command came too late
         core::server_facts server;
         std::string epoch;
         std::uint64_t broke_at = 0;   // in `breaks_`

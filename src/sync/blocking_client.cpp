@@ -73,25 +73,15 @@ std::thread quiet_thread(F body) {
 
 struct blocking_client::worker {
     explicit worker(client_options options)
-        : linger(options.node_timeout.count() > 0 ? options.node_timeout
-                                                  : longest_measured_timeout),
-          async(context.get_executor(), std::move(options)),
-          thread(quiet_thread([this] { work(); })) {}
+        : async(context.get_executor(), std::move(options)),
+          thread(quiet_thread([this] { context.run(); })) {}
 
     ~worker() {
         assert(!is_this_thread() && "a blocking_client can't be destroyed from its own callbacks");
+        // The context is out of work when the last releases are answered, or given up.
         async.close();
         guard.reset();
-        context.stop();
         thread.join();
-    }
-
-    void work() {
-        context.run();
-        // Stopped: what is left are the last releases. The context is out of work when they are
-        // answered.
-        context.restart();
-        context.run_for(linger);
     }
 
     /// Why nothing can be asked of `of`, which was moved from if it is null.
@@ -103,7 +93,6 @@ struct blocking_client::worker {
 
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
 
-    std::chrono::milliseconds linger;
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
     client async;
@@ -209,6 +198,14 @@ result<void, refusal> blocking_client::init() {
     auto [ec, votes] = done.wait();
     if (ec) return refusal{ec, std::move(votes)};
     return {};
+}
+
+result<void> blocking_client::close() {
+    if (!worker_) return {};
+    if (worker_->is_this_thread()) return error_code(errc::would_deadlock);
+    outcome<error_code> done;
+    worker_->async.async_close(done.handler());
+    return as_result(std::get<0>(done.wait()));
 }
 
 client_stats blocking_client::stats() const {

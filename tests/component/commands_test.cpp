@@ -27,8 +27,10 @@ std::string text(std::string_view of) { return std::string(of); }
 
 // As the session completes it.
 command completed(std::string wire, net::tail end) {
-    CHECK(end == net::tail::epoch);
-    return only(wire + "$5\r\nEPOCH\r\n");
+    CHECK(end != net::tail::none);
+    wire += "$5\r\nEPOCH\r\n";
+    if (end == net::tail::epoch_and_limit) wire += "$5\r\nLIMIT\r\n";
+    return only(wire);
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ TEST_CASE("a plain lock is taken by the command that every Redlock uses") {
     CHECK(only(out) == command{"SET", "k", "v", "NX", "PX", "1500"});
 }
 
-TEST_CASE("a fenced lock names its fence, the node record and the epoch") {
+TEST_CASE("a fenced lock names its fence, the node record, the epoch and how long it is good") {
     std::string out;
     const auto form = GENERATE(script_form::by_hash, script_form::whole);
     const auto& script = resp::acquire();
@@ -49,7 +51,7 @@ TEST_CASE("a fenced lock names its fence, the node record and the epoch") {
     CHECK(completed(out, end) ==
           command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4", "p:k",
                   "p:{p:k}:fence", "p:redlock:node", "p:{p:k}:queue", "v", "1500",
-                  "1700000000000123", "15000000", "120000", "EPOCH"});
+                  "1700000000000123", "15000000", "120000", "EPOCH", "LIMIT"});
 }
 
 TEST_CASE("one that waits names its place before the epoch") {
@@ -60,7 +62,7 @@ TEST_CASE("one that waits names its place before the epoch") {
     CHECK(completed(out, end) ==
           command{"EVALSHA", text(resp::acquire().sha1), "4", "k", "p:{k}:fence", "p:redlock:node",
                   "p:{k}:queue", "v", "1500", "1700000000000123", "15000000", "120000", "client:7",
-                  "1700000000000001", "2000", "EPOCH"});
+                  "1700000000000001", "2000", "EPOCH", "LIMIT"});
 }
 
 TEST_CASE("a release names the key alone, or who is to be woken, or raises the fence") {
@@ -117,7 +119,7 @@ TEST_CASE("one command prolongs many leases") {
         CHECK(completed(out, end) ==
               command{"EVAL", text(script.text), "5", "k1", "k2", "p:{k1}:fence", "p:{k2}:fence",
                       "p:redlock:node", "2", "v1", "v2", "86400000", "1", "1700000000000123",
-                      "15000000", "120000", "EPOCH"});
+                      "15000000", "120000", "EPOCH", "LIMIT"});
     }
 }
 

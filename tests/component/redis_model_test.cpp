@@ -327,7 +327,7 @@ TEST_CASE("the library's own scripts run on it") {
     const auto acquire = [&](const std::string& owner, std::int64_t fence) {
         return d.eval(std::string(resp::acquire().text),
                       {"r", "{r}:fence", "redlock:node", "{r}:queue"},
-                      {owner, "1000", std::to_string(fence), "15000000", "120000", epoch});
+                      {owner, "1000", std::to_string(fence), "15000000", "120000", epoch, ""});
     };
     CHECK(acquire("me", us() + 60'000'000) == "*2 :5 :" + std::to_string(us()));
     CHECK(acquire("me", us() - 15'000'000) == "*2 :4 :" + std::to_string(us() - 15'000'000));

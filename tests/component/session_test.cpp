@@ -332,16 +332,55 @@ TEST_CASE("a release is owed where there is no connection") {
     }
 }
 
-TEST_CASE("releases that are owed are bounded, and the oldest go") {
-    rig r({}, {.max_commands = 3});
+TEST_CASE("of the releases that are owed none is dropped, however many there are") {
+    rig r;
     r.ready();
-    r.session.on_down({}, r.now);
-    r.session.on_down({}, r.now);
-    for (const auto* name : {"A", "B", "C", "D"}) r.submit(r.make_release(name));
-    r.pass(1s);
+    constexpr int leases = 70'000;
+    std::vector<fakes::heard_ptr> releases;
+    const bool were_sent = GENERATE(false, true);
+    if (!were_sent) {
+        r.session.on_down({}, r.now);
+        r.session.on_down({}, r.now);
+    }
+    for (int i = 0; i < leases; ++i) {
+        releases.push_back(r.make_release(std::to_string(i)));
+        r.submit(releases.back());
+    }
+    if (were_sent) r.session.on_down({}, r.now);
+    CHECK(r.owed == leases);
+    if (!were_sent) r.pass(1s);
     r.connect();
     r.greet();
-    CHECK(r.names_sent() == "EVAL:B EVAL:C EVAL:D");
+    int paid = 0;
+    for (auto sent = r.sent(); !sent.empty(); sent = r.sent()) {
+        for (const auto& command : sent) {
+            REQUIRE(command.back() == std::to_string(paid++));  // in their order
+            r.hear(":1\r\n");
+        }
+        r.pass(0ms);
+    }
+    CHECK(paid == leases);
+    CHECK(r.session.is_idle());
+}
+
+TEST_CASE("where very much is owed no further lease is begun, and all else goes on") {
+    rig r({}, {.max_owed = 2});
+    r.ready();
+    for (const auto* name : {"A", "B"}) r.submit(r.make_release(name));
+    r.session.on_down({}, r.now);
+    const auto acquire = r.make("SET");
+    acquire->begins = true;
+    const auto why = r.submit(acquire);
+    REQUIRE(why);
+    CHECK(why->answer == vote::unreachable);
+    CHECK(why->error == errc::backlog);
+    CHECK(acquire->heard.empty());
+    CHECK_FALSE(r.submit(r.make("RENEW")));
+    CHECK_FALSE(r.submit(r.make_release("C")));
+    r.connect();
+    r.greet();
+    CHECK(r.names_sent() == "EVAL:A EVAL:B RENEW EVAL:C");
+    CHECK_FALSE(r.submit(acquire));
 }
 
 TEST_CASE("the epoch of the node's record stands behind a command that asks for it") {
@@ -363,6 +402,57 @@ TEST_CASE("the epoch of the node's record stands behind a command that asks for 
         r.session.set_record({});
         r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
         CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", ""}});
+    }
+}
+
+TEST_CASE("a command that can take a key is good until an instant on the node's clock") {
+    rig r;
+    using us = std::chrono::microseconds;
+    r.options.node_timeout = GENERATE(50ms, 250ms, 2000ms);
+    const auto good_for = std::max<core::duration>(1s, 4 * r.options.node_timeout);
+    const auto until = [&](core::duration ahead) {
+        const auto at = r.now.time_since_epoch() + ahead + good_for;
+        return std::to_string(std::chrono::duration_cast<us>(at).count());
+    };
+    const auto make = [&](const char* name) {
+        auto what = r.make(name);
+        what->end = net::tail::epoch_and_limit;
+        return what;
+    };
+    const auto first = make("FIRST");
+    const auto second = make("SECOND");
+    r.session.start(r.now);
+    r.submit(first);  // waits for the connection, and is good from when it leaves
+    r.now += 100ms;
+    r.connect();
+    SECTION("one whose clock is not known is told of none") {
+        r.greet();
+        CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", ""}});
+    }
+    SECTION("the clock is told while the node is greeted") {
+        r.on_greeting = [&] { r.session.set_clock(us(7s).count()); };
+        r.greet();
+        CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", until(7s)}});
+        SECTION("later it is another") {
+            r.session.set_clock(us(-3s).count());
+            r.now += 1ms;
+            r.submit(second);
+            CHECK(r.sent() == std::vector<fakes::command>{{"SECOND", "", until(-3s)}});
+        }
+        SECTION("what is sent again is good for as long from then on") {
+            r.now += 1ms;
+            r.hear("-NOSCRIPT gone\r\n");
+            CHECK(r.sent() == std::vector<fakes::command>{{"EVAL", "FIRST", "", until(7s)}});
+        }
+        SECTION("what was known of another connection counts for nothing") {
+            r.on_greeting = nullptr;
+            r.now += 1s;
+            r.session.reconnect({}, r.now);
+            r.submit(second);
+            r.connect();
+            r.greet();
+            CHECK(r.sent() == std::vector<fakes::command>{{"SECOND", "", ""}});
+        }
     }
 }
 
@@ -415,6 +505,16 @@ TEST_CASE("a connection on which nothing is answered is given up") {
         CHECK(r.opens == 1);  // not at once: it is not the connection that is at fault
         r.pass(1s);
         CHECK(r.opens == 2);
+    }
+    SECTION("not while it answers, however much was asked for at once") {
+        r.ready();
+        for (int i = 0; i < 30; ++i) r.submit(r.make_release("R"));
+        for (int i = 0; i < 30; ++i) {
+            r.pass(60ms);
+            r.hear(":1\r\n");
+        }
+        CHECK(r.drops == 0);
+        CHECK(r.session.is_idle());
     }
     SECTION("not while it answers late, but answers") {
         r.ready();
@@ -561,6 +661,60 @@ TEST_CASE("closing owes nothing: there is no next connection") {
     r.submit(r.make_release("R"));
     r.session.close(r.now);
     CHECK(r.owed == 0);
+}
+
+TEST_CASE("closing tells how many releases were not answered, and why") {
+    rig r;
+    SECTION("all were") {
+        r.ready();
+        r.submit(r.make_release("R"));
+        r.submitted("A");
+        r.hear(":1\r\n");
+        CHECK(r.session.close(r.now).releases == 0);
+    }
+    SECTION("the node is silent") {
+        r.ready();
+        for (const auto* name : {"R", "S"}) r.submit(r.make_release(name));
+        r.submitted("A");
+        r.write();
+        r.pass(r.options.node_timeout);
+        const auto left = r.session.close(r.now);
+        CHECK(left.releases == 2);
+        CHECK(left.why.error == errc::timed_out);
+    }
+    SECTION("it can't be reached") {
+        r.ready();
+        r.submit(r.make_release("R"));
+        const auto refused = make_error_code(boost::system::errc::connection_refused);
+        r.session.on_down(refused, r.now);
+        r.session.on_down(refused, r.now);
+        r.submit(r.make_release("S"));
+        const auto left = r.session.close(r.now);
+        CHECK(left.releases == 2);
+        CHECK(left.why.error == refused);
+    }
+    SECTION("it was on its way") {
+        r.session.start(r.now);
+        r.submit(r.make_release("R"));
+        const auto left = r.session.close(r.now);
+        CHECK(left.releases == 1);
+        CHECK(left.why.error == errc::timed_out);
+    }
+    CHECK(r.session.close(r.now).releases == 0);
+}
+
+TEST_CASE("when a node last answered counts whole answers") {
+    rig r;
+    r.ready();
+    const auto greeted = r.now - 1s;
+    CHECK(r.session.last_answer() == greeted);
+    r.submitted("A");
+    r.now += 10ms;
+    r.hear("+O");
+    CHECK(r.session.last_answer() == greeted);
+    r.now += 10ms;
+    r.hear("K\r\n");
+    CHECK(r.session.last_answer() == r.now);
 }
 
 TEST_CASE("a call may ask for more while it is told") {

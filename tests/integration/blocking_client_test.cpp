@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
@@ -198,13 +199,14 @@ TEST_CASE("a call from the client's own thread is refused", "[blocking_client]")
         if (e.kind != event_kind::granted || own == nullptr) return;
         refused += own->acquire("other").error() == errc::would_deadlock ? 1 : 0;
         refused += own->inspect("other").error() == errc::would_deadlock ? 1 : 0;
+        refused += own->close().error() == errc::would_deadlock ? 1 : 0;
         refused += own->extend(lease{}, 5s).error() == errc::would_deadlock ? 1 : 0;
         refused += own->release(lease{}).error() == errc::would_deadlock ? 1 : 0;
     };
     blocking_client own(std::move(options));
     client = &own;
     REQUIRE(own.acquire("r").has_value());
-    CHECK(refused == 4);
+    CHECK(refused == 5);
 }
 
 TEST_CASE("the loss reaches the holder", "[blocking_client]") {
@@ -265,12 +267,44 @@ TEST_CASE("the destructor releases what is still out", "[blocking_client]") {
     CHECK_FALSE(*a);  // a lease outlives its client and knows
 }
 
+TEST_CASE("a client can be closed, and says whether the nodes answered", "[blocking_client]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.node_timeout = 500ms;
+    blocking_client client(options);
+    auto held = client.acquire("r", {.ttl = 60s, .wait = 10s});
+    REQUIRE(held.has_value());
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    SECTION("they do") {
+        CHECK(client.close().has_value());
+        CHECK(nodes.holding("r") == 0);
+        CHECK(client.close().has_value());
+    }
+    SECTION("most of them hang") {
+        nodes.stop(0);
+        nodes.stop(1);
+        CHECK(client.close().error() == errc::no_quorum);
+        CHECK(nodes.holding("r") == 0);
+        CHECK(client.close().error() == errc::no_quorum);
+    }
+    SECTION("one thread waits meanwhile") {
+        auto waiting = std::async(std::launch::async, [&] {
+            return client.acquire("r", {.ttl = 10s, .wait = 60s}).error();
+        });
+        CHECK(client.close().has_value());
+        CHECK(waiting.get() == errc::client_closed);
+    }
+    CHECK_FALSE(*held);
+    CHECK(client.acquire("r").error() == errc::client_closed);
+}
+
 TEST_CASE("one that was moved from is closed; wrong options throw", "[blocking_client]") {
     cluster nodes(3);
     blocking_client first(nodes.options());
     blocking_client second(std::move(first));
     CHECK(first.acquire("r").error() == errc::client_closed);
     CHECK(first.inspect("r").error() == errc::client_closed);
+    CHECK(first.close().has_value());
     CHECK(first.stats().granted == 0);
     auto got = second.acquire("r");
     REQUIRE(got.has_value());

@@ -271,10 +271,12 @@ TEST_CASE("handlers are never called from within the initiating function", "[lif
     d.client().async_extend(lease{}, 1s, [&](error_code) { check(); });
     d.client().async_lost(lease{}, [&](error_code, loss) { check(); });
     d.client().async_inspect("", [&](error_code, resource_state) { check(); });
+    d.client().async_close([&](error_code) { check(); });
     d.client().close();
+    d.client().async_close([&](error_code) { check(); });
     d.client().async_acquire("r", {}, [&](error_code, lease) { check(); });
     inside = false;
-    CHECK(d.until([&] { return called == 6; }));
+    CHECK(d.until([&] { return called == 8; }));
 }
 
 TEST_CASE("a lease may be destroyed before its client connected again", "[lifetime]") {

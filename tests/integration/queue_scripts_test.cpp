@@ -58,6 +58,7 @@ class queue_node : public scripted_node {
 public:
     long long clock_ms = now_ms;
     std::string prefix{};
+    std::string not_after{};
 
     std::string run(std::string_view script, const std::vector<std::string>& keys,
                     const std::vector<std::string>& args) {
@@ -69,7 +70,7 @@ public:
         if (who != nullptr) {
             args.insert(args.end(), {who->id, text(who->ticket), text(who->life_ms)});
         }
-        args.push_back(epoch);
+        args.insert(args.end(), {epoch, not_after});
         return run(resp::acquire().text, {prefix + "K", "F", "N", "Q"}, args);
     }
     std::string release(const std::string& owner, const waiter& who = {"", 0, 0}) {

@@ -70,6 +70,49 @@ TEST_CASE("acquire takes a missing fence for a time near the node's own", "[scri
     }
 }
 
+TEST_CASE("a command that comes too late takes nothing, raises nothing and prolongs nothing",
+          "[scripts]") {
+    scripted_node n;
+    const std::string now = text(now_us);
+    const std::string before = text(now_us - 1);
+    const acquisition in_time{.not_after = now};
+    const acquisition late{.not_after = before};
+    SECTION("an acquire of a free key") {
+        CHECK(n.acquire(now_us, late) == "+LATE");
+        CHECK(n.keys() == std::vector<std::string>{"N"});
+        CHECK(n.acquire(now_us, in_time) == "1");
+    }
+    SECTION("an acquire of our own") {
+        n.take("K", ours, 10s);
+        n.set("F", "100");
+        CHECK(n.acquire(101, late) == "+LATE");
+        CHECK(n.get("F") == "100");
+        CHECK(n.pttl("K") <= 10s);
+        CHECK(n.acquire(101, in_time) == "1");
+        CHECK(n.get("F") == "101");
+    }
+    SECTION("an acquire of somebody else's") {
+        n.take("K", theirs, 10s);
+        CHECK(n.acquire(now_us, late) == "+LATE");
+    }
+    SECTION("a renewal of a key that is gone") {
+        CHECK(n.extend({{"K"}}, now_us, epoch, before) == "+LATE");
+        CHECK(n.keys() == std::vector<std::string>{"N"});
+        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "{1}");
+    }
+    SECTION("a renewal of a key that is there") {
+        n.take("K", ours, 10s);
+        CHECK(n.extend({{"K"}}, now_us, epoch, before) == "+LATE");
+        CHECK(n.pttl("K") <= 10s);
+        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "{1}");
+        CHECK(n.pttl("K") > 10s);
+    }
+    SECTION("the epoch comes first: the handshake is run again") {
+        CHECK(n.acquire(now_us, {.from_epoch = other_epoch, .not_after = before}) == "{0}");
+        CHECK(n.extend({{"K"}}, now_us, other_epoch, before) == "+AMNESIAC");
+    }
+}
+
 TEST_CASE("the scripts read the server's clock", "[scripts]") {
     scripted_node n;
     const auto time = n.command({"TIME"});
@@ -77,7 +120,7 @@ TEST_CASE("the scripts read the server's clock", "[scripts]") {
                               std::stoll(time.items[1].text);
     const auto acquire = [&](long long fence) {
         return n.eval(resp::acquire().text, {"K", "F", "N", "Q"},
-                      {ours, "30000", text(fence), text(tolerance_us), life_ms, epoch});
+                      {ours, "30000", text(fence), text(tolerance_us), life_ms, epoch, ""});
     };
     acquire(real_us + 10 * tolerance_us);
     REQUIRE(show(n.last().items[0]) == "5");

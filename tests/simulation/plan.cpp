@@ -52,6 +52,7 @@ private:
         }
         draw_programs();
         draw_faults();
+        draw_deaths();
         if (out_.about != style::islands) return;
         const bool may_be_late =
             out_.programs.size() > 1 && out_.nodes.size() > 1 && !out_.double_of && !is_plain_;
@@ -307,6 +308,27 @@ private:
         }
     }
 
+    // A node stands still, a program that asks it for locks dies, and the node goes on when
+    // whatever that has left in its sockets is too old. Drawn apart: all else stays as it is.
+    void draw_deaths() {
+        chance dice(out_.seed, 4);
+        if (!dice.happens(0.1)) return;
+        for (std::int64_t left = dice.between(1, 3); left > 0; --left) {
+            const duration before = dice.between_orders(1ms, 500ms);
+            fault still{.kind = fault_kind::freeze,
+                        .at = dice.between(duration(0), out_.length),
+                        .nodes = 1U << dice.below(out_.nodes.size())};
+            fault death{.kind = fault_kind::kill,
+                        .at = still.at + before,
+                        .lasts = dice.between_orders(1ms, 2s),
+                        .programs = 1U << dice.below(out_.programs.size())};
+            still.lasts = before + out_.good_for() * 21 / 20 + dice.between_orders(1ms, 1s);
+            out_.length = std::max(out_.length, still.at + still.lasts + 1ms);
+            add(still);
+            add(death);
+        }
+    }
+
     std::uint32_t some_of(std::size_t size, bool may_be_all) {
         const auto all = static_cast<std::uint32_t>((1U << size) - 1);
         if (size == 1) return 1;
@@ -443,6 +465,18 @@ duration plan::in_turn() const noexcept {
     // Each turn: two rounds at most, the release, and the word of it. Before the first, connections
     // are made, and votes may be split.
     return static_cast<std::int64_t>(workers) * (1ms + 4 * round_trip) + 10 * round_trip + 200ms;
+}
+
+duration plan::good_for() const noexcept {
+    duration longest{};  // between two looks at a clock, and so ever more wrong
+    duration pause{};
+    for (const fault& f : faults) {
+        longest = std::max(longest, f.lasts);
+        const bool is_pause = f.kind == fault_kind::pause || f.kind == fault_kind::suspend;
+        if (is_pause) pause = std::max(pause, f.lasts);
+    }
+    const duration good = std::max<duration>(1s, 4 * duration(node_timeout));
+    return good + good / 50 + duration(connect_timeout) + 2 * pause + longest / 50 + 200ms;
 }
 
 bool plan::is_amnesia_possible() const noexcept {

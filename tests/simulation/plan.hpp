@@ -137,6 +137,9 @@ struct plan {
     /// How long it takes, when all is well, until each worker has had a lock for a millisecond which
     /// all ask for at once.
     duration in_turn() const noexcept;
+    /// How long after the death of a program a command of it may still take a key: for as long as
+    /// it is good, and as much longer as the program was wrong about the node's clock.
+    duration good_for() const noexcept;
     /// Whether nodes that restart may forget foreign locks, which no guard protects.
     bool is_amnesia_possible() const noexcept;
     std::string describe() const;

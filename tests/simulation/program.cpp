@@ -170,6 +170,7 @@ void program::kill() {
     cables_.clear();
     house_.reset();
     backlog_.clear();
+    for (const auto& owner : owners_) around_.judge.died(owner);
     owners_.clear();
     running_out_.clear();
     open_operations_ = 0;
@@ -274,11 +275,25 @@ void program::close() {
             return name() + " is closed, and " + std::to_string(open_operations_) +
                    " operations have not ended";
         });
-        // Releases are answered by then, or never.
-        after(around_.in.longest_node_timeout() * 104 / 100 + milliseconds(1), [this, began] {
-            around_.judge.require(is_over() || was_stopped_since(began), "bounded",
-                                  [&] { return name() + " was closed long ago and is not over"; });
-        });
+        check_closing(began);
+    });
+}
+
+// It waits for nodes that answer, and for no others.
+void program::check_closing(time_point began) {
+    const duration soon = duration(around_.in.longest_node_timeout()) * 104 / 100 + milliseconds(1);
+    after(soon, [this, began, soon] {
+        if (is_over() || was_stopped_since(began)) return;
+        const time_point now = clock::now();
+        bool is_answered = false;
+        for (std::size_t n = 0; n < options_.nodes.size(); ++n) {
+            const time_point last = engine_->node(n).last_answer();
+            is_answered = is_answered || (awaits(n) && last + soon >= now);
+        }
+        const bool is_bounded = now - began <= duration(around_.in.ttl_max) + soon;
+        around_.judge.require(is_answered && is_bounded, "bounded",
+                              [&] { return name() + " was closed long ago and is not over"; });
+        check_closing(began);
     });
 }
 

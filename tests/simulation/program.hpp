@@ -113,6 +113,7 @@ private:
 
     void check_gone(const std::string& resource, const std::string& owner, duration after_that,
                     time_point until);
+    void check_closing(time_point began);
     void turn(const std::function<void()>& what);
     void arm();
     void ring(std::uint64_t number);

@@ -52,6 +52,14 @@ public:
                  milliseconds ttl, milliseconds max_hold);
     /// Its holder gave it back, or died: nobody relies on it any more.
     void ended(const detail::lease_state& lease);
+    /// The process is gone that drew this owner's identity.
+    void died(const std::string& identity) { dead_.emplace(identity, when_->now()); }
+    /// When the process went that drew the owner of this value, if it did.
+    std::optional<time_point> death_of(std::string_view owner_value) const {
+        const auto at = dead_.find(owner_value.substr(0, identity_length));
+        if (at == dead_.end()) return std::nullopt;
+        return at->second;
+    }
     /// Whoever holds leases has had a turn, and wants to be woken at `alarm` by its own clock.
     void after_turn(const holder& by, time_point alarm);
     /// The holder's timer rang: what has run out is lost by now.
@@ -103,6 +111,7 @@ private:
         std::optional<time_point> since;
     };
     std::map<std::size_t, idleness> idle_;  // by the number of the resource
+    std::map<std::string, time_point, std::less<>> dead_;  // by the owner's identity
     std::optional<violation> first_;
 };
 

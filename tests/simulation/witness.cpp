@@ -24,7 +24,8 @@ witness::witness(std::size_t node, const plan& in, const fakes::redis_model& mod
       // Two names of one server are two connections, and each has its own order.
       is_late_checked_(in.within == bounds::safe && !in.double_of &&
                        std::all_of(in.programs.begin(), in.programs.end(),
-                                   [](const auto& p) { return p.is_fenced && p.is_guarded; })) {}
+                                   [](const auto& p) { return p.is_fenced && p.is_guarded; })),
+      good_for_(in.good_for()) {}
 
 std::optional<witness::key_facts> witness::find(const std::string& key, time_point now) const {
     const auto& all = model_->database(database_).all();
@@ -85,6 +86,7 @@ void witness::after(const fakes::command& c, const fakes::model_reply& said, tim
         const auto key = find(one.key, now);
         if (key && key->value == one.value) {
             check_taken(one, *key, now);
+            check_in_time(one, *key, now);
             judge_->covered(one.value, node_,
                             key->expires_ms ? model_->wall.when_us((*key->expires_ms + 1) * 1'000)
                                             : time_point::max());
@@ -112,6 +114,16 @@ void witness::check_taken(const claim& of, const key_facts& key, time_point now)
     const auto was_until = of.key_before->expires_ms;
     judge_->require(!was_until || !key.expires_ms || *key.expires_ms >= *was_until, "validity",
                     [&] { return of.key + " has less time on " + name() + " than it had"; });
+}
+
+// Nobody is left who would give it back.
+void witness::check_in_time(const claim& of, const key_facts& key, time_point now) const {
+    const bool was_ours = of.key_before && of.key_before->value == of.value;
+    if (!is_late_checked_ || (was_ours && of.key_before->expires_ms == key.expires_ms)) return;
+    const auto death = judge_->death_of(of.value);
+    judge_->require(!death || now <= *death + good_for_, "litter", [&] {
+        return "a command of somebody long gone takes " + of.key + " on " + name();
+    });
 }
 
 void witness::check_fence(const claim& of, time_point now) const {

@@ -49,6 +49,7 @@ private:
 
     std::optional<key_facts> find(const std::string& key, time_point now) const;
     void check_taken(const claim& of, const key_facts& key, time_point now) const;
+    void check_in_time(const claim& of, const key_facts& key, time_point now) const;
     void check_fence(const claim& of, time_point now) const;
     std::string name() const { return "n" + std::to_string(node_); }
 
@@ -56,6 +57,7 @@ private:
     const fakes::redis_model* model_;
     referee* judge_;
     bool is_late_checked_;  // what is promised of late commands is promised in this world
+    duration good_for_;     // a command of a program that is gone
     std::size_t database_ = 0;
     std::vector<claim> claims_;                      // of the command that is being executed
     std::optional<release> release_;                 // likewise

@@ -105,7 +105,7 @@ void world::make_peace() {
     if (plan_->within == bounds::safe) prove_alive();
     if (referee_.verdict()) return;
     for (const auto& p : programs_) p->close();
-    run_until(when_.now() + plan_->longest_node_timeout() + 1ms);
+    run_until(when_.now() + 5 * plan_->longest_node_timeout() + 1ms);
     for (const auto& p : programs_) {
         referee_.require(p->is_over() && p->open_operations() == 0, "once",
                          [&] { return p->name() + " is closed and not over"; });

@@ -51,6 +51,7 @@ REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handl
 REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
+REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 
 // Classes with constructors, not lambdas: g++ 12 destroys capturing temporaries of a co_await
 // expression twice.
@@ -124,6 +125,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, std::string resource) const {
         start_inspect(impl_, std::move(resource), homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_close : initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler) const {
+        start_close(impl_, homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -33,6 +33,7 @@ public:
     bool calls_script = true;
     net::tail end = net::tail::none;
     bool owed = false;
+    bool begins = false;  // a lease
     std::function<void()> then{};  // runs while it is told
 
     void on_reply(std::size_t, std::uint32_t, const resp::reply& r, time_point) override {
@@ -53,8 +54,9 @@ public:
         return end;
     }
     bool is_owed(std::size_t) const noexcept override { return owed; }
+    bool begins_lease() const noexcept override { return begins; }
     /// The words that the session puts behind its own.
-    std::size_t more() const noexcept { return end == net::tail::epoch ? 1U : 0U; }
+    std::size_t more() const noexcept { return net::words(end); }
     const std::string& name() const noexcept { return name_; }
 
 private:
@@ -78,6 +80,7 @@ public:
     int owed = 0;
     std::vector<net::failure> downs;
     std::vector<net::greeting> greeted;
+    std::function<void()> on_greeting{};
     net::record_request record;  // what is asked of a node that is greeted
     net::session session;
 
@@ -160,6 +163,7 @@ private:
     net::record_request record_wanted() override { return record; }
     void on_greeted(std::size_t, const net::greeting& told, time_point, time_point) override {
         greeted.push_back(told);
+        if (on_greeting) on_greeting();
     }
     void on_node_up(std::size_t, duration, time_point) override { ++ups; }
     void on_node_down(std::size_t, const net::failure& why, time_point) override {

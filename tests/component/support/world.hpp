@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/acquire.hpp"
+#include "runtime/close.hpp"
 #include "runtime/declare.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/extend.hpp"
@@ -95,6 +96,10 @@ struct recorded_declare final : recorded<detail::declare_operation> {
         to().outcomes.push_back(outcome);
         to().answers = std::move(answers);
     }
+};
+struct recorded_close final : recorded<detail::close_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
 };
 struct recorded_inspect final : recorded<detail::inspect_operation> {
     using recorded::recorded;
@@ -189,6 +194,7 @@ public:
     std::vector<duration> latency;  ///< One way.
     duration service{};             ///< That a node takes for a command, one after the other,
     duration service_per_byte{};    ///< and for each byte of it.
+    bool answers_one_by_one = false;  ///< And not what came together together.
     std::vector<told> events;
     net::traffic traffic;
     /// Later than any machine's, by whose clock a lease says that it is live; and the same in every
@@ -229,6 +235,7 @@ public:
         engine->close(now);
         end_turn();
     }
+    ending_ptr start_close() { return begin<recorded_close>(); }
     /// As when the execution context is destroyed.
     void discard() {
         engine->discard();
@@ -437,6 +444,13 @@ inline void fake_wire::arrive(std::shared_ptr<connection> at, std::uint64_t gene
         case mode::up: break;
     }
     fake_node& node = in_->nodes[node_];
+    if (in_->answers_one_by_one) {
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            hear(generation, node.answer(*at, std::string_view(bytes).substr(i, 1), in_->now),
+                 in_->service);
+        }
+        return;
+    }
     const auto before = node.seen.size();
     std::string said = node.answer(*at, bytes, in_->now);
     const auto commands = static_cast<duration::rep>(node.seen.size() - before);

@@ -79,6 +79,7 @@ struct acquisition {
     std::string owner = ours;
     long long ttl_ms = 30'000;
     std::string from_epoch = epoch;
+    std::string not_after{};
 };
 
 struct extension {
@@ -114,12 +115,13 @@ public:
     std::string acquire(long long fence, const acquisition& a = {}) {
         return eval(
             with_held_clock(resp::acquire().text), {"K", "F", "N", "Q"},
-            {a.owner, text(a.ttl_ms), text(fence), text(tolerance_us), life_ms, a.from_epoch});
+            {a.owner, text(a.ttl_ms), text(fence), text(tolerance_us), life_ms, a.from_epoch,
+             a.not_after});
     }
 
     // Under `fence` where it is not zero.
     std::string extend(const std::vector<extension>& leases, long long fence = 0,
-                       const std::string& from_epoch = epoch) {
+                       const std::string& from_epoch = epoch, const std::string& not_after = {}) {
         std::vector<std::string> keys;
         std::vector<std::string> args{std::to_string(leases.size())};
         for (const auto& l : leases) keys.push_back(l.key);
@@ -128,7 +130,8 @@ public:
         if (fence != 0) {
             for (const auto& l : leases) keys.push_back(fence_of(l.key));
             keys.push_back("N");
-            for (const auto& word : {text(fence), text(tolerance_us), life_ms, from_epoch}) {
+            for (const auto& word :
+                 {text(fence), text(tolerance_us), life_ms, from_epoch, not_after}) {
                 args.push_back(word);
             }
         }

@@ -57,6 +57,18 @@ TEST_CASE("node time is the median carried forward on our clock") {
     CHECK_FALSE(c.is_skewed(0));
 }
 
+TEST_CASE("how far a clock is ahead at most errs to that side, by no more than the round trip") {
+    node_clocks c = three();
+    CHECK_FALSE(c.ahead_us(0).has_value());
+    for (const auto ahead : {duration(3s), duration(-3s)}) {
+        c.read(0, reading(0s, ahead, 100ms));
+        const auto truly = noon - start_us + std::chrono::floor<microseconds>(ahead).count();
+        CHECK(*c.ahead_us(0) >= truly);
+        CHECK(*c.ahead_us(0) <= truly + 50'001);
+    }
+    CHECK_FALSE(c.ahead_us(1).has_value());
+}
+
 TEST_CASE("a clock is skewed where it is further from the median than is tolerated") {
     for (const int sign : {1, -1}) {
         node_clocks c = three();

@@ -96,6 +96,11 @@ TEST_CASE("each outcome of a fenced acquire is read") {
     CHECK(ahead.answer == vote::refused);
     CHECK(ahead.why.error == errc::clock_skew);
 
+    const auto late = acquire_answer_to("+LATE\r\n");
+    CHECK(late.answer == vote::refused);
+    CHECK(late.why.error == errc::clock_skew);
+    CHECK(late.why.detail.find("too late") != std::string::npos);
+
     const auto foreign = acquire_answer_to("-FOREIGN the fence key does not hold a fence\r\n");
     CHECK(foreign.answer == vote::refused);
     CHECK(foreign.why.error == errc::foreign_data);
@@ -263,6 +268,17 @@ TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
     CHECK_FALSE(with_reply("*1\r\n:1\r\n", net::is_amnesiac));
 }
 
+TEST_CASE("only the status LATE says that a command came too late") {
+    CHECK(with_reply("+LATE\r\n", net::is_late));
+    CHECK(extension_answer_to("+LATE\r\n", 0).ballot == core::ballot::unable);
+    CHECK(extension_answer_to("+LATE\r\n", 1).ballot == core::ballot::unable);
+    for (const auto* other : {"+AMNESIAC\r\n", ":6\r\n", "*1\r\n:6\r\n", "*0\r\n",
+                              "$4\r\nLATE\r\n", "-LATE\r\n", "$-1\r\n"}) {
+        INFO(other);
+        CHECK_FALSE(with_reply(other, net::is_late));
+    }
+}
+
 TEST_CASE("a time is two numbers, and within reason") {
     CHECK(with_reply("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n", net::read_time) ==
           1'700'000'000'000'123);
@@ -309,7 +325,7 @@ TEST_CASE("a value of our form with no fence beside it is noticed") {
     CHECK(lacks_fence(id + "@host:1#18446744073709551615", "0"));
     CHECK_FALSE(lacks_fence(id + "@host:1", "7"));
     for (const std::string& other :
-         std::vector<std::string>{id, id + "@", id + ".host:1", "x" + id + "@host:1", "x",
+         std::vector<std::string>{id, id + ".host:1", "x" + id + "@host:1", "x",
                                   "ABCDEFGHIJKLMNOPQRST+/@host:1", "redlock:shared"}) {
         INFO(other);
         CHECK_FALSE(net::is_of_our_form(other));

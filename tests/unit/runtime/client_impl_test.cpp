@@ -52,8 +52,10 @@ TEST_CASE("a context that never ran drops every handler, whoever goes first") {
         c->async_inspect("r", [w = witness(alive), &called](error_code, resource_state) {
             ++called;
         });
+        c->async_close([w = witness(alive), &called](error_code) { ++called; });
         if (order % 2 == 0) c.reset();
         context.reset();
+        if (c) c->async_close([w = witness(alive), &called](error_code) { ++called; });
     }
     CHECK(alive == 0);
     CHECK(called == 0);
@@ -96,12 +98,23 @@ TEST_CASE("a client that is closed before it ran ends everything once") {
         ++called;
     });
     c.close();
+    c.async_close([&](error_code ec) {
+        CHECK(ec == error_code());  // nothing was held
+        ++called;
+    });
     c.async_inspect("r", [&](error_code ec, resource_state) {
         CHECK(ec == errc::client_closed);
         ++called;
     });
     context.run();  // returns: nothing is left
-    CHECK(called == 2);
+    CHECK(called == 3);
+    context.restart();
+    c.async_close([&](error_code ec) {
+        CHECK(ec == error_code());
+        ++called;
+    });
+    context.run();
+    CHECK(called == 4);
 }
 
 TEST_CASE("a client that was moved from completes with client_closed") {
@@ -113,7 +126,11 @@ TEST_CASE("a client that was moved from completes with client_closed") {
         CHECK(ec == errc::client_closed);
         ++called;
     }));
+    c.async_close(asio::bind_executor(context, [&](error_code ec) {
+        CHECK(ec == error_code());  // there is nothing to close
+        ++called;
+    }));
     other.close();
     context.run();
-    CHECK(called == 1);
+    CHECK(called == 2);
 }

@@ -1,0 +1,24 @@
+// Waiting for the end of a client that closes.
+// SPDX-License-Identifier: MIT
+#include "runtime/close.hpp"
+
+#include "runtime/engine.hpp"
+
+namespace redlock::detail {
+
+void close_operation::start(time_point now) { home().close(now); }
+
+void close_operation::cancel(error_code why, time_point) {
+    if (!over_ && why == errc::client_closed) return home().await_closed(*this);
+    end(why);
+}
+
+void close_operation::end(error_code outcome) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    home().finished(*this);
+    complete(outcome);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,35 @@
+// Waiting for the end of a client that closes; knows nothing of what it waits for.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/operation.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::detail {
+
+/// Closes the client, unless that is under way or done, and ends when the client is closed. Unlike
+/// every other operation it outlasts the beginning of that.
+class close_operation : public operation {
+public:
+    void start(time_point now) final;
+    /// With client_closed: the client closes, which is what this waits for.
+    void cancel(error_code why, time_point now) final;
+    void on_closed(error_code outcome) final { end(outcome); }
+
+protected:
+    virtual void complete(error_code outcome) = 0;
+
+private:
+    void end(error_code outcome);
+
+    // It sends nothing, so nothing is ever answered.
+    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
+    void on_failure(std::size_t, std::uint32_t, const net::failure&, time_point) final {}
+    bool is_wanted(std::uint32_t) const noexcept final { return false; }
+
+    bool over_ = false;
+};
+
+}  // namespace redlock::detail

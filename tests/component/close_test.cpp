@@ -1,0 +1,170 @@
+// Tests the end of a client: how long it lingers, what it gives up, who is told; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "runtime/engine.hpp"
+#include "support/catch.hpp"
+#include "component/support/world.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using fakes::mode;
+using fakes::world;
+
+namespace {
+
+/// A client with so many leases on three nodes.
+struct holder {
+    explicit holder(std::size_t leases) {
+        w.connected();
+        for (std::size_t i = 0; i < leases; ++i) {
+            held.push_back(w.granted("r" + std::to_string(i), {.ttl = 60s, .renew = false}));
+        }
+    }
+    /// How long it takes until it is over.
+    core::duration run() {
+        const auto from = w.now;
+        while (!w.engine->is_over() && w.turn(from + 10min)) {
+        }
+        return w.now - from;
+    }
+    std::vector<fakes::told> given_up() const {
+        std::vector<fakes::told> out;
+        for (const auto& e : w.events) {
+            if (e.kind == event_kind::releases_given_up) out.push_back(e);
+        }
+        return out;
+    }
+
+    world w;
+    std::vector<fakes::ending_ptr> held;
+};
+
+constexpr std::size_t many = 500;
+
+}  // namespace
+
+TEST_CASE("a close lasts for as long as the nodes answer") {
+    holder h(many);
+    h.w.answers_one_by_one = true;
+    h.w.service = 1ms;
+    const auto e = h.w.start_close();
+    const auto took = h.run();
+    CHECK(took > 10 * h.w.options.node_timeout);
+    CHECK(took < 600ms);
+    CHECK(h.given_up().empty());
+    CHECK(e->outcome() == error_code());
+    CHECK(e->outcomes.size() == 1);
+}
+
+TEST_CASE("a node that hangs does not hold a close up") {
+    holder h(many);
+    h.w.set_mode(1, mode::mute);
+    SECTION("for longer than node_timeout, when the others are done by then") {
+        h.w.close();
+        CHECK(h.run() == h.w.options.node_timeout);
+    }
+    SECTION("at all, when they take longer") {
+        h.w.answers_one_by_one = true;
+        h.w.service = 1ms;
+        h.w.close();
+        const auto took = h.run();
+        CHECK(took >= many * 1ms);
+        CHECK(took < many * 1ms + h.w.options.node_timeout / 2);
+    }
+    const auto told = h.given_up();
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].node == "n1");
+    CHECK(told[0].error == errc::timed_out);
+    CHECK(told[0].detail.find("500 releases were not answered") != std::string::npos);
+    CHECK(told[0].detail.find("ttl") != std::string::npos);
+}
+
+TEST_CASE("a node that answers ever so slowly is given up when every key has run out") {
+    holder h(many);
+    h.w.answers_one_by_one = true;
+    h.w.service = h.w.options.node_timeout * 9 / 10;
+    h.w.options.ttl_max = 10s;
+    h.w.close();
+    const auto took = h.run();
+    CHECK(took >= 10s);
+    CHECK(took <= 10s + h.w.options.node_timeout);
+    CHECK(h.given_up().size() == 3);
+}
+
+TEST_CASE("a program that stood still looks at what has come meanwhile before it gives up") {
+    holder h(many);
+    h.w.close();
+    h.w.now += 10s;  // nothing of what is due has happened
+    h.w.engine->on_time(h.w.now);
+    h.w.engine->end_if_idle(h.w.now);
+    CHECK_FALSE(h.w.engine->is_over());
+    h.run();
+    CHECK(h.given_up().empty());
+}
+
+TEST_CASE("who waits for the end of a client is told what came of it") {
+    holder h(3);
+    SECTION("a quorum answered") {
+        h.w.set_mode(0, mode::mute);
+        const auto e = h.w.start_close();
+        CHECK_FALSE(e->is_over());
+        h.run();
+        CHECK(e->outcome() == error_code());
+    }
+    SECTION("too few did") {
+        h.w.set_mode(0, mode::mute);
+        h.w.set_mode(1, mode::refuses);
+        const auto e = h.w.start_close();
+        h.run();
+        CHECK(e->outcome() == errc::no_quorum);
+        const auto told = h.given_up();
+        REQUIRE(told.size() == 2);
+        CHECK(told[0].error == errc::timed_out);
+        CHECK(told[1].error == boost::asio::error::connection_refused);
+        CHECK(h.w.start_close()->outcome() == errc::no_quorum);
+    }
+    SECTION("nothing was to be answered") {
+        for (auto& e : h.held) h.w.release(std::move(e->held));
+        h.w.run_for(10ms);
+        CHECK(h.w.start_close()->outcome() == error_code());
+    }
+}
+
+TEST_CASE("a client may be closed in many ways at once") {
+    holder h(3);
+    h.w.set_mode(0, mode::mute);
+    const auto first = h.w.start_close();
+    const auto second = h.w.start_close();
+    h.w.close();
+    const auto third = h.w.start_close();
+    CHECK(h.w.acquire("x")->outcome() == errc::client_closed);
+    CHECK_FALSE(first->is_over());
+    SECTION("and be waited for no longer") {
+        h.w.cancel(*second);
+        CHECK(second->outcome() == boost::asio::error::operation_aborted);
+        CHECK_FALSE(h.w.engine->is_over());
+        h.run();
+        CHECK(second->outcomes.size() == 1);
+    }
+    SECTION("to the end") {
+        h.run();
+        CHECK(second->outcome() == error_code());
+        h.w.cancel(*second);
+    }
+    SECTION("and be discarded") {
+        h.w.discard();
+        for (const auto& e : {first, second, third}) {
+            CHECK(e->discards == 1);
+            CHECK(e->outcomes.empty());
+        }
+        return;
+    }
+    for (const auto& e : {first, second, third}) {
+        CHECK(e->outcomes.size() == 1);
+        CHECK(e->discards == 0);
+    }
+    CHECK(h.w.start_close()->outcome() == error_code());
+}
