@@ -125,11 +125,11 @@ inline bool all_are_heard_by(cluster& nodes, std::size_t clients) {
     return true;
 }
 
-/// Any other program's lock, on every node.
+/// Another program's lock of our form, on every node: beside any other value waiters look again.
 inline void lock_by_hand(cluster& nodes, const std::string& resource,
                          std::chrono::milliseconds ttl = 60s) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        nodes.ask(i).set_nx_px(resource, "somebody", ttl);
+        nodes.ask(i).set_nx_px(resource, "ABCDEFGHIJKLMNOPQRSTUV@elsewhere", ttl);
     }
 }
 
