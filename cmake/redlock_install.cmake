@@ -13,6 +13,7 @@ install(DIRECTORY include/redlock DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 install(EXPORT redlock_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
         FILE redlock-targets.cmake)
 
+get_target_property(redlock_type redlock TYPE)
 if(redlock_type STREQUAL "STATIC_LIBRARY")
     set(redlock_is_static TRUE)
     set(redlock_pc_requires " hiredis")

@@ -13,9 +13,9 @@
 -- ARGV[6..8]  of one that waits: its id, its ticket, and how long its entry lives, in ms; it is
 --          entered in the queue where it has to wait, unless that is 0, and leaves it where it gets
 --          the key
--- the last two of ARGV  the epoch that the node record had in the handshake; empty: not compared;
---          and the time of this node's clock, in us, after which the key is not taken any more;
---          empty: there is no such time
+-- the last two of ARGV  the epoch that the node record had in the handshake; empty: not compared.
+--          Then the time of this node's clock, in us, after which the key is not taken; empty: no
+--          limit
 --
 -- Returns 1 where the key is now ours with at least that ttl, and the fence at least the proposed
 -- one. Otherwise nothing was taken and nothing raised, and it returns a list:
@@ -27,21 +27,17 @@
 --                              that many ms unless it is heard of again
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
---   the status LATE             it is executed after the time up to which it was good
+--   the status LATE            the time limit had passed
 -- or an error reply: FOREIGN where a key holds what this library never writes.
 --
--- Uncontended it makes five calls: MGET, TIME, ZRANGE and two SET. TIME, which is there for what comes
--- late, costs the server 13 % more processor time for an acquire, 1 to 33 % in twelve paired runs
--- (redis-server 7.0.15 on loopback, 20,000 acquires a run, one pipeline, two busy processors). Three
--- GET in place of MGET were 0 to 7 % slower in six of seven sets of paired runs, with single runs 10
--- to 40 % apart; NX and XX cost nothing that could be seen (redis-server 7.0.15 and 6.2.14 on
--- loopback, 40,000 acquires a run).
+-- Uncontended it makes five calls: MGET, TIME, ZRANGE and two SET. TIME, which the time limit
+-- needs, costs the server 13 % more processor time for an acquire, 1 to 33 % in twelve paired runs
+-- (redis-server 7.0.15 on loopback, 20,000 acquires a run, one pipeline, two busy processors).
+-- Three GET in place of MGET were 0 to 7 % slower in six of seven sets of paired runs, with single
+-- runs 10 to 40 % apart; NX and XX made no measurable difference (redis-server 7.0.15 and 6.2.14
+-- on loopback, 40,000 acquires a run).
+-- include shared/clock.lua
 -- include shared/queue.lua
-local function node_us()
-    local time = redis.call('TIME')
-    return time[1] * 1000000 + time[2]
-end
-
 local id, ticket, life_ms
 if #ARGV == 10 then
     id, ticket, life_ms = ARGV[6], ARGV[7], tonumber(ARGV[8])
@@ -53,8 +49,8 @@ local value, fence, record = found[1], found[2], found[3]
 if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
     return {0}
 end
--- A server that stood still finds old commands in its sockets, and perhaps nobody is left who would
--- give back what they take.
+-- A server that was frozen finds old commands in its sockets. Their client may be gone, and the
+-- keys that they take would never be released.
 local now = not_after ~= '' and node_us()
 if now and now > tonumber(not_after) then
     return redis.status_reply('LATE')

@@ -13,29 +13,23 @@
 -- ARGV[2n+3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[2n+4]  how long a fence lives, in ms
 -- ARGV[2n+5]  the epoch that the node record had in the handshake; empty: not compared
--- ARGV[2n+6]  the time of this node's clock, in us, after which nothing is done any more; empty: there
---             is no such time
+-- ARGV[2n+6]  the time of this node's clock, in us, after which nothing is done; empty: no limit
 --
--- Returns 'AMNESIAC', and nothing was done, where the node record is missing or another, and 'LATE',
--- likewise, where it is executed after the time up to which it was good. Otherwise one number per
--- lease:
+-- Returns 'AMNESIAC' where the node record is missing or another, and 'LATE' where the time limit
+-- had passed; in both cases nothing was done. Otherwise one number per lease:
 --    1  extended: the key is ours for the ttl or longer. Never shortens: a key that would live
 --       longer, or for ever, keeps its time. A key that was gone was taken again under its fence.
 --    0  another value is there
 --   -1  gone, and not taken: without fences
 --   -2  gone, and the fence is too far above this node's time
 --   -3  a key holds what this library never writes
---   2 or more: gone, and not taken, since the proposed fence is not above this one, the highest
---       that the node has seen (a 2 stands for anything below)
+--   2 or more: gone, and not taken: the number is the highest fence that the node has seen, and the
+--       proposed one is not above it (2 also stands for any lower fence)
+-- include shared/clock.lua
 local n = tonumber(ARGV[1])
 local is_fenced = #KEYS > n
 local found = {}
 local proposed, allowance, fence_life, now
-
-local function node_us()
-    local time = redis.call('TIME')
-    return time[1] * 1000000 + time[2]
-end
 
 if is_fenced then
     found = redis.call('MGET', unpack(KEYS))
@@ -44,8 +38,8 @@ if is_fenced then
     if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
         return redis.status_reply('AMNESIAC')
     end
-    -- A server that stood still finds old commands in its sockets, and perhaps nobody is left who
-    -- would give back what they take.
+    -- A server that was frozen finds old commands in its sockets. Their client may be gone, and the
+    -- keys that they take would never be released.
     local not_after = ARGV[2 * n + 6]
     if not_after ~= '' then
         now = node_us()
@@ -58,11 +52,11 @@ if is_fenced then
     fence_life = ARGV[2 * n + 4]
 end
 
--- Whether the fence lets the key be taken again: 1 yes, otherwise the lease's answer.
 local function compare(seen)
     return proposed > seen and 1 or math.max(seen, 2)
 end
 
+-- Whether the fence lets the key be taken again: 1 yes, otherwise the lease's answer.
 local function try_fence(i)
     local fence = found[n + i]
     if fence then

@@ -3,69 +3,68 @@
 --
 -- KEYS[1]  the node record
 -- ARGV[1]  the server's run_id
--- ARGV[2]  1 where everything it answers for is on disk by then, else 0
+-- ARGV[2]  1 where everything it answers for is on disk by then, else 0; empty: as it stands there
 -- ARGV[3]  the client's ttl_max in ms
 -- ARGV[4]  an epoch for a record that is made, or reset, here: 22 characters
 -- ARGV[5]  what to do where there is no record:
 --            look   nothing
 --            -      make one
 --            other  make one with this birth mark: it is one of a cluster that may be all new
+--            peek   nothing, nor where there is a record: only the set is compared
+-- ARGV[6]  the server's replication id
+-- ARGV[7]  the set of nodes that the client names
 --
--- The record is "epoch run_id since created ttl_max durable mark": since and created in us of this
--- node's clock, since 0 where no lease of before can be alive; ttl_max in ms; mark - for none.
--- What happens to it is section 4.4 of the design: the same process, or data that was and is
--- durable, leaves `since` where it was; any other start sets it to now, under a new epoch. So does
--- a clock that went back beyond it. A larger ttl_max has a new epoch, too: the clients that know the
--- smaller one have to read the record again before anything they send here counts.
+-- `since` stays for the same process with the same replication id, and for data that was and is
+-- durable. It becomes now, under a new epoch, after any other start; where the process has another
+-- replication id than before, since it was a replica meanwhile and has another server's data; and
+-- where the clock went back beyond `since`. A larger ttl_max also gets a new epoch: clients that
+-- know the smaller one must read the record again before this node takes their commands.
 --
--- Returns {time, epoch, since, ttl_max, mark, made}: the numbers as integers, ttl_max as it stood
--- on record, made 1 where the record was made by this very call; {time} where there is none and
--- none was made. An error reply
--- FOREIGN where the key holds something else, and WRONGTYPE where it is no string.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local record = redis.pcall('GET', KEYS[1])
-if type(record) == 'table' then
-    return record
+-- Returns {time, epoch, since, ttl_max, mark, made, cluster_since, offset, error, seen}: numbers as
+-- integers, or empty where they are not known; ttl_max as it was before this call; made is 1 where
+-- this call made the record. {time, set} where the node belongs to another set: then nothing was
+-- written. {time} where there is no record and none was made. An error reply FOREIGN where the key
+-- holds something else, and WRONGTYPE where it is no string.
+-- include shared/clock.lua
+-- include shared/record.lua
+local now = node_us()
+local run_id, durable, ttl_max, epoch = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local absent, replid, set = ARGV[5], ARGV[6], ARGV[7]
+local r, before = read_record(KEYS[1])
+if r and r.err then
+    return r
 end
-local run_id, durable, ttl_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
+if r and r.set ~= '-' and r.set ~= set then
+    return {now, r.set}
+end
+if absent == 'peek' or not r and absent == 'look' then
+    return {now}
+end
+if durable == '' then
+    durable = r and r.run_id == run_id and r.durable or '0'
+end
 
-local function answer(r, made, known_ttl_max)
-    local text = string.format('%s %s %.0f %.0f %.0f %s %s', r.epoch, r.run_id, r.since, r.created,
-                               r.ttl_max, r.durable, r.mark)
-    if text ~= record then
-        redis.call('SET', KEYS[1], text)
+if r and r.run_id == run_id and r.replid == replid and r.durable == durable and r.set == set and
+    r.ttl_max >= ttl_max and r.since <= now then
+    return tell_record(r, now, 0)  -- the usual case: nothing has changed
+end
+local known_ttl_max, made = ttl_max, 0
+if r then
+    known_ttl_max = r.ttl_max
+    if ttl_max > known_ttl_max then
+        r.epoch, r.ttl_max = epoch, ttl_max
     end
-    return {now, r.epoch, r.since, known_ttl_max, r.mark, made}
-end
-
-if not record then
-    if ARGV[5] == 'look' then
-        return {now}
+    local is_same_process = r.run_id == run_id and (r.replid == '-' or r.replid == replid)
+    local has_survived = r.run_id ~= run_id and r.durable == '1' and durable == '1'
+    if not (is_same_process or has_survived) or r.since > now then
+        forget(r, now, epoch)
     end
-    return answer({epoch = ARGV[4], run_id = run_id, since = now, created = now,
-                   ttl_max = ttl_max, durable = durable, mark = ARGV[5]}, 1, ttl_max)
+else
+    made = 1
+    r = {created = now, ttl_max = ttl_max}
+    forget(r, now, epoch)
+    r.mark = absent
 end
-
--- Words of ours only: string.format would cut a word at a byte 0.
-local r = {}
-r.epoch, r.run_id, r.since, r.created, r.ttl_max, r.durable, r.mark =
-    string.match(record, '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)$')
-r.since = tonumber(r.since)
-r.created = tonumber(r.created)
-r.ttl_max = tonumber(r.ttl_max)
-if not r.since or #r.epoch ~= 22 or
-   math.max(r.since, r.created, r.ttl_max) >= 9007199254740992 then
-    return redis.error_reply('FOREIGN the node record holds something else')
-end
-local known_ttl_max = r.ttl_max
-if ttl_max > known_ttl_max then
-    r.epoch, r.ttl_max = ARGV[4], ttl_max
-end
-local has_kept_data = r.run_id == run_id or (r.durable == '1' and durable == '1')
-if not has_kept_data or r.since > now then
-    r.epoch, r.since, r.mark = ARGV[4], now, '-'
-end
-r.run_id = run_id
-r.durable = durable
-return answer(r, 0, known_ttl_max)
+r.run_id, r.durable, r.replid, r.set = run_id, durable, replid, set
+keep_record(KEYS[1], r, before)
+return tell_record(r, now, made, known_ttl_max)

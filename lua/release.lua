@@ -26,6 +26,7 @@
 -- this library did not write is left alone. What is written where a fence is missing may lie below
 -- one that a new master has forgotten: it has no vote for ttl_max, after which every fence that
 -- anybody proposes is above both.
+-- include shared/clock.lua
 -- include shared/queue.lua
 local function raise_fence()
     local found = redis.call('MGET', KEYS[3], KEYS[4])
@@ -42,14 +43,13 @@ local function raise_fence()
         return
     end
     -- A missing fence counts as a time near now: to write an older one would lower it.
-    local time = redis.call('TIME')
-    if highest > time[1] * 1000000 + time[2] - tonumber(ARGV[7]) then
+    if highest > node_us() - tonumber(ARGV[7]) then
         redis.call('SET', KEYS[3], ARGV[6], 'NX', 'PX', ARGV[8])
     end
 end
 
--- Free, or held by a value that is no owner and client of this library: then the first in the queue
--- looks after it, and does not hear when it is given back.
+-- Whether the key is free, or held by a value that this library does not write: no release will
+-- wake a waiter then, so the first in the queue has to look by itself.
 local function is_to_be_looked_after(value)
     return not value or
         type(value) == 'string' and not string.find(value, '^' .. string.rep('[%w_-]', 22) .. '@')
@@ -70,8 +70,8 @@ if #KEYS >= 2 then
     end
     local is_free = answer == 1
     if id and ARGV[5] == '0' then
-        -- Perhaps it was told that the key is free, and had not taken it, or was the one who looked:
-        -- the next one has to know.
+        -- This waiter may have been woken without taking the key, or may be the one that looks: the
+        -- next in the queue is woken in its place.
         is_free = leave_queue(KEYS[2], id, ticket) and is_to_be_looked_after(held) or is_free
     elseif id then
         enter_queue(KEYS[2], id, ticket, tonumber(ARGV[5]), node_ms())

@@ -14,6 +14,7 @@
 --   for how many ms of them at least others may stand before it
 --   the first 23 bytes of the key's value, by which foreign ones are known; empty where there is
 --          none, or no string
+-- include shared/clock.lua
 -- include shared/queue.lua
 local n = tonumber(ARGV[1])
 local now = node_ms()

@@ -35,6 +35,7 @@ const char* text_of(int value) noexcept {
         case errc::clock_skew: return "the node's clock is too far from the others";
         case errc::in_quarantine: return "the node is in quarantine after a restart";
         case errc::foreign_data: return "a key holds what this library did not write";
+        case errc::other_set: return "the node belongs to another set of nodes";
     }
     return "unknown error";
 }
@@ -72,7 +73,7 @@ bool falls_under(const error_code& code, condition what) noexcept {
         case condition::configuration:
             return is_one_of(code, {errc::auth_failed, errc::script_rejected, errc::config_invalid,
                                     errc::not_master, errc::duplicate_node, errc::clock_skew,
-                                    errc::foreign_data});
+                                    errc::foreign_data, errc::other_set});
     }
     return false;
 }

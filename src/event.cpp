@@ -20,6 +20,7 @@ std::string_view to_string(event_kind kind) noexcept {
         case event_kind::released: return "released";
         case event_kind::release_owed: return "release_owed";
         case event_kind::node_reported: return "node_reported";
+        case event_kind::clock_gap: return "clock_gap";
         case event_kind::releases_given_up: return "releases_given_up";
     }
     return "unknown";

@@ -152,12 +152,36 @@ void check_times(const client_options& o, findings& out) {
     }
 }
 
+// Clamps a duration, to which the caller may have given any value, so that nanoseconds can hold it.
+core::duration countable(milliseconds given) {
+    return std::clamp(given, milliseconds(0), longest_patience);
+}
+
+bool is_ttl(milliseconds ttl, const client_options& client) {
+    return ttl >= milliseconds(0) && ttl <= client.ttl_max;
+}
+
+void check_ttl(const acquire_options& o, const client_options& client, findings& out) {
+    if (!is_ttl(o.ttl, client)) {
+        return out.error("/ttl_ms", "must be 1 to ttl_max_ms, which is " +
+                                        std::to_string(client.ttl_max.count()) +
+                                        ", or 0 for the usual one");
+    }
+    const auto validity = longest_validity(client, effective_ttl(client, o.ttl));
+    if (validity.count() <= 0) {
+        out.error("/ttl_ms", "is not longer than its own drift allowance; raise it");
+    } else if (countable(o.loss_margin) >= validity) {
+        out.error("/loss_margin_ms", "leaves nothing of the ttl; lower it");
+    }
+}
+
 // A lease is reported lost a margin before its end: one that may be held for no longer than that
 // would be lost at once.
 void check_max_hold(const acquire_options& o, const client_options& client, findings& out) {
-    const core::duration margin =
-        std::max<core::duration>(std::clamp(o.loss_margin, milliseconds(0), longest_patience),
-                                 core::least_loss_margin(effective_ttl(client, o.ttl)));
+    core::duration margin = countable(o.loss_margin);
+    if (is_ttl(o.ttl, client)) {
+        margin = std::max(margin, core::least_loss_margin(effective_ttl(client, o.ttl)));
+    }
     if (o.max_hold == milliseconds(0) || o.max_hold > margin) return;
     out.error("/max_hold_ms",
               "must be more than the " +
@@ -189,6 +213,10 @@ std::vector<config_issue> validate(const client_options& options) {
         !std::all_of(options.client_name.begin(), options.client_name.end(), is_printable_ascii)) {
         out.error("/client_name", "must be at most 64 printable ASCII characters");
     }
+    if (options.cluster.size() > max_cluster_bytes ||
+        std::any_of(options.cluster.begin(), options.cluster.end(), is_control)) {
+        out.error("/cluster", "must be at most 255 bytes without control characters");
+    }
     if (!options.fencing && options.guard == restart_guard::strict) {
         out.warning("/restart_guard", "has no effect on plain locks; set it to off, or fencing to "
                                       "true");
@@ -198,16 +226,7 @@ std::vector<config_issue> validate(const client_options& options) {
 
 std::vector<config_issue> validate(const acquire_options& options, const client_options& client) {
     findings out;
-    const auto validity = longest_validity(client, effective_ttl(client, options.ttl));
-    if (options.ttl < milliseconds(0) || options.ttl > client.ttl_max) {
-        out.error("/ttl_ms", "must be 1 to ttl_max_ms, which is " +
-                                 std::to_string(client.ttl_max.count()) +
-                                 ", or 0 for the usual one");
-    } else if (validity.count() <= 0) {
-        out.error("/ttl_ms", "is not longer than its own drift allowance; raise it");
-    } else if (options.loss_margin >= validity) {
-        out.error("/loss_margin_ms", "leaves nothing of the ttl; lower it");
-    }
+    check_ttl(options, client, out);
     out.range("/wait_ms", options.wait, milliseconds(0), longest_patience);
     if (out.range("/max_hold_ms", options.max_hold, milliseconds(0), longest_patience)) {
         check_max_hold(options, client, out);

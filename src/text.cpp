@@ -2,31 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "text.hpp"
 
-#include <cstdint>
+#include <redlock/detail/printable.hpp>
+
 #include <cstdio>
 
 namespace redlock::text {
 
 namespace {
-
-// Length of the UTF-8 character that `s` begins with; 0 where there is none that may be shown.
-std::size_t shown_character(std::string_view s) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-    if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
-    const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-    if (byte(0) < 0xc2 || byte(0) > 0xf4 || s.size() < length) return 0;
-    std::uint32_t point = byte(0) & (0x7fU >> length);
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0U) != 0x80U) return 0;
-        point = (point << 6U) | (byte(i) & 0x3fU);
-    }
-    const bool control = point < 0xa0 || point == 0x2028 || point == 0x2029;
-    const bool turns_direction =
-        (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
-    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
-    const bool impossible = (point >= 0xd800 && point <= 0xdfff) || point > 0x10ffff;
-    return control || turns_direction || overlong || impossible ? 0 : length;
-}
 
 // The value of a lock is 22 characters of identity, "@" and the client's name. The identity may
 // come abbreviated already; whole, it would let the reader act as the holder.
@@ -60,23 +42,7 @@ std::string with_error(std::string_view what, const node_vote& v) {
 }  // namespace
 
 std::string printable(std::string_view raw, std::size_t limit) {
-    std::string out;
-    std::size_t i = 0;
-    while (i < raw.size()) {
-        const std::size_t length = shown_character(raw.substr(i));
-        if (i + (length == 0 ? 1 : length) > limit) return out + "...";
-        if (length == 0) {
-            char hex[5];
-            std::snprintf(hex, sizeof hex, "\\x%02x",
-                          static_cast<unsigned>(static_cast<unsigned char>(raw[i])));
-            out += hex;
-            ++i;
-        } else {
-            out += raw.substr(i, length);
-            i += length;
-        }
-    }
-    return out;
+    return detail::printable(raw, limit);
 }
 
 std::string brief(std::chrono::microseconds span) {

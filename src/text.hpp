@@ -14,8 +14,7 @@ namespace redlock::text {
 /// The most that is shown of one text from elsewhere.
 inline constexpr std::size_t longest_shown = 200;
 
-/// `raw` on one line: whole UTF-8 characters stay, control characters and stray bytes become \xNN,
-/// and what exceeds `limit` bytes of input is cut with "...".
+/// See `detail::printable`.
 std::string printable(std::string_view raw, std::size_t limit = longest_shown);
 
 /// "0.4 ms", "430 ms", "4.2 s", "43 s", "5 min".

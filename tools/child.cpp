@@ -39,6 +39,23 @@ std::vector<std::string> merged(const environment& additions) {
     return out;
 }
 
+// The stop watcher. Async-signal-safe calls only; every signal is blocked.
+[[noreturn]] void watch_for_stop(pid_t group, pid_t parent) noexcept {
+    ::setpgid(0, group);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(0);
+    ::close_range(0, ~0U, 0);  // an open end of a pipe would keep its reader waiting
+    sigset_t all_others;
+    sigfillset(&all_others);
+    for (const int signal : {SIGTTIN, SIGTTOU}) {
+        struct sigaction plain {};
+        plain.sa_handler = SIG_DFL;
+        ::sigaction(signal, &plain, nullptr);
+        sigdelset(&all_others, signal);
+    }
+    for (;;) ::sigsuspend(&all_others);
+}
+
 void shut(int& descriptor) noexcept {
     if (descriptor >= 0) ::close(descriptor);
     descriptor = -1;
@@ -47,6 +64,7 @@ void shut(int& descriptor) noexcept {
 }  // namespace
 
 child::~child() {
+    end_stop_watcher();
     shut(exec_report_[0]);
     shut(exec_report_[1]);
 }
@@ -71,6 +89,7 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     // In both processes, because neither may go on before it is done.
     ::setpgid(pid_, pid_);
     if (foreground) screen_->hand_to(pid_);
+    if (screen_->exists()) start_stop_watcher(parent);
     shut(exec_report_[1]);
 }
 
@@ -88,8 +107,27 @@ void child::become(char* const* arguments, char* const* variables, pid_t parent,
     ::_exit(own_failure);
 }
 
+// Without it only a stop of CMD itself is seen.
+void child::start_stop_watcher(pid_t parent) noexcept {
+    stop_watcher_ = ::fork();
+    if (stop_watcher_ == 0) watch_for_stop(pid_, parent);
+    if (stop_watcher_ > 0) ::setpgid(stop_watcher_, pid_);
+}
+
+void child::end_stop_watcher() noexcept {
+    if (stop_watcher_ <= 0) return;
+    ::kill(stop_watcher_, SIGKILL);
+    while (::waitpid(stop_watcher_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    stop_watcher_ = -1;
+}
+
 void child::send(int signal) const noexcept {
     if (pid_ > 0) ::kill(-pid_, signal);
+}
+
+bool child::is_out_of_reach() const noexcept {
+    return pid_ > 0 && ::kill(ended_ ? -pid_ : pid_, 0) != 0 && errno == EPERM;
 }
 
 child::news child::reap() noexcept {
@@ -99,6 +137,15 @@ child::news child::reap() noexcept {
         const pid_t who = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (who < 0 && errno == EINTR) continue;
         if (who <= 0) return what;
+        if (who == stop_watcher_) {
+            if (!WIFSTOPPED(status)) {
+                stop_watcher_ = -1;
+            } else if (what == news::none) {
+                stop_signal_ = WSTOPSIG(status);
+                what = news::stopped;
+            }
+            continue;
+        }
         if (who != pid_ || ended_) continue;
         if (WIFSTOPPED(status)) {
             stop_signal_ = WSTOPSIG(status);
@@ -106,6 +153,7 @@ child::news child::reap() noexcept {
         } else {
             wait_status_ = status;
             ended_ = true;
+            end_stop_watcher();
             read_exec_error();
             what = news::ended;
         }
@@ -119,6 +167,10 @@ void child::read_exec_error() noexcept {
 }
 
 bool child::group_is_gone() const noexcept { return ::kill(-pid_, 0) != 0 && errno == ESRCH; }
+
+int child::death_signal() const noexcept {
+    return ended_ && WIFSIGNALED(wait_status_) ? WTERMSIG(wait_status_) : 0;
+}
 
 int child::exit_status() const noexcept {
     if (exec_error_ == ENOENT) return not_found;

@@ -16,7 +16,12 @@ namespace redlock::tool {
 using environment = std::vector<std::pair<std::string, std::string>>;
 
 /// CMD in a process group of its own. If redlock dies, the kernel kills CMD, but nothing that CMD
-/// started. What leaves the group (setsid, a shell with job control) is out of reach.
+/// started. Processes that leave the group (setsid, a shell with job control) or run as another
+/// user are out of reach.
+///
+/// A second process of redlock's own, the stop watcher, is in the group and does nothing but stop
+/// when the terminal stops the group. Redlock is its parent, so it learns of the stop; the stop of
+/// CMD's own children is reported to CMD only, which may ignore it.
 class child {
 public:
     /// `given` and `screen` outlive it.
@@ -33,9 +38,13 @@ public:
 
     /// Also the id of the group.
     pid_t pid() const noexcept { return pid_; }
-    /// To every process of the group.
+    /// To every process of the group that redlock may signal.
     void send(int signal) const noexcept;
+    /// Whether CMD, or all that is left of its group, runs as another user (sudo), so that redlock
+    /// can't signal it.
+    bool is_out_of_reach() const noexcept;
 
+    /// `stopped`: CMD, or, with SIGTTIN or SIGTTOU, any process of its group.
     enum class news { none, stopped, ended };
     /// Reaps whatever has ended, also orphans that CMD left behind; call it at each SIGCHLD.
     news reap() noexcept;
@@ -46,16 +55,21 @@ public:
     /// Once it has ended: the status as a shell tells it, and `errno` of a failed exec, else 0.
     bool has_ended() const noexcept { return ended_; }
     int exit_status() const noexcept;
+    /// The signal that ended it; 0 where it exited.
+    int death_signal() const noexcept;
     int exec_error() const noexcept { return exec_error_; }
 
 private:
     [[noreturn]] void become(char* const* arguments, char* const* variables, pid_t parent,
                              bool foreground) const noexcept;
+    void start_stop_watcher(pid_t parent) noexcept;
+    void end_stop_watcher() noexcept;
     void read_exec_error() noexcept;
 
     const inherited_signals* given_;
     const terminal* screen_;
     pid_t pid_ = -1;
+    pid_t stop_watcher_ = -1;
     int exec_report_[2] = {-1, -1};  // closed by a successful exec
     int wait_status_ = 0;
     int stop_signal_ = 0;

@@ -5,6 +5,7 @@
 #include "tools/duration.hpp"
 #include "tools/json_writer.hpp"
 
+#include <redlock/detail/nearest.hpp>
 #include <redlock/version.hpp>
 
 #include <CLI/CLI.hpp>
@@ -32,10 +33,10 @@ constexpr const char* statuses =
     "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the "
     "lease\n"
     "is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so that it is\n"
-    "gone before the lease ends. Processes that leave the group are out of reach, and so is CMD\n"
-    "while redlock itself is stopped with SIGSTOP. If redlock is killed, CMD is killed with it, "
-    "but\n"
-    "not what CMD started. What CMD leaves in the background when it ends runs on without the "
+    "gone before the lease ends. Redlock can't end processes that leave the group, nor any while\n"
+    "it is itself stopped with SIGSTOP, nor those that run as another user (sudo): of these it\n"
+    "says so, and ends with 122 all the same. If redlock is killed, CMD is killed with it, but\n"
+    "not what CMD started. What CMD leaves in the background when it ends runs on without the\n"
     "lease.";
 
 // CLI11 does not see CMD, so its usage line has to be completed.
@@ -59,6 +60,7 @@ private:
                   const std::string& text);
     std::string help_text() const;
     std::string unexpected() const;
+    std::string no_such_option(const std::string& word) const;
 
     CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
     CLI::App* run_;
@@ -92,7 +94,8 @@ parser::parser() {
     app_.add_option("--config", nodes_.config_file,
                     "A JSON file that names the nodes; else REDLOCK_CONFIG does")
         ->type_name("FILE");
-    app_.add_flag("--json", json_, "Print JSON");
+    app_.add_flag("--json", json_,
+                  "Print JSON; run writes what it does to standard error, an object a line");
     app_.footer("redlock help CMD explains one command.");
 
     run_ = app_.add_subcommand("run", "Run a command while holding a lock");
@@ -106,7 +109,14 @@ parser::parser() {
              "Time to end CMD in when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
-    run_->add_option("RESOURCE", running_.resource, "What to lock")->required();
+    run_->add_flag("--verbose", running_.verbose,
+                   "Say what redlock waits for also where standard error is no terminal");
+    run_->add_option("-E,--conflict-exit-code", running_.contended_status,
+                     "Exit status in place of 120, which CMD may use itself")
+        ->type_name("N")
+        ->check(CLI::Range(0, 255));
+    run_->add_option("RESOURCE", running_.resource, "What to lock; after -- if it begins with -")
+        ->required();
 
     inspect_ = app_.add_subcommand("inspect", "Show who holds a lock, node by node");
     inspect_->footer(
@@ -157,7 +167,7 @@ std::string parser::help_text() const {
 std::string parser::unexpected() const {
     for (const auto& word : app_.remaining(true)) {
         if (word == "--") continue;
-        if (word.front() == '-') return "there is no option " + word + ": see redlock help";
+        if (word.front() == '-') return no_such_option(word);
         if (run_->parsed()) {
             return "run takes one RESOURCE so far, and '" + word +
                    "' is one more: remove it, or "
@@ -171,14 +181,35 @@ std::string parser::unexpected() const {
     return {};
 }
 
+std::string parser::no_such_option(const std::string& word) const {
+    const std::string typed = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    const auto add = [&](const CLI::App& of) {
+        for (const auto* option : of.get_options()) {
+            for (const auto& name : option->get_lnames()) names.push_back(name);
+        }
+    };
+    add(app_);
+    for (const auto* command : app_.get_subcommands()) add(*command);
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const auto begins = std::min(typed.find_first_not_of('-'), typed.size());
+    const auto meant =
+        begins < 2 ? std::string_view() : detail::nearest(typed.substr(begins), known);
+    if (meant.empty()) return "there is no option " + typed + ": see redlock help";
+    return "there is no option " + typed + "; did you mean --" + std::string(meant) + "?";
+}
+
 command_line parser::parse(std::vector<std::string> words) {
     // What comes after the first "--" belongs to CMD, untouched.
     std::vector<std::string> command;
     const auto mark = std::find(words.begin(), words.end(), "--");
     const bool is_run = !words.empty() && std::find(words.begin(), mark, "run") != mark;
     if (is_run && mark != words.end()) {
-        command.assign(mark + 1, words.end());
-        words.erase(mark, words.end());
+        // "-- RESOURCE -- CMD": a RESOURCE that begins with "-" would be an option before the mark.
+        const bool names_resource =
+            words.end() - mark > 3 && (mark + 1)->starts_with('-') && mark[2] == "--";
+        command.assign(mark + (names_resource ? 3 : 1), words.end());
+        words.erase(mark + (names_resource ? 2 : 0), words.end());
     }
     std::reverse(words.begin(), words.end());
     std::string wrong;
@@ -201,6 +232,7 @@ command_line parser::parse(std::vector<std::string> words) {
             return usage_error{"run needs a command: redlock run RESOURCE -- CMD"};
         }
         running_.nodes = nodes_;
+        running_.json = json_;
         running_.command = std::move(command);
         return running_;
     }

@@ -6,11 +6,16 @@
 
 namespace redlock::tool {
 
-void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, int status) {
+void drain(boost::asio::io_context& context, std::chrono::milliseconds limit,
+           const std::function<void()>& leave) {
     using namespace std::chrono_literals;
     context.restart();
     context.run_for(limit + 100ms);
-    if (!context.stopped()) ::_exit(status);
+    if (!context.stopped()) leave();
+}
+
+void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, int status) {
+    drain(context, limit, [status] { ::_exit(status); });
 }
 
 std::chrono::milliseconds longest_answer(const client_options& client) {

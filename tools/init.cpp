@@ -19,11 +19,15 @@
 
 namespace redlock::tool {
 
+namespace asio = boost::asio;
+
 namespace {
 
 std::string names(const client_options& client) {
     std::string out;
-    for (const auto& node : client.nodes) out += (out.empty() ? "" : ", ") + display_name(node);
+    for (const auto& node : client.nodes) {
+        out += (out.empty() ? "" : ", ") + shown(display_name(node));
+    }
     return out;
 }
 
@@ -66,7 +70,7 @@ int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
         if (a.answer != vote::granted) {
             failures += (failures.empty() ? "" : "; ") + format(a);
         } else if (!as_json) {
-            text += a.node.str() + " counts as new: nothing is in quarantine there\n";
+            text += shown(a.node) + " counts as new: nothing is in quarantine there\n";
         }
     }
     if (!print(text)) return own_failure;

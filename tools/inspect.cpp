@@ -22,6 +22,8 @@
 
 namespace redlock::tool {
 
+namespace asio = boost::asio;
+
 namespace {
 
 std::string problem(const node_state& node) {
@@ -75,11 +77,13 @@ int show(const resource_state& state, bool json) {
 std::string to_json(const resource_state& state) {
     json_writer json;
     json.begin_object();
-    json.key("resource").string(state.resource);
+    json.key("resource").string(redacted(state.resource));
     json.key("held").boolean(state.held);
     json.key("owner").string(state.owner);
     json.key("fence").number_unsigned(state.fence);
     json.key("valid_ms").number(state.valid_for.count());
+    json.key("since_ms");
+    state.held_for ? json.number(state.held_for->count()) : json.null();
     json.key("quorum").number_unsigned(state.quorum);
     json.key("nodes").begin_array();
     for (const auto& node : state.nodes) {
@@ -91,16 +95,17 @@ std::string to_json(const resource_state& state) {
         json.key("error").string(problem(node));
         json.end_object();
     }
-    json.end_array().end_object();
+    json.end_array();
+    json.key("waiting").number_unsigned(state.waiting).end_object();
     return json.text() + "\n";
 }
 
 std::string to_table(const resource_state& state) {
-    std::string out = "'" + state.resource + "' is ";
+    std::string out = "'" + shown(state.resource) + "' is ";
     if (!state.decided) {
         out += "unknown: too few nodes answered";
     } else if (state.held) {
-        out += "held by " + state.owner;
+        out += "held by " + shown(state.owner);
         if (state.valid_for.count() > 0) out += ", for " + seconds(state.valid_for) + " more";
         if (state.valid_for.count() < 0) out += ", without expiry";
         if (state.held_for) out += ", since " + seconds(*state.held_for);
@@ -108,13 +113,15 @@ std::string to_table(const resource_state& state) {
     } else {
         out += "not held";
     }
+    if (state.waiting != 0) out += ", " + std::to_string(state.waiting) + " waiting";
     out += " (quorum " + std::to_string(state.quorum) + " of " +
            std::to_string(state.nodes.size()) + ")\n\n";
 
     std::vector<std::array<std::string, 5>> rows{{"NODE", "STATE", "OWNER", "TTL", "ERROR"}};
     for (const auto& node : state.nodes) {
-        rows.push_back({node.node.str(), std::string(to_string(node.state)),
-                        node.owner.empty() ? "-" : node.owner, left(node), problem(node)});
+        rows.push_back({shown(node.node), std::string(to_string(node.state)),
+                        node.owner.empty() ? "-" : shown(node.owner), left(node),
+                        shown(problem(node))});
     }
     std::array<std::size_t, 5> widths{};
     for (const auto& row : rows) {

@@ -2,29 +2,24 @@
 // SPDX-License-Identifier: MIT
 #include "tools/json_writer.hpp"
 
-#include <cstddef>
+#include <redlock/detail/printable.hpp>
+
 #include <cstdio>
 
 namespace redlock::tool {
 
 namespace {
 
-// Length of the UTF-8 character that `s` begins with; 0 when it begins with none (RFC 3629).
-std::size_t utf8_length(std::string_view s) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) return 1;
-    if (first < 0xc2 || first > 0xf4) return 0;
-    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (s.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0U) != 0x80U) return 0;
-    }
-    const unsigned char second = byte(1);
-    const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    const bool surrogate = first == 0xed && second >= 0xa0;
-    const bool too_high = first == 0xf4 && second >= 0x90;
-    return overlong || surrogate || too_high ? 0 : length;
+void add_escape(std::string& to, unsigned unit) {
+    char text[16];
+    std::snprintf(text, sizeof text, "\\u%04x", unit);
+    to += text;
+}
+
+void add_escaped(std::string& to, std::uint32_t point) {
+    if (point < 0x10000) return add_escape(to, point);
+    add_escape(to, 0xd800U + ((point - 0x10000U) >> 10U));
+    add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
 }
 
 }  // namespace
@@ -73,6 +68,12 @@ json_writer& json_writer::number_unsigned(std::uint64_t value) {
     return *this;
 }
 
+json_writer& json_writer::null() {
+    separate();
+    text_ += "null";
+    return *this;
+}
+
 json_writer& json_writer::boolean(bool value) {
     separate();
     text_ += value ? "true" : "false";
@@ -82,21 +83,18 @@ json_writer& json_writer::boolean(bool value) {
 void json_writer::quote(std::string_view text) {
     text_ += '"';
     while (!text.empty()) {
-        const std::size_t length = utf8_length(text);
-        const char c = text.front();
-        if (length == 0) {
-            text_ += "\\ufffd";
-        } else if (c == '"' || c == '\\') {
+        const auto c = detail::first_character(text);
+        if (c.length == 0) {
+            add_escape(text_, 0xfffd);
+        } else if (c.point == '"' || c.point == '\\') {
             text_ += '\\';
-            text_ += c;
-        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            char escape[8];
-            std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
-            text_ += escape;
+            text_ += text.front();
+        } else if (!detail::is_shown(c.point)) {
+            add_escaped(text_, c.point);
         } else {
-            text_ += text.substr(0, length);
+            text_ += text.substr(0, c.length);
         }
-        text.remove_prefix(length == 0 ? 1 : length);
+        text.remove_prefix(c.length == 0 ? 1 : c.length);
     }
     text_ += '"';
 }

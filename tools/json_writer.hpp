@@ -17,11 +17,13 @@ public:
     json_writer& end_array() { return close(']'); }
     /// The name of the member whose value comes next.
     json_writer& key(std::string_view name);
-    /// Bytes that are no valid UTF-8 become U+FFFD, one each.
+    /// Each byte that is no valid UTF-8 becomes U+FFFD. Characters that `is_shown` rejects are
+    /// escaped.
     json_writer& string(std::string_view text);
     json_writer& number(std::int64_t value);
     json_writer& number_unsigned(std::uint64_t value);
     json_writer& boolean(bool value);
+    json_writer& null();
 
     const std::string& text() const noexcept { return text_; }
 

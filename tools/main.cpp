@@ -4,8 +4,10 @@
 #include "tools/exit_status.hpp"
 #include "tools/report.hpp"
 
+#include <cstdlib>
 #include <exception>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -31,6 +33,11 @@ struct performer {
 int main(int argc, char** argv) {
     const inherited_signals given;
     try {
+        std::vector<std::string> words(argv, argv + argc);
+        if (const char* const file = std::getenv("REDLOCK_CONFIG")) {
+            words.insert(words.begin(), file);
+        }
+        keep_secret(words);
         return std::visit(performer{given}, parse_command_line(argc, argv));
     } catch (const std::exception& e) {
         complain(e.what());

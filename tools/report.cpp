@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "tools/report.hpp"
 
+#include "tools/signals.hpp"
+
+#include <redlock/detail/printable.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace redlock::tool {
@@ -13,6 +18,8 @@ namespace redlock::tool {
 namespace {
 
 bool write_all(int descriptor, std::string_view text) {
+    // A terminal that lets only its foreground write would stop redlock while CMD is there.
+    const signals_blocked from_background(SIGTTOU);
     while (!text.empty()) {
         const ssize_t written = ::write(descriptor, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
@@ -22,11 +29,71 @@ bool write_all(int descriptor, std::string_view text) {
     return true;
 }
 
+constexpr std::string_view mark = "://";
+
+std::vector<std::string>& secrets() {
+    static std::vector<std::string> found;
+    return found;
+}
+
+bool& complains_in_json() noexcept {
+    static bool is = false;
+    return is;
+}
+
+// "host", or "host:port" and what may follow a port.
+bool is_address(std::string_view text) {
+    const auto colon = text.rfind(':');
+    if (colon == text.npos) return true;
+    const auto port = text.substr(colon + 1, text.find_first_of("/?", colon) - colon - 1);
+    return !port.empty() && port.find_first_not_of("0123456789") == port.npos;
+}
+
+// Finds the word with the "@" of a URI that begins in the word `first`, which has none; returns
+// `first` where there is no such word.
+std::size_t end_of_split(const std::vector<std::string>& words, std::size_t first) {
+    const bool is_whole = is_address(words[first].substr(words[first].find(mark) + mark.size()));
+    for (std::size_t i = first + 1; i < words.size(); ++i) {
+        if (words[i].starts_with('-') || words[i].find(mark) != std::string::npos) break;
+        if (words[i].find('@') != std::string::npos) return i;
+        if (is_whole) break;  // one that may be complete goes on in the next word at most
+    }
+    return first;
+}
+
 }  // namespace
 
+void keep_secret(const std::vector<std::string>& words) {
+    auto& out = secrets();
+    for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+        const auto at = words[i].find(mark);
+        if (at == std::string::npos) continue;
+        const std::string rest = words[i].substr(at + mark.size());
+        if (const auto end = rest.rfind('@'); end != rest.npos) {
+            out.push_back(rest.substr(0, end + 1));
+            continue;
+        }
+        const std::size_t last = end_of_split(words, i);
+        if (last == i && is_address(rest)) continue;
+        if (last == i || !is_address(rest)) out.push_back(rest);
+        for (std::size_t j = i + 1; j < last; ++j) out.push_back(words[j]);
+        if (last != i) out.push_back(words[last].substr(0, words[last].rfind('@') + 1));
+    }
+    const auto is_longer = [](const auto& a, const auto& b) { return a.size() > b.size(); };
+    std::sort(out.begin(), out.end(), is_longer);
+}
+
 std::string redacted(std::string_view text) {
-    constexpr std::string_view mark = "://";
+    std::string known(text);
+    for (const auto& secret : secrets()) {
+        const std::string_view instead = secret.ends_with('@') ? "***@" : "***";
+        for (auto at = known.find(secret); !secret.empty() && at != known.npos;
+             at = known.find(secret, at + instead.size())) {
+            known.replace(at, secret.size(), instead);
+        }
+    }
     std::string out;
+    text = known;
     for (;;) {
         const auto at = text.find(mark);
         if (at == text.npos) return out += text;
@@ -41,12 +108,23 @@ std::string redacted(std::string_view text) {
     }
 }
 
+std::string shown(std::string_view text) { return detail::printable(redacted(text)); }
+
+void complain_in_json() noexcept { complains_in_json() = true; }
+
+void tell(const json_writer& what) { write_all(STDERR_FILENO, what.text() + '\n'); }
+
 void complain(std::string_view what) {
+    if (complains_in_json()) {
+        json_writer json;
+        json.begin_object().key("event").string("message");
+        return tell(json.key("text").string(redacted(what)).end_object());
+    }
     std::string line = "redlock: " + redacted(what);
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    line += '\n';
-    write_all(STDERR_FILENO, line);  // with nobody to read it there is nobody to tell
+    // Where standard error can't be written there is no place to report that.
+    write_all(STDERR_FILENO, detail::printable(line) + '\n');
 }
 
 bool print(std::string_view text) {

@@ -2,18 +2,36 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "tools/json_writer.hpp"
+
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::tool {
 
-/// `text` with every "://user:password@" made "://***@": arguments end up in messages about them.
+/// Finds the passwords of URIs in the words of a command line, so that `redacted` leaves them out
+/// wherever they appear; also a password with blanks, which splits its URI into several words.
+void keep_secret(const std::vector<std::string>& words);
+
+/// `text` without the passwords that `keep_secret` found, and with every "://user:password@" made
+/// "://***@": messages quote the arguments that they are about.
 std::string redacted(std::string_view text);
 
-/// One line on standard error, in one write, without passwords. Line breaks become spaces.
+/// `text` from outside, safe for a terminal: redacted, and `printable`.
+std::string shown(std::string_view text);
+
+/// Writes `what`, redacted and escaped, as one line to standard error, in one write. Line breaks
+/// become spaces.
 void complain(std::string_view what);
 
-/// Writes to standard output; false when that failed, which was complained about.
+/// From now on `complain` writes a JSON object, {"event": "message", "text": ...}.
+void complain_in_json() noexcept;
+
+/// Writes a JSON object as one line to standard error, in one write.
+void tell(const json_writer& what);
+
+/// Writes `text` unchanged to standard output. Where that fails, complains and returns false.
 bool print(std::string_view text);
 
 }  // namespace redlock::tool

@@ -5,12 +5,14 @@
 #include "tools/child.hpp"
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/narrator.hpp"
 #include "tools/report.hpp"
 #include "tools/terminal.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/event.hpp>
 #include <redlock/refusal.hpp>
+#include <redlock/resource_state.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -23,12 +25,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstring>
 #include <map>
 #include <system_error>
 #include <utility>
 
 namespace redlock::tool {
+
+namespace asio = boost::asio;
 
 namespace {
 
@@ -38,6 +43,9 @@ using namespace std::chrono_literals;
 constexpr auto look_again = 5ms;
 // A process in the kernel's uninterruptible sleep survives KILL: it is not waited for for ever.
 constexpr auto longest_death = 5s;
+
+// Whether a process in the background was stopped since it used the terminal.
+bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
 
 class runner {
 public:
@@ -50,15 +58,20 @@ private:
 
     client_options observed(client_options options);
     void observe(const event& e);
+    void tell_wait();
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
     void refused(error_code ec, const lease& got);
     void start_command();
+    void forward(int signal);
+    void tell_reach();
+    void on_sibling_stopped();
     void on_child();
     void on_child_stopped();
     void suspend(bool whole_job);
     void on_child_ended();
+    void pass_on_key(bool had_screen);
     void on_lost(loss why);
     void stop_command();
     void look();
@@ -74,6 +87,7 @@ private:
     client_options options_;
     std::map<std::string, std::string> down_;  // node: why
     std::string last_detail_;
+    narrator says_{request_};
     terminal terminal_;
     asio::io_context context_{1};
     asio::signal_set signals_{context_};
@@ -86,7 +100,10 @@ private:
     clock::time_point kill_at_{};
     bool stop_was_asked_ = false;  // SIGTSTP came to redlock, not from the terminal to CMD
     bool owns_screen_ = false;     // CMD is, or was before a suspension, in the foreground
+    bool reach_was_told_ = false;  // that redlock can't signal CMD
+    std::bitset<NSIG> forwarded_;  // the signals that came to redlock and went on to CMD
     int ended_by_ = 0;
+    int killed_by_ = 0;  // SIGINT or SIGQUIT, of which CMD died
     int status_ = own_failure;
 };
 
@@ -99,7 +116,7 @@ runner::runner(const run_request& request, const configuration& from, const acqu
       child_(given, terminal_) {
     // What was ignored when redlock was started stays ignored, for CMD as well.
     constexpr std::array forwarded{SIGHUP,  SIGINT,   SIGTERM, SIGQUIT, SIGUSR1,
-                                   SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
+                                   SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU};
     for (const int s : forwarded) {
         if (!given.ignores(s)) signals_.add(s);
     }
@@ -114,6 +131,7 @@ client_options runner::observed(client_options options) {
 }
 
 void runner::observe(const event& e) {
+    says_.happened(e);
     switch (e.kind) {
         case event_kind::node_up: down_.erase(std::string(e.node)); break;
         case event_kind::node_down:
@@ -136,12 +154,38 @@ int runner::run() {
     client_.async_acquire(
         request_.resource, terms_,
         asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
+            timer_.cancel();
+            says_.waited();
             on_acquired(ec, std::move(got));
         }));
+    tell_wait();
     while (phase_ != phase::over) context_.run_one();
     client_.close();
-    drain(context_, longest_answer(options_), status_);
+    // Where a key of the terminal ended it, redlock dies of that signal: a shell then ends its
+    // script.
+    const int last = status_ - signalled;
+    const bool by_key = (last == SIGINT || last == SIGQUIT) &&
+                        (last == ended_by_ || last == killed_by_);
+    const auto leave = [&] { by_key ? die_of(last) : ::_exit(status_); };
+    drain(context_, longest_answer(options_), leave);
+    if (by_key) leave();
     return status_;
+}
+
+void runner::tell_wait() {
+    const auto pause = says_.pause();
+    if (!pause) return;
+    timer_.expires_after(*pause);
+    timer_.async_wait([this](error_code ec) {
+        if (ec || phase_ != phase::waiting) return;
+        if (says_.draws() && !terminal_.is_ours()) return tell_wait();
+        auto then = [this](error_code why, const resource_state& state) {
+            if (phase_ != phase::waiting) return;
+            says_.waiting(why, state);
+            tell_wait();
+        };
+        client_.async_inspect(request_.resource, std::move(then));
+    });
 }
 
 void runner::await_signal() {
@@ -157,19 +201,47 @@ void runner::on_signal(int signal) {
     switch (phase_) {
         case phase::waiting:
             if (signal == SIGWINCH || signal == SIGCONT) return;
-            if (signal == SIGTSTP) return suspend(false);
+            if (signal == SIGTSTP || wants_terminal(signal)) return suspend(false);
             if (ended_by_ != 0) return;
             ended_by_ = signal;
             return give_up_.emit(asio::cancellation_type::terminal);
         case phase::running:
-            // Redlock stops only when CMD did: one that ignores it still needs its lease renewed.
-            if (signal == SIGTSTP) stop_was_asked_ = true;
-            if (signal == SIGCONT && is_over())
-                return;  // on_lost is due, and kills it as it sleeps
-            return child_.send(signal);
-        case phase::stopping: return child_.send(signal);
+            if (wants_terminal(signal)) return on_sibling_stopped();
+            if (signal == SIGCONT) {
+                if (is_over()) return;  // on_lost is due, and kills it as it sleeps
+                if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
+            }
+            return forward(signal);
+        case phase::stopping: return wants_terminal(signal) ? void() : child_.send(signal);
         case phase::releasing:
         case phase::over: return;
+    }
+}
+
+void runner::forward(int signal) {
+    // Redlock stops only when CMD did: one that ignores it still needs its lease renewed.
+    if (signal == SIGTSTP) stop_was_asked_ = true;
+    forwarded_.set(static_cast<std::size_t>(signal));
+    child_.send(signal);
+    if (signal != SIGCONT && signal != SIGWINCH) tell_reach();
+}
+
+void runner::tell_reach() {
+    if (reach_was_told_ || !child_.is_out_of_reach()) return;
+    reach_was_told_ = true;
+    complain("CMD, process " + std::to_string(child_.pid()) +
+             ", runs as another user, so redlock can't signal it and can't end it when the lease "
+             "of " + name() + " is lost: start redlock as that user, as in sudo redlock run");
+}
+
+// A pager or another process of redlock's own group, which the signal may have stopped, wants the
+// terminal.
+void runner::on_sibling_stopped() {
+    if (terminal_.take_back_from(child_.pid())) {
+        owns_screen_ = false;
+        ::kill(0, SIGCONT);
+    } else if (!terminal_.is_ours()) {
+        forward(SIGTSTP);  // the whole job is in the background, and stops
     }
 }
 
@@ -178,6 +250,7 @@ void runner::on_acquired(error_code ec, lease got) {
     if (ended_by_ != 0) return finish(signalled + ended_by_);
     if (ec) return refused(ec, got);
     lease_ = std::move(got);
+    says_.granted(lease_);
     client_.async_lost(lease_, [this](error_code ended, loss why) {
         if (!ended) on_lost(why);
     });
@@ -189,7 +262,7 @@ void runner::refused(error_code ec, const lease& got) {
     const std::string line = name() + ": " + why.message();
     if (ec == errc::contended) {
         complain(line + ": wait longer (--wait), or see who holds it: redlock inspect");
-        return finish(contended);
+        return finish(request_.contended_status);
     }
     if (ec == errc::validity_exhausted) {
         complain(line + ": lengthen --ttl, or look for slow nodes");
@@ -213,7 +286,8 @@ void runner::start_command() {
         {"REDLOCK_FENCE", std::to_string(lease_.fence())},
         {"REDLOCK_OWNER", lease_.owner().to_string() + "@" + options_.client_name}};
     phase_ = phase::running;
-    owns_screen_ = ::isatty(STDIN_FILENO) == 1 && terminal_.is_ours();
+    // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
+    owns_screen_ = terminal_.is_ours_alone();
     try {
         child_.start(request_.command, variables, owns_screen_);
     } catch (const std::system_error& e) {
@@ -238,13 +312,13 @@ void runner::on_child() {
 
 void runner::on_child_stopped() {
     const int signal = child_.stop_signal();
-    if ((signal == SIGTTIN || signal == SIGTTOU) && terminal_.is_ours()) {
+    const bool wants_screen = wants_terminal(signal);
+    if (wants_screen && (terminal_.is_ours() || terminal_.is_with(child_.pid()))) {
         owns_screen_ = true;
         terminal_.hand_to(child_.pid());
         return child_.send(SIGCONT);
     }
     if (signal == SIGSTOP) return;  // somebody's own doing: the lease is kept for them
-    const bool wants_screen = signal == SIGTTIN || signal == SIGTTOU;
     const bool by_terminal = terminal_.exists() && (owns_screen_ || wants_screen);
     if (by_terminal || std::exchange(stop_was_asked_, false)) suspend(by_terminal);
 }
@@ -266,8 +340,10 @@ void runner::suspend(bool whole_job) {
 }
 
 void runner::on_child_ended() {
-    if (owns_screen_) terminal_.take_back_from(child_.pid());
+    const bool had_screen = terminal_.take_back_from(child_.pid());
     status_ = child_.exit_status();
+    killed_by_ = child_.death_signal();
+    pass_on_key(had_screen);
     if (const int why = child_.exec_error(); why != 0) {
         complain(request_.command.front() + ": " + std::strerror(why) +
                  ": give CMD as a program in "
@@ -278,6 +354,15 @@ void runner::on_child_ended() {
         status_ = lease_lost;
     }
     release();
+}
+
+// A key that CMD alone received, being in the foreground, is meant for the whole script or
+// pipeline.
+void runner::pass_on_key(bool had_screen) {
+    if (!had_screen) return;
+    ::kill(0, SIGCONT);  // a process of redlock's group may have been stopped meanwhile
+    const bool by_key = killed_by_ == SIGINT || killed_by_ == SIGQUIT;
+    if (by_key && !forwarded_.test(static_cast<std::size_t>(killed_by_))) ::kill(0, killed_by_);
 }
 
 void runner::on_lost(loss why) {
@@ -312,6 +397,7 @@ void runner::stop_command() {
         child_.send(SIGTERM);
         child_.send(SIGCONT);  // one that sleeps can't obey
     }
+    tell_reach();
     look();
 }
 
@@ -319,11 +405,15 @@ void runner::look() {
     child_.reap();
     const auto now = clock::now();
     if (child_.has_ended() && child_.group_is_gone()) {
-        if (owns_screen_) terminal_.take_back_from(child_.pid());
+        terminal_.take_back_from(child_.pid());
         return finish(lease_lost);
     }
     // Again each time: a process may have been made meanwhile.
     if (now >= kill_at_) child_.send(SIGKILL);
+    if (now >= kill_at_ && child_.is_out_of_reach()) {
+        tell_reach();
+        return finish(lease_lost);
+    }
     if (now >= kill_at_ + longest_death) {
         complain("processes of group " + std::to_string(child_.pid()) +
                  " survive SIGKILL and may "
@@ -365,6 +455,7 @@ void runner::on_released(error_code ec) {
 
 void runner::finish(int status) {
     status_ = status;
+    says_.ended(status);
     phase_ = phase::over;
     signals_.cancel();
     timer_.cancel();
@@ -373,6 +464,7 @@ void runner::finish(int status) {
 }  // namespace
 
 int run(const run_request& request, const inherited_signals& given) {
+    if (request.json) complain_in_json();
     const auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {

@@ -15,6 +15,9 @@ struct run_request {
     node_source nodes;
     lease_request lease;
     std::string resource;
+    bool json = false;           // reports on standard error in JSON, one object a line
+    bool verbose = false;        // reports the wait also where standard error is no terminal
+    int contended_status = 120;  // the exit status in place of `contended`
     std::vector<std::string> command;
 };
 

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "tools/signals.hpp"
 
+#include "tools/exit_status.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
 namespace redlock::tool {
 
 inherited_signals::inherited_signals() noexcept {
@@ -16,7 +21,6 @@ inherited_signals::inherited_signals() noexcept {
 
 void inherited_signals::ignore_own() const noexcept {
     ::signal(SIGPIPE, SIG_IGN);
-    ::signal(SIGTTOU, SIG_IGN);
 }
 
 void inherited_signals::restore() const noexcept {
@@ -30,10 +34,30 @@ void inherited_signals::restore() const noexcept {
     ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
 
+void die_of(int signal) noexcept {
+    ::prctl(PR_SET_DUMPABLE, 0);
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;
+    ::sigaction(signal, &plain, nullptr);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    ::raise(signal);
+    ::_exit(signalled + signal);
+}
+
 signals_blocked::signals_blocked() noexcept {
     sigset_t all;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+signals_blocked::signals_blocked(int signal) noexcept {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, signal);
+    ::pthread_sigmask(SIG_BLOCK, &one, &before_);
 }
 
 signals_blocked::~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

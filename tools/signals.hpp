@@ -13,7 +13,7 @@ public:
     inherited_signals() noexcept;
 
     bool ignores(int signal) const noexcept { return sigismember(&ignored_, signal) == 1; }
-    /// Redlock itself must neither die nor stop because nobody reads what it says.
+    /// Redlock must not die of SIGPIPE when the reader of its output is gone.
     void ignore_own() const noexcept;
     /// In the child, with all signals blocked: back to what redlock was given. Async-signal-safe.
     void restore() const noexcept;
@@ -23,10 +23,14 @@ private:
     sigset_t ignored_;
 };
 
-/// Blocks every signal in this thread for as long as it lives.
+/// Ends this process by `signal`, as if it were not handled, without a core file.
+[[noreturn]] void die_of(int signal) noexcept;
+
+/// Blocks all signals, or one, in this thread while the object exists.
 class signals_blocked {
 public:
     signals_blocked() noexcept;
+    explicit signals_blocked(int signal) noexcept;
     ~signals_blocked();
     signals_blocked(const signals_blocked&) = delete;
     signals_blocked& operator=(const signals_blocked&) = delete;

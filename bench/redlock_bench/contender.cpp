@@ -35,6 +35,7 @@ asio::awaitable<void> sleep_for(std::chrono::nanoseconds how_long) {
 
 redlock::client_options options_of(int argc, char** argv) {
     redlock::client_options options;
+    options.cluster = "bench";
     options.fencing = std::string_view(argv[2]) == "fenced";
     for (int i = 4; i < argc; ++i) {
         redlock::node_options node;

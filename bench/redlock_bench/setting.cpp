@@ -20,6 +20,7 @@ namespace {
 redlock::client_options default_options(redlock::testing::cluster& servers, bool fencing,
                                         transport by) {
     redlock::client_options options;
+    options.cluster = "bench";  // its programs know the nodes by several addresses
     options.fencing = fencing;
     options.nodes = servers.options().nodes;
     for (std::size_t i = 0; by == transport::unix_socket && i < servers.size(); ++i) {

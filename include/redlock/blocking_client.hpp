@@ -25,7 +25,9 @@ namespace redlock {
 /// those of `client`.
 class REDLOCK_EXPORT blocking_client {
 public:
-    /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong.
+    /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong, and
+    /// `std::system_error` or `boost::system::system_error` where the system has no thread or
+    /// descriptor for it.
     explicit blocking_client(client_options options);
     /// Closes, and waits for the last releases as `close()` does; longer only where the system's
     /// resolver is still at a node's name. No other thread may be inside a call.
@@ -50,9 +52,8 @@ public:
     result<resource_state> inspect(std::string resource);
     /// See `client::async_init`. The refusal carries one vote per node.
     result<void, refusal> init();
-    /// Releases what is held, and blocks until the nodes have answered that, as far as they answer.
-    /// Every other call, also one that is under way, ends with `client_closed`. See
-    /// `client::async_close`.
+    /// Releases what is held, and blocks until the nodes have answered or are given up. Every other
+    /// call, also one that is under way, ends with `client_closed`. See `client::async_close`.
     result<void> close();
     /// Counters since the client was made.
     client_stats stats() const;

@@ -40,6 +40,7 @@ enum class errc {
     clock_skew = 106,        ///< The node's clock is too far from the median of the nodes.
     in_quarantine = 107,     ///< The node restarted without its data and may not vote yet.
     foreign_data = 108,      ///< A key of ours holds something that this library did not write.
+    other_set = 109,         ///< A node belongs to another set of nodes than this client's list.
 };
 
 /// Conditions to compare an `error_code` with, when the exact code does not matter.
@@ -49,7 +50,7 @@ enum class condition {
     retryable = 1,
     ownership = 2,      ///< The caller does not, or no longer, own the lock: not_held, lost.
     unreachable = 3,    ///< Nodes could not be asked: no_quorum, timeouts, refused connections.
-    configuration = 4,  ///< A person must mend something: password, options, scripts, a replica.
+    configuration = 4,  ///< An operator must act: password, options, scripts, a replica, the set.
 };
 
 /// The category of `errc`; its name is "redlock".

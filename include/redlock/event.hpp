@@ -18,24 +18,29 @@ namespace redlock {
 enum class event_kind : std::uint8_t {
     node_up,          ///< The handshake with a node succeeded; `duration` is what it took.
     node_down,        ///< The connection to a node ended or could not be made; `error` says why.
-    granted,          ///< A lease was granted; `duration` is what the attempt took.
-    refused,          ///< An acquire ended without a lease; `error` and `votes` say why.
+    granted,          ///< A lease was granted; `duration` is since the call, waiting included.
+    /// An acquire ended without a lease; `error` and `votes` say why, `duration` is since the call.
+    refused,
     renewed,          ///< A lease was prolonged by a quorum.
     renewal_failed,   ///< A renewal reached no quorum; it is tried again until the lease is lost.
-    lost,             ///< A lease was lost; `detail` names the reason.
-    released,         ///< A quorum answered a release.
+    lost,             ///< A lease was lost; `detail` says why, `duration` is since the grant.
+    released,         ///< A quorum answered a release; `duration` is from the grant to the call.
     release_owed,     ///< A release could not be sent; it goes first on the next connection.
-    /// A node is fit to connect, and something about it needs a person. Once per node, until it
-    /// changes: it has no vote (`error` says why: not_master, duplicate_node, clock_skew,
-    /// in_quarantine); its clock jumped; it can't be listened to for wake-ups; another client's
-    /// ttl_max is on its record. Without an `error`: its eviction policy or its persistence may cost
-    /// locks, its memory is 90 % full or more, or `resource` is held there by a client that seems to
-    /// have another key_prefix or fencing off (once per resource, for 16 of them). `detail` names
-    /// what was found, what it does to locks and what to do. Of severity info where no lock is in
-    /// danger, as for a node that has no vote for ttl_max after each restart.
+    /// The client is connected to a node that an operator should look at. Once per node, until it
+    /// changes. With an `error`: it has no vote (not_master, duplicate_node, clock_skew, other_set,
+    /// in_quarantine), its clock stepped, its round trip exceeds node_timeout, it can't be listened
+    /// to for wake-ups, or another client's ttl_max is on its record. Without one: its eviction
+    /// policy or persistence may cost locks, its memory is 90 % full or more, or `resource` is held
+    /// there by a client that seems to have another key_prefix or fencing off (once per resource,
+    /// for 16 of them). `detail` says what was found, what it does to locks and what to do. Of
+    /// severity info where no lock is in danger.
     node_reported,
+    /// This machine's clock stood still while the clocks of a quorum of nodes went on, as in a
+    /// virtual machine that was paused. `duration` is for how long, at most; every lease ends
+    /// earlier by it.
+    clock_gap,
     /// The client closed before a node had answered all releases; `error` says why, `detail` how
-    /// many. They may have been executed; a key that is left runs out by its ttl.
+    /// many. They may have been executed; a key that is left expires with its ttl.
     releases_given_up,
 };
 

@@ -57,11 +57,15 @@ struct client_options {
     std::chrono::milliseconds ttl_max{60'000};      ///< Longest ttl accepted; also the quarantine.
     double drift_factor = 0.01;                     ///< Clock drift allowed, as a share of the ttl.
     std::chrono::milliseconds drift_min{2};         ///< Added to it.
-    /// Stands before the resource in the key; empty: the key is the resource name. The same for all
-    /// clients of a resource: prefix "app:" with "r", and an empty one with "app:r", are one key, on
-    /// which the two exclude each other, but with two fences and two node records.
+    /// Stands before the resource in the key; empty: the key is the resource name. Must be the same
+    /// for all clients of a resource: prefix "app:" with "r" and an empty prefix with "app:r" are
+    /// one key, so the two exclude each other, but they have two fences and two node records.
     std::string key_prefix{};
     std::string client_name{};                      ///< Empty: "host:pid"; shown to who asks.
+    /// Names the set of nodes, for clients that spell the same nodes differently. Empty: the names
+    /// of the nodes identify the set. Every node's record names its set; where one belongs to
+    /// another set, this client is granted nothing (`errc::other_set`).
+    std::string cluster{};
     bool fencing = true;  ///< false: plain SET NX PX, no fence and no restart guard.
     restart_guard guard = restart_guard::automatic;
     /// Called for each event on the client's internal strand: return quickly, do not throw.
@@ -114,6 +118,8 @@ inline constexpr std::chrono::milliseconds longest_measured_timeout{1'000};
 inline constexpr std::size_t max_nodes = 32;
 /// The longest resource name, in bytes.
 inline constexpr std::size_t max_resource_bytes = 512;
+/// The longest name of a set of nodes, in bytes.
+inline constexpr std::size_t max_cluster_bytes = 255;
 /// The longest client name, in characters.
 inline constexpr std::size_t max_client_name = 64;
 

@@ -42,6 +42,11 @@ struct resource_state {
     std::optional<std::chrono::milliseconds> held_for{};
     /// Time until too few keys are left for a quorum, if nobody renews; -1 ms: never.
     std::chrono::milliseconds valid_for{0};
+    /// How many clients wait for it: the largest number that any node knows of, 1,000 at most. Each
+    /// client counts once, for the first of its acquires. 0 without `fencing`, which has no queue.
+    std::size_t waiting = 0;
+    /// The place of this client among them: 1 is next. Empty where it does not wait.
+    std::optional<std::size_t> place{};
     std::size_t quorum = 0;
     bool decided = false;                   ///< A quorum of nodes answered at all.
     std::vector<node_state> nodes{};        ///< In the order of the configuration.

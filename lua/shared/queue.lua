@@ -1,15 +1,10 @@
--- The queue of those who wait for one key, a part of the scripts that name it: knows no lock.
+-- The queue of the waiters for one key, included after shared/clock.lua; knows no lock.
 -- SPDX-License-Identifier: MIT
 --
 -- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
 -- the waiter's id and `until` the ms of this node's clock after which its entry counts as dead. It
 -- is advice for order and speed: whatever the server refuses here is left out, and spoils no vote.
 local dead_left = 1024  -- so many dead entries one script removes
-
-local function node_ms()
-    local time = redis.call('TIME')
-    return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 
 -- Whether it was there.
 local function leave_queue(queue, id, ticket)
@@ -55,8 +50,7 @@ local function first_in_queue(queue, now)
     return '', 0, 1
 end
 
--- By bytes, as the set orders what has the same score: Lua's own order is that of the language in
--- which the server runs.
+-- Compares bytes, as a sorted set does for equal scores. Lua's `<` follows the server's locale.
 local function comes_before(a, b)
     for i = 1, math.min(#a, #b) do
         local x, y = string.byte(a, i), string.byte(b, i)

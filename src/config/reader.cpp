@@ -3,8 +3,9 @@
 #include "config/reader.hpp"
 
 #include "config/file.hpp"
-#include "config/nearest.hpp"
 #include "text.hpp"
+
+#include <redlock/detail/nearest.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -23,8 +24,8 @@ constexpr milliseconds longest_duration = std::chrono::hours(24 * 365);
 
 constexpr std::string_view top_names[] = {
     "$schema",      "nodes",       "key_prefix",  "node_timeout_ms", "connect_timeout_ms",
-    "ttl_max_ms",   "drift_factor", "drift_min_ms", "client_name",    "fencing",
-    "restart_guard", "defaults"};
+    "ttl_max_ms",   "drift_factor", "drift_min_ms", "client_name",    "cluster",
+    "fencing",      "restart_guard", "defaults"};
 constexpr std::string_view node_names[] = {
     "name",     "host",         "port",          "unix_socket", "username",
     "password", "password_env", "password_file", "database",    "tls"};
@@ -46,7 +47,7 @@ public:
         }
         for (const auto& [name, member] : value.members) {
             if (std::find(known.begin(), known.end(), name) == known.end()) {
-                out.error(step(where_, name), unknown_name(name, known));
+                out.error(step(where_, name), detail::unknown_name(name, known));
             }
         }
     }
@@ -128,6 +129,7 @@ public:
         top.read("drift_factor", c.drift_factor);
         top.read("drift_min_ms", c.drift_min);
         top.read("client_name", c.client_name);
+        top.read("cluster", c.cluster);
         top.read("fencing", c.fencing);
         read_guard(top);
         for (config_issue& issue : validate(c)) adopt(std::move(issue));
@@ -253,7 +255,7 @@ private:
         if (guard == nullptr) return;
         const auto hit = std::find(std::begin(guard_names), std::end(guard_names), guard->text);
         if (guard->kind != json_kind::string || hit == std::end(guard_names)) {
-            const auto meant = nearest(guard->text, guard_names);
+            const auto meant = detail::nearest(guard->text, guard_names);
             top.error("restart_guard",
                       "must be \"automatic\", \"strict\" or \"off\"" +
                           (meant.empty() ? std::string()

@@ -1,8 +1,7 @@
 // Nodes from URIs; knows no JSON and opens no connection.
 // SPDX-License-Identifier: MIT
 #include <redlock/config.hpp>
-
-#include "config/nearest.hpp"
+#include <redlock/detail/nearest.hpp>
 
 #include <algorithm>
 #include <array>
@@ -168,7 +167,7 @@ private:
             const auto equals = pair.find('=');
             const auto hit = std::find(known.begin(), known.end(), pair.substr(0, equals));
             if (hit == known.end() || equals == pair.npos) {
-                const auto meant = config::nearest(pair.substr(0, equals), known);
+                const auto meant = detail::nearest(pair.substr(0, equals), known);
                 return fail(std::string("has an unknown parameter after \"?\"; ") +
                             (meant.empty() ? "known is " + std::string(known.back())
                                            : "did you mean \"" + std::string(meant) + "=\"?"));

@@ -25,7 +25,7 @@ attempt::verdict attempt::decide(verdict v, error_code why) noexcept {
     return v;
 }
 
-// Where so many more nodes would grant.
+// Whether a second round could win if `more` nodes besides those that answered granted it.
 bool attempt::second_may_win(std::size_t more) const noexcept {
     return !is_second_ && poll_.yes() + stale_ + more >= poll_.quorum();
 }
@@ -42,7 +42,7 @@ attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcep
     }
     // Nobody who answers later can change the clock.
     if (now >= valid_until_) return decide(verdict::refused, errc::validity_exhausted);
-    // A quorum has answered, and would grant a higher fence. Who is still silent may be hung.
+    // A quorum would grant a higher fence. The nodes that have not answered may be hung.
     if (second_may_win(0)) return decide(verdict::again, {});
     return state_;
 }

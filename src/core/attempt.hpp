@@ -20,8 +20,8 @@ ballot weigh(vote v) noexcept;
 /// no longer be (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 ///
 /// Where nodes that found the proposed fence stale could make up the quorum, there is a second
-/// round, once, under a fence above all that were seen. It begins as soon as it can win, without
-/// those that have not answered. Only votes for the present round count.
+/// round, once, under a fence above all that were seen. It begins as soon as the nodes that have
+/// answered could win it. Only votes for the present round count.
 ///
 /// Made when the round is handed to the first connection. Whoever drives it gives back every vote
 /// of a refused or abandoned attempt.
@@ -39,6 +39,8 @@ public:
     /// nothing. `again`: send the second round to every node, and say so by `begin_second`.
     verdict cast(std::size_t node, vote v, time_point now) noexcept;
     void begin_second(time_point sent) noexcept;
+    /// Our own clock stood still for `gap` since the round was sent.
+    void shorten(duration gap) noexcept { valid_until_ -= gap; }
     /// The caller no longer wants it: cancelled, or out of time.
     void abandon(error_code why) noexcept;
 

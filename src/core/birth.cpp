@@ -38,9 +38,8 @@ bool birth::is_all_ours() const noexcept {
     });
 }
 
-birth::task birth::greeting() const noexcept {
-    if (has_yielded_) return task::look;
-    return may_open_ ? task::make : task::settle;
+bool birth::may_make() const noexcept {
+    return !has_yielded_ && !has(state::unknown) && !has(state::other_set);
 }
 
 void birth::found(std::size_t node, const record_facts& record, time_point now,
@@ -69,8 +68,14 @@ void birth::found(std::size_t node, const record_facts& record, time_point now,
     if (waits && next_look_ == time_point::max()) next_look_ = now + between_looks;
 }
 
+void birth::note_other_set(std::size_t node) noexcept {
+    nodes_[node].is = state::other_set;
+    may_open_ = false;
+}
+
 void birth::down(std::size_t node) noexcept {
     node_birth& n = nodes_[node];
+    if (n.is == state::other_set) return;
     const bool was_ours = n.is == state::ours || (n.is == state::asked && n.asked != task::look);
     if (was_ours) may_open_ = false;
     n.is = state::down;
@@ -126,8 +131,8 @@ std::vector<birth::order> birth::due(time_point now) {
         } else if (n.is == state::theirs && has_lost_patience) {
             n.is = state::settled;
         } else if (n.is == state::theirs && looks) {
-            give(out, i, may_open_ ? task::make : task::look, now);
-        } else if (n.is == state::empty && !has_yielded_) {
+            give(out, i, may_open_ && may_make() ? task::make : task::look, now);
+        } else if (n.is == state::empty && may_make()) {
             give(out, i, may_open_ ? task::make : task::settle, now);
         } else if (n.is == state::empty && looks) {
             give(out, i, task::look, now);
@@ -145,6 +150,7 @@ time_point birth::deadline() const noexcept {
 }
 
 bool birth::is_pending() const noexcept {
+    if (has(state::other_set)) return false;
     if (has(state::theirs) || has(state::empty) || has(state::asked)) return true;
     return may_open_ && !has(state::down);
 }

@@ -15,6 +15,9 @@ namespace redlock::core {
 /// Nodes that have no record may have lost it, with every lease they knew. Only where all of them
 /// have none is the cluster new. Then one client opens all nodes at once, and nobody waits.
 ///
+/// Records are made only when every node has answered or is out of reach, and none belongs to
+/// another set: an empty node must not join the wrong set.
+///
 /// A client writes its mark into each record that it makes. When all nodes took it, on connections
 /// that have not broken since, it opens them. Of two clients that start one together, the one with
 /// the higher mark takes its own back and gives the other some seconds. Whatever goes wrong leaves
@@ -34,11 +37,9 @@ public:
         task what;
     };
 
-    /// `is_wanted`: false where only a person may declare a cluster new.
+    /// `is_wanted`: false where only an operator may declare a cluster new.
     birth(std::size_t nodes, bool is_wanted, duration window, std::string mark);
 
-    /// What a handshake does where there is no record.
-    task greeting() const noexcept;
     const std::string& mark() const noexcept { return mark_; }
 
     /// The record of a node, from its handshake or from an order. It tells of an instant between
@@ -47,6 +48,8 @@ public:
                time_point asked = time_point::max());
     /// Its server is in the list under another name, and answers there.
     void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
+    /// The node belongs to another set: no record is made on any node until `found` says otherwise.
+    void note_other_set(std::size_t node) noexcept;
     /// Its connection broke, or could not be made.
     void down(std::size_t node) noexcept;
     /// An order to open or to withdraw was answered.
@@ -69,6 +72,7 @@ private:
         theirs,   // it bears the mark of another client that is at it
         settled,
         excused,
+        other_set,
         asked,  // an order is under way
     };
     struct node_birth {
@@ -80,6 +84,7 @@ private:
 
     bool has(state s) const noexcept;
     bool is_all_ours() const noexcept;
+    bool may_make() const noexcept;
     void give(std::vector<order>& out, std::size_t node, task what, time_point now);
     bool must_yield() const noexcept;
 

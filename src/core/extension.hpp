@@ -16,14 +16,14 @@ namespace redlock::core {
 /// the instant at which this round was sent. Otherwise the old validity stands.
 ///
 /// A node on which the key is gone refuses a fence that is not above all that it has seen. Where
-/// such nodes could make up the quorum under a higher one, the round may be followed by another,
-/// once. But only when it is certain that no quorum will say that the key is not ours: somebody
-/// else may have held the lock then, under a higher fence, and the lease must not come back.
+/// such nodes could complete the quorum under a higher fence, another round follows, once. But only
+/// when it is certain that no quorum denies the lease: otherwise another client may have held the
+/// lock in between, under a higher fence, and the lease must not come back.
 class extension {
 public:
     enum class verdict : std::uint8_t { open, extended, failed, again };
 
-    /// `is_last`: no other round follows it.
+    /// `is_last`: no other round follows this one.
     extension(std::size_t nodes, time_point sent, duration ttl, drift_policy drift,
               bool is_last = true) noexcept
         : poll_(nodes),
@@ -31,11 +31,16 @@ public:
           valid_until_(core::valid_until(sent, ttl, drift)),
           is_last_(is_last) {}
 
-    /// `old_valid_until` is what stands at `now`: another round may have moved it. `is_outrun`: the
-    /// no is to the fence alone. What comes after the verdict changes nothing.
+    /// `old_valid_until` is the validity that stands at `now`: another round may have moved it.
+    /// `is_stale`: the node refused the fence alone. Votes after the verdict change nothing.
     verdict cast(std::size_t node, ballot b, time_point now, time_point old_valid_until,
-                 bool is_outrun = false) noexcept;
+                 bool is_stale = false) noexcept;
     void abandon(error_code why) noexcept;
+    /// Our own clock stood still for `gap` since the round was sent.
+    void shorten(duration gap) noexcept {
+        sent_ -= gap;
+        valid_until_ -= gap;
+    }
 
     verdict state() const noexcept { return state_; }
     /// not_held: a quorum says that the key is not ours; no_quorum: too few answered;
@@ -51,7 +56,7 @@ private:
     time_point sent_;
     time_point valid_until_;
     bool is_last_;
-    std::size_t outrun_ = 0;  // they are among the no
+    std::size_t stale_ = 0;  // of the votes "no": those against the fence alone
     verdict state_ = verdict::open;
     error_code reason_;
 };

@@ -7,8 +7,6 @@
 
 namespace redlock::core {
 
-using std::chrono::microseconds;
-
 guard::guard(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max, drift_policy drift)
     : is_on_(is_on), ttl_max_(ttl_max), drift_(drift), nodes_(nodes) {}
 
@@ -21,29 +19,35 @@ void guard::met(std::size_t node, const server_facts& server, time_point now) {
         if (has_changed_name(node)) s.fit_since = now;
     }
     s.is_met = true;
+    s.is_compared = false;
     s.is_master = server.is_master;
     refresh(now);
 }
 
+// Under a new epoch the node's memory begins now, until `compared` tells its age.
 void guard::read(std::size_t node, const record_facts& record, time_point now) {
     standing& s = nodes_[node];
     ttl_max_ = std::max(ttl_max_, record.ttl_max);
-    s.is_open = record.exists && record.since_us == 0;
-    s.remembers_since = now;
-    // `now` is later than the node's own reading, so this errs to the safe side.
-    if (record.exists && !s.is_open) {
-        s.remembers_since -=
-            std::max<duration>(microseconds(record.time_us - record.since_us), duration::zero());
-    }
-}
-
-void guard::opened(std::size_t node, time_point now) {
-    nodes_[node].is_open = true;
+    const bool is_news = s.record.epoch != record.epoch || s.record.since_us != record.since_us;
+    if (is_news) s.remembers_since = now;
+    s.record = record;
     refresh(now);
 }
 
-void guard::jumped(std::size_t node, time_point now) {
-    nodes_[node].jumped_at = now;
+void guard::opened(std::size_t node, time_point now) {
+    nodes_[node].record.since_us = 0;
+    refresh(now);
+}
+
+// The age of the memory is the smaller of the ages by the node's clock and by cluster time. A
+// server may boot with a wrong clock that is set right later: its memory is not older by that.
+void guard::compared(std::size_t node, const clock_check& clock, time_point now) {
+    standing& s = nodes_[node];
+    s.is_compared = true;
+    const std::int64_t age_us =
+        std::min(clock.time_us - s.record.since_us,
+                 s.record.cluster_since_us ? clock.cluster_us - *s.record.cluster_since_us : 0);
+    s.remembers_since = now - std::max(span_of(age_us), duration::zero());
 }
 
 void guard::set_skewed(std::size_t node, bool is_skewed, time_point now) {
@@ -71,7 +75,14 @@ bool guard::has_changed_name(std::size_t node) const noexcept {
     });
 }
 
+// Two clients of different sets may each find a quorum of their own.
+bool guard::is_among_other_sets() const noexcept {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const standing& s) { return !s.record.other_set.empty(); });
+}
+
 error_code guard::unfitness(std::size_t node) const noexcept {
+    if (is_among_other_sets()) return errc::other_set;
     if (!nodes_[node].is_met) return {};
     if (!nodes_[node].is_master) return errc::not_master;
     if (first_of(node) != node) return errc::duplicate_node;
@@ -88,30 +99,24 @@ void guard::refresh(time_point now) {
     }
 }
 
-time_point guard::jump_forgotten(const standing& s) const noexcept {
-    if (!s.jumped_at) return time_point::min();
-    return *s.jumped_at + ttl_max_ + drift_.allowance(ttl_max_);
-}
-
 time_point guard::quarantine_end(const standing& s) const noexcept {
-    time_point end = jump_forgotten(s);
-    if (is_on_ && !s.is_open) {
-        if (s.remembers_since == time_point::max()) return time_point::max();
-        end = std::max(end, s.remembers_since + ttl_max_ + drift_.allowance(ttl_max_));
-    }
-    return end;
+    const bool is_open = s.record.exists && s.record.since_us == 0;
+    if (!is_on_ || is_open) return time_point::min();
+    if (s.remembers_since == time_point::max()) return time_point::max();
+    return s.remembers_since + ttl_max_ + drift_.allowance(ttl_max_);
 }
 
 time_point guard::votes_from(std::size_t node) const noexcept {
     const standing& s = nodes_[node];
-    if (!s.is_met || s.unfit) return time_point::max();
+    if (!s.is_met || s.unfit || !is_compared(node)) return time_point::max();
     return std::max(s.fit_since, quarantine_end(s));
 }
 
 error_code guard::objection(std::size_t node, time_point now) const noexcept {
     const standing& s = nodes_[node];
     if (s.unfit) return s.unfit;
-    return quarantine_end(s) > now ? error_code(errc::in_quarantine) : error_code();
+    const bool is_over = is_compared(node) && quarantine_end(s) <= now;
+    return is_over ? error_code() : error_code(errc::in_quarantine);
 }
 
 duration guard::quarantine_left(std::size_t node, time_point now) const noexcept {

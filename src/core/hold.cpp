@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 
 hold::hold(time_point granted_at, time_point valid_until, terms t) noexcept
     : terms_(t),
+      granted_at_(granted_at),
       cap_(t.max_hold > 0ns ? granted_at + t.max_hold : time_point::max()),
       valid_until_(std::min(valid_until, cap_)),
       last_sent_(granted_at),
@@ -64,12 +65,19 @@ void hold::extended(time_point sent, time_point valid_until,
     renewing_ = false;
     failing_ = false;
     failures_ = 0;
-    last_sent_ = std::max(last_sent_, sent);  // rounds may be answered out of order
+    last_sent_ = std::max(last_sent_, sent);  // rounds may end out of order
     if (new_ttl && sent >= ttl_sent_) {
         ttl_sent_ = sent;
         terms_.ttl = *new_ttl;
     }
     renew_at_ = next_renewal();
+}
+
+void hold::shorten(duration gap) noexcept {
+    for (time_point* t :
+         {&granted_at_, &cap_, &valid_until_, &last_sent_, &ttl_sent_, &renew_at_}) {
+        if (*t != time_point::max()) *t -= gap;
+    }
 }
 
 hold::action hold::renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept {

@@ -28,14 +28,18 @@ public:
 
     /// The timer rang. `renew`: send one renewal round now and tell how it ended.
     action on_time(time_point now) noexcept;
-    /// A round that was sent at `sent` prolonged the lease. Only one that the holder asked for has
-    /// a `new_ttl`: a renewal that crosses it may have been sent later, and still for the old one.
+    /// A round that was sent at `sent` prolonged the lease. `new_ttl` is given for the holder's own
+    /// extensions only: a renewal may be sent after such an extension and still carry the old ttl.
     void extended(time_point sent, time_point valid_until,
                   std::optional<duration> new_ttl) noexcept;
     /// The renewal reached no quorum. `random` spreads the retries of many clients: leases of one
     /// round have it in common, and are tried again together.
     action renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept;
 
+    /// Our own clock stood still for `gap`: every deadline that was set before comes earlier by it.
+    void shorten(duration gap) noexcept;
+
+    time_point granted_at() const noexcept { return granted_at_; }
     /// When `on_time` wants to be called next.
     time_point deadline() const noexcept;
     time_point valid_until() const noexcept { return valid_until_; }
@@ -53,10 +57,11 @@ private:
     action lose(loss why) noexcept;
 
     terms terms_;
+    time_point granted_at_;
     time_point cap_;  // grant + max_hold; the end of time without one
     time_point valid_until_;
-    time_point last_sent_;  // of the rounds that prolonged it
-    time_point ttl_sent_;   // of the round that the ttl is from
+    time_point last_sent_;  // when the latest round that prolonged it was sent
+    time_point ttl_sent_;   // when the round that set the ttl was sent
     time_point renew_at_;
     bool renewing_ = false;
     bool failing_ = false;

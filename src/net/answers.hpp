@@ -23,7 +23,7 @@ struct acquire_answer {
     vote answer = vote::refused;
     bool is_amnesiac = false;  ///< The node record is another than in the handshake: no vote.
     failure why{};             ///< When refused; the detail also when held: by whom.
-    bool lacks_fence = false;  ///< held: by a value of our form, and our fence does not exist.
+    bool lacks_fence = false;  ///< held: by a value of our form, and there is no fence beside it.
     std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.
     std::uint64_t fence = 0;  ///< held, queued, stale: the highest that the node has seen.
     /// held, queued: for how long others may stand before us.
@@ -38,14 +38,14 @@ acquire_answer read_acquire(const resp::reply& reply);
 struct compare_answer {
     core::ballot ballot = core::ballot::unable;
     failure why{};  // when unable
-    /// Of extend.lua, where it is the fence that was refused: the highest that the node has seen.
+    /// From extend.lua, where it refused the fence: the highest that the node has seen.
     std::uint64_t fence = 0;
 };
 compare_answer read_release(const resp::reply& reply);
 compare_answer read_extension(const resp::reply& reply, std::size_t lease);
 /// Nothing was extended: the node record is another than in the handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
-/// Of acquire.lua or extend.lua: nothing was done, since by the node's clock the command came too
+/// From acquire.lua or extend.lua: nothing was done, since by the node's clock the command was
 /// late.
 bool is_late(const resp::reply& reply) noexcept;
 

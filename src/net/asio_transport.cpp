@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "net/asio_transport.hpp"
 
+#include "net/descriptor.hpp"
+
 #include <redlock/detail/recycling.hpp>
 
 #include <boost/asio/buffer.hpp>
@@ -9,8 +11,10 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 
-#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <type_traits>
 #include <utility>
 
@@ -20,14 +24,17 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 asio_transport::asio_transport(strand on, std::size_t index, const node_options& node,
-                               transport_host& host, traffic& counts)
+                               clock::duration connect_timeout, transport_host& host,
+                               traffic& counts)
     : strand_(std::move(on)),
       index_(index),
       node_(&node),
       host_(&host),
       counts_(&counts),
       socket_(strand_),
-      resolver_(strand_) {}
+      resolver_(strand_),
+      address_timer_(strand_),
+      connect_timeout_(connect_timeout) {}
 
 // What is under way keeps the host, and with it the transport, alive; the host's own end cancels
 // it. So there is no cycle: the reactor owns the handler.
@@ -59,7 +66,9 @@ void asio_transport::open() {
     if (!host_->keep_alive()) return;
     ++generation_;
     endpoints_.clear();
-    next_endpoint_ = 0;
+    tried_ = 0;
+    ++opens_;
+    give_up_at_ = clock::now() + connect_timeout_;
     if (!node_->unix_socket.empty()) {
         endpoints_.emplace_back(asio::local::stream_protocol::endpoint(node_->unix_socket));
         return connect_next();
@@ -84,19 +93,47 @@ void asio_transport::resolve() {
 void asio_transport::connect_next() {
     error_code ignored;
     socket_.close(ignored);
-    const endpoint& to = endpoints_[next_endpoint_++];
-    // A program that is executed must not inherit a connection that is logged in.
-    socket_.open(to.protocol(), ignored);
-    if (!ignored) ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
-    socket_.async_connect(to, step([this](error_code ec) { on_connect(ec); }));
+    address_timer_.cancel();
+    ++generation_;
+    const endpoint& to = endpoints_[(opens_ - 1 + tried_++) % endpoints_.size()];
+    auto on_end = step([this](error_code ec) { on_connect(ec); });
+    if (const error_code ec = open_socket(to)) {
+        asio::post(strand_, [on_end = std::move(on_end), ec]() mutable { on_end(ec); });
+    } else {
+        socket_.async_connect(to, std::move(on_end));
+    }
+    if (has_next()) limit_this_address();
+}
+
+// Not Asio's `open`, which does not set close-on-exec: an executed program must not inherit a
+// connection that is logged in.
+error_code asio_transport::open_socket(const endpoint& to) {
+    const auto protocol = to.protocol();
+    const int made = beside_standard_streams(
+        ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC, protocol.protocol()));
+    if (made < 0) return {errno, boost::system::system_category()};
+    error_code ec;
+    socket_.assign(protocol, made, ec);
+    if (ec) ::close(made);
+    return ec;
+}
+
+// It gets half of the time that is left: the other addresses and the handshake need the rest.
+void asio_transport::limit_this_address() {
+    address_timer_.expires_after((give_up_at_ - clock::now()) / 2);
+    address_timer_.async_wait(step([this](error_code ec) {
+        if (!ec) connect_next();
+    }));
 }
 
 void asio_transport::on_connect(error_code ec) {
     if (!ec) socket_.non_blocking(true, ec);
     if (ec) {
-        if (next_endpoint_ < endpoints_.size()) return connect_next();
+        if (has_next()) return connect_next();
         return tell_down(ec);
     }
+    ++generation_;  // the address timer may have fired already, and its handler be queued
+    address_timer_.cancel();
     if (node_->unix_socket.empty()) {
         error_code not_serious;
         socket_.set_option(asio::ip::tcp::no_delay(true), not_serious);
@@ -173,6 +210,7 @@ void asio_transport::drop() {
     waits_for_room_ = false;
     written_ = 0;
     resolver_.cancel();
+    address_timer_.cancel();
     // The releases that were written still have to be read by the server: shut down, not reset.
     error_code ignored;
     socket_.shutdown(asio::socket_base::shutdown_send, ignored);

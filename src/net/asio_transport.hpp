@@ -5,15 +5,18 @@
 #include "net/counters.hpp"
 #include "net/dialogue.hpp"
 
+#include <redlock/clock.hpp>
 #include <redlock/options.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,8 +46,10 @@ protected:
 /// socket is full; so whoever closes knows what has left.
 class asio_transport final : public transport {
 public:
-    asio_transport(strand on, std::size_t index, const node_options& node, transport_host& host,
-                   traffic& counts);
+    /// Where a name has several addresses, each `open` begins with the next one. Only the last that
+    /// it tries may take all that is left of `connect_timeout`.
+    asio_transport(strand on, std::size_t index, const node_options& node,
+                   clock::duration connect_timeout, transport_host& host, traffic& counts);
 
     void open() override;
     void drop() override;
@@ -57,7 +62,10 @@ private:
     using endpoint = boost::asio::generic::stream_protocol::endpoint;
 
     void resolve();
+    bool has_next() const noexcept { return tried_ < endpoints_.size(); }
     void connect_next();
+    boost::system::error_code open_socket(const endpoint& to);
+    void limit_this_address();
     void on_connect(boost::system::error_code ec);
     void await_bytes();
     void on_received(boost::system::error_code ec, std::size_t n);
@@ -78,9 +86,15 @@ private:
     traffic* counts_;
     socket socket_;
     resolver resolver_;
-    std::vector<endpoint> endpoints_;  // still to be tried
-    std::size_t next_endpoint_ = 0;
-    std::uint64_t generation_ = 0;     // counts connections: completions of old ones are ignored
+    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                      boost::asio::wait_traits<std::chrono::steady_clock>, strand>
+        address_timer_;                // limits the try of one address
+    clock::duration connect_timeout_;
+    clock::time_point give_up_at_{};
+    std::vector<endpoint> endpoints_;
+    std::size_t tried_ = 0;            // of them, by this `open`
+    std::size_t opens_ = 0;
+    std::uint64_t generation_ = 0;     // counts tries: completions of earlier ones are ignored
     bool is_open_ = false;
     bool waits_for_room_ = false;
     std::size_t written_ = 0;          // bytes of the dialogue's outgoing that have left

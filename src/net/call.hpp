@@ -29,13 +29,13 @@ struct failure {
     std::string detail;
 };
 
-/// What a node's session puts behind a command's own arguments, which count it already, so that
-/// nothing else differs from node to node: the epoch of the record that this client read on that
-/// node, and the time of the node's clock after which a command may not take a key any more.
+/// What a node's session appends to a command's own arguments, whose count includes it already: the
+/// epoch of the record that this client read on that node, and the time of the node's clock after
+/// which the command may not take a key. Nothing else differs from node to node.
 enum class tail : std::uint8_t { none, epoch, epoch_and_limit };
 
-/// How many arguments that is.
-constexpr std::size_t words(tail end) noexcept { return static_cast<std::size_t>(end); }
+/// How many arguments a tail is.
+constexpr std::size_t word_count(tail end) noexcept { return static_cast<std::size_t>(end); }
 
 /// A command that was handed to nodes. `round` tells apart the times it was handed out: what comes
 /// for an earlier one must not count for a later one. A node that took the call reports once per
@@ -57,8 +57,8 @@ public:
     /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
     /// the node had lost its scripts.
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
-    /// Whether what was written for it is no longer what it has to say, so that it is written again
-    /// by `write_with_script`: asked when it was queued and is wanted still.
+    /// Whether a queued command that is still wanted must be written again, by `write_with_script`,
+    /// since what was written no longer holds.
     virtual bool is_outdated(std::uint32_t) const noexcept { return false; }
     /// Writes the command for a node with the script's text in place of its SHA1, all but the tail
     /// that it returns. Nothing where it calls no script.
@@ -67,7 +67,7 @@ public:
     }
     /// Whether it is owed to a node whose connection breaks before it answered.
     virtual bool is_owed(std::size_t) const noexcept { return false; }
-    /// Whether it begins a lease, for which a release may be owed in the end.
+    /// Whether it begins a lease, for which a release may be owed later.
     virtual bool begins_lease() const noexcept { return false; }
 };
 

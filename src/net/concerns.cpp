@@ -1,4 +1,4 @@
-// What in a server's settings endangers the locks on it though it may vote.
+// The settings of a server that endanger locks although it may vote.
 // SPDX-License-Identifier: MIT
 #include "net/concerns.hpp"
 
@@ -26,7 +26,7 @@ bool evicts(const server_settings& s) {
     return !s.eviction_policy.empty() && s.eviction_policy != "noeviction";
 }
 
-// In a double, and no more than can be meant: the server may say anything.
+// Computed in a double and capped: the server may answer any number.
 std::uint64_t percent_used(const server_settings& s) {
     if (s.memory_limit == 0) return 0;
     const double share =
@@ -34,8 +34,8 @@ std::uint64_t percent_used(const server_settings& s) {
     return static_cast<std::uint64_t>(100.0 * std::min(share, 1'000.0));
 }
 
-// The first setting for which its data do not outlive a restart whole; empty where they do, or where
-// it does not say.
+// The first setting by which a restart may lose data; empty where there is none, or where the
+// settings are not known.
 std::string forgetful_setting(const server_settings& s) {
     if (s.has_log == false) return "appendonly is no";
     if (!s.has_log || s.fsync.empty() || s.syncs_always()) return {};

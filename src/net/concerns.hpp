@@ -1,4 +1,4 @@
-// What in a server's settings endangers the locks on it though it may vote; asks no server.
+// Finds the settings of a server that endanger locks although it may vote; asks no server.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,8 +15,7 @@
 
 namespace redlock::net {
 
-/// What a server says of its memory and of how it writes its data down. What it does not say, or
-/// refuses to, stays empty.
+/// What a server says of its memory and of its persistence. What it does not say stays empty.
 struct server_settings {
     std::string eviction_policy{};      ///< maxmemory-policy
     std::uint64_t memory_limit = 0;     ///< maxmemory, in bytes; 0: none.
@@ -25,7 +24,7 @@ struct server_settings {
     std::string fsync{};                ///< appendfsync
     bool skips_fsync = false;           ///< While the log is rewritten.
 
-    /// Each write is on disk before it is answered, also while the log is rewritten.
+    /// Whether each write is on disk before it is answered, also while the log is rewritten.
     bool syncs_always() const { return fsync == "always" && !skips_fsync; }
 };
 
@@ -36,9 +35,9 @@ void add_fsync(server_settings& to, const resp::reply& config);
 
 struct concern {
     enum class kind : std::uint8_t {
-        evicts_locks,        ///< At its memory limit it deletes keys.
-        may_evict_locks,     ///< It would, and has no limit yet.
-        forgets_at_restart,
+        evicts_locks,        ///< It deletes keys at its memory limit.
+        may_evict_locks,     ///< It would, but has no limit yet.
+        forgets_at_restart,  ///< A restart may lose data.
         memory_nearly_full,  ///< 90 % of the limit or more.
     };
     kind what{};
@@ -46,8 +45,9 @@ struct concern {
     std::string text{};  ///< What was found, what it does to locks, and what to do about it.
 };
 
-/// In the order of `concern::kind`. Without the restart guard (`is_guarded`) a node that forgot votes
-/// at once; with it it has no vote for `ttl_max`. Nothing is said of what is not known.
+/// In the order of `concern::kind`; none for settings that are not known. `is_guarded`: the restart
+/// guard is on, so a node that forgot has no vote for `ttl_max`; without it such a node votes at
+/// once.
 std::vector<concern> find_concerns(const server_settings& of, bool is_guarded,
                                    std::chrono::milliseconds ttl_max);
 

@@ -31,6 +31,13 @@ bool has_settled_log(std::string_view info) {
 
 }  // namespace
 
+void read_replication(std::string_view info, core::server_facts& to) {
+    const std::string_view replicas = field(info, "connected_slaves");
+    to.replid = field(info, "master_replid");
+    to.is_master = field(info, "role") != "slave";
+    to.has_replicas = !replicas.empty() && replicas != "0";
+}
+
 void handshake::say(std::string& out, step what, std::initializer_list<std::string_view> words) {
     said_.push_back(what);
     resp::append_command(out, words);
@@ -54,7 +61,8 @@ void handshake::begin(std::string& out) {
 
 void handshake::ask_record(std::string& out, const record_request& r) {
     said_.push_back(step::record);
-    write_record_call(out, r, told_.server);
+    // The scripts may have been flushed since they were loaded.
+    write_record_call(out, resp::script_form::whole, r, core::birth::task::look, told_.server);
 }
 
 handshake::outcome handshake::fail(failure why) {
@@ -72,7 +80,7 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
     if (heard == outcome::failed || answered_ < said_.size()) return heard;
     // A replica takes no record, and has no vote that one could guard.
-    const bool wants_record = is_guarded(*client_) && told_.server.is_master;
+    const bool wants_record = client_->fencing && told_.server.is_master;
     return wants_record && at != step::record ? outcome::ask_record : outcome::done;
 }
 
@@ -95,7 +103,9 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::load:
             return fail(reply.is_error("NOPERM") ? errc::script_rejected : cause.error,
                         "SCRIPT LOAD: " + cause.detail);
-        case step::record: return fail(cause.error, "the node record: " + cause.detail);
+        case step::record:
+            if (!is_guarded(*client_)) break;
+            return fail(cause.error, "the node record: " + cause.detail);
     }
     return outcome::more;
 }
@@ -107,8 +117,10 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
         case step::set_name: break;
         case step::info:
             told_.server.run_id = field(reply.text(), "run_id");
-            told_.server.is_master = field(reply.text(), "role") != "slave";
-            told_.server.is_durable = has_settled_log(reply.text()) && !was_replica(reply.text());
+            read_replication(reply.text(), told_.server);
+            // A replica's files may be started at its address, and lack the last writes.
+            told_.server.is_durable = has_settled_log(reply.text()) &&
+                                      !was_replica(reply.text()) && !told_.server.has_replicas;
             told_.settings = read_settings(reply.text());
             if (is_guarded(*client_) && told_.server.run_id.empty()) {
                 return fail(errc::protocol_error, "INFO names no run_id");

@@ -24,11 +24,15 @@ struct greeting {
     core::server_facts server;
     server_settings settings;
     std::optional<std::int64_t> time_us;
-    core::record_facts record;  ///< Where the restart guard is on.
+    core::record_facts record;  ///< Of a master, where `fencing` is on.
 };
 
+/// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
+void read_replication(std::string_view info, core::server_facts& to);
+
 /// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT LOAD leave in one write and are
-/// answered in order; then, where the restart guard is on, node.lua, which needs what they told.
+/// answered in order. Then, on a master and where `fencing` is on, node.lua, which needs the
+/// answers.
 class handshake {
 public:
     enum class outcome : std::uint8_t {

@@ -1,4 +1,4 @@
-// The answer to INFO, taken apart; knows no field by name.
+// Reads fields from the answer to INFO; knows no field by name.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -6,6 +6,7 @@
 #include "core/guard.hpp"
 #include "net/call.hpp"
 #include "resp/reply.hpp"
+#include "resp/scripts.hpp"
 
 #include <chrono>
 #include <optional>
@@ -19,19 +20,28 @@ std::string record_key(std::string_view key_prefix);
 
 struct record_request {
     std::string key{};
+    std::string set{};    ///< `node_set` of this client.
     std::string epoch{};  ///< For a record that is made or reset.
     std::string mark{};  ///< For one that is made to be opened.
     std::chrono::milliseconds ttl_max{0};
-    core::birth::task what = core::birth::task::settle;
+    /// Only compares the set, and writes nothing: for a client without the restart guard.
+    bool only_peeks = false;
+    /// Long after the handshake: how durable the node was then is not written down again, since
+    /// another client may know better by now.
+    bool leaves_durability = false;
 };
 
-/// EVAL of node.lua or birth.lua. The records are asked for seldom, and right after the scripts of a
-/// node may have been flushed: the text goes along.
-void write_record_call(std::string& out, const record_request& r, const core::server_facts& server);
-/// A person says that no lease of before can be alive.
-void write_declaration(std::string& out, const record_request& r);
+/// Calls node.lua or birth.lua.
+void write_record_call(std::string& out, resp::script_form form, const record_request& r,
+                       core::birth::task what, const core::server_facts& server);
+/// Calls birth.lua: an operator says that no earlier lease can be alive.
+void write_declaration(std::string& out, const record_request& r, const core::server_facts& server);
+/// Calls clock.lua with what was found of a node's clock. `known` is the record that it was
+/// compared with.
+void write_clock(std::string& out, resp::script_form form, const record_request& r,
+                 const core::record_facts& known, const core::clock_check& found);
 
-/// The answer of node.lua; or why there is none.
+/// The answer of node.lua or clock.lua; or why there is none.
 struct record_answer {
     std::optional<core::record_facts> record;
     failure why;

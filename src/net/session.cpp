@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once: each brings its script
 constexpr duration between_refusals = std::chrono::seconds(1);
 
-// For how long after it was sent a command that can take a key may do so: much longer than anybody
-// waits for the answer, so that a node which is merely slow refuses nothing.
+// How long after it was sent a command may take a key: much longer than any operation waits for the
+// answer, so that a node which is merely slow does not refuse it.
 duration good_for(duration node_timeout) {
     return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
 }
@@ -105,7 +105,7 @@ void session::append(tail end, time_point now) {
     if (end == tail::epoch_and_limit) append_limit(now);
 }
 
-// Nothing where the node's clock is not known.
+// Empty where the node's clock is not known.
 void session::append_limit(time_point now) {
     std::array<char, 24> digits{};
     std::size_t size = 0;
@@ -143,9 +143,9 @@ bool session::send_with_script(entry& item, time_point now) {
     return true;
 }
 
-// However long the node is gone: one that was frozen may execute, when it thaws, what lay in the
-// connection that broke, and the key lives from then on. So it is not the ttl that bounds this, nor
-// a number: each lease that was in flight is owed one.
+// A node that was frozen may execute, when it thaws, what lay in the connection that broke, and the
+// key lives from then on. So neither the ttl nor a fixed number bounds what is owed: each lease
+// that was in flight is owed one release.
 void session::owe(entry item) {
     owed_.push_back(std::move(item));
     counts_->owed_releases.add();
@@ -204,7 +204,7 @@ void session::on_ready(time_point now) {
     was_up_ = true;
     counts_->connects.add();
     set_record(handshake_.told().record);
-    clock_ahead_us_.reset();  // it may be another machine by now: the owner tells
+    clock_ahead_us_.reset();  // it may be another machine now: the owner sets it again
     owner_->on_greeted(index_, handshake_.told(), greeted_from_, now);
     // What is owed goes before everything that was asked for since.
     send_owed(now);
@@ -293,7 +293,7 @@ void session::reconnect(const failure& why, time_point now) {
     if (link_.is_ready()) give_up(why, false, now);
 }
 
-// Returns how many releases were among what has not been answered.
+// Returns how many of the commands without an answer were releases.
 std::size_t session::tell_all(const failure& why, time_point now) {
     std::size_t releases = 0;
     // The calls may submit again while they are told, so everything is taken out first.
@@ -336,7 +336,8 @@ std::string session::lateness() const {
 
 time_point session::stall_deadline() const noexcept {
     if (pipeline_.empty()) return time_point::max();
-    // What was asked for at once is answered one after the other: that may take longer.
+    // Commands that were sent together are answered one after the other. Together they may take
+    // longer, so the time counts from the latest answer.
     const time_point since = std::max(pipeline_.waiting_since(), last_answer_);
     return since + std::max<duration>(options_->connect_timeout, 10 * node_timeout());
 }

@@ -40,8 +40,8 @@ protected:
     ~session_owner() = default;
 };
 
-/// Bounds on what may wait for one node. What is owed is never dropped: where so many releases are
-/// owed already, no command that begins another lease is taken.
+/// Bounds on what may wait for one node. An owed release is never dropped: where `max_owed` are
+/// owed already, commands that begin another lease are refused.
 struct session_limits {
     std::size_t max_commands = 65'536;
     std::size_t max_bytes = 16U << 20;
@@ -68,15 +68,15 @@ public:
                                   tail end, time_point now);
     /// From now on the node goes by another record.
     void set_record(const core::record_facts& record);
-    /// By how much the node's clock is ahead of ours at most. Until it is known, commands that can
-    /// take a key are good for ever.
+    /// By how much the node's clock is ahead of ours at most. Until this is known, commands that
+    /// can take a key carry no time limit.
     void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
     /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
     void reconnect(const failure& why, time_point now);
-    /// No more commands: what is outstanding fails with client_closed. Returns which releases that
-    /// concerns; they may have been executed all the same.
+    /// No more commands: what is outstanding fails with client_closed. Returns how many releases
+    /// were among it; they may have been executed all the same.
     leftovers close(time_point now);
-    /// When the node last answered something, be it in a handshake.
+    /// When the node last answered anything, also in a handshake.
     time_point last_answer() const noexcept { return last_answer_; }
     /// How many commands are written, awaited, queued or owed.
     std::size_t backlog() const noexcept {
@@ -151,7 +151,7 @@ private:
     std::deque<entry> owed_;
     time_point ask_again_at_ = time_point::max();  // for what is owed, on this connection
     std::string outgoing_;
-    std::string epoch_;          // as an argument of a command
+    std::string epoch_;          // formatted as an argument of a command
     std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     failure last_failure_;

@@ -1,4 +1,4 @@
-// The Lua scripts and their SHA1, embedded at build time; knows nothing of how they are called.
+// The Lua scripts and their SHA1, embedded at build time; knows none of their arguments.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,10 +17,22 @@ struct script {
 // qualified, so a file without a declaration here does not compile.
 const script& acquire() noexcept;
 const script& birth() noexcept;
+const script& clock() noexcept;
 const script& extend() noexcept;
 const script& node() noexcept;
 const script& release() noexcept;
 const script& wait() noexcept;
+
+/// How a script is called: by its SHA1, or with its whole text on a node that may have lost it.
+enum class script_form : bool { by_hash, whole };
+
+/// The first two words of a call.
+constexpr std::string_view verb(script_form form) noexcept {
+    return form == script_form::whole ? "EVAL" : "EVALSHA";
+}
+constexpr std::string_view body(script_form form, const script& s) noexcept {
+    return form == script_form::whole ? s.text : s.sha1;
+}
 
 /// In the order of their names.
 std::span<const script> all_scripts() noexcept;

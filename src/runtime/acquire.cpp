@@ -37,24 +37,25 @@ core::outlook outlook_of(const net::acquire_answer& answer, time_point now) noex
 }  // namespace
 
 // Why nothing may be sent; empty when all is well.
-std::string acquire_operation::check() const {
+std::string acquire_operation::check() {
     const auto& client = home().options();
     if (auto why = validate_resource(client, resource_); !why.empty()) return why;
     if (const auto issues = validate(options_, client); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
-    if (!options_.owner.is_zero() && home().owner_is_in_use(*this, resource_, options_.owner)) {
-        return "this owner holds, or is acquiring, the resource already";
+    if (!options_.owner.is_zero()) {
+        has_claim_ = home().owners().begin(options_.owner, resource_);
+        if (!has_claim_) return "this owner holds, or is acquiring, the resource already";
     }
     return {};
 }
 
 void acquire_operation::start(time_point now) {
     begun_ = now;
-    ttl_ = effective_ttl(home().options(), options_.ttl);
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
+    ttl_ = effective_ttl(home().options(), options_.ttl);
     if (options_.wait > 0ms) {
         wait_ = std::make_unique<core::wait>(home().size(), now + options_.wait);
     }
@@ -194,7 +195,9 @@ void acquire_operation::send_round(time_point now) {
     mark_all(vote::pending, {}, {});
     if (!draw_fence(now)) {
         mark_all(vote::refused, errc::clock_skew,
-                 "the fences of this resource have run ahead of the nodes' clocks");
+                 home().nodes().is_time_in_doubt()
+                     ? "the nodes' clocks are too far apart to tell which are right"
+                     : "the fences of this resource have run ahead of the nodes' clocks");
         return refused(errc::no_quorum, now);
     }
     const node_mask ask = home().nodes().askable();
@@ -258,9 +261,9 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     if (answer.lacks_fence) {
         home().nodes().found_without_fence(node, resource_, answer.why.detail);
     }
-    const bool has_changed = answer.is_amnesiac || answer.why.error == errc::not_master;
-    if (has_changed) home().nodes().greet_again(node, now);
-    if (answer.answer != vote::refused && !answer.is_amnesiac) {
+    if (answer.is_amnesiac) home().nodes().on_amnesiac(node, sent_at_, now);
+    if (answer.why.error == errc::not_master) home().nodes().greet_again(node, now);
+    if (answer.answer != vote::refused) {
         if (auto o = home().nodes().object(node, sent_at_, now)) {
             answer.answer = o->why.answer;
             answer.why = std::move(o->why);
@@ -336,7 +339,9 @@ void acquire_operation::grant(time_point now) {
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                  .votes = state->votes});
     left_.place = place_;
-    home().adopt(holding_ptr(new holding(home(), state, std::move(left_), machine)));
+    holding_ptr lease(new holding(home(), state, std::move(left_), machine));
+    if (std::exchange(has_claim_, false)) lease->take_claim();
+    home().adopt(std::move(lease));
     granted_ = state;
     end({}, std::move(state), now);
 }
@@ -461,6 +466,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
     const operation_ptr keep(this);
     over_ = true;
     core::appointment::cancel();
+    if (std::exchange(has_claim_, false)) home().owners().end(options_.owner, resource_);
     if (outcome == errc::no_quorum && tries_ > 0)
         home().admission().unanswered(*this, sent_at_, now);
     else

@@ -33,14 +33,14 @@ public:
     /// when it is its turn.
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
+    void shorten(duration gap) final {
+        if (attempt_) attempt_->shorten(gap);
+    }
     void on_wake(std::size_t node, time_point now) final;
     wait_request request() const final;
     void entered(node_mask nodes) final { place_.nodes |= nodes; }
     void asked(node_mask nodes) final { wait_->asked(nodes); }
     void told(std::size_t node, const core::outlook& what, bool has_vote, time_point now) final;
-    bool wants(std::string_view resource, const owner_id& owner) const noexcept {
-        return !over_ && options_.owner == owner && resource_ == resource;
-    }
 
 protected:
     /// Exactly once. The state is live without an error; with one it carries the votes.
@@ -59,7 +59,7 @@ private:
     void on_turn(time_point now) final;
     void on_admitted(time_point now) final;
 
-    std::string check() const;
+    std::string check();
     bool is_open(std::uint32_t round) const noexcept;
     bool is_trying() const noexcept { return is_open(round_); }
     /// The nodes are to know that it waits, so that they wake it.
@@ -120,6 +120,7 @@ private:
     bool is_called_again_ = false;  // its turn came again during an attempt
     node_mask voters_ = 0;          // that told something since the last try, and would vote
     bool may_queue_ = true;  // it would get the lock if it were first: else it is in others' way
+    bool has_claim_ = false;  // on the owner that the caller gave; passes to the lease
     bool over_ = false;
 };
 

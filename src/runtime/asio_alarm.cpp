@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/asio_alarm.hpp"
 
+#include "net/descriptor.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/system/system_error.hpp>
 
@@ -19,7 +21,8 @@ namespace redlock::detail {
 namespace {
 
 int make_timer() {
-    const int fd = ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    const int fd = net::beside_standard_streams(
+        ::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC));
     if (fd < 0) {
         throw boost::system::system_error(errno, boost::system::system_category(),
                                           "timerfd_create");

@@ -78,6 +78,9 @@ class asio_close final : public asio_operation<close_operation, error_code> {
     void complete(error_code outcome) override { finish(outcome); }
 };
 
+// The client was moved from, or its execution context was destroyed.
+bool is_out_of_reach(const impl_ptr& impl) noexcept { return !impl || impl->has_lost_context(); }
+
 template <class Operation, class Handler, class... Args>
 void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
     boost::intrusive_ptr<Operation> made(
@@ -87,25 +90,25 @@ void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
 
 }  // namespace
 
-const asio::any_io_executor& executor_of(const impl_ptr& impl) noexcept {
-    static const asio::any_io_executor none = asio::system_executor();
-    return impl ? impl->executor() : none;
+asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {
+    if (is_out_of_reach(impl)) return asio::system_executor();
+    return impl->executor();
 }
 
 void start_acquire(const impl_ptr& impl, acquire_flavour flavour, std::string resource,
                    const acquire_options& options, acquire_handler handler) {
-    if (!impl) return std::move(handler)(errc::client_closed, lease());
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, lease());
     launch<asio_acquire>(impl, std::move(handler), flavour, std::move(resource), options);
 }
 
 void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,
                   plain_handler handler) {
-    if (!impl) return std::move(handler)(errc::client_closed);
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
     launch<asio_extend>(impl, std::move(handler), std::move(state), ttl);
 }
 
 void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
-    if (!impl) return std::move(handler)(errc::client_closed);
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
     // Another client's lease is refused, and released by its own client as `held` goes.
     state_ptr state;
     if (held.state() && held.state()->home.lock() == impl) state = std::move(held).surrender();
@@ -113,22 +116,25 @@ void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
 }
 
 void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {
-    if (!impl) return std::move(handler)(errc::client_closed, loss{});
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, loss{});
     launch<asio_lost>(impl, std::move(handler), std::move(state));
 }
 
 void start_init(const impl_ptr& impl, votes_handler handler) {
-    if (!impl) return std::move(handler)(errc::client_closed, std::vector<node_vote>());
+    if (is_out_of_reach(impl)) {
+        return std::move(handler)(errc::client_closed, std::vector<node_vote>());
+    }
     launch<asio_declare>(impl, std::move(handler));
 }
 
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
-    if (!impl) return std::move(handler)(errc::client_closed, resource_state{});
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, resource_state{});
     launch<asio_inspect>(impl, std::move(handler), std::move(resource));
 }
 
 void start_close(const impl_ptr& impl, plain_handler handler) {
     if (!impl) return std::move(handler)(error_code());  // there is nothing to close
+    if (impl->has_lost_context()) return std::move(handler)(errc::client_closed);
     launch<asio_close>(impl, std::move(handler));
 }
 
@@ -149,8 +155,8 @@ client_options checked(client_options options) {
 
 }  // namespace
 
-client::client(asio::any_io_executor executor, client_options options)
-    : impl_(detail::client_impl::make(std::move(executor), checked(std::move(options)))) {}
+client::client(boost::asio::any_io_executor executor, client_options options)
+    : impl_(detail::client_impl::make(executor, checked(std::move(options)))) {}
 
 client::~client() { close(); }
 
@@ -166,6 +172,10 @@ client& client::operator=(client&& other) noexcept {
 
 void client::close() noexcept {
     if (impl_) impl_->close();
+}
+
+void client::cancel() {
+    if (impl_) impl_->cancel();
 }
 
 client::executor_type client::get_executor() const noexcept {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/client_impl.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
@@ -43,18 +44,17 @@ void client_service::shutdown() {
     for (const auto& c : alive) c->discard();
 }
 
-client_impl::client_impl(asio::any_io_executor executor, client_options options)
-    : executor_(std::move(executor)),
-      service_(&asio::use_service<client_service>(
-          asio::query(executor_, asio::execution::context))),
-      io_(std::make_unique<performers>(executor_)),
+client_impl::client_impl(const asio::any_io_executor& executor, client_options options)
+    : service_(
+          &asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
+      io_(std::make_unique<performers>(executor)),
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
     const std::size_t nodes = options_.nodes.size();
     for (std::size_t i = 0; i < connections_per_node * nodes; ++i) {
         net::transport_host& host = *this;
         io_->wires.push_back(std::make_unique<net::asio_transport>(
-            io_->strand, i, options_.nodes[i % nodes], host, traffic_));
+            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_));
     }
     engine_host& host = *this;
     engine_ = std::make_unique<engine>(options_, host, traffic_);
@@ -68,11 +68,15 @@ client_impl::~client_impl() {
     if (service_ != nullptr) service_->remove(*this);
 }
 
-std::shared_ptr<client_impl> client_impl::make(asio::any_io_executor executor,
+std::shared_ptr<client_impl> client_impl::make(const asio::any_io_executor& executor,
                                                client_options options) {
-    auto made = std::make_shared<client_impl>(std::move(executor), std::move(options));
+    auto made = std::make_shared<client_impl>(executor, std::move(options));
     asio::post(made->io_->strand, [made] { made->start(); });
     return made;
+}
+
+asio::any_io_executor client_impl::executor() const noexcept {
+    return io_ ? io_->strand.get_inner_executor() : asio::any_io_executor();
 }
 
 void client_impl::start() {
@@ -115,6 +119,20 @@ void client_impl::put(mail& m) noexcept {
 
 void client_impl::close() noexcept {
     std::call_once(closed_, [this] { put(closing_); });
+}
+
+void client_impl::cancel() {
+    // One message for each call: it cancels what was put before it, and nothing later.
+    struct cancelling final : mail {
+        explicit cancelling(client_impl& c) : client(&c) {}
+        void deliver() override {
+            const std::unique_ptr<cancelling> self(this);
+            client->engine_->cancel(asio::error::operation_aborted, clock::now());
+        }
+        void discard() noexcept override { delete this; }
+        client_impl* client;
+    };
+    put(*new cancelling(*this));
 }
 
 void client_impl::discard() noexcept {

@@ -47,17 +47,22 @@ class client_impl final : public std::enable_shared_from_this<client_impl>,
                           private net::transport_host {
 public:
     /// `options` are valid. Made by `make`, which also starts it.
-    client_impl(boost::asio::any_io_executor executor, client_options options);
+    client_impl(const boost::asio::any_io_executor& executor, client_options options);
     ~client_impl() override;
-    static std::shared_ptr<client_impl> make(boost::asio::any_io_executor executor,
+    static std::shared_ptr<client_impl> make(const boost::asio::any_io_executor& executor,
                                              client_options options);
 
-    const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
+    /// Whether the execution context was destroyed: nothing of it may be touched any more.
+    bool has_lost_context() const noexcept { return io_ == nullptr; }
+    /// Empty once the context is lost.
+    boost::asio::any_io_executor executor() const noexcept;
     client_stats stats() const noexcept { return engine_->stats(); }
 
     /// From any thread. Discards the message when nothing is taken any more.
     void put(mail& m) noexcept;
     void close() noexcept;
+    /// From any thread. Cancels the operations that were put earlier.
+    void cancel();
     /// The execution context is being destroyed.
     void discard() noexcept;
     /// On the strand.
@@ -96,8 +101,9 @@ private:
     void end_turn() override;
     void start();
 
-    boost::asio::any_io_executor executor_;
-    client_service* service_;  // null, like io_, once the execution context is gone
+    // Both null once the execution context is gone. No executor is kept besides: destroying a
+    // strand touches its context.
+    client_service* service_;
     std::unique_ptr<performers> io_;
     client_options options_;
     std::mt19937_64 random_;

@@ -1,4 +1,4 @@
-// Waiting for the end of a client that closes.
+// The operation that waits until a client is closed.
 // SPDX-License-Identifier: MIT
 #include "runtime/close.hpp"
 

@@ -3,7 +3,6 @@
 #include "runtime/commands.hpp"
 
 #include "resp/command.hpp"
-#include "resp/scripts.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -36,12 +35,6 @@ private:
 template <class Unit>
 auto in(core::duration d) {
     return std::chrono::duration_cast<Unit>(d).count();
-}
-
-std::string_view verb(script_form form) { return form == script_form::whole ? "EVAL" : "EVALSHA"; }
-
-std::string_view body(script_form form, const resp::script& s) {
-    return form == script_form::whole ? s.text : s.sha1;
 }
 
 /// The name of a key that belongs to another. Allocates only for very long ones.
@@ -102,7 +95,8 @@ net::tail write_acquire(std::string& out, script_form form, const lease_request&
                                                  entry_life};
     const std::size_t of_place = entry != nullptr ? 0 : 3;
     constexpr auto end = net::tail::epoch_and_limit;
-    resp::append_command(out, std::span(words).first(words.size() - of_place), net::words(end));
+    resp::append_command(out, std::span(words).first(words.size() - of_place),
+                         net::word_count(end));
     return end;
 }
 
@@ -137,7 +131,7 @@ net::tail write_extend(std::string& out, script_form form, std::span<const lease
     const decimal life(in<milliseconds>(fencing->life));
     words.insert(words.end(), {fence, tolerance, life});
     constexpr auto end = net::tail::epoch_and_limit;
-    resp::append_command(out, words, net::words(end));
+    resp::append_command(out, words, net::word_count(end));
     return end;
 }
 
@@ -163,7 +157,7 @@ net::tail write_release(std::string& out, script_form form, const release_reques
          what.value, prefix, entry.id, ticket, life, decimal(what.raise->fence),
          decimal(in<microseconds>(what.raise->tolerance)),
          decimal(in<milliseconds>(what.raise->life))},
-        net::words(net::tail::epoch));
+        net::word_count(net::tail::epoch));
     return net::tail::epoch;
 }
 
@@ -197,6 +191,11 @@ void write_get_front(std::string& out, std::string_view key) {
 
 void write_pttl(std::string& out, std::string_view key) {
     resp::append_command(out, {"PTTL", key});
+}
+
+void write_get_queue(std::string& out, std::string_view queue, std::size_t most) {
+    const decimal last(most - 1);
+    resp::append_command(out, {"ZRANGE", queue, "0", last});
 }
 
 }  // namespace redlock::detail

@@ -4,6 +4,7 @@
 
 #include "core/quorum.hpp"
 #include "net/call.hpp"
+#include "resp/scripts.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -14,8 +15,7 @@
 
 namespace redlock::detail {
 
-/// How a script is named on the wire: by its SHA1, or with its whole text for a node that lost it.
-enum class script_form : bool { by_hash, whole };
+using resp::script_form;
 
 /// What a fenced command says of fences, and where they are kept.
 struct fence_terms {
@@ -72,6 +72,8 @@ void write_wait(std::string& out, script_form form, std::span<const wait_request
 /// none.
 void write_get_front(std::string& out, std::string_view key);
 void write_pttl(std::string& out, std::string_view key);
+/// The first entries of a queue, one element each: "client:number:until", see shared/queue.lua.
+void write_get_queue(std::string& out, std::string_view queue, std::size_t most);
 
 /// Where the fence of a key is kept, and the queue of its waiters.
 std::string fence_key(std::string_view key_prefix, std::string_view key);

@@ -19,11 +19,12 @@ void declare_operation::start(time_point now) {
     open_ = home().size();
     answers_.resize(home().size());
     for (std::size_t i = 0; i < answers_.size(); ++i) answers_[i].node = home().name(i);
-    // Behind the handshake, which has made sure that there is a record.
-    std::string wire;
-    net::write_declaration(wire, home().nodes().record_wanted());
-    const auto result = home().send(*this, 0, wire, net::tail::none, now);
-    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+        std::string wire;
+        home().nodes().write_declaration(wire, i);
+        const auto result = home().send(*this, 0, wire, net::tail::none, now, node_mask{1} << i);
+        for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    }
 }
 
 void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
@@ -31,15 +32,14 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
     if (reply.type() != resp::reply_type::integer) {
         return answered(node, net::read_failure(reply), now);
     }
-    if (reply.integer() != 1) {
-        if (auto o = home().nodes().object(node, now, now); o && o->why.answer == vote::refused) {
-            return answered(node, std::move(o->why), now);  // a replica, or one of another's
-        }
-        return answered(node, {vote::refused, errc::server_error,
-                               "it has no record at the moment; is somebody flushing it?"}, now);
-    }
     home().nodes().greet_again(node, now);
     answered(node, {vote::granted, {}, {}}, now);
+}
+
+std::optional<net::tail> declare_operation::write_with_script(std::size_t node, std::uint32_t,
+                                                              std::string& out) const {
+    home().nodes().write_declaration(out, node);
+    return net::tail::none;
 }
 
 void declare_operation::on_failure(std::size_t node, std::uint32_t, const net::failure& why,

@@ -1,4 +1,4 @@
-// Declaring the nodes new, as only a person may; knows no lease.
+// Declaring the nodes new, as only an operator may; knows no lease.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,6 +7,8 @@
 #include <redlock/vote.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,10 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    /// It carries what the server says in the handshake, so it is written again after one.
+    bool is_outdated(std::uint32_t) const noexcept final { return true; }
+    std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
     void answered(std::size_t node, net::failure what, time_point now);
     void end(error_code outcome);
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/engine.hpp"
 
-#include "runtime/acquire.hpp"
 #include "runtime/extend.hpp"
 #include "runtime/release.hpp"
 
@@ -74,6 +73,7 @@ void engine::adopt(holding_ptr what) {
 }
 
 void engine::forget(holding& what) noexcept {
+    if (what.has_claim()) owners_.end(what.state().owner, what.state().resource);
     room_.lines().freed(what.state().resource);
     what.listed_.unlink();
     intrusive_ptr_release(&what);
@@ -97,6 +97,16 @@ void engine::close(time_point now) {
     end_if_idle(now);
 }
 
+void engine::cancel(error_code why, time_point now) {
+    std::vector<operation_ptr> ended;  // some of them begin others, which are not to be cancelled
+    for (operation_list* list : {&operations_, &await_end_}) {
+        for (operation& o : *list) {
+            if (o.has_caller()) ended.emplace_back(&o);
+        }
+    }
+    for (const auto& o : ended) o->cancel(why, now);
+}
+
 void engine::await_closed(operation& what) {
     if (over_) return what.on_closed(closed_as_);
     what.listed_.unlink();
@@ -110,39 +120,39 @@ void engine::end_turn(time_point now) {
     admission_.admit(now);
 }
 
-// From the end of the turn: to write thousands of releases down takes its time, too.
+// Counted from the end of the turn, since formatting thousands of releases takes time, too.
 void engine::begin_to_linger(time_point now) {
     is_lingering_ = true;
-    patient_from_ = now;
-    linger_limit_ = now + options_->ttl_max;
-    curtain_at_ = now + time_for(size());
-    agenda_.set(curtain_, curtain_at_);
+    answers_awaited_from_ = now;
+    linger_until_ = now + options_->ttl_max;
+    close_timer_at_ = now + time_for(size());
+    agenda_.set(close_timer_, close_timer_at_);
 }
 
-// Until when an answer is expected of a node that owes some.
-time_point engine::patience_with(const net::session& node) const noexcept {
-    const time_point since = std::max(node.last_answer(), patient_from_);
-    return std::min(since + node.node_timeout(), linger_limit_);
+// When a node that has not answered everything is given up.
+time_point engine::answer_due(const net::session& node) const noexcept {
+    const time_point since = std::max(node.last_answer(), answers_awaited_from_);
+    return std::min(since + node.node_timeout(), linger_until_);
 }
 
-void engine::on_curtain(time_point now) {
-    // Where this process stood still the answers may have come, and not been read yet.
-    const bool was_asleep = now - curtain_at_ > time_for(size()) / 2;
-    if (was_asleep && now < linger_limit_) patient_from_ = now;
-    silent_since_ = now;
-    curtain_at_ = time_point::max();
+void engine::on_close_timer(time_point now) {
+    // Where this process stood still, answers may have arrived that it has not read yet.
+    const bool was_asleep = now - close_timer_at_ > time_for(size()) / 2;
+    if (was_asleep && now < linger_until_) answers_awaited_from_ = now;
+    silence_checked_at_ = now;
+    close_timer_at_ = time_point::max();
     for (const auto& s : sessions_) {
-        const time_point until = patience_with(*s);
-        if (!s->is_idle() && until > now) curtain_at_ = std::min(curtain_at_, until);
+        const time_point until = answer_due(*s);
+        if (!s->is_idle() && until > now) close_timer_at_ = std::min(close_timer_at_, until);
     }
-    agenda_.set(curtain_, curtain_at_);
+    agenda_.set(close_timer_, close_timer_at_);
     end_if_idle(now);
 }
 
 void engine::end_if_idle(time_point now) {
     if (!closing_ || over_) return;
     const bool is_through = std::all_of(sessions_.begin(), sessions_.end(), [&](const auto& s) {
-        return s->is_idle() || (is_lingering_ && patience_with(*s) <= silent_since_);
+        return s->is_idle() || (is_lingering_ && answer_due(*s) <= silence_checked_at_);
     });
     if (is_through) end(now);
 }
@@ -150,7 +160,7 @@ void engine::end_if_idle(time_point now) {
 void engine::end(time_point now) {
     if (over_) return;
     over_ = true;
-    curtain_.cancel();
+    close_timer_.cancel();
     std::size_t silent = 0;
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
         const net::leftovers left = sessions_[i]->close(now);
@@ -267,9 +277,21 @@ void engine::on_settled(time_point now) {
     for (const auto& what : std::exchange(unsettled_, {})) what->on_settled(now);
 }
 
+void engine::on_clock_gap(duration gap, time_point now) {
+    const auto length = std::chrono::ceil<microseconds>(gap);
+    emit({.kind = event_kind::clock_gap, .severity = severity::warning, .duration = length,
+          .detail = "this machine's clock stood still, as in a virtual machine that was paused; "
+                    "every lease ends earlier by that"});
+    for (operation& what : operations_) what.shorten(gap);
+    // A lease that is lost by it leaves the list.
+    std::vector<holding_ptr> held;
+    for (holding& lease : holdings_) held.emplace_back(&lease);
+    for (const holding_ptr& lease : held) lease->shorten(gap, now);
+}
+
 void engine::renew(holding& what) {
-    // The holder may extend it while it waits here, and it may be due again: twice in one round it
-    // would be told that its own key is another's.
+    // It may become due again while it waits here, since the holder may extend it. A round must not
+    // name it twice: the second answer would deny its own key.
     if (std::exchange(what.is_due_, true)) return;
     due_.push({what.machine().report_at(), holding_ptr(&what)});
 }
@@ -285,18 +307,6 @@ void engine::renew_due(time_point now) {
         renewals_.enter();
         begin(round, now);
     }
-}
-
-bool engine::owner_is_in_use(const acquire_operation& by, std::string_view resource,
-                             const owner_id& owner) const {
-    return std::any_of(holdings_.begin(), holdings_.end(),
-                       [&](const holding& h) {
-                           return h.state().owner == owner && h.state().resource == resource;
-                       }) ||
-           std::any_of(operations_.begin(), operations_.end(), [&](const operation& o) {
-               const auto* other = dynamic_cast<const acquire_operation*>(&o);
-               return other != nullptr && other != &by && other->wants(resource, owner);
-           });
 }
 
 core::drift_policy engine::drift() const noexcept {

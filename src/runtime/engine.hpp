@@ -13,6 +13,7 @@
 #include "runtime/holding.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/owner_claims.hpp"
 #include "runtime/roster.hpp"
 #include "runtime/waiting_room.hpp"
 
@@ -54,8 +55,6 @@ struct tallies {
         second_rounds, released, lost, renewals, renewal_failures, begun_leases, ended_leases;
 };
 
-class acquire_operation;
-
 /// Not thread-safe: everything happens on one strand, or in one simulated client.
 class engine final : private net::session_owner, private net::listener_owner {
 public:
@@ -70,12 +69,14 @@ public:
     /// The engine forgets it. Called before the completion is handed over, which may throw where
     /// memory is short.
     void finished(operation& what) noexcept;
-    /// Ends all operations and leases; releases what is held. A connection lingers until all of it
-    /// is answered, or the node has answered nothing for node_timeout; for ttl_max at most, when
-    /// every key has run out. What is given up then is told by an event.
+    /// Ends all operations and leases; releases what is held. A connection lingers until the node
+    /// has answered everything, or nothing for node_timeout; at most for ttl_max, when every key
+    /// has expired. An event says what is given up then.
     void close(time_point now);
-    /// Calls `on_closed` once that is over: at once, or when it is. Until then it is an operation
-    /// that the client has no part in ending.
+    /// Ends the operations that callers wait for. Leases and their renewal stay.
+    void cancel(error_code why, time_point now);
+    /// Calls `what.on_closed` when the client is closed, at once if it is. Until then closing does
+    /// not end `what`.
     void await_closed(operation& what);
     /// What came of the facts of this turn is handed to the nodes: called once they all were told,
     /// and before anything is written.
@@ -131,8 +132,7 @@ public:
     void adopt(holding_ptr what);
     void forget(holding& what) noexcept;
     void arm(core::appointment& what, time_point when) noexcept { agenda_.set(what, when); }
-    bool owner_is_in_use(const acquire_operation& by, std::string_view resource,
-                         const owner_id& owner) const;
+    owner_claims& owners() noexcept { return owners_; }
     void emit(const event& e) const;
 
     const client_options& options() const noexcept { return *options_; }
@@ -150,9 +150,9 @@ public:
     duration time_for(std::size_t nodes) const noexcept;
 
 private:
-    struct curtain final : core::appointment {
-        explicit curtain(engine& e) : engine_(&e) {}
-        void on_due(time_point now) override { engine_->on_curtain(now); }
+    struct close_timer final : core::appointment {
+        explicit close_timer(engine& e) : engine_(&e) {}
+        void on_due(time_point now) override { engine_->on_close_timer(now); }
         engine* engine_;
     };
 
@@ -168,11 +168,13 @@ private:
     void on_message(std::size_t node, std::string_view payload, time_point now) override;
     friend class roster;
     void on_settled(time_point now);
+    /// Our own clock stood still for `gap`, at most: every validity ends earlier by it.
+    void on_clock_gap(duration gap, time_point now);
     void renew_due(time_point now);
     void enlist(operation& what);
     void begin_to_linger(time_point now);
-    void on_curtain(time_point now);
-    time_point patience_with(const net::session& node) const noexcept;
+    void on_close_timer(time_point now);
+    time_point answer_due(const net::session& node) const noexcept;
     void end(time_point now);
 
     const client_options* options_;
@@ -191,11 +193,12 @@ private:
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
         boost::intrusive::constant_time_size<false>>;
     operation_list operations_;
-    operation_list await_end_;  // that wait until the client is closed
+    operation_list await_end_;  // those that wait until the client is closed
     boost::intrusive::list<
         holding, boost::intrusive::member_hook<holding, list_hook, &holding::listed_>,
         boost::intrusive::constant_time_size<false>>
         holdings_;
+    owner_claims owners_;
     std::string blank_;
     std::vector<operation_ptr> unsettled_;  // that wait until it is known who may vote
     struct due_renewal {
@@ -210,11 +213,11 @@ private:
     std::unique_ptr<roster> roster_;
     waiting_room room_{*this};
     core::admission admission_;
-    curtain curtain_{*this};
-    time_point patient_from_{};  // from then on nodes have to answer
-    time_point linger_limit_{};
-    time_point curtain_at_{};
-    time_point silent_since_ = time_point::min();  // when it was last seen which nodes do not
+    close_timer close_timer_{*this};
+    time_point answers_awaited_from_{};  // a node has node_timeout from then on
+    time_point linger_until_{};          // when every key has expired
+    time_point close_timer_at_{};
+    time_point silence_checked_at_ = time_point::min();  // when `close_timer_` last rang
     bool closing_ = false;
     bool is_lingering_ = false;
     bool over_ = false;

@@ -75,20 +75,21 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
     const operation_ptr keep(this);
     if (++answers_ == core::quorum(home().size())) on_answered(sent_at_, now);
     const bool is_vote = !home().nodes().object(node, sent_at_, now);
-    bool has_changed = net::is_amnesiac(reply);
+    if (net::is_amnesiac(reply)) home().nodes().on_amnesiac(node, sent_at_, now);
+    bool is_replica = false;
     const auto otherwise = asked_otherwise_.find(node);
     const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
-    // What is decided last may begin the next round.
+    // The last lease that is decided may begin the next round, which changes `asked_`.
     for (std::size_t i = 0; round == round_ && i < about.size(); ++i) {
         part& p = *about[i];
         auto answer = net::read_extension(reply, i);
-        has_changed = has_changed || answer.why.error == errc::not_master;
-        // One node that lies, or has been written to by hand, must not lead all the others astray.
+        is_replica = is_replica || answer.why.error == errc::not_master;
+        // A node that answers nonsense must not raise the fence on all the others.
         if (answer.fence != 0 && !home().nodes().is_plausible(answer.fence + 1, now)) answer = {};
         p.seen_fence = std::max(p.seen_fence, answer.fence);
         cast(p, node, is_vote ? answer : net::compare_answer(), now);
     }
-    if (has_changed) home().nodes().greet_again(node, now);
+    if (is_replica) home().nodes().greet_again(node, now);
     if (net::is_late(reply)) home().nodes().doubt_clock(node, now);
 }
 
@@ -136,12 +137,18 @@ std::optional<net::tail> extension_round::write_with_script(std::size_t node, st
 void extension_round::cancel(error_code why, time_point now) {
     const operation_ptr keep(this);
     if (parts_.empty()) return end_unsent(why, now);
-    // No next round: those that wait for it end with the others.
+    // There is no next round any more: leases that wait for it end with the others.
     for (part& p : parts_) {
         if (p.is == part::state::again) p.is = part::state::open;
     }
     open_ += std::exchange(again_, 0);
     for (part& p : parts_) end(p, why, now);
+}
+
+void extension_round::shorten(duration gap) {
+    for (part& p : parts_) {
+        if (p.machine) p.machine->shorten(gap);
+    }
 }
 
 void extension_round::end(part& p, error_code outcome, time_point now) {
@@ -161,7 +168,7 @@ void extension_round::end_unsent(error_code outcome, time_point now) {
     go_on(now);
 }
 
-// To the next round, or to the end.
+// Begins the next round, or ends the operation.
 void extension_round::go_on(time_point now) {
     if (open_ != 0) return;
     if (again_ != 0) return send(now);

@@ -24,15 +24,17 @@ namespace redlock::detail {
 /// its own: what happens to one does not touch the others. All share one fresh fence, under which a
 /// node that lost a key may take it again.
 ///
-/// Where such a node refuses the fence it tells the one that it has seen. Leases without a quorum
-/// but for it are sent once more, at once, above all that were told: another client that tries to
-/// get the lock again and again raises the fence each time, and the next renewal would be below it.
+/// Where such a node refuses the fence, it answers the highest that it has seen. Leases that lack
+/// only such nodes for a quorum are sent once more, at once, under a fence above all answered ones.
+/// Waiting for the next renewal would not do: a client that tries again and again to acquire raises
+/// the fence each time.
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
+    void shorten(duration gap) final;
 
 protected:
-    /// Before it is sent. `sets_ttl`: for as long it is to be renewed from then on, too.
+    /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.
     void add(holding_ptr lease, duration ttl, bool sets_ttl);
     std::size_t size() const noexcept { return parts_.size(); }
     /// The outcome of each lease comes through `on_end`, exactly once.
@@ -65,7 +67,7 @@ private:
         duration ttl;
         bool sets_ttl;
         std::optional<core::extension> machine;
-        std::uint64_t seen_fence = 0;  // the highest that was told where its own was refused
+        std::uint64_t seen_fence = 0;  // the highest that a node named when it refused ours
         state is = state::open;
     };
     using selection = std::vector<part*>;
@@ -77,7 +79,7 @@ private:
     bool is_wanted(std::uint32_t round) const noexcept final {
         return round == round_ && open_ != 0;
     }
-    /// A key of a lease that is over meanwhile must not be taken again.
+    /// A lease may have ended since the command was written: its key must not be taken again.
     bool is_outdated(std::uint32_t) const noexcept final { return open_ != asked_.size(); }
     std::optional<net::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
@@ -90,10 +92,10 @@ private:
 
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
     std::size_t open_ = 0;    // parts whose present round is not decided
-    std::size_t again_ = 0;   // parts that wait for the next
+    std::size_t again_ = 0;   // parts that wait for the next round
     std::uint32_t round_ = 0;
-    selection asked_;  // the parts that its command is about, in the order of the answers
-    // The nodes that were sent another text of it, for what was left by then.
+    selection asked_;  // the parts that the command names, in the order of the answers
+    // The nodes that were sent the command again, and the parts that it named then.
     mutable std::map<std::size_t, selection> asked_otherwise_;
     std::size_t answers_ = 0;
     std::optional<fence_terms> fence_;
@@ -107,6 +109,7 @@ public:
     /// False when it is full.
     bool take(const holding_ptr& lease);
     void start(time_point now) override;
+    bool has_caller() const noexcept override { return false; }
     void discard() noexcept override {}
 
 private:

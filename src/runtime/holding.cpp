@@ -42,10 +42,17 @@ bool holding::extended(time_point sent, time_point until, std::optional<duration
     core::hold prolonged = machine_;
     prolonged.extended(sent, until, new_ttl);
     // The thread may have stood still since it looked at the clock, and the holder was faster.
-    if (!state_->prolong(prolonged.valid_until())) return false;
+    if (!state_->set_end(prolonged.valid_until())) return false;
     machine_ = prolonged;
     rearm();
     return true;
+}
+
+void holding::shorten(duration gap, time_point now) {
+    if (is_over()) return;
+    machine_.shorten(gap);
+    state_->set_end(machine_.valid_until());
+    on_due(now);
 }
 
 void holding::renewal_failed(error_code why, time_point now, std::uint64_t random) {
@@ -69,7 +76,8 @@ void holding::lose(time_point now) {
     home_->counts().lost.add();
     count_out();
     home_->emit({.kind = event_kind::lost, .severity = severity::error,
-                 .resource = state_->resource, .error = errc::lost, .detail = to_string(why)});
+                 .resource = state_->resource, .error = errc::lost, .duration = held_for(now),
+                 .detail = to_string(why)});
     // The keys stay while the holder winds up: nobody else may enter before it is done, or the
     // validity is over.
     rearm();

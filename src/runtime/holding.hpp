@@ -12,6 +12,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,13 +53,25 @@ public:
     lease_state& state() const noexcept { return *state_; }
     core::hold& machine() noexcept { return machine_; }
     const core::hold& machine() const noexcept { return machine_; }
+    /// For how long it has been held.
+    std::chrono::microseconds held_for(time_point now) const noexcept {
+        return std::chrono::duration_cast<std::chrono::microseconds>(now - machine_.granted_at());
+    }
     bool is_over() const noexcept { return over_ || machine_.is_lost(); }
 
+    /// Takes over the acquire's claim on the owner that the caller gave, and ends it with the
+    /// lease.
+    void take_claim() noexcept { has_claim_ = true; }
+    bool has_claim() const noexcept { return has_claim_; }
+
     void begin();
-    /// False where it is too late for that: the loss is about to be reported. `new_ttl`: where the
-    /// holder asked for it.
+    /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
+    /// holder asked for, where it was the holder.
     bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
     void renewal_failed(error_code why, time_point now, std::uint64_t random);
+    /// Our own clock stood still for `gap`. Where that ends the lease, its loss is reported at
+    /// once.
+    void shorten(duration gap, time_point now);
 
     void add(dependent& d) noexcept { dependents_.push_back(d); }
 
@@ -82,9 +95,10 @@ private:
     std::shared_ptr<lease_state> state_;
     footprint left_;
     core::hold machine_;
+    bool has_claim_ = false;
     bool over_ = false;
     bool counted_out_ = false;
-    bool is_due_ = false;  // the engine has it among the due renewals
+    bool is_due_ = false;  // the engine lists it among the due renewals
     boost::intrusive::list<
         dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
         boost::intrusive::constant_time_size<false>>

@@ -20,6 +20,9 @@ namespace {
 // What `K` holds while readers share it.
 constexpr std::string_view shared_marker = "redlock:shared";
 
+// Entries beyond that are not read: the counts stop there.
+constexpr std::size_t most_in_line = 1'000;
+
 void note_failure(node_state& node, const net::failure& why) {
     switch (why.answer) {
         case vote::timed_out: node.state = key_state::timed_out; break;
@@ -49,16 +52,20 @@ void inspect_operation::on_settled(time_point now) {
     const std::string& prefix = home().options().key_prefix;
     const std::string key = prefix + resource_;
     const bool is_fenced = home().options().fencing;
-    open_ = (is_fenced ? 3 : 2) * home().size();
+    open_ = (is_fenced ? 4 : 2) * home().size();
     std::string get;
     std::string pttl;
     std::string get_fence;
+    std::string get_queue;
     write_get_front(get, key);
     write_pttl(pttl, key);
     write_get_front(get_fence, fence_key(prefix, key));
+    write_get_queue(get_queue, queue_key(prefix, key), most_in_line);
     ask(ask_value, get, now);
     ask(ask_ttl, pttl, now);
-    if (is_fenced) ask(ask_fence, get_fence, now);
+    if (!is_fenced) return;
+    ask(ask_fence, get_fence, now);
+    ask(ask_queue, get_queue, now);
 }
 
 void inspect_operation::ask(std::uint32_t question, const std::string& wire, time_point now) {
@@ -94,11 +101,33 @@ void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
     }
 }
 
+// The queue is advice: a node that has none, or does not show it, still counts as having answered.
+void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
+    const std::string own = std::string(home().client_id()) + ':';
+    const auto time_us = home().nodes().node_time_us(node, now).value_or(0);
+    std::size_t waiting = 0;
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+        const std::string_view entry = reply[i].text();
+        const std::string_view until = entry.substr(entry.rfind(':') + 1);
+        std::int64_t until_ms = 0;
+        std::from_chars(until.data(), until.data() + until.size(), until_ms);
+        if (until_ms < time_us / 1'000) continue;  // a dead entry
+        ++waiting;
+        if (place == 0 && entry.starts_with(own)) place = waiting;
+    }
+    state_.waiting = std::max(state_.waiting, waiting);
+    // Where the nodes differ, the last place counts.
+    if (place != 0) state_.place = std::max(state_.place.value_or(0), place);
+}
+
 void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
     if (over_) return;
     node_state& n = state_.nodes[node];
-    if (round == ask_value) {
+    if (round == ask_queue) {
+        on_queue(node, reply, now);
+    } else if (round == ask_value) {
         on_value(n, values_[node], reply);
     } else if (n.state == key_state::refused) {
         // Its first answer says all.

@@ -27,6 +27,7 @@ private:
     static constexpr std::uint32_t ask_value = 0;
     static constexpr std::uint32_t ask_ttl = 1;
     static constexpr std::uint32_t ask_fence = 2;
+    static constexpr std::uint32_t ask_queue = 3;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
@@ -36,6 +37,7 @@ private:
     void ask(std::uint32_t question, const std::string& wire, time_point now);
     void on_value(node_state& node, std::string& value, const resp::reply& reply);
     void on_fence(node_state& node, const resp::reply& reply);
+    void on_queue(std::size_t node, const resp::reply& reply, time_point now);
     void note_standing(time_point now);
     void tell_age(time_point now);
     void answered(time_point now);

@@ -22,7 +22,7 @@ bool lease_state::is_valid(clock::time_point now) noexcept {
     return false;
 }
 
-bool lease_state::prolong(clock::time_point until) noexcept {
+bool lease_state::set_end(clock::time_point until) noexcept {
     auto before = valid_until_.load(std::memory_order_acquire);
     while ((before & seen_over) == 0) {
         if (valid_until_.compare_exchange_weak(before, as_open(until),

@@ -90,8 +90,8 @@ public:
     /// Whether the holder may rely on it. Once that was denied it stays so, whatever is answered
     /// later.
     bool is_valid(clock::time_point now) noexcept;
-    /// False, and nothing is changed, where somebody has been told that it is over.
-    bool prolong(clock::time_point until) noexcept;
+    /// Moves the end, either way. False, and no change, where a caller has seen that it is over.
+    bool set_end(clock::time_point until) noexcept;
 
     /// The holder is done with a lease that is, or was, its own: true for the first who says so.
     bool part() noexcept {

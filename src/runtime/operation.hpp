@@ -34,10 +34,14 @@ public:
     virtual void start(time_point now) = 0;
     /// Who may vote is known as well as it will be: for what asked `engine::await_settled`.
     virtual void on_settled(time_point) {}
-    /// The client is closed: for what asked `engine::await_closed`.
+    /// The client is closed: for operations passed to `engine::await_closed`.
     virtual void on_closed(error_code) {}
+    /// Our own clock stood still for `gap`: the time since the command was sent is longer by it.
+    virtual void shorten(duration /*gap*/) {}
     /// Ends it early, if it has not ended: nothing of it stays behind on the nodes.
     virtual void cancel(error_code why, time_point now) = 0;
+    /// Whether a caller waits for it. False for what the client does by itself.
+    virtual bool has_caller() const noexcept { return true; }
     /// Drops the completion without calling it: the execution context is gone.
     virtual void discard() noexcept = 0;
 

@@ -83,6 +83,7 @@ void release_operation::start(time_point now) {
     was_lost_ = state_->state() == lease_state::status::lost;
     if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held);
     const holding_ptr lease(state_->held_as);
+    held_for_ = lease->held_for(now);
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
     send(lease->left(), all_nodes, now);
@@ -93,7 +94,8 @@ void release_operation::settled(error_code outcome) {
         home().counts().released.add();
         home().emit({.kind = event_kind::released,
                      .severity = severity::debug,
-                     .resource = state_->resource});
+                     .resource = state_->resource,
+                     .duration = held_for_});
     }
     end(was_lost_ ? error_code(errc::lost) : outcome);
 }

@@ -61,6 +61,7 @@ public:
         const node_mask nodes = of_.nodes | of_.place.nodes;
         send(std::move(of_), nodes, now);
     }
+    bool has_caller() const noexcept override { return false; }
     void discard() noexcept override {}
 
 private:
@@ -80,6 +81,7 @@ private:
     void settled(error_code outcome) final;
 
     std::shared_ptr<lease_state> state_;
+    std::chrono::microseconds held_for_{};
     bool was_lost_ = false;
 };
 

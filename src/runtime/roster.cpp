@@ -4,6 +4,7 @@
 
 #include "lease_terms.hpp"
 #include "net/answers.hpp"
+#include "net/node_set.hpp"
 #include "resp/command.hpp"
 #include "runtime/engine.hpp"
 #include "text.hpp"
@@ -11,6 +12,9 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -21,11 +25,13 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// How often the nodes are asked for their time and their epoch. It also finds connections that died
-// unseen.
+// How often the nodes' clocks and records are read. This also finds connections that died silently.
 constexpr duration between_probes = 5s;
 
-// Beyond that many it is the same mistake, and memory is bounded.
+// The offset on a record is written again when it is so old: at every probe, by one of the clients.
+constexpr duration refreshed_after = between_probes * 4 / 5;
+
+// Further resources are not reported: it is the same mistake, and memory is bounded.
 constexpr std::size_t most_without_fence = 16;
 
 }  // namespace
@@ -33,38 +39,48 @@ constexpr std::size_t most_without_fence = 16;
 /// A question about the node itself, which no operation waits for.
 class roster::errand final : public net::call {
 public:
-    enum class about : std::uint8_t { record, time, epoch };
+    using written = std::function<void(std::string&, script_form)>;
+    using answered = void (roster::*)(const errand&, std::size_t, const resp::reply&, time_point);
+    using failed = void (roster::*)(std::size_t, time_point);
 
-    errand(roster& home, about what, birth::task task, time_point sent)
-        : home_(&home), what_(what), task_(task), sent_(sent) {}
+    errand(roster& home, written write, answered on_answer, failed on_none, time_point at,
+           birth::task what = birth::task::look)
+        : sent(at), task(what), home_(&home), write_(std::move(write)), on_answer_(on_answer),
+          on_none_(on_none) {}
+
+    const time_point sent;
+    const birth::task task;
+
+    void write(std::string& out, script_form form) const { write_(out, form); }
 
 private:
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
-        if (what_ == about::record) return home_->on_errand(node, task_, reply, sent_, now);
-        if (what_ == about::epoch) return home_->on_epoch_told(node, reply, now);
-        home_->facts_[node].is_doubted = false;
-        if (const auto told = net::read_time(reply)) {
-            home_->on_time_told(node, {*told, sent_, now}, now);
-        }
+        (home_->*on_answer_)(*this, node, reply, now);
     }
     void on_failure(std::size_t node, std::uint32_t, const net::failure&,
                     time_point now) override {
-        if (what_ == about::record) home_->on_errand_failed(node, now);
-        if (what_ == about::time) home_->facts_[node].is_doubted = false;
+        (home_->*on_none_)(node, now);
     }
-    /// Not behind the next handshake, which finds all this out for itself.
-    bool is_wanted(std::uint32_t) const noexcept override { return false; }
+    /// It is sent at once or not at all: never after the next handshake, which reads all this
+    /// itself.
+    bool is_wanted(std::uint32_t) const noexcept override { return true; }
+    std::optional<net::tail> write_with_script(std::size_t, std::uint32_t,
+                                               std::string& out) const override {
+        write(out, script_form::whole);
+        return net::tail::none;
+    }
 
     roster* home_;
-    about what_;
-    birth::task task_;
-    time_point sent_;
+    written write_;
+    answered on_answer_;
+    failed on_none_;
 };
 
 roster::roster(engine& home)
     : home_(&home),
       record_key_(net::record_key(home.options().key_prefix)),
+      set_(net::node_set(home.options())),
       guard_(home.size(), is_guarded(home.options()), home.options().ttl_max, home.drift()),
       birth_(home.size(),
              is_guarded(home.options()) && home.options().guard == restart_guard::automatic,
@@ -78,7 +94,7 @@ roster::~roster() = default;
 net::session& roster::session(std::size_t node) const noexcept { return home_->node(node); }
 
 void roster::start(time_point now) {
-    settle_by_ = now + home_->options().connect_timeout;
+    connect_by_ = settle_by_ = now + home_->options().connect_timeout;
     if (!is_settled_) home_->arm(settle_alarm_, settle_by_);
     home_->arm(probe_alarm_, now + between_probes);
 }
@@ -88,45 +104,62 @@ void roster::close() noexcept {
     for (alarm* a : {&settle_alarm_, &birth_alarm_, &probe_alarm_, &regreet_alarm_}) a->cancel();
 }
 
-net::record_request roster::record_wanted() {
+net::record_request roster::record_wanted() const {
     return {.key = record_key_,
+            .set = set_,
             .epoch = home_->host().fresh_owner().to_string(),
             .mark = birth_.mark(),
             .ttl_max = home_->options().ttl_max,
-            .what = birth_.greeting()};
+            .only_peeks = !is_guarded(home_->options())};
+}
+
+void roster::write_declaration(std::string& out, std::size_t node) const {
+    net::write_declaration(out, record_wanted(), facts_[node].server);
 }
 
 void roster::on_greeted(std::size_t node, const net::greeting& told, time_point began,
                         time_point now) {
-    facts_[node].is_met = true;
     facts_[node].server = told.server;
-    if (told.time_us) on_time_told(node, {*told.time_us, began, now}, now);
+    facts_[node].look = looking::idle;
+    facts_[node].clock_write = writing::idle;
     guard_.met(node, told.server, now);
+    if (told.time_us) on_time(node, {*told.time_us, began, now}, now);
     if (told.server.is_master) report_concerns(node, told.settings);
-    if (!is_guarded(home_->options())) return;
+    if (!home_->options().fencing) return;
     if (!told.server.is_master) return birth_.down(node);  // it has told of no record, and has no vote
-    if (guard_.first_of(node) != node) birth_.excuse(node);
+    if (!is_guarded(home_->options())) return guard_.read(node, told.record, now);
+    unsettle(now);
+    if (!told.record.other_set.empty()) birth_.note_other_set(node);
+    else if (guard_.first_of(node) != node) birth_.excuse(node);
     else birth_.found(node, told.record, now, began);
     on_record(node, told.record, now);
 }
 
 void roster::on_record(std::size_t node, const core::record_facts& record, time_point now) {
     node_facts& f = facts_[node];
-    if (f.epoch != record.epoch) f.forgot_at = ++breaks_;
-    f.epoch = record.epoch;
-    const milliseconds own = home_->options().ttl_max;
-    if (record.exists && record.ttl_max != own && record.ttl_max != told_ttl_max_) {
-        told_ttl_max_ = record.ttl_max;
-        const std::string detail = "another client's ttl_max is " +
-                                   text::brief(record.ttl_max) + ", ours " + text::brief(own) +
-                                   "; the larger counts: give all clients the same";
-        home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                     .node = home_->name(node), .error = errc::config_invalid, .detail = detail});
-    }
+    if (guard_.record_of(node).epoch != record.epoch) f.forgot_at = ++breaks_;
+    f.read_at = now;
+    report_ttl_max(node, record);
     guard_.read(node, record, now);
+    clocks_.set_recorded(node, record.offset);
     clocks_.set_tolerance(core::fence_tolerance(guard_.ttl_max()));
-    judge_clocks(now);
+    judge_skew(now);
     session(node).set_record(record);
+}
+
+void roster::report_ttl_max(std::size_t node, const core::record_facts& record) {
+    const milliseconds own = home_->options().ttl_max;
+    if (!record.exists || record.ttl_max == own) return;
+    const bool is_known = std::any_of(facts_.begin(), facts_.end(), [&](const node_facts& f) {
+        return f.told_ttl_max == record.ttl_max;
+    });
+    facts_[node].told_ttl_max = record.ttl_max;
+    if (is_known) return;
+    const std::string detail = "another client's ttl_max is " + text::brief(record.ttl_max) +
+                               ", ours " + text::brief(own) +
+                               "; the larger counts: give all clients the same";
+    home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                 .node = home_->name(node), .error = errc::config_invalid, .detail = detail});
 }
 
 void roster::on_node_down(std::size_t node, time_point now) {
@@ -139,99 +172,294 @@ void roster::drive(time_point now) {
     if (is_closed_) return;
     for (const auto& order : birth_.due(now)) run(order, now);
     home_->arm(birth_alarm_, birth_.deadline());
+    compare_clocks(now);
     settle(now);
     report(now);
 }
 
-void roster::run(const birth::order& o, time_point now) {
-    auto request = record_wanted();
-    request.what = o.what;
+// Whether the node took it.
+bool roster::send(std::size_t node, errand* what, time_point now) {
+    const net::call_ptr keep(what);
+    if (!session(node).is_ready()) return false;
     std::string wire;
-    net::write_record_call(wire, request, facts_[o.node].server);
-    const net::call_ptr what(new errand(*this, errand::about::record, o.what, now));
-    net::session& to = session(o.node);
-    if (!to.is_ready() || to.submit(what, 0, wire, net::tail::none, now)) birth_.down(o.node);
+    what->write(wire, script_form::by_hash);
+    return !session(node).submit(keep, 0, wire, net::tail::none, now);
 }
 
-void roster::on_errand(std::size_t node, birth::task what, const resp::reply& reply,
-                       time_point asked, time_point now) {
+void roster::run(const birth::order& o, time_point now) {
+    // Not for a look at the record of another client's birth, which is repeated until that ends.
+    const bool is_a_look = o.what == birth::task::look ||
+                           (o.what == birth::task::make && guard_.record_of(o.node).exists);
+    if (!is_a_look) extend_settling(o.node, now);
+    auto* const what = new errand(
+        *this,
+        [this, o](std::string& out, script_form form) {
+            net::write_record_call(out, form, record_wanted(), o.what, facts_[o.node].server);
+        },
+        &roster::on_birth, &roster::on_birth_failed, now, o.what);
+    if (!send(o.node, what, now)) birth_.down(o.node);
+}
+
+void roster::on_birth(const errand& of, std::size_t node, const resp::reply& reply,
+                      time_point now) {
+    const birth::task what = of.task;
     const bool is_number = reply.type() == resp::reply_type::integer;
     if (what == birth::task::open || what == birth::task::withdraw) {
-        if (!is_number) return on_errand_failed(node, now);
+        if (!is_number) return on_birth_failed(node, now);
         if (reply.integer() == 1 && what == birth::task::open) guard_.opened(node, now);
         birth_.done(node, now);
     } else if (const auto answer = net::read_record(reply); answer.record) {
-        birth_.found(node, *answer.record, now, asked);
+        if (!answer.record->other_set.empty()) birth_.note_other_set(node);
+        else birth_.found(node, *answer.record, now, of.sent);
         on_record(node, *answer.record, now);
     } else {
-        return on_errand_failed(node, now);
+        return on_birth_failed(node, now);
     }
     drive(now);
 }
 
 // It may have been done all the same: the next handshake tells.
-void roster::on_errand_failed(std::size_t node, time_point now) {
+void roster::on_birth_failed(std::size_t node, time_point now) {
     birth_.down(node);
     greet_again(node, now);
     drive(now);
 }
 
-void roster::on_time_told(std::size_t node, const core::clock_reading& reading, time_point now) {
+// Reads the clock and, where there is one, the record, both in one command.
+void roster::look(std::size_t node, time_point now) {
+    node_facts& f = facts_[node];
+    if (f.look == looking::asked || !session(node).is_ready()) return;
+    f.look = looking::asked;
+    auto* const what = new errand(
+        *this, [this, node](std::string& out, script_form form) { write_look(out, form, node); },
+        &roster::on_look, &roster::on_look_failed, now);
+    if (!send(node, what, now)) f.look = looking::failed;
+}
+
+void roster::write_look(std::string& out, script_form form, std::size_t node) const {
+    const core::server_facts& server = facts_[node].server;
+    // Without the guard the set is looked at again where it did not fit.
+    const bool asks_record =
+        is_guarded(home_->options()) || !guard_.other_set_of(node).empty();
+    if (asks_record && server.is_master) {
+        auto wanted = record_wanted();
+        wanted.leaves_durability = true;
+        net::write_record_call(out, form, wanted, birth::task::look, server);
+    } else {
+        resp::append_command(out, {"TIME"});
+    }
+}
+
+void roster::on_look(const errand& of, std::size_t node, const resp::reply& reply,
+                     time_point now) {
+    facts_[node].look = looking::idle;
+    if (facts_[node].clock_write == writing::done) facts_[node].clock_write = writing::idle;
+    if (const auto time = net::read_time(reply)) {
+        on_time(node, {*time, of.sent, now}, now);
+    } else if (const auto answer = net::read_record(reply); answer.record) {
+        const core::record_facts& record = *answer.record;
+        on_time(node, {record.time_us, of.sent, now}, now);
+        // The quarantine of a node that was flushed begins with the first handshake after it.
+        const bool is_known = record.exists && record.epoch == guard_.record_of(node).epoch;
+        if (is_known) on_record(node, record, now);
+        else if (!birth_.is_pending()) greet_again(node, now);
+    } else {
+        return on_look_failed(node, now);
+    }
+    drive(now);
+}
+
+void roster::on_look_failed(std::size_t node, time_point now) {
+    facts_[node].look = looking::failed;
+    drive(now);
+}
+
+void roster::write_clock(std::size_t node, const core::clock_check& found, time_point now) {
+    if (facts_[node].clock_write != writing::idle) return;
+    if (found.moved_us != 0) report_step(node, found);
+    extend_settling(node, now);
+    // `known` is the record that the clock was compared with, also where the command is sent again.
+    auto* const what = new errand(
+        *this,
+        [this, known = guard_.record_of(node), found](std::string& out, script_form form) {
+            net::write_clock(out, form, record_wanted(), known, found);
+        },
+        &roster::on_clock, &roster::on_clock_failed, now);
+    facts_[node].clock_write = send(node, what, now) ? writing::asked : writing::refused;
+}
+
+void roster::on_clock(const errand& of, std::size_t node, const resp::reply& reply,
+                      time_point now) {
+    const auto answer = net::read_record(reply);
+    if (!answer.record) return on_clock_failed(node, now);
+    // Where another client wrote first, the clock is compared with what it wrote.
+    facts_[node].clock_write = answer.record->made ? writing::done : writing::idle;
+    if (!answer.record->exists) return greet_again(node, now);
+    if (answer.record->made) clocks_.forget_jump(node);
+    const bool is_struck = answer.record->epoch != guard_.record_of(node).epoch;
+    on_record(node, *answer.record, now);
+    // The clock may have stepped since it was compared, and then what was written is wrong. After a
+    // strike that can wait for the next look: a clock that drifts without measure would be struck
+    // again at once.
+    if (!is_struck) on_time(node, {answer.record->time_us, of.sent, now}, now);
+    drive(now);
+}
+
+// The node may be out of memory. The next probe tries again.
+void roster::on_clock_failed(std::size_t node, time_point now) {
+    facts_[node].clock_write = writing::refused;
+    drive(now);
+}
+
+void roster::on_replication(const errand&, std::size_t node, const resp::reply& reply,
+                            time_point now) {
+    if (reply.type() != resp::reply_type::string) return;
+    const core::server_facts& known = facts_[node].server;
+    core::server_facts fresh;
+    net::read_replication(reply.text(), fresh);
+    if (fresh.is_master != known.is_master || fresh.replid != known.replid ||
+        fresh.has_replicas != known.has_replicas) {
+        greet_again(node, now);
+    }
+}
+
+void roster::on_time(std::size_t node, const core::clock_reading& reading, time_point now) {
     const duration jump = clocks_.read(node, reading);
     session(node).set_clock(*clocks_.ahead_us(node));
-    if (jump != duration::zero()) {
-        guard_.jumped(node, now);
-        const std::string detail = "its clock jumped by " +
-                                   text::brief(std::chrono::duration_cast<microseconds>(
-                                       std::chrono::abs(jump))) +
-                                   (jump < duration::zero() ? " back" : "") +
-                                   "; keys may have run out early, so it has no vote for a while";
-        home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                     .node = home_->name(node), .error = errc::clock_skew, .detail = detail});
+    judge_skew(now);
+    if (jump == duration::zero() || !is_guarded(home_->options())) return;
+    guard_.doubt(node);
+    // Its clock or ours: fresh readings of all nodes decide which.
+    if (clocks_.is_fresh(node)) start_over(now);
+    unsettle(now);
+}
+
+void roster::start_over(time_point now) {
+    clocks_.start_over(now);
+    has_started_over_ = true;
+    for (node_facts& f : facts_) {
+        if (f.look == looking::failed) f.look = looking::idle;
     }
-    judge_clocks(now);
 }
 
-void roster::on_epoch_told(std::size_t node, const resp::reply& reply, time_point now) {
-    const bool is_known = reply.type() != resp::reply_type::string ||
-                          reply.text() == facts_[node].epoch || birth_.is_pending();
-    if (!is_known && facts_[node].server.is_master) greet_again(node, now);
+// Nodes may soon get their vote: acquires wait for that, for a short time.
+void roster::unsettle(time_point now) {
+    if (!std::exchange(is_settled_, false)) return;
+    connect_by_ = settle_by_ = now + home_->options().connect_timeout;
+    home_->arm(settle_alarm_, settle_by_);
 }
 
-void roster::judge_clocks(time_point now) {
+// The command that was just sent may give the node its vote: acquires wait for the answer, but no
+// longer for many commands than for one.
+void roster::extend_settling(std::size_t node, time_point now) {
+    if (is_settled_) return;
+    settle_by_ = std::max(settle_by_, std::min(now, connect_by_) + session(node).node_timeout());
+    home_->arm(settle_alarm_, settle_by_);
+}
+
+void roster::judge_skew(time_point now) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         guard_.set_skewed(i, clocks_.is_skewed(i), now);
     }
 }
 
-// One question tells for all commands that were late.
-void roster::doubt_clock(std::size_t node, time_point now) {
-    if (facts_[node].is_doubted || !session(node).is_ready()) return;
-    std::string wire;
-    resp::append_command(wire, {"TIME"});
-    const net::call_ptr what(new errand(*this, errand::about::time, {}, now));
-    facts_[node].is_doubted = !session(node).submit(what, 0, wire, net::tail::none, now);
+bool roster::is_looking() const noexcept {
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+        if (facts_[i].look == looking::asked || session(i).is_unheard_of()) return true;
+    }
+    return false;
+}
+
+void roster::compare_clocks(time_point now) {
+    if (!is_guarded(home_->options())) return;
+    if (const duration gap = clocks_.take_gap(); gap > duration::zero()) {
+        home_->on_clock_gap(gap, now);
+    }
+    // Other clients may have corrected the records since we read them. Striking by what we read
+    // would undo their correction, and they would undo ours, and so on: so all is read again first.
+    if (!is_looking() && !has_started_over_ && has_any_stepped(now)) {
+        start_over(now);
+        unsettle(now);
+    }
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+        const bool is_idle = facts_[i].look == looking::idle;
+        if (has_clock_on_record(i) && !clocks_.is_fresh(i) && is_idle) look(i, now);
+    }
+    const bool is_last = !is_looking();
+    for (std::size_t i = 0; i < facts_.size(); ++i) compare_clock(i, is_last, now);
+    if (!is_last) return;
+    clocks_.rule_out_gap();
+    has_started_over_ = false;
+}
+
+bool roster::has_any_stepped(time_point now) const {
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+        if (!has_clock_on_record(i) || facts_[i].clock_write != writing::idle) continue;
+        const auto found = clocks_.check(i, now, true);
+        if (found && found->moved_us != 0) return true;
+    }
+    return false;
+}
+
+bool roster::has_clock_on_record(std::size_t node) const noexcept {
+    return session(node).is_ready() && facts_[node].server.is_master &&
+           guard_.record_of(node).exists && guard_.first_of(node) == node;
+}
+
+// `is_last`: no other reading is under way. Until then no node is struck, since one more clock may
+// decide where half of them stand against the other half; and nothing is written, since cluster
+// time by some of the clocks may differ from that by all.
+void roster::compare_clock(std::size_t node, bool is_last, time_point now) {
+    const core::record_facts& record = guard_.record_of(node);
+    if (!has_clock_on_record(node)) return;
+    const auto found = clocks_.check(node, now, is_last);
+    if (!found) return;
+    if (found->moved_us != 0) {
+        guard_.doubt(node);
+        if (is_last) write_clock(node, *found, now);
+        return;
+    }
+    if (record.offset) guard_.compared(node, *found, now);
+    // All records are written by one median: one by other nodes' clocks may differ.
+    const bool is_fresh = record.offset && record.cluster_since_us &&
+                          found->recorded_for < refreshed_after;
+    if (is_last && !is_fresh) write_clock(node, *found, now);
+}
+
+void roster::report_step(std::size_t node, const core::clock_check& found) {
+    const std::string detail = "its clock stepped by " +
+                               text::brief(microseconds(std::abs(found.moved_us))) +
+                               (found.moved_us < 0 ? " back" : "") +
+                               "; keys may have run out early, so it has no vote for a while";
+    home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                 .node = home_->name(node), .error = errc::clock_skew, .detail = detail});
 }
 
 void roster::probe(time_point now) {
-    std::string ask_time;
-    std::string ask_epoch;
-    resp::append_command(ask_time, {"TIME"});
-    resp::append_command(ask_epoch, {"GETRANGE", record_key_, "0", "21"});
-    const auto ask = [&](std::size_t node, errand::about what, const std::string& wire) {
-        session(node).submit(net::call_ptr(new errand(*this, what, {}, now)), 0, wire,
-                             net::tail::none, now);
-    };
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         if (!session(i).is_ready()) continue;
         // Whether a replica has become a master is told in the handshake only.
         if (!facts_[i].server.is_master) greet_again(i, now);
-        ask(i, errand::about::time, ask_time);
-        // The quarantine of a node that was flushed begins when somebody sees it.
-        if (is_guarded(home_->options())) ask(i, errand::about::epoch, ask_epoch);
+        if (facts_[i].clock_write == writing::refused) facts_[i].clock_write = writing::idle;
+        look(i, now);
+        if (is_guarded(home_->options())) {
+            send(i,
+                 new errand(
+                     *this,
+                     [](std::string& out, script_form) {
+                         resp::append_command(out, {"INFO", "replication"});
+                     },
+                     &roster::on_replication, &roster::on_nothing, now),
+                 now);
+        }
     }
     home_->arm(probe_alarm_, now + between_probes);
     report(now);
+}
+
+// A command that was sent before the record was read names the record before it: that is no news.
+void roster::on_amnesiac(std::size_t node, time_point sent, time_point now) {
+    if (guard_.record_of(node).exists && sent > facts_[node].read_at) greet_again(node, now);
 }
 
 void roster::greet_again(std::size_t node, time_point now) {
@@ -251,10 +479,10 @@ void roster::regreet(time_point now) {
 
 bool roster::may_settle(time_point now) const noexcept {
     std::size_t voters = 0;
-    bool is_hoping = birth_.is_pending();
+    bool is_hoping = birth_.is_pending() || is_looking();
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         if (session(i).is_ready() && guard_.votes_from(i) <= now) ++voters;
-        is_hoping = is_hoping || session(i).is_unheard_of();
+        is_hoping = is_hoping || facts_[i].clock_write == writing::asked;
     }
     return voters >= core::quorum(facts_.size()) || !is_hoping || now >= settle_by_;
 }
@@ -272,6 +500,7 @@ void roster::report(time_point now) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         if (!session(i).is_ready()) continue;
         const error_code why = guard_.objection(i, now);
+        if (why == errc::in_quarantine && !guard_.is_compared(i)) continue;  // over in a moment
         if (std::exchange(facts_[i].reported, why) == why || !why) continue;
         const auto o = object(i, now, now);
         if (!o) continue;
@@ -282,7 +511,7 @@ void roster::report(time_point now) {
     }
 }
 
-// Once for each node, and again where a handshake did not show it in between.
+// Reports each concern once per node, and again when it comes back after a handshake without it.
 void roster::report_concerns(std::size_t node, const net::server_settings& settings) {
     unsigned found = 0;
     for (const auto& c :
@@ -307,9 +536,9 @@ void roster::found_without_fence(std::size_t node, std::string_view resource,
     const std::string detail =
         "held by " + std::string(holder) +
         " with no fence of ours beside it: either that client has another key_prefix under which "
-        "another resource is the same key (\"app:\" with \"r\", and \"\" with \"app:r\"), and then the "
-        "fences of the two do not rise over each other: give all clients one key_prefix; or it has "
-        "fencing off, and its leases have no fence: turn it on everywhere or nowhere";
+        "another resource is the same key (\"app:\" with \"r\", and \"\" with \"app:r\"), and then "
+        "the fences of the two do not rise over each other: give all clients one key_prefix; or it "
+        "has fencing off, and its leases have no fence: turn it on everywhere or nowhere";
     home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
                  .resource = resource, .node = home_->name(node), .detail = detail});
 }
@@ -326,15 +555,32 @@ std::optional<objection> roster::object(std::size_t node, time_point sent, time_
                            std::chrono::abs(skew))) +
                        (skew < duration::zero() ? " behind" : " ahead of") +
                        " the median of the nodes";
+    } else if (o.why.error == errc::other_set) {
+        o.why.detail = tell_of_sets(node);
     } else if (!guard_.may_be_asked(node)) {
         o.why.detail = "it is a replica";
     } else {
         o.why.answer = vote::quarantine;
         o.why.error = errc::in_quarantine;
         o.left = std::chrono::ceil<milliseconds>(guard_.quarantine_left(node, now));
-        if (guard_.has_jumped(node, now)) o.why.detail = "its clock jumped";
+        if (!guard_.is_compared(node)) o.why.detail = "its clock was not compared yet";
     }
     return o;
+}
+
+std::string roster::tell_of_sets(std::size_t node) const {
+    const auto whole = [](std::string_view set) {
+        const auto colon = set.find(':');
+        return std::string(set.substr(0, colon)) + " nodes (" +
+               std::string(set.substr(std::min(colon, set.size() - 1) + 1)) + ")";
+    };
+    const std::string& theirs = guard_.other_set_of(node);
+    if (theirs.empty()) {
+        return "another node of the list belongs to another set, so nothing is granted";
+    }
+    return "it belongs to a set of " + whole(theirs) + ", and this client names one of " +
+           whole(set_) + ": give all clients the same list, or the same `cluster`, and move the "
+           "nodes to it by `redlock init`";
 }
 
 node_mask roster::askable() const noexcept {
@@ -351,6 +597,9 @@ fence_terms roster::terms(std::uint64_t fence) const noexcept {
 }
 
 std::optional<fence_terms> roster::propose(std::uint64_t seen, time_point now) {
+    // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
+    // right.
+    if (clocks_.is_in_doubt()) return std::nullopt;
     const auto fence = fences_.next(seen, clocks_.now_us(now).value_or(0), clocks_.tolerance());
     if (!fence) return std::nullopt;
     return terms(*fence);

@@ -39,7 +39,7 @@ public:
     void close() noexcept;
 
     // From the sessions, through the engine.
-    net::record_request record_wanted();
+    net::record_request record_wanted() const;
     void on_greeted(std::size_t node, const net::greeting& told, time_point began, time_point now);
     void on_node_up(time_point now) { drive(now); }
     void on_node_down(std::size_t node, time_point now);
@@ -53,13 +53,20 @@ public:
     node_mask askable() const noexcept;
     /// The node's answer showed that what it told in the handshake no longer holds.
     void greet_again(std::size_t node, time_point now);
+    /// A command that was sent at `sent` was answered 'AMNESIAC': the record is missing or another.
+    void on_amnesiac(std::size_t node, time_point sent, time_point now);
     /// A node holds the resource for an owner value of our form, with no fence of ours beside it.
-    /// Reported once for each resource, and for so many of them only.
+    /// Reported once per resource, for a bounded number of them.
     void found_without_fence(std::size_t node, std::string_view resource, std::string_view holder);
-    /// The node took a command for a late one: perhaps its clock is not what we take it for.
-    void doubt_clock(std::size_t node, time_point now);
+    /// The node refused a command as late: its clock may not be what we take it for.
+    void doubt_clock(std::size_t node, time_point now) { look(node, now); }
+    /// Calls birth.lua: an operator declares the node new, and a member of this client's set.
+    void write_declaration(std::string& out, std::size_t node) const;
 
-    /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time.
+    /// So many clocks are far from the median that no quorum can vote.
+    bool is_time_in_doubt() const noexcept { return clocks_.is_in_doubt(); }
+    /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time, or that is
+    /// in doubt.
     std::optional<fence_terms> propose(std::uint64_t seen, time_point now);
     /// Whether a fence that a node told of can have been drawn by a client that goes by the rules.
     bool is_plausible(std::uint64_t fence, time_point now) const noexcept;
@@ -72,6 +79,10 @@ public:
     std::chrono::milliseconds ttl_max() const noexcept { return guard_.ttl_max(); }
     std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
         return clocks_.now_us(now);
+    }
+    /// The time by that node's own clock, at most.
+    std::optional<std::int64_t> node_time_us(std::size_t node, time_point now) const noexcept {
+        return clocks_.now_us(node, now);
     }
 
 private:
@@ -86,37 +97,62 @@ private:
         roster* roster_;
         action what_;
     };
+    enum class looking : std::uint8_t { idle, asked, failed };
+    // Refused: until the next probe. Done: until the next look.
+    enum class writing : std::uint8_t { idle, asked, refused, done };
     struct node_facts {
-        bool is_met = false;
-        bool is_doubted = false;  // it is asked for its time since a command came too late
+        writing clock_write = writing::idle;  // of its clock's offset, to its record
+        looking look = looking::idle;         // at its clock and its record
         core::server_facts server;
-        std::string epoch;
+        time_point read_at{};         // when its record was last read
         std::uint64_t broke_at = 0;   // in `breaks_`
         std::uint64_t forgot_at = 0;  // likewise: when its record was seen to be another
         error_code reported;          // the last objection that was told
-        unsigned concerns = 0;        // bit of each kind that its last handshake showed
+        std::chrono::milliseconds told_ttl_max{0};  // another client's, as its record last had it
+        unsigned concerns = 0;        // a bit for each kind that its last handshake showed
     };
 
     net::session& session(std::size_t node) const noexcept;
     void drive(time_point now);
+    void unsettle(time_point now);
+    void extend_settling(std::size_t node, time_point now);
     void settle(time_point now);
     bool may_settle(time_point now) const noexcept;
     void report(time_point now);
     void report_concerns(std::size_t node, const net::server_settings& settings);
+    bool send(std::size_t node, errand* what, time_point now);
     void run(const core::birth::order& o, time_point now);
+    void on_birth(const errand& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_birth_failed(std::size_t node, time_point now);
+    void look(std::size_t node, time_point now);
+    void write_look(std::string& out, script_form form, std::size_t node) const;
+    void on_look(const errand& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_look_failed(std::size_t node, time_point now);
+    void write_clock(std::size_t node, const core::clock_check& found, time_point now);
+    void on_clock(const errand& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_clock_failed(std::size_t node, time_point now);
+    void on_replication(const errand& of, std::size_t node, const resp::reply& reply,
+                        time_point now);
+    void on_nothing(std::size_t, time_point) {}
     void on_record(std::size_t node, const core::record_facts& record, time_point now);
-    void on_errand(std::size_t node, core::birth::task what, const resp::reply& reply,
-                   time_point asked, time_point now);
-    void on_errand_failed(std::size_t node, time_point now);
-    void on_time_told(std::size_t node, const core::clock_reading& reading, time_point now);
-    void on_epoch_told(std::size_t node, const resp::reply& reply, time_point now);
-    void judge_clocks(time_point now);
+    void on_time(std::size_t node, const core::clock_reading& reading, time_point now);
+    void report_ttl_max(std::size_t node, const core::record_facts& record);
+    void report_step(std::size_t node, const core::clock_check& found);
+    void judge_skew(time_point now);
+    bool is_looking() const noexcept;
+    bool has_clock_on_record(std::size_t node) const noexcept;
+    bool has_any_stepped(time_point now) const;
+    void start_over(time_point now);
+    void compare_clocks(time_point now);
+    void compare_clock(std::size_t node, bool is_last, time_point now);
     void probe(time_point now);
     void regreet(time_point now);
+    std::string tell_of_sets(std::size_t node) const;
     fence_terms terms(std::uint64_t fence) const noexcept;
 
     engine* home_;
     std::string record_key_;
+    std::string set_;
     core::guard guard_;
     core::birth birth_;
     core::node_clocks clocks_;
@@ -124,10 +160,11 @@ private:
     std::vector<node_facts> facts_;
     std::uint64_t breaks_ = 0;
     node_mask to_greet_ = 0;
-    std::chrono::milliseconds told_ttl_max_{0};  // another client's, as it was last reported
     std::vector<std::string> without_fence_;     // the resources that were reported
     bool is_settled_;
+    bool has_started_over_ = false;  // all clocks and records are being read again
     bool is_closed_ = false;
+    time_point connect_by_ = time_point::max();  // who has not answered by then is not waited for
     time_point settle_by_ = time_point::max();
     alarm settle_alarm_{*this, &roster::settle};
     alarm birth_alarm_{*this, &roster::drive};

@@ -107,7 +107,7 @@ private:
 
     engine* home_;
     std::vector<sleeper_ptr> about_;
-    std::vector<std::string> keys_;  // the lease of one that was granted has its own
+    std::vector<std::string> keys_;  // copies: a grant moves the waiter's own to its lease
     bool enters_;
     time_point sent_;
 };

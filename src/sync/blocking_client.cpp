@@ -24,6 +24,8 @@
 
 namespace redlock {
 
+namespace asio = boost::asio;
+
 namespace {
 
 // Where one outcome arrives. It may lie on the waiting thread's stack: an operation of a client
@@ -78,7 +80,7 @@ struct blocking_client::worker {
 
     ~worker() {
         assert(!is_this_thread() && "a blocking_client can't be destroyed from its own callbacks");
-        // The context is out of work when the last releases are answered, or given up.
+        // The context runs out of work when the last releases are answered or given up.
         async.close();
         guard.reset();
         thread.join();

@@ -30,6 +30,8 @@
 #include <utility>
 
 namespace redlock::chaos {
+
+namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,6 +164,7 @@ private:
 
 client_options client_terms(const worker_options& options) {
     client_options terms;
+    terms.cluster = "under test";  // others may know the nodes by other addresses
     for (const auto port : options.ports) {
         node_options node;
         node.port = port;

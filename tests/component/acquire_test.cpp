@@ -384,6 +384,39 @@ TEST_CASE("an owner that is in use can't be given again") {
         w.run_until_over(*first);
         CHECK(first->held);
     }
+    SECTION("and may be used again when that was refused or cancelled") {
+        const auto holder = w.granted("r");
+        CHECK(w.run_until_over(*w.acquire("r", mine)));
+        const auto cancelled = w.acquire("r", {.wait = 5s, .owner = owner_seven()});
+        w.cancel(*cancelled);
+        w.release(std::move(holder->held));
+        w.run_for(20ms);
+        CHECK(w.granted("r", mine)->held);
+    }
+    SECTION("and may be used again when the lease is lost, and its validity over") {
+        const auto first =
+            w.granted("r", {.ttl = 1s, .renew = false, .owner = owner_seven()});
+        w.run_for(2s);
+        CHECK(w.granted("r", mine)->held);
+    }
+}
+
+TEST_CASE("a grant is announced with the time since the call, and so is a refusal") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.run_for(10s);  // the nodes are new: a birth
+    const auto holder = w.granted("r");
+    const auto called_at = w.now;
+    const auto since_call = [&] {
+        return std::chrono::duration_cast<std::chrono::microseconds>(w.now - called_at);
+    };
+    const auto next = w.acquire("r", {.wait = 60s});
+    const auto late = w.acquire("r", {.wait = 1s});
+    REQUIRE(w.run_until_over(*late));
+    CHECK(w.last_duration(event_kind::refused) == since_call());
+    w.release(std::move(holder->held));
+    REQUIRE(w.run_until_over(*next));
+    CHECK(w.last_duration(event_kind::granted) == since_call());
 }
 
 // Another process may have been given the same, and the same client_name.

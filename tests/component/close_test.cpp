@@ -1,4 +1,4 @@
-// Tests the end of a client: how long it lingers, what it gives up, who is told; knows no socket.
+// Tests the end of a client: how long it takes, what it gives up, what it reports; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "runtime/engine.hpp"
 #include "support/catch.hpp"
@@ -15,7 +15,7 @@ using fakes::world;
 
 namespace {
 
-/// A client with so many leases on three nodes.
+/// A client with the given number of leases on three nodes.
 struct holder {
     explicit holder(std::size_t leases) {
         w.connected();
@@ -62,11 +62,11 @@ TEST_CASE("a close lasts for as long as the nodes answer") {
 TEST_CASE("a node that hangs does not hold a close up") {
     holder h(many);
     h.w.set_mode(1, mode::mute);
-    SECTION("for longer than node_timeout, when the others are done by then") {
+    SECTION("for longer than node_timeout, where the others are done by then") {
         h.w.close();
         CHECK(h.run() == h.w.options.node_timeout);
     }
-    SECTION("at all, when they take longer") {
+    SECTION("at all, where the others take longer") {
         h.w.answers_one_by_one = true;
         h.w.service = 1ms;
         h.w.close();
@@ -82,7 +82,7 @@ TEST_CASE("a node that hangs does not hold a close up") {
     CHECK(told[0].detail.find("ttl") != std::string::npos);
 }
 
-TEST_CASE("a node that answers ever so slowly is given up when every key has run out") {
+TEST_CASE("a node that goes on answering slowly is given up when every key has expired") {
     holder h(many);
     h.w.answers_one_by_one = true;
     h.w.service = h.w.options.node_timeout * 9 / 10;
@@ -94,7 +94,7 @@ TEST_CASE("a node that answers ever so slowly is given up when every key has run
     CHECK(h.given_up().size() == 3);
 }
 
-TEST_CASE("a program that stood still looks at what has come meanwhile before it gives up") {
+TEST_CASE("a process that stood still reads the answers that arrived before it gives nodes up") {
     holder h(many);
     h.w.close();
     h.w.now += 10s;  // nothing of what is due has happened
@@ -105,7 +105,7 @@ TEST_CASE("a program that stood still looks at what has come meanwhile before it
     CHECK(h.given_up().empty());
 }
 
-TEST_CASE("who waits for the end of a client is told what came of it") {
+TEST_CASE("async_close completes with the outcome of the last releases") {
     holder h(3);
     SECTION("a quorum answered") {
         h.w.set_mode(0, mode::mute);
@@ -133,7 +133,7 @@ TEST_CASE("who waits for the end of a client is told what came of it") {
     }
 }
 
-TEST_CASE("a client may be closed in many ways at once") {
+TEST_CASE("several closes of one client complete once each") {
     holder h(3);
     h.w.set_mode(0, mode::mute);
     const auto first = h.w.start_close();
@@ -142,19 +142,19 @@ TEST_CASE("a client may be closed in many ways at once") {
     const auto third = h.w.start_close();
     CHECK(h.w.acquire("x")->outcome() == errc::client_closed);
     CHECK_FALSE(first->is_over());
-    SECTION("and be waited for no longer") {
+    SECTION("one is cancelled") {
         h.w.cancel(*second);
         CHECK(second->outcome() == boost::asio::error::operation_aborted);
         CHECK_FALSE(h.w.engine->is_over());
         h.run();
         CHECK(second->outcomes.size() == 1);
     }
-    SECTION("to the end") {
+    SECTION("all go on to the end") {
         h.run();
         CHECK(second->outcome() == error_code());
         h.w.cancel(*second);
     }
-    SECTION("and be discarded") {
+    SECTION("all are discarded") {
         h.w.discard();
         for (const auto& e : {first, second, third}) {
             CHECK(e->discards == 1);

@@ -96,7 +96,7 @@ TEST_CASE("closed at any step everything completes once and no key stays") {
             CHECK_FALSE(b.kept->held);
             CHECK(b.kept->held.state()->state() != detail::lease_state::status::lost);
             while (!b.w.engine->is_over()) REQUIRE(b.w.turn());
-            // One is slow, and has lost its scripts: it is heard of twice.
+            // One is slow and has lost its scripts: it answers twice.
             CHECK(b.w.now - before <= 2 * b.w.options.node_timeout);
             b.w.run_for(1s);  // what was written arrives
             CHECK(b.w.engine->deadline() == core::time_point::max());

@@ -146,7 +146,8 @@ TEST_CASE("an extension that makes no sense sends nothing") {
     other.connected();
     const auto e = w.granted("r");
     const auto foreign = other.granted("r");
-    for (const auto ttl : {0ms, -1ms, 61000ms, 2ms}) {
+    using std::chrono::milliseconds;
+    for (const auto ttl : {0ms, -1ms, 61000ms, 2ms, milliseconds::min(), milliseconds::max()}) {
         CHECK(w.extend(e->held, ttl)->outcome() == errc::invalid_argument);
     }
     CHECK(w.extend(lease(), 1s)->outcome() == errc::invalid_argument);
@@ -208,11 +209,10 @@ TEST_CASE("a holder's extension and a renewal that cross leave the holder's ttl"
     for (const auto& n : w.nodes) CHECK(n.keys(w.now).at("r").expires >= e->held.valid_until());
 }
 
-// --- a fence that stands in the way ----------------------------------------------------------
-
 namespace {
 
-/// The key is gone there, and another client tried under a fence so far ahead of the node's clock.
+/// Removes the key on a node and raises its fence to `ahead` of the node's clock, as another
+/// client's tries would.
 void outrun(world& w, std::size_t node, const std::string& name, core::duration ahead) {
     auto& n = w.nodes[node];
     n.remove(name);
@@ -220,13 +220,13 @@ void outrun(world& w, std::size_t node, const std::string& name, core::duration 
     n.put(detail::fence_key("", name), std::to_string(us), core::time_point::max());
 }
 
-/// And tries again, every 50 ms, for as long as it finds the key gone.
+/// A client that does so every 50 ms for as long as the key is gone.
 void rival(world& w, std::size_t node, const std::string& name, core::duration ahead) {
     if (!w.nodes[node].keys(w.now).contains(name)) outrun(w, node, name, ahead);
     w.after(50ms, [&w, node, name, ahead] { rival(w, node, name, ahead); });
 }
 
-/// How many leases each call of extend.lua was about, and under which fence.
+/// The number of leases in each call of extend.lua, and its fence.
 std::vector<std::pair<std::size_t, std::int64_t>> extensions(const world& w, std::size_t node) {
     std::vector<std::pair<std::size_t, std::int64_t>> out;
     for (const auto& c : w.nodes[node].seen) {
@@ -259,7 +259,7 @@ TEST_CASE("a node whose fence ran ahead takes the key again before another node 
 }
 
 TEST_CASE("the holder's extension takes the key again above a fence that ran ahead, at once") {
-    // One that says nothing may be about to deny the lease.
+    // A node that has not answered may still deny the lease.
     const auto [how, first_round] =
         GENERATE(table<mode, core::duration>({{mode::mute, 50ms}, {mode::refuses, 200us}}));
     world w(fakes::fenced_options_for(3));
@@ -273,13 +273,13 @@ TEST_CASE("the holder's extension takes the key again above a fence that ran ahe
     REQUIRE(w.run_until_over(*x));
     CHECK(x->outcomes == std::vector<error_code>{error_code()});
     CHECK(w.now - sent == first_round + 200us);
-    // From the round that a quorum answered, which was the second.
+    // The validity counts from the second round, which a quorum answered.
     CHECK(e->held.valid_until() == sent + first_round + 30s - 302ms);
     CHECK(e->held.fence() == fence);
     CHECK(w.nodes[0].keys(w.now).contains("r"));
 }
 
-TEST_CASE("only leases that a fence stood in the way of are sent once more, once") {
+TEST_CASE("only leases whose fence was refused are sent again, and once only") {
     world w(fakes::fenced_options_for(3));
     w.connected();
     const auto a = w.granted("a", {.ttl = 3s});
@@ -314,7 +314,7 @@ TEST_CASE("a rival that is always faster costs one more round for each try") {
     CHECK(extensions(w, 2).size() == 2 * failures);
 }
 
-TEST_CASE("a fence that no client can have drawn leads no extension astray") {
+TEST_CASE("an implausible fence from one node does not raise the fence of an extension") {
     world w(fakes::fenced_options_for(3));
     w.connected();
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
@@ -337,14 +337,14 @@ TEST_CASE("a quorum that is free under higher fences ends the lease") {
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});
     outrun(w, 0, "r", 5s);
     outrun(w, 1, "r", 5s);
-    w.latency[GENERATE(0, 1, 2)] = 5ms;  // whoever answers last
+    w.latency[GENERATE(0, 1, 2)] = 5ms;  // any of them may be the last to answer
     const auto x = w.extend(e->held, 30s);
     REQUIRE(w.run_until_over(*x));
     CHECK(x->outcome() == errc::not_held);
     CHECK_FALSE(w.nodes[0].keys(w.now).contains("r"));
 }
 
-TEST_CASE("an extension that is called off between its rounds sends no second") {
+TEST_CASE("an extension that is cancelled between its rounds sends no second one") {
     for (std::size_t k = 0; k < 12; ++k) {
         world w(fakes::fenced_options_for(3));
         w.connected();

@@ -51,7 +51,7 @@ outcome after(net::handshake& h, std::string_view bytes) {
 
 std::string info(std::string_view role = "master", std::string_view more = "") {
     return fakes::bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:r1\r\nrole:" +
-                       std::string(role) + "\r\n" + std::string(more));
+                       std::string(role) + "\r\nmaster_replid:d1\r\n" + std::string(more));
 }
 const std::string logged = "aof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"
                            "aof_last_bgrewrite_status:ok\r\naof_last_write_status:ok\r\n";
@@ -229,14 +229,14 @@ TEST_CASE("the record is asked for once the node has told what it is") {
                          scripts_loaded()) == outcome::ask_record);
     std::string out;
     h.ask_record(out, {.key = "p:redlock:node",
+                       .set = "3:abc",
                        .epoch = epoch,
                        .mark = "M",
-                       .ttl_max = std::chrono::seconds(60),
-                       .what = core::birth::task::make});
+                       .ttl_max = std::chrono::seconds(60)});
     resp::parser p;
     CHECK(fakes::decode(p, out).at(0) ==
           fakes::command{"EVAL", std::string(resp::node().text), "1", "p:redlock:node", "r1", "1",
-                         "60000", epoch, "M"});
+                         "60000", epoch, "look", "d1", "3:abc"});
     const auto answered = [&](std::string_view bytes) {
         resp::parser q;
         resp::reply r;
@@ -244,8 +244,13 @@ TEST_CASE("the record is asked for once the node has told what it is") {
         return h.on_reply(r);
     };
     SECTION("and read") {
-        CHECK(answered("*6\r\n:1700000000000009\r\n" + fakes::bulk(epoch) +
-                       ":1600000000000000\r\n:90000\r\n$1\r\nM\r\n:1\r\n") == outcome::done);
+        const bool is_old = GENERATE(true, false);
+        const std::string clock = is_old ? "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+                                         : ":1600000000000004\r\n:-7\r\n:3\r\n"
+                                           ":1699999999999999\r\n";
+        CHECK(answered("*10\r\n:1700000000000009\r\n" + fakes::bulk(epoch) +
+                       ":1600000000000000\r\n:90000\r\n$1\r\nM\r\n:1\r\n" + clock) ==
+              outcome::done);
         const auto& record = h.told().record;
         CHECK(record.exists);
         CHECK(record.made);
@@ -254,20 +259,34 @@ TEST_CASE("the record is asked for once the node has told what it is") {
         CHECK(record.time_us == 1'700'000'000'000'009);
         CHECK(record.since_us == 1'600'000'000'000'000);
         CHECK(record.ttl_max == std::chrono::seconds(90));
+        CHECK(record.cluster_since_us.has_value() != is_old);
+        REQUIRE(record.offset.has_value() != is_old);
+        if (is_old) return;
+        CHECK(record.cluster_since_us == 1'600'000'000'000'004);
+        CHECK(record.offset->ahead_us == -7);
+        CHECK(record.offset->error_us == 3);
+        CHECK(record.offset->seen_us == 1'699'999'999'999'999);
     }
     SECTION("or is not there") {
         CHECK(answered("*1\r\n:1700000000000009\r\n") == outcome::done);
         CHECK_FALSE(h.told().record.exists);
+    }
+    SECTION("or is that of another set") {
+        CHECK(answered("*2\r\n:1700000000000009\r\n" + fakes::bulk("5:def")) == outcome::done);
+        CHECK_FALSE(h.told().record.exists);
+        CHECK(h.told().record.other_set == "5:def");
     }
     SECTION("or is something else") {
         CHECK(answered("-FOREIGN the node record holds something else\r\n") == outcome::failed);
         CHECK(h.why().error == errc::foreign_data);
     }
     SECTION("or can't have been written by our scripts") {
-        const std::string time = "*6\r\n:1700000000000009\r\n";
+        const std::string time = "*10\r\n:1700000000000009\r\n";
         const auto record = [&](const std::string& e, const char* since, const char* ttl_max,
-                                const char* mark, const char* made) {
-            return time + e + since + "\r\n" + ttl_max + "\r\n" + mark + "\r\n" + made + "\r\n";
+                                const char* mark, const char* made,
+                                const char* clock = "$0\r\n\r\n:0\r\n:0\r\n:0") {
+            return time + e + since + "\r\n" + ttl_max + "\r\n" + mark + "\r\n" + made +
+                   "\r\n" + clock + "\r\n";
         };
         const std::string good = fakes::bulk(epoch);
         const auto odd = GENERATE_COPY(record(fakes::bulk("E"), ":0", ":90000", "$1\r\n-", ":0"),
@@ -279,7 +298,13 @@ TEST_CASE("the record is asked for once the node has told what it is") {
                                        record(good, ":0", ":86400001", "$1\r\n-", ":0"),
                                        record(good, ":0", ":90000", ":1", ":0"),
                                        record(good, ":0", ":90000", "$0\r\n", ":0"),
-                                       record(good, ":0", ":90000", "$1\r\n-", ":2"));
+                                       record(good, ":0", ":90000", "$1\r\n-", ":2"),
+                                       record(good, ":0", ":90000", "$1\r\n-", ":0",
+                                              ":1\r\n:0\r\n:-1\r\n:0"),
+                                       record(good, ":0", ":90000", "$1\r\n-", ":0",
+                                              ":1\r\n$1\r\n0\r\n:0\r\n:0"),
+                                       std::string("*2\r\n:1700000000000009\r\n:3\r\n"),
+                                       std::string("*2\r\n:1700000000000009\r\n$0\r\n\r\n"));
         INFO(odd);
         CHECK(answered(odd) == outcome::failed);
         CHECK(h.why().error == errc::protocol_error);

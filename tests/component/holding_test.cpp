@@ -54,10 +54,13 @@ TEST_CASE("a lease that nothing renews is lost before its end, as expired") {
     world w;
     w.connected();
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    const auto granted_at = w.now;
     const auto lost = w.lost(e->held);
     const auto until = e->held.valid_until();
     REQUIRE(w.run_until_over(*lost));
     CHECK(lost->outcome() == error_code());
+    CHECK(w.last_duration(event_kind::lost) ==
+          std::chrono::duration_cast<std::chrono::microseconds>(w.now - granted_at));
     CHECK(lost->lost_for == loss::expired);
     CHECK(w.now < until);
     CHECK_FALSE(e->held);
@@ -240,7 +243,7 @@ TEST_CASE("a lease that waits for room among the renewals is not renewed twice i
     for (auto& n : w.nodes) n.remove("r");
     w.nodes[0].seen.clear();
     under_way.leave();
-    w.inspect("anything");  // who is due is looked for at the end of each turn
+    w.inspect("anything");  // due renewals are sent at the end of a turn
     w.run_for(5ms);
     CHECK(e->held.state()->is_live());
     CHECK(w.ours("r") == 3);

@@ -67,7 +67,7 @@ TEST_CASE("a vote that came too late says so") {
     CHECK(e->held.votes()[0].detail.find("too late") != std::string::npos);
 }
 
-TEST_CASE("a node whose clock was set back allows more, and refuses nothing") {
+TEST_CASE("a node whose clock was set back refuses no command as late") {
     auto options = fakes::fenced_options_for(3);
     options.guard = restart_guard::off;
     world w(options);

@@ -183,6 +183,21 @@ TEST_CASE("a release is announced when a quorum answered it, not before") {
     }
 }
 
+TEST_CASE("a release is announced with the time from the grant until it was called") {
+    world w;
+    w.connected();
+    auto e = w.granted("r");
+    const auto granted_at = w.now;
+    w.run_for(3s);
+    for (std::size_t i = 0; i < 3; ++i) w.latency[i] = 10ms;
+    const auto held_for = w.now - granted_at;
+    const auto released = w.release(std::move(e->held));
+    w.run_until_over(*released);
+    REQUIRE(w.now - granted_at > held_for + 10ms);
+    CHECK(w.last_duration(event_kind::released) ==
+          std::chrono::duration_cast<std::chrono::microseconds>(held_for));
+}
+
 // A SET that waited for its connection leaves late, and its key lives that much longer.
 TEST_CASE("a release is owed as long as the key of a SET that left late can be there") {
     world w;

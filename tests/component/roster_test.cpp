@@ -8,6 +8,8 @@
 #include "component/support/world.hpp"
 
 #include <optional>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +22,7 @@ using fakes::world;
 
 namespace {
 
-/// Three nodes, guarded, with a quarantine of two seconds.
-client_options guarded(std::size_t nodes = 3) {
-    auto o = fenced_options_for(nodes);
-    o.ttl_max = 2s;
-    return o;
-}
+client_options guarded(std::size_t nodes = 3) { return fenced_options_for(nodes, 2s); }
 
 void restart_empty(world& w, std::size_t node) {
     w.crash(node, fakes::redis_model::data::lost);
@@ -38,7 +35,7 @@ std::string fence_on(world& w, std::size_t node, const std::string& resource) {
     return it == all.end() ? "" : it->second.value;
 }
 
-/// A server without faults, but for what these lines of INFO say.
+/// A sound server but for what these lines of INFO say.
 void describe(world& w, std::size_t node, const std::string& lines) {
     w.nodes[node].instead = [&w, node, lines](const fakes::command& c) {
         if (c.front() != "INFO") return std::optional<std::string>();
@@ -127,6 +124,22 @@ TEST_CASE("a flush is seen also where nothing is asked for, and its quarantine b
     CHECK(w.granted("r")->outcome() == error_code{});
     w.run_for(30s);
     CHECK(w.traffic.connects.get() == 4);
+}
+
+TEST_CASE("a look at a node brings no script along, but for one that lost its scripts") {
+    world w(guarded());
+    w.connected();
+    const auto by_hash = w.nodes[1].count("EVALSHA");
+    const auto whole = w.nodes[1].count("EVAL");
+    w.run_for(6s);
+    CHECK(w.nodes[1].count("EVALSHA") > by_hash);
+    CHECK(w.nodes[1].count("EVAL") == whole);
+    w.nodes[1].flush_scripts();
+    w.run_for(20s);
+    CHECK(w.nodes[1].count("EVAL") >= whole + 1);
+    CHECK(w.nodes[1].count("EVAL") <= whole + 2);  // the look at the record, and what was found
+    CHECK(w.traffic.disconnects.get() == 0);
+    CHECK_FALSE(w.engine->nodes().object(1, w.now, w.now));
 }
 
 TEST_CASE("a vote counts only where the quarantine was over when its round was sent") {
@@ -229,7 +242,7 @@ TEST_CASE("a clock that is off has no vote, one that jumps none for a while") {
         w.set_mode(2, mode::refuses);
         w.run_for(5100ms);
         CHECK(w.granted("r")->outcome() == errc::no_quorum);
-        w.run_for(2100ms);
+        w.run_for(2400ms);
         CHECK(w.granted("r")->outcome() == error_code{});
     }
 }
@@ -249,6 +262,22 @@ TEST_CASE("a stale majority is asked once more, under a fence above all") {
         w.run_for(1ms);
         CHECK(fence_on(w, i, "r") == std::to_string(fence + 300'001));
     }
+}
+
+TEST_CASE("no fence is drawn by clocks that are far apart") {
+    world w(guarded());
+    w.set_mode(2, mode::refuses);
+    w.step_clock(0, 100s);
+    w.connected();
+    const auto e = w.granted("r");
+    REQUIRE(e->outcome() == errc::no_quorum);
+    CHECK(vote_of(*e, 0).error == errc::clock_skew);
+    CHECK(fence_on(w, 0, "r").empty());
+    CHECK(fence_on(w, 1, "r").empty());
+    w.step_clock(0, -100s);
+    w.set_mode(2, mode::up);
+    w.run_for(20s);
+    CHECK(w.granted("r")->outcome() == error_code{});
 }
 
 TEST_CASE("a fence that ran too far ahead of the nodes' clocks is not followed") {
@@ -421,8 +450,12 @@ TEST_CASE("clients that are connected learn of a larger ttl_max before anything 
     for (auto& node : w.nodes) {
         fakes::connection other;
         std::string wire;
+        std::istringstream record(node.all_keys(w.now).at("redlock:node").value);
+        const std::vector<std::string> words{std::istream_iterator<std::string>(record), {}};
+        REQUIRE(words.size() == 13);
         resp::append_command(wire, {"EVAL", resp::node().text, "1", "redlock:node", node.run_id(),
-                                    "0", "3600000", "0123456789012345678901", "look"});
+                                    "0", "3600000", "0123456789012345678901", "look", words[7],
+                                    words[9]});
         node.answer(other, wire, w.now);
     }
     const std::string theirs = w.nodes[0].all_keys(w.now).at("redlock:node").value;
@@ -442,11 +475,7 @@ TEST_CASE("clients that are connected learn of a larger ttl_max before anything 
 TEST_CASE("a smaller ttl_max on record is reported, too") {
     world small(guarded());
     small.connected();
-    world w([] {
-        auto o = guarded();
-        o.ttl_max = 1h;
-        return o;
-    }());
+    world w(fenced_options_for(3, 1h));
     for (std::size_t i = 0; i < 3; ++i) {
         auto record = small.nodes[i].all_keys(small.now).at("redlock:node").value;
         record.replace(23, 40, std::string(w.nodes[i].run_id()));
@@ -456,12 +485,25 @@ TEST_CASE("a smaller ttl_max on record is reported, too") {
     CHECK(w.count(event_kind::node_reported, severity::warning) == 1);
 }
 
+TEST_CASE("different values of ttl_max on the records are reported once each") {
+    world w(guarded());
+    w.connected();
+    w.run_for(6s);
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto text = w.nodes[i].all_keys(w.now).at("redlock:node").value;
+        const auto at = text.find(" 2000 ");
+        REQUIRE(at != text.npos);
+        text.replace(at, 6, i == 0 ? " 20000 " : " 30000 ");
+        w.nodes[i].put("redlock:node", text, core::time_point::max());
+    }
+    w.run_for(60s);
+    std::size_t reported = 0;
+    for (const auto& e : w.events) reported += e.detail.find("ttl_max is") != e.detail.npos;
+    CHECK(reported == 2);
+}
+
 TEST_CASE("a larger ttl_max on record is reported and counts") {
-    world large([] {
-        auto o = guarded();
-        o.ttl_max = 1h;
-        return o;
-    }());
+    world large(fenced_options_for(3, 1h));
     large.connected();
     world w(guarded());
     for (std::size_t i = 0; i < 3; ++i) {
@@ -513,20 +555,21 @@ TEST_CASE("what endangers locks on a node is reported once, and again when it is
     CHECK(after(full) == 3);
 }
 
-TEST_CASE("a node that is not durable costs its vote for a while, and that is no warning") {
+TEST_CASE("persistence that is not durable is reported once, as info") {
     world w(guarded());
     w.connected();
     CHECK(warnings(w).empty());
     REQUIRE(w.count(event_kind::node_reported, severity::info) == 3);
     for (const auto& e : w.events) {
-        if (e.kind == event_kind::node_reported) CHECK(e.detail.find("ttl_max (2.0 s)") != std::string::npos);
+        if (e.kind != event_kind::node_reported) continue;
+        CHECK(e.detail.find("ttl_max (2.0 s)") != std::string::npos);
     }
     w.cut(1);
     w.run_for(1s);
     CHECK(w.count(event_kind::node_reported, severity::info) == 3);
 }
 
-TEST_CASE("a replica's settings are nobody's concern: it has no vote") {
+TEST_CASE("a replica's settings are not reported: it has no vote") {
     world w(guarded());
     w.nodes[1].set_replica(true);
     w.connected();
@@ -564,14 +607,14 @@ TEST_CASE("a holder of our form without our fence beside it is reported once for
         for (auto& node : w.nodes) node.put("{r}:fence", "123", w.now + 1h);
         CHECK(hold("r", id + "@other:1") == 0);
     }
-    SECTION("another library's value is no business of ours") {
+    SECTION("another library's value is not reported") {
         const auto* foreign = GENERATE("somebody-else", "@", "ABCDEFGHIJKLMNOPQRST_-",
                                        "ABCDEFGHIJKLMNOPQRST+/@name",
                                        "ABCDEFGHIJKLMNOPQRST_-.name");
         INFO(foreign);
         CHECK(hold("r", foreign) == 0);
     }
-    SECTION("it says so for a few resources only") {
+    SECTION("only so many resources are reported") {
         for (int i = 0; i < 40; ++i) hold("r" + std::to_string(i), id + "@other:1");
         CHECK(warnings(w).size() == 16);
     }

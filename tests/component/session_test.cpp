@@ -17,7 +17,7 @@ TEST_CASE("it connects, greets and serves") {
     r.session.start(r.now);
     CHECK(r.opens == 1);
     r.connect();
-    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
+    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
     CHECK_FALSE(r.session.is_ready());
     r.greet();
     CHECK(r.session.is_ready());
@@ -363,7 +363,7 @@ TEST_CASE("of the releases that are owed none is dropped, however many there are
     CHECK(r.session.is_idle());
 }
 
-TEST_CASE("where very much is owed no further lease is begun, and all else goes on") {
+TEST_CASE("beyond the limit of owed releases no lease is begun, and other commands are sent") {
     rig r({}, {.max_owed = 2});
     r.ready();
     for (const auto* name : {"A", "B"}) r.submit(r.make_release(name));
@@ -405,7 +405,7 @@ TEST_CASE("the epoch of the node's record stands behind a command that asks for 
     }
 }
 
-TEST_CASE("a command that can take a key is good until an instant on the node's clock") {
+TEST_CASE("a command that can take a key carries a time limit by the node's clock") {
     rig r;
     using us = std::chrono::microseconds;
     r.options.node_timeout = GENERATE(50ms, 250ms, 2000ms);
@@ -425,11 +425,11 @@ TEST_CASE("a command that can take a key is good until an instant on the node's 
     r.submit(first);  // waits for the connection, and is good from when it leaves
     r.now += 100ms;
     r.connect();
-    SECTION("one whose clock is not known is told of none") {
+    SECTION("it is empty where the node's clock is not known") {
         r.greet();
         CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", ""}});
     }
-    SECTION("the clock is told while the node is greeted") {
+    SECTION("the clock is set during the handshake") {
         r.on_greeting = [&] { r.session.set_clock(us(7s).count()); };
         r.greet();
         CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", until(7s)}});

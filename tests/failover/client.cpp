@@ -24,6 +24,8 @@
 #include <vector>
 
 namespace redlock::failover {
+
+namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
@@ -75,6 +77,7 @@ struct orders {
         // All nodes share this machine and its disk: what stalls one of them may stall the others.
         all.node_timeout = 250ms;
         all.client_name = name;
+        all.cluster = "under test";  // inside its network a node has another address
         return all;
     }
 };

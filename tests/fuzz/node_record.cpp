@@ -32,7 +32,11 @@ struct master {
     }
     std::string settle() {
         return ask({"EVAL", std::string(resp::node().text), "1", "redlock:node", run_id, "1",
-                    "60000", epoch, "-"});
+                    "60000", epoch, "-", std::string(40, 'd'), "3:set"});
+    }
+    std::string note_clock(const char* what) {
+        return ask({"EVAL", std::string(resp::clock().text), "1", "redlock:node", what, epoch, "",
+                    "-5", "7", epoch});
     }
 };
 
@@ -47,7 +51,9 @@ void check_answer(const std::string& bytes, bool& is_record) {
     }
     const auto answer = net::read_record(r);
     is_record = answer.record.has_value();
-    if (is_record) fuzz::require(answer.record->exists, "a record that does not exist");
+    if (!is_record) return;
+    fuzz::require(answer.record->exists != !answer.record->other_set.empty(),
+                  "neither a record nor another set");
 }
 
 }  // namespace
@@ -63,5 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // Nothing changed in between: asked again it says the same, but for what it just corrected.
     check_answer(one.settle(), second);
     fuzz::require(first == second, "a record that the script left can't be read again");
+    check_answer(one.note_clock("keep"), second);
+    check_answer(one.note_clock("strike"), second);
     return 0;
 }

@@ -141,6 +141,41 @@ TEST_CASE("a cancelled extension moves no validity", "[cancel]") {
     CHECK(d.release(std::move(got.value())) == error_code{});
 }
 
+TEST_CASE("cancelling all operations of a client leaves its leases", "[cancel]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r", {.ttl = 2s});
+    REQUIRE(held.value());
+    auto waiting = d.start_acquire("r", {.ttl = 60s, .wait = 60s});
+    outcome<loss> losing;
+    d.client().async_lost(held.value(), losing.handler());
+    outcome<resource_state> inspecting;
+    d.client().async_inspect("r", inspecting.handler());
+    d.client().cancel();
+    CHECK(d.finish(waiting).error() == asio::error::operation_aborted);
+    CHECK(d.finish(losing).error() == asio::error::operation_aborted);
+    CHECK(d.finish(inspecting).error() == asio::error::operation_aborted);
+
+    // Also while its renewal is under way.
+    const auto before = held.value().valid_until();
+    CHECK(d.until([&] {
+        d.client().cancel();
+        return held.value().valid_until() > before + 2s;
+    }));
+    CHECK(held.value());
+    CHECK(d.client().stats().renewal_failures == 0);
+    auto next = d.start_acquire("r", {.ttl = 60s, .wait = 60s});
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    CHECK(d.finish(next).error() == error_code{});
+
+    // A wait for the end of the client, too; the client ends all the same.
+    outcome<> closing;
+    d.client().async_close(closing.handler());
+    d.client().cancel();
+    CHECK(d.finish(closing).error() == asio::error::operation_aborted);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
+}
+
 TEST_CASE("inspecting may be cancelled", "[cancel]") {
     cluster nodes(3);
     driver d(nodes.options());

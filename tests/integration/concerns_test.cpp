@@ -31,7 +31,7 @@ void reconnect(driver& d, cluster& nodes, std::size_t node) {
 
 }  // namespace
 
-TEST_CASE("nothing is reported of servers that are as they should be", "[concerns]") {
+TEST_CASE("nothing is reported of sound servers", "[concerns]") {
     cluster nodes(3, durable);
     found(nodes);
     driver d(nodes.options());
@@ -81,7 +81,7 @@ TEST_CASE("a server whose memory is nearly full is reported", "[concerns]") {
     CHECK(said[0].detail.find("of maxmemory (" + std::to_string(limit)) != std::string::npos);
 }
 
-TEST_CASE("what a restart costs is told where the persistence is known", "[concerns]") {
+TEST_CASE("what a restart costs is reported where the persistence is known", "[concerns]") {
     cluster nodes(3);
     nodes.ask(1).config_set("appendonly", "yes");  // everysec
     auto options = nodes.options();

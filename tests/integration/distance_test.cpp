@@ -28,6 +28,7 @@ struct far_cluster {
     }
     client_options options() const {
         client_options o;
+        o.cluster = nodes.options().cluster;
         for (std::size_t i = 0; i < 3; ++i) {
             o.nodes.push_back(proxies[i]->node("n" + std::to_string(i)));
         }

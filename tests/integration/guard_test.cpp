@@ -271,7 +271,8 @@ TEST_CASE("another client's ttl_max is told, and the larger counts", "[guard]") 
     large.ttl_max = 30s;
     { driver d(large); }
     driver d(guarded(nodes));
-    CHECK(d.until([&] { return d.log().count(event_kind::node_reported, severity::warning) >= 1; }));
+    CHECK(d.until(
+        [&] { return d.log().count(event_kind::node_reported, severity::warning) >= 1; }));
     const auto all = d.log().all();
     CHECK(std::any_of(all.begin(), all.end(), [](const seen_event& e) {
         return e.kind == event_kind::node_reported && e.detail.find("ttl_max") != std::string::npos;

@@ -111,7 +111,8 @@ std::vector<misdeed> broken_greetings() {
          at("EVAL NODE", 0, {.bytes = "", .after = then::fall_silent})},
         {"a node record of other kinds",
          at("EVAL NODE", 0,
-            {.bytes = "*6\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"})},
+            {.bytes = "*10\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"
+                      ":1\r\n:1\r\n:1\r\n:1\r\n"})},
     };
 }
 
@@ -128,9 +129,17 @@ std::vector<misdeed> lies() {
         {"a time of long ago", at("TIME", 0, {.bytes = "*2\r\n$1\r\n7\r\n$1\r\n0\r\n"})},
         {"a time far ahead", at("TIME", 0, {.bytes = "*2\r\n$10\r\n8999999999\r\n$1\r\n0\r\n"})},
         {"a node record of the largest numbers",
-         at("EVAL NODE", 0, {.bytes = "*6\r\n:9223372036854775807\r\n$22\r\n" +
+         at("EVAL NODE", 0, {.bytes = "*10\r\n:9223372036854775807\r\n$22\r\n" +
                                       std::string(22, 'e') + "\r\n:9223372036854775807\r\n" +
-                                      ":9223372036854775807\r\n$1\r\n-\r\n:0\r\n"})},
+                                      ":9223372036854775807\r\n$1\r\n-\r\n:0\r\n" +
+                                      ":9223372036854775807\r\n:9223372036854775807\r\n" +
+                                      ":9223372036854775807\r\n:9223372036854775807\r\n"})},
+        {"a node record of the largest that may be",
+         at("EVAL NODE", 0, {.bytes = "*10\r\n:9007199254740992\r\n$22\r\n" +
+                                      std::string(22, 'e') + "\r\n:1\r\n:1000\r\n" +
+                                      "$1\r\n-\r\n:0\r\n:-9007199254740992\r\n" +
+                                      ":-9007199254740992\r\n:9007199254740992\r\n" +
+                                      ":-9007199254740992\r\n"})},
     };
 }
 
@@ -174,7 +183,7 @@ client_options impatient(client_options options) {
 
 TEST_CASE("a hostile node among three costs its own vote and nothing else", "[hostile]") {
     cluster nodes(2);
-    found(nodes);
+    found(nodes, 3);
     auto deeds = all_misdeeds();
     for (auto& lie : lies()) deeds.push_back(lie);
     for (const auto& m : deeds) {
@@ -232,7 +241,7 @@ TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[h
 
 TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]") {
     cluster nodes(1);
-    found(nodes);
+    found(nodes, 3);
     for (const auto& m : {broken_replies()[0], wrong_replies()[0], silences()[0]}) {
         CAPTURE(m.what);
         hostile_server one(m.script);
@@ -387,7 +396,7 @@ TEST_CASE("NOSCRIPT to what is no script shifts no replies", "[hostile]") {
 
 TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
     cluster nodes(2);
-    found(nodes);
+    found(nodes, 3);
     const std::string fence = GENERATE("9007199254740991", "9223372036854775807");
     CAPTURE(fence);
     hostile_server liar(hostile::answers("*4\r\n:2\r\n:50\r\n$1\r\nx\r\n:" + fence + "\r\n"));
@@ -408,7 +417,7 @@ TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
 
 TEST_CASE("a node that loses its memory for ever is greeted again with a rest", "[hostile]") {
     cluster nodes(2);
-    found(nodes);
+    found(nodes, 3);
     hostile_server odd(hostile::answers("*1\r\n:0\r\n"));
     auto options = with(nodes, {&odd});
     options.node_timeout = 5s;  // it answers at once: only the machine can be late

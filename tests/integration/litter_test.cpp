@@ -1,4 +1,4 @@
-// Keys that nobody would give back: thawed servers, closed clients; on real servers, knows no
+// Keys that no client would release: thawed servers, closed clients; on real servers, knows no
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
@@ -106,7 +106,7 @@ TEST_CASE("a client that closes with thousands of leases leaves no key", "[litte
     CHECK(log.count(event_kind::releases_given_up) == 0);
 }
 
-TEST_CASE("what a closed client gives up is told with node, count and cause", "[litter]") {
+TEST_CASE("what a closed client gives up is reported with node, count and cause", "[litter]") {
     cluster nodes(3);
     auto options = nodes.options();
     options.node_timeout = 500ms;
@@ -144,7 +144,7 @@ TEST_CASE("what a closed client gives up is told with node, count and cause", "[
         d.destroy_client();
         CHECK(d.finish(closed).error() == error_code{});
     }
-    SECTION("the closing is waited for no longer, and goes on") {
+    SECTION("async_close is cancelled, and the closing goes on") {
         outcome<> closed;
         d.client().async_close(closed.handler());
         closed.cancel();

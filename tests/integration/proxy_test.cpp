@@ -40,6 +40,7 @@ enum class expected { success, failure, either };
 class stage {
 public:
     stage(cluster& nodes, bool fencing) : fencing_(fencing) {
+        direct_.cluster = nodes.options().cluster;
         for (std::size_t i = 0; i < size; ++i) {
             proxies.push_back(std::make_unique<hostile_proxy>(nodes[i].port()));
             ask.emplace_back(nodes[i].port(), std::string(), patience);
@@ -52,6 +53,7 @@ public:
     // A client that has suffered nothing yet, and a resource that nobody has used.
     void begin() {
         client_options options;
+        options.cluster = direct_.cluster;
         for (std::size_t i = 0; i < size; ++i) {
             options.nodes.push_back(proxies[i]->node("n" + std::to_string(i)));
         }

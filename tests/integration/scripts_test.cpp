@@ -563,7 +563,7 @@ TEST_CASE("node makes a record where there is none unless it only looks", "[scri
     CHECK(n.greet(run_id, "1", mark) == "{" + text(now_us) + " " + other_epoch + " " +
                                             text(now_us) + " 60000 " + mark + " 1}");
     CHECK(n.get("N") == other_epoch + " " + run_id + " " + text(now_us) + " " + text(now_us) +
-                            " 60000 1 " + mark);
+                            " 60000 1 " + mark + " " + replid + " - 3:set - - -");
     CHECK(n.pttl("N") == -1ms);
     // The next one finds it.
     const std::string what = GENERATE("look", "-", "other");
@@ -606,9 +606,96 @@ TEST_CASE("node keeps the largest ttl_max and writes nothing that stands there",
     CHECK(n.calls("set") == 0);
     CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
           "{" + text(now_us) + " " + other_epoch + " 7 60000 - 0}");
-    CHECK(n.get("N") == other_epoch + " " + run_id + " 7 5 3600000 1 -");
+    CHECK(n.get("N") ==
+          other_epoch + " " + run_id + " 7 5 3600000 1 - " + replid + " - 3:set - - -");
     CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
           "{" + text(now_us) + " " + other_epoch + " 7 3600000 - 0}");
+}
+
+TEST_CASE("a process with another replication id has another server's data", "[scripts]") {
+    scripted_node n;
+    const std::string durable = GENERATE("0", "1");
+    n.set("N", record(epoch, run_id, 7, durable, "mark"));
+    CHECK(n.greet(run_id, durable) == "{" + text(now_us) + " " + epoch + " 7 60000 mark 0}");
+    CHECK(n.greet(run_id, durable, "-", 60'000, std::string(40, 'e')) ==
+          "{" + text(now_us) + " " + other_epoch + " " + text(now_us) + " 60000 - 0}");
+    const std::string record = n.get("N").value_or("");
+    CHECK(record.find(std::string(40, 'e')) != std::string::npos);
+    CHECK(record.find(replid) == std::string::npos);
+}
+
+TEST_CASE("the record of another set's node is not written", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "1"));
+    const std::string before = n.get("N").value_or("");
+    const std::string what = GENERATE("look", "-", "mark", "peek");
+    CHECK(n.greet(other_run_id, "0", what, 3'600'000, replid, "5:other") ==
+          "{" + text(now_us) + " 3:set}");
+    CHECK(n.get("N") == before);
+}
+
+TEST_CASE("peek compares the set and writes nothing", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "1"));
+    const std::string before = n.get("N").value_or("");
+    CHECK(n.greet(other_run_id, "0", "peek", 3'600'000) == "{" + text(now_us) + "}");
+    CHECK(n.get("N") == before);
+    n.del("N");
+    CHECK(n.greet(run_id, "1", "peek") == "{" + text(now_us) + "}");
+    CHECK_FALSE(n.exists("N"));
+}
+
+TEST_CASE("a record of an earlier version is read and keeps what it says", "[scripts]") {
+    scripted_node n;
+    n.set("N", epoch + " " + run_id + " 7 5 60000 1 mark");
+    CHECK(n.greet(run_id, "1") == "{" + text(now_us) + " " + epoch + " 7 60000 mark 0}");
+    CHECK(n.get("N") == record(epoch, run_id, 7, "1", "mark"));
+}
+
+TEST_CASE("clock keeps an offset, and `since` in cluster time where there was none", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "1"));
+    const std::string now = text(now_us);
+    const auto told = [&](const char* done, long long since, long long ahead, long long seen) {
+        return "{" + now + " " + epoch + " 7 60000 - " + done + " " + text(since) + " " +
+               text(ahead) + " 7 " + text(seen) + "}";
+    };
+    CHECK(n.note_clock("keep", -2000, "") == told("1", now_us + 2000, -2000, now_us));
+    CHECK(n.get("N") == epoch + " " + run_id + " 7 5 60000 1 - " + replid + " " +
+                            text(now_us + 2000) + " 3:set -2000 7 " + now);
+    SECTION("a client that has not read it does not overwrite it") {
+        CHECK(n.note_clock("keep", 5, "") == told("0", now_us + 2000, -2000, now_us));
+        CHECK(n.note_clock("strike", 5, text(now_us - 1)) ==
+              told("0", now_us + 2000, -2000, now_us));
+        CHECK(n.note_clock("keep", 5, now, other_epoch) ==
+              told("0", now_us + 2000, -2000, now_us));
+    }
+    SECTION("a client that has read it does") {
+        CHECK(n.note_clock("keep", 5, now) == told("1", now_us + 2000, 5, now_us));
+    }
+    SECTION("a strike forgets everything, in both clocks") {
+        CHECK(n.note_clock("strike", 10'000'000, now) ==
+              "{" + now + " " + other_epoch + " " + now + " 60000 - 1 " +
+                  text(now_us - 10'000'000) + " 10000000 7 " + now + "}");
+    }
+}
+
+TEST_CASE("clock keeps an open record open, and writes no other key", "[scripts]") {
+    scripted_node n;
+    SECTION("an open record stays open") {
+        CHECK(n.note_clock("keep", 5, "") == "{" + text(now_us) + " " + epoch +
+                                                 " 0 60000 - 1 0 5 7 " + text(now_us) + "}");
+    }
+    SECTION("no record") {
+        n.del("N");
+        CHECK(n.note_clock("keep", 5, "") == "{" + text(now_us) + "}");
+        CHECK_FALSE(n.exists("N"));
+    }
+    SECTION("something else") {
+        n.set("N", "text");
+        CHECK(n.note_clock("strike", 5, "") == "!FOREIGN");
+        CHECK(n.get("N") == "text");
+    }
 }
 
 TEST_CASE("node leaves what is no record alone", "[scripts]") {
@@ -621,7 +708,13 @@ TEST_CASE("node leaves what is no record alone", "[scripts]") {
           epoch + " " + run_id + " 0 5 60000 0 - ", epoch + " " + run_id + " 0 5 60000 0",
           epoch + " " + run_id + " " + beyond + " 5 60000 0 -",
           epoch + " " + run_id + " 0 " + beyond + " 60000 0 -",
-          epoch + " " + run_id + " 0 5 " + std::string(400, '9') + " 0 -"}) {
+          epoch + " " + run_id + " 0 5 " + std::string(400, '9') + " 0 -",
+          epoch + " " + run_id + " 0 5 00 0 -",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - -",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - -",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set " + beyond + " 1 1",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set 1 1 x",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3 set - - -"}) {
         INFO(content);
         n.set("N", content);
         CHECK(n.greet(other_run_id, "0", what) == "!FOREIGN");
@@ -675,13 +768,20 @@ TEST_CASE("birth declares a node new under a new epoch", "[scripts]") {
         const std::string mark = GENERATE("mark", "-");
         n.set("N", record(epoch, run_id, 7, "0", mark));
         CHECK(n.birth("declare", other_epoch) == "1");
-        CHECK(n.get("N") == record(other_epoch, run_id, 0, "0"));
+        CHECK(n.get("N") == record(other_epoch, run_id, 0, "1"));
         CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + other_epoch + " 0 60000 - 0}");
     }
-    SECTION("but only where there is a record") {
+    SECTION("also where there is no record") {
         n.del("N");
-        CHECK(n.birth("declare", other_epoch) == "0");
-        CHECK_FALSE(n.exists("N"));
+        CHECK(n.birth("declare", other_epoch) == "1");
+        CHECK(n.get("N") == other_epoch + " " + run_id + " 0 " + text(now_us) + " 60000 1 - " +
+                                replid + " 0 3:set - - -");
+    }
+    SECTION("and gives it to the set of the list") {
+        n.set("N", epoch + " " + run_id + " 7 5 60000 1 - " + replid + " 9 5:other 11 12 13");
+        CHECK(n.birth("declare", other_epoch) == "1");
+        CHECK(n.get("N") == other_epoch + " " + run_id + " 0 5 60000 1 - " + replid +
+                                " 0 3:set 11 12 13");
     }
     SECTION("which is a string") {
         n.del("N");

@@ -161,15 +161,75 @@ TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
     CHECK(nodes.holding("r") == 0);
 }
 
+TEST_CASE("with --json run reports what it does, one object a line", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    tool_process holder(on(nodes, {"run", "--json", "r", "--", "cat", folder / "gate"}));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    const auto refused =
+        run_tool(on(nodes, {"run", "--json", "--wait", "1500ms", "r", "--", "true"}));
+    CHECK(refused.status == 120);
+    CHECK(has(refused.err, R"("held":true,"owner":")"));
+    CHECK(has(refused.err, R"("place":1,"waiting":1})"));
+    CHECK(has(refused.err, R"({"event":"refused","severity":"info","resource":"r","error":")"));
+    CHECK(has(refused.err, R"({"event":"message","text":"'r': )"));
+    CHECK(has(refused.err, R"({"event":"ended","severity":"info","resource":"r","status":120,)"));
+    std::ofstream(folder / "gate") << "";
+    const auto got = finish(holder);
+    CHECK(got.status == 0);
+    CHECK(has(got.err, R"({"event":"granted","severity":"info","resource":"r","fence":)"));
+    CHECK(has(got.err, R"({"event":"ended","severity":"info","resource":"r","status":0,)"));
+    for (const auto& text : {refused.err, got.err}) {
+        std::istringstream all(text);
+        for (std::string line; std::getline(all, line);) {
+            INFO(line);
+            CHECK(line.starts_with("{\"event\":\""));
+            CHECK(line.ends_with("}"));
+        }
+    }
+}
+
+TEST_CASE("the status of a lock that is held can be chosen", "[tool]") {
+    cluster nodes(3);
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
+    CHECK(run_tool(on(nodes, {"run", "-E", "7", "r", "--", "true"})).status == 7);
+    CHECK(run_tool(on(nodes, {"run", "-E", "256", "r", "--", "true"})).status == 125);
+}
+
+TEST_CASE("a resource may begin with a dash", "[tool]") {
+    cluster nodes(3);
+    const auto got = run_tool(
+        on(nodes, {"run", "--", "-r", "--", "sh", "-c", "echo \"$REDLOCK_RESOURCE\" \"$@\"", "sh",
+                   "--", "x"}));
+    CHECK(got.status == 0);
+    CHECK(got.out == "-r -- x\n");
+    CHECK(has(run_tool(on(nodes, {"inspect", "--", "-r"})).out, "'-r' is not held"));
+}
+
+TEST_CASE("what comes from outside reaches a terminal escaped, and passwords never", "[tool]") {
+    cluster nodes(3);
+    const auto raw = run_tool(on(nodes, {"inspect", "\x1b[2J\xc2\x9b\xe2\x80\xae"}));
+    CHECK(has(raw.out, R"('\x1b[2J\xc2\x9b\xe2\x80\xae' is not held)"));
+    for (const words& asked : std::vector<words>{{"inspect", "redis://u:a secret@h"},
+                                                 {"inspect", "--json", "redis://u:a secret@h"},
+                                                 {"inspect", "redis://u:a", "secret@h"}}) {
+        const auto got = run_tool(on(nodes, asked));
+        INFO(got.out + got.err);
+        CHECK_FALSE(has(got.out + got.err, "secret"));
+    }
+}
+
 TEST_CASE("a waiter that is ended by a signal says so and leaves nothing", "[tool]") {
     cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
     const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);
     scratch folder;
     tool_process waiter(on(nodes, {"run", "--wait", "60s", "r", "--", "touch", folder / "ran"}));
-    REQUIRE(eventually([&] { return nodes.ask(0).calls("evalsha") >= 3; }));
+    REQUIRE(eventually([&] { return nodes.ask(0).calls("zadd") >= 2; }));  // it waits
     waiter.send(signal);
-    CHECK(waiter.wait() == 128 + signal);
+    // A shell ends its script where a key of the terminal ended what it waits for.
+    CHECK(waiter.wait() == (signal == SIGINT ? -signal : 128 + signal));
     CHECK_FALSE(std::filesystem::exists(folder / "ran"));
     for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("r") == "foreign");
 }
@@ -229,6 +289,10 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"run", "r", "--"}, "redlock run RESOURCE -- CMD"},
         {{"run", "r", "s", "--", "true"}, "takes one RESOURCE so far"},
         {{"run", "--shared", "r", "--", "true"}, "no option --shared"},
+        {{"run", "--tll", "9s", "r", "--", "true"}, "no option --tll; did you mean --ttl?"},
+        {{"run", "--hold=9s", "r", "--", "true"}, "no option --hold; did you mean --max-hold?"},
+        {{"inspect", "--jsn", "r"}, "no option --jsn; did you mean --json?"},
+        {{"inspect", "--hold", "r"}, "no option --hold: see redlock help"},
         {{"run", "--ttl", "10", "r", "--", "true"}, "write 10ms, 10s or 10m"},
         {{"run", "--ttl", "ten", "r", "--", "true"}, "500ms"},
         {{"run", "r", "--", "true"}, "REDLOCK_CONFIG"},
@@ -534,12 +598,12 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
     CHECK(got.status == 0);
     std::string expected =
         R"({"resource":"a \"free\" one\u000a","held":false,"owner":"","fence":0,)"
-        R"("valid_ms":0,"quorum":2,"nodes":[)";
+        R"("valid_ms":0,"since_ms":null,"quorum":2,"nodes":[)";
     for (std::size_t i = 0; i < 3; ++i) {
         expected += (i == 0 ? "" : ",") + std::string(R"({"name":")") + name(i) +
                     R"(","state":"free","owner":"","ttl_ms":0,"error":""})";
     }
-    CHECK(got.out == expected + "]}\n");
+    CHECK(got.out == expected + R"(],"waiting":0})" + '\n');
 
     nodes.ask(0).set("r", "somebody");
     nodes.ask(1).set("r", "somebody");

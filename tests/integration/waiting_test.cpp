@@ -239,7 +239,9 @@ TEST_CASE("who waits costs each node one command in 0.65 s, however many they ar
             auto used = commands_of(nodes, i);
             const auto took = std::chrono::duration<double>(clock::now() - begun).count();
             for (const auto& [command, calls] : before[i]) used[command] -= calls;
-            const auto asked = std::exchange(used["evalsha"], 0);
+            // Looks at clock and record, some of which are noted there: nothing else reads a key whole.
+            const auto looks = std::exchange(used["get"], 0);
+            const auto asked = std::exchange(used["evalsha"], 0) - looks;
             if (i == 0) std::printf("    %lld commands in %.1f s\n", asked, took);
             CHECK(static_cast<double>(asked) <= took / 0.65 + 1);
             is_often = is_often && static_cast<double>(asked) >= watched / 0.75 - 2;
@@ -250,10 +252,11 @@ TEST_CASE("who waits costs each node one command in 0.65 s, however many they ar
                 CHECK(std::exchange(used[c], 0) == per_key);
             }
             CHECK(std::exchange(used["pttl"], 0) == 2 * per_key);  // of the key and of its queue
-            CHECK(std::exchange(used["time"], 0) <= asked + 2);
-            // Who holds it, and the node record.
-            CHECK(std::exchange(used["getrange"], 0) <= per_key + 2);
+            CHECK(std::exchange(used["time"], 0) <= asked + 4);
+            CHECK(std::exchange(used["getrange"], 0) <= per_key);  // who holds it
             CHECK(std::exchange(used["ping"], 0) <= 2);
+            CHECK(looks <= 4);
+            CHECK(std::exchange(used["set"], 0) <= looks);
             used.erase("info");
             for (const auto& [command, calls] : used) {
                 CAPTURE(command);
@@ -613,7 +616,8 @@ TEST_CASE("redlock run waits as long as it is told, or until a signal", "[waitin
         REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
         const auto sent = clock::now();
         waiter.send(signal);
-        CHECK(waiter.wait() == 128 + signal);
+        // A shell's loop ends at ^C only where the command itself died of it.
+        CHECK(waiter.wait() == (signal == SIGINT ? -signal : 128 + signal));
         print_ms("from a signal to the end", clock::now() - sent);
         CHECK(clock::now() - sent < 5s);
     }

@@ -38,6 +38,10 @@ public:
             const bool is_news = --p.troubles == 0 && std::exchange(p.is_news, false);
             recover(p, plan_->aftermath(is_news ? fault_kind::read_only : f.kind));
         });
+        // Until all clocks are read again the others are doubted, too.
+        if (f.is_leap()) {
+            each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::cut)); });
+        }
     }
     /// A program begins, and may have to wait for the quarantine of nodes that it never met.
     void begin(std::size_t program) {
@@ -68,7 +72,6 @@ private:
         time_point well_from{};
     };
 
-    static bool is_of_program(fault_kind k) noexcept { return k >= fault_kind::pause; }
     static bool is_of_network(fault_kind k) noexcept {
         return k == fault_kind::partition || k == fault_kind::cut || k == fault_kind::half_open ||
                k == fault_kind::deafen;
@@ -77,8 +80,14 @@ private:
     static std::uint32_t struck(const fault& f) noexcept {
         return is_of_network(f.kind) || is_of_program(f.kind) ? f.programs : all;
     }
-    static std::uint32_t nodes_of(const fault& f) noexcept {
-        return is_of_program(f.kind) ? all : f.nodes;
+    // A client that sees an even number of clocks can't tell which of them leapt, and doubts both.
+    std::uint32_t nodes_of(const fault& f) const noexcept {
+        const bool is_in_doubt =
+            f.is_leap() &&
+            std::any_of(plan_->faults.begin(), plan_->faults.end(), [](const auto& g) {
+                return g.kind == fault_kind::partition;
+            });
+        return is_of_program(f.kind) || is_in_doubt ? all : f.nodes;
     }
     void recover(pair& p, duration takes) const {
         p.well_from = std::max(p.well_from, when_->now() + takes);

@@ -5,7 +5,9 @@
 
 #include "core/quorum.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace redlock::simulation {
 
@@ -20,8 +22,11 @@ public:
 
     /// CLOCK_BOOTTIME at that instant of the world.
     time_point boot_time(time_point now) const noexcept {
-        const std::int64_t span = (now - began_).count();
-        return shows_ + duration(span + gained(span));
+        time_point at = now;
+        for (const still& s : stills_) {
+            if (now > s.from) at -= std::min(now, s.to) - s.from;
+        }
+        return running(at);
     }
     /// The first instant of the world at which it shows `local` or later.
     time_point true_time(time_point local) const noexcept {
@@ -29,9 +34,12 @@ public:
         const std::int64_t wanted = (local - shows_).count();
         time_point at = began_ + duration(wanted - gained(wanted));
         // The estimate is off by the square of the drift.
-        while (boot_time(at) < local) at += (local - boot_time(at) + duration(1)) / 2;
-        while (boot_time(at - duration(1)) >= local)
-            at -= (boot_time(at) - local) / 2 + duration(1);
+        while (running(at) < local) at += (local - running(at) + duration(1)) / 2;
+        while (running(at - duration(1)) >= local)
+            at -= (running(at) - local) / 2 + duration(1);
+        for (const still& s : stills_) {
+            if (at > s.from && s.to != time_point::max()) at += s.to - s.from;
+        }
         return at;
     }
     /// CLOCK_MONOTONIC.
@@ -39,6 +47,10 @@ public:
         const duration open = is_suspended_ ? boot_time(now) - suspended_at_ : duration(0);
         return boot_time(now) - suspended_ - open;
     }
+
+    /// All of them stand still, as those of a virtual machine that its host paused.
+    void stand_still(time_point now) { stills_.push_back({now, time_point::max()}); }
+    void go_on(time_point now) noexcept { stills_.back().to = now; }
 
     void suspend(time_point now) noexcept {
         is_suspended_ = true;
@@ -50,6 +62,15 @@ public:
     }
 
 private:
+    struct still {
+        time_point from;
+        time_point to;
+    };
+    // What it shows at that instant if it never stood still.
+    time_point running(time_point at) const noexcept {
+        const std::int64_t span = (at - began_).count();
+        return shows_ + duration(span + gained(span));
+    }
     std::int64_t gained(std::int64_t span) const noexcept {
         return span / 1'000'000 * drift_ppm_ + span % 1'000'000 * drift_ppm_ / 1'000'000;
     }
@@ -60,6 +81,7 @@ private:
     time_point suspended_at_{};
     duration suspended_{};
     bool is_suspended_ = false;
+    std::vector<still> stills_;
 };
 
 /// Whose clocks the running thread reads: redlock::clock asks the system, and in a simulated world

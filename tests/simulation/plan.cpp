@@ -15,7 +15,11 @@ using namespace std::chrono_literals;
 constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "freeze",  "slow",
                            "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
-                           "deafen",     "pause",      "suspend",       "kill",          "close"};
+                           "deafen",     "pause",      "suspend",       "kill",          "close",
+                           "copy",       "stall"};
+
+// These are drawn in worlds of their own only.
+constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
 
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
@@ -32,6 +36,13 @@ public:
     plan draw() {
         draw_all();
         draw_distances();
+        draw_upheavals();
+        // Until the record is read a handshake takes three round trips, each up to twice the
+        // shortest. A client that can't wait so long reaches the node only by luck, also in peace.
+        for (const node_plan& n : out_.nodes) {
+            const auto greeted = std::chrono::ceil<milliseconds>(3 * 2 * 2 * n.latency) + 1ms;
+            out_.connect_timeout = std::max(out_.connect_timeout, greeted);
+        }
         return std::move(out_);
     }
 
@@ -72,6 +83,104 @@ private:
         for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 60ms);
     }
 
+    // Clocks that leap, servers that boot with a wrong one, masters that were replicas meanwhile,
+    // machines whose clocks stand still: one after the other, of one node or program, and nothing
+    // else, so that each is seen in time. A fault that comes and goes unseen no client can know of.
+    void draw_upheavals() {
+        chance dice(out_.seed, 8);
+        const bool is_possible = out_.within == bounds::safe && !out_.double_of && !is_plain_ &&
+                                 !is_slow_ && out_.about != style::rolling &&
+                                 out_.node_timeout > 0ms && out_.nodes.size() > 2;
+        if (!dice.happens(0.16) || !is_possible) return;
+        out_.faults.clear();
+        out_.tail = 0;
+        out_.ttl_max = milliseconds(dice.pick(std::array{20'000, 40'000}));
+        for (program_plan& p : out_.programs) {
+            p.begins = dice.between(0ms, 50ms);
+            if (dice.happens(0.7)) {
+                p.longest_ttl = std::chrono::duration_cast<milliseconds>(
+                    dice.between_orders(1s, out_.ttl_max));
+            }
+            p.longest_think = std::max<duration>(p.longest_think, 20ms);
+        }
+        for (node_plan& n : out_.nodes) {
+            n.clock_offset = std::clamp<duration>(n.clock_offset, -2s, 2s);
+            n.latency = std::min<duration>(n.latency, duration(out_.node_timeout) / 10);
+        }
+        std::uint32_t node = 1U << dice.below(out_.nodes.size());
+        const bool are_islands = dice.happens(0.6);
+        duration at = 12s;
+        for (std::int64_t left = dice.between(1, 2); left > 0; --left) {
+            at = draw_upheaval(dice, node, at + dice.between_orders(1ms, 5s));
+        }
+        out_.length = at;
+        if (out_.programs.size() > 1 && dice.happens(0.5)) {  // one that has seen nothing of it
+            out_.programs.back().begins = dice.between(12s, out_.faults.back().at + 5s);
+        }
+        if (!are_islands) return;
+        // A program that sees other clocks has another median. Where these drift apart for good no
+        // record suits both; nor where two programs begin cluster time at once, each by other
+        // clocks.
+        for (node_plan& n : out_.nodes) n.drift_ppm = 0;
+        for (std::size_t p = 0; p < out_.programs.size(); ++p) {
+            out_.programs[p].begins +=
+                static_cast<duration::rep>(p) * (2 * duration(out_.connect_timeout) + 500ms);
+        }
+        // Each sees the node that it befalls, and a quorum at least.
+        for (std::uint32_t p = 0; p < out_.programs.size(); ++p) {
+            std::uint32_t unseen = 0;
+            for (std::size_t i = out_.nodes.size() - out_.quorum(); i > 0; --i) {
+                unseen |= 1U << dice.below(out_.nodes.size()) & ~node;
+            }
+            if (unseen != 0) out_.faults.push_back(cut_off(1U << p, 0ms, unseen));
+        }
+    }
+
+    // Returns when all of it is forgotten.
+    duration draw_upheaval(chance& dice, std::uint32_t node, duration at) {
+        const duration seen = out_.quiet() + 6s;
+        const duration gone = duration(out_.ttl_max) * 21 / 20 + seen;
+        // What a node answers to a command that is too late shows at once that its clock leapt;
+        // what is less shows at the next look only.
+        const duration least = 2 * std::max<duration>(1s, 4 * duration(out_.node_timeout));
+        const duration leap = dice.between_orders(least, 2min) * (dice.happens(0.5) ? 1 : -1);
+        const auto step = [&](duration when, duration by) {
+            out_.faults.push_back(
+                {.kind = fault_kind::step_clock, .at = when, .nodes = node, .amount = by});
+        };
+        const auto kind = dice.below(4);
+        fault f{.at = at, .lasts = dice.between_orders(2ms, 2s), .nodes = node};
+        if (kind == 0) {
+            step(at, leap);
+            f.lasts = dice.between(seen, gone);
+            step(at + f.lasts, -leap);
+        } else if (kind == 1) {
+            const bool keeps = dice.happens(0.6);
+            for (std::size_t i = 0; keeps && i < out_.nodes.size(); ++i) {
+                if ((node >> i & 1U) != 0) out_.nodes[i].is_durable = true;
+            }
+            f.kind = keeps ? fault_kind::crash_keep : fault_kind::crash_lose;
+            out_.faults.push_back(f);
+            step(at + f.lasts / 2, leap);
+            const duration wrong =
+                keeps ? dice.between(seen, gone) : dice.between_orders(100us, seen);
+            step(at + f.lasts + wrong, -leap);
+            f.lasts += wrong;
+        } else if (kind == 2) {
+            f.kind = fault_kind::copy;
+            f.cuts = dice.happens(0.7);
+            if (!f.cuts) f.lasts = seen;
+            out_.faults.push_back(f);
+        } else {
+            f.kind = fault_kind::stall;
+            f.programs = 1U << dice.below(out_.programs.size());
+            f.nodes = 0;
+            f.lasts = dice.between_orders(300ms, duration(out_.ttl_max));
+            out_.faults.push_back(f);
+        }
+        return at + f.lasts + gone;
+    }
+
     style draw_style() {
         const double at = dice_.share();
         if (at < 0.22) return style::slow;
@@ -83,12 +192,15 @@ private:
     }
 
     void draw_times() {
-        const auto scale = is_slow_ ? std::array{20'000, 60'000, 600'000, 3'600'000}
+        // Not longer: clients read every node's clock each five seconds, and hours of that show
+        // nothing new.
+        const auto scale = is_slow_ ? std::array{20'000, 60'000, 300'000, 900'000}
                                     : std::array{1'000, 2'000, 2'000, 10'000};
         out_.ttl_max = milliseconds(dice_.pick(scale));
         out_.node_timeout = milliseconds(dice_.pick(std::array{10, 50, 50, 200}));
         out_.connect_timeout = out_.node_timeout * dice_.between(2, 10);
-        out_.length = is_slow_ ? dice_.between_orders(1h, 10h) : dice_.between_orders(1s, 1min);
+        out_.length =
+            is_slow_ ? dice_.between_orders(15min, 150min) : dice_.between_orders(1s, 1min);
         if (is_duel_) out_.length = dice_.between_orders(1s, 10s);
         out_.resources =
             is_duel_ ? 1 : static_cast<std::size_t>(dice_.pick(std::array{1, 1, 2, 4}));
@@ -141,7 +253,7 @@ private:
         const auto duel_ttl =
             std::chrono::duration_cast<milliseconds>(dice_.between_orders(50ms, 500ms));
         const duration most =
-            is_slow_ ? dice_.between_orders(1min, 1h) : dice_.between_orders(5ms, 5s);
+            is_slow_ ? dice_.between_orders(15s, 15min) : dice_.between_orders(5ms, 5s);
         is_plain_ = out_.within == bounds::safe && !is_slow_ && dice_.happens(0.06);
         const double plain =
             is_plain_ ? 1.0 : (out_.within == bounds::wild && dice_.happens(0.3) ? 0.5 : 0.0);
@@ -170,7 +282,7 @@ private:
         f.begins = dice_.between(0ms, 1s);
         f.ttl = std::chrono::duration_cast<milliseconds>(dice_.between_orders(100ms, 5s));
         f.longest_think =
-            is_slow_ ? dice_.between_orders(10s, 10min) : dice_.between_orders(10ms, 10s);
+            is_slow_ ? dice_.between_orders(3s, 3min) : dice_.between_orders(10ms, 10s);
         out_.foreigners.push_back(f);
     }
 
@@ -275,7 +387,7 @@ private:
         // Some kinds only, in each world others.
         std::vector<fault_kind> kinds;
         const double variety = dice_.pick(std::array{0.1, 0.25, 0.6});
-        for (std::size_t k = 0; k < names.size(); ++k) {
+        for (std::size_t k = 0; k < common_kinds; ++k) {
             if (dice_.happens(variety)) kinds.push_back(static_cast<fault_kind>(k));
         }
         if (out_.about == style::islands && dice_.happens(0.7)) {
@@ -297,7 +409,7 @@ private:
         }
         if (kinds.empty() || dice_.happens(0.02)) return;
         const duration pause =
-            is_slow_ ? dice_.between_orders(30s, 30min) : dice_.between_orders(20ms, 5s);
+            is_slow_ ? dice_.between_orders(8s, 8min) : dice_.between_orders(20ms, 5s);
         const bool is_early = dice_.happens(0.2);  // while the cluster is young
         // An early one ends soon, lest most of its time pass in peace.
         if (is_early) out_.length = std::min<duration>(out_.length, 4 * duration(out_.ttl_max));
@@ -445,6 +557,7 @@ duration plan::aftermath(fault_kind kind) const noexcept {
         case fault_kind::close:
         case fault_kind::kill:  // its successor may have to wait for every node's quarantine
             return seen + duration(ttl_max) * 105 / 100;
+        case fault_kind::copy:
         case fault_kind::read_only:  // replicas are looked at every five seconds only
             return seen + 6s + duration(ttl_max) * 105 / 100;
         default: return seen;
@@ -480,8 +593,10 @@ duration plan::good_for() const noexcept {
 }
 
 bool plan::is_amnesia_possible() const noexcept {
-    return within == bounds::wild || std::any_of(faults.begin(), faults.end(),
-                                                 [](const fault& f) { return forgets(f.kind); });
+    return within == bounds::wild ||
+           std::any_of(faults.begin(), faults.end(), [](const fault& f) {
+               return forgets(f.kind) || f.kind == fault_kind::copy || f.is_leap();
+           });
 }
 
 plan draw(std::uint64_t seed) { return drawing(seed).draw(); }

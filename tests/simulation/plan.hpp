@@ -46,8 +46,14 @@ enum class fault_kind : std::uint8_t {
     suspend,     ///< Its machine is, and one of its clocks with it.
     kill,        ///< It dies, and another of its name starts.
     close,       ///< It closes its client in the middle of things, and begins anew.
+    copy,        ///< A replica for a while, then a master with older data, in one process.
+    stall,       ///< A program and all of its clocks stand still: its host paused its machine.
 };
 const char* name_of(fault_kind kind) noexcept;
+/// Whether it befalls programs, and no node.
+constexpr bool is_of_program(fault_kind k) noexcept {
+    return k >= fault_kind::pause && k != fault_kind::copy;
+}
 
 /// What a world is mostly about.
 enum class style : std::uint8_t {
@@ -70,6 +76,11 @@ struct fault {
     duration amount{};
     bool to_nodes = true;    ///< partition: this way
     bool from_nodes = true;  ///< partition: that way
+    bool cuts = false;       ///< copy: connections break at its end
+    /// By more than a lease is shortened for drift: the node counts as one that forgets.
+    bool is_leap() const noexcept {
+        return kind == fault_kind::step_clock && std::chrono::abs(amount) > milliseconds(1);
+    }
 };
 
 struct node_plan {
@@ -134,6 +145,10 @@ struct plan {
     /// How long after its end a fault may still show: an idle connection is looked at every five
     /// seconds, and then given up after a while.
     duration aftermath(fault_kind kind) const noexcept;
+    /// Within that time of its end a stall is seen, by a look at the nodes' clocks.
+    duration until_stall_is_seen() const noexcept {
+        return milliseconds(6'000) + 4 * duration(longest_node_timeout());
+    }
     /// How long it takes, when all is well, until each worker has had a lock for a millisecond which
     /// all ask for at once.
     duration in_turn() const noexcept;

@@ -9,6 +9,9 @@
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <vector>
 #include <utility>
 
 namespace redlock::simulation {
@@ -173,6 +176,7 @@ void program::kill() {
     for (const auto& owner : owners_) around_.judge.died(owner);
     owners_.clear();
     running_out_.clear();
+    is_misled_ = false;
     open_operations_ = 0;
     armed_for_ = time_point::max();
     ++alarms_;
@@ -201,6 +205,24 @@ void program::suspend() {
 void program::wake() {
     clock_.wake(around_.when.now());
     resume();
+}
+
+void program::stall() {
+    pause();
+    clock_.stand_still(around_.when.now());
+}
+
+void program::go_on() {
+    clock_.go_on(around_.when.now());
+    is_misled_ = is_running();
+    resume();
+    if (!is_running()) return;
+    armed_for_ = time_point::max();  // the alarm was set by a clock that goes on later now
+    turn([] {});
+    after(around_.in.until_stall_is_seen(), [this] {
+        if (!std::exchange(is_misled_, false)) return;
+        around_.judge.is_sure_again(*this);
+    });
 }
 
 void program::deliver(std::function<void()> what) {
@@ -312,6 +334,23 @@ bool program::has_left(std::string_view value) const {
            !running_out_.contains(owner);
 }
 
+bool program::is_young_in_cluster_time(std::size_t node) const {
+    const auto& model = around_.net.at(node).model();
+    const auto& all = model.database().all();
+    const auto at = all.find("redlock:node");
+    if (at == all.end() || at->second.text() == nullptr) return false;
+    std::istringstream text(*at->second.text());
+    const std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    constexpr std::size_t since = 2;
+    constexpr std::size_t cluster_since = 8;
+    constexpr std::size_t ahead = 10;
+    if (words.size() != 13 || words[since] == "0") return false;
+    if (words[cluster_since] == "-" || words[ahead] == "-") return true;
+    const auto later_us = std::stoll(words[cluster_since]) + std::stoll(words[ahead]) -
+                          std::stoll(words[since]);
+    return std::chrono::microseconds(later_us) > std::chrono::seconds(1);
+}
+
 void program::expect_gone(std::string resource, const owner_id& owner) {
     if (!terms().is_fenced) return;  // a late command may take it again
     const duration soon = 2 * duration(around_.in.longest_node_timeout());
@@ -358,6 +397,11 @@ std::shared_ptr<detail::lease_home> program::home() { return house_; }
 void program::on_event(const event& e) {
     if (e.error == errc::in_quarantine && e.kind == event_kind::node_reported) {
         ++around_.counts.quarantines;
+    }
+    if (e.kind == event_kind::clock_gap) {
+        found_gap_at_ = around_.when.now();
+        is_misled_ = false;
+        around_.judge.found_gap(*this);
     }
     around_.told.tell(around_.when.now(), [&] { return name() + "  tells: " + format(e); });
 }

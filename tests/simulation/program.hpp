@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -52,6 +53,10 @@ public:
     /// As `pause`, and one of its clocks stands still.
     void suspend();
     void wake();
+    /// As `pause`, and all of its clocks stand still: it finds that out from the nodes' clocks.
+    void stall();
+    void go_on();
+    bool is_misled() const override { return is_misled_; }
     /// Its workers finish what they are at and begin nothing.
     void rest() noexcept { is_resting_ = true; }
     /// Each of its workers takes every resource once, waiting for it for `patience` at most; that is
@@ -103,9 +108,14 @@ public:
     bool is_well_since(std::size_t node, time_point local) const {
         return around_.well.is_well(index_, node, clock_.true_time(local));
     }
+    /// Cluster time was not known when the node began to remember: by that it is younger than by
+    /// its own clock, and no client has to count its vote yet. After a strike both say the same.
+    bool is_young_in_cluster_time(std::size_t node) const;
     /// It was stopped at that instant of its own clock, or has been since.
     bool was_stopped_since(time_point local) const noexcept { return resumed_at_ >= local; }
     std::uint64_t pauses() const noexcept { return pauses_; }
+    /// Its client has just found that its clock stood still: losses by that are reported late.
+    bool finds_gap() const { return found_gap_at_ == around_.when.now(); }
 
 private:
     class cable;
@@ -146,6 +156,8 @@ private:
     bool is_resting_ = false;
     bool is_closed_ = false;
     time_point resumed_at_{};  // by its own clock
+    std::optional<time_point> found_gap_at_;
+    bool is_misled_ = false;
 };
 
 }  // namespace redlock::simulation

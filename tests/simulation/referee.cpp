@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <functional>
+#include <utility>
 
 namespace redlock::simulation {
 
@@ -40,6 +42,19 @@ void referee::covered(std::string_view owner_value, std::size_t server, time_poi
     known = std::max(known, until);
 }
 
+// When it is over in true time, as far as its holder can know, and whether that is promised.
+void referee::judge_end(held& of) {
+    of.true_until = of.by->true_time(of.until);
+    if (of.by->is_misled()) {
+        auto ends = support_[of.lease->owner.to_string()].until;
+        std::sort(ends.begin(), ends.end(), std::greater<>());
+        of.true_until = std::min(of.true_until, ends.at(plan_->quorum() - 1));
+        return;
+    }
+    check_cover(of);
+    check_exclusion(of);
+}
+
 // The keys on a quorum of different servers outlive the validity.
 void referee::check_cover(const held& of) {
     if (!is_safe()) return;
@@ -61,7 +76,6 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
     held h{.by = &by, .lease = std::move(lease)};
     if (max_hold > milliseconds(0)) h.cap = now + max_hold;
     h.until = h.lease->valid_until();
-    h.true_until = by.true_time(h.until);
     require(h.until > now, "validity",
             [&] { return by.name() + " was handed a lease that is over"; });
     require(h.until <= now + ttl - allowance, "validity",
@@ -73,16 +87,15 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
-    check_cover(h);
     std::uint64_t& last = fences_[h.lease->resource];
-    if (is_safe() && h.lease->fence != 0) {
+    if (is_safe() && h.lease->fence != 0 && !by.is_misled()) {
         require(h.lease->fence > last, "fences", [&] {
             return by.name() + " got fence " + std::to_string(h.lease->fence) + " of " +
                    h.lease->resource + ", after " + std::to_string(last);
         });
         last = h.lease->fence;
     }
-    check_exclusion(h);
+    judge_end(h);
     open_.push_back(std::move(h));
 }
 
@@ -123,22 +136,31 @@ void referee::after_turn(const holder& by, time_point alarm) {
             continue;
         }
         const time_point until = h.lease->valid_until();
-        require(until >= h.until, "validity",
+        const bool has_found_gap = std::exchange(h.has_found_gap, false);
+        require(until >= h.until || has_found_gap, "validity",
                 [&] { return by.name() + " sees its validity shrink"; });
         require(until <= h.cap, "max_hold", [&] { return by.name() + " holds beyond max_hold"; });
-        if (until != h.until) {
-            require(h.until > by.local_now(), "validity",
+        if (until != h.until || has_found_gap) {
+            require(until <= h.until || h.until > by.local_now(), "validity",
                     [&] { return by.name() + " sees a lease revived that was over"; });
             h.until = until;
-            h.true_until = by.true_time(until);
-            check_cover(h);
-            check_exclusion(h);
+            judge_end(h);
         }
         require(alarm <= until, "loss in time", [&] {
             return by.name() + " would not be woken before its lease of " + h.lease->resource +
                    " is over, but " + in_ms(alarm - until) + " later";
         });
         ++i;
+    }
+}
+
+void referee::found_gap(const holder& by) {
+    for (held& h : open_) h.has_found_gap = h.has_found_gap || h.by == &by;
+}
+
+void referee::is_sure_again(const holder& by) {
+    for (held& h : open_) {
+        if (h.by == &by && h.lease->is_live()) judge_end(h);
     }
 }
 

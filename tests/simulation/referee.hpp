@@ -34,6 +34,9 @@ public:
     /// The first instant of the world at which the holder's clock shows `local` or later.
     virtual time_point true_time(time_point local) const = 0;
     virtual time_point local_now() const = 0;
+    /// Its clock stood still, and it can't know that yet: what it relies on beyond its keys' lives
+    /// is no broken promise until it can.
+    virtual bool is_misled() const = 0;
 
 protected:
     ~holder() = default;
@@ -52,9 +55,9 @@ public:
                  milliseconds ttl, milliseconds max_hold);
     /// Its holder gave it back, or died: nobody relies on it any more.
     void ended(const detail::lease_state& lease);
-    /// The process is gone that drew this owner's identity.
+    /// The process that drew this owner's identity is gone.
     void died(const std::string& identity) { dead_.emplace(identity, when_->now()); }
-    /// When the process went that drew the owner of this value, if it did.
+    /// When the process that drew the owner of this value ended, if it did.
     std::optional<time_point> death_of(std::string_view owner_value) const {
         const auto at = dead_.find(owner_value.substr(0, identity_length));
         if (at == dead_.end()) return std::nullopt;
@@ -62,6 +65,10 @@ public:
     }
     /// Whoever holds leases has had a turn, and wants to be woken at `alarm` by its own clock.
     void after_turn(const holder& by, time_point alarm);
+    /// The program has found that its clock stood still: in this turn its validities may shrink.
+    void found_gap(const holder& by);
+    /// The program's clock stood still, and by now it must have found that.
+    void is_sure_again(const holder& by);
     /// The holder's timer rang: what has run out is lost by now.
     void after_alarm(const holder& by);
 
@@ -69,10 +76,10 @@ public:
     void foreigner_granted(std::size_t resource, time_point until);
     void foreigner_ended(std::size_t resource);
 
-    /// From now on the holder of this resource does nothing with it, or no longer so.
+    /// Whether the holder of this resource does nothing with it from now on.
     void leaves_idle(std::size_t resource);
     void takes_up(std::size_t resource);
-    /// For how long the holders of this resource have done nothing with it so far.
+    /// For how long holders of this resource have done nothing with it, in all.
     duration idle_time(std::size_t resource) const;
 
     /// `say()` returns how it was broken.
@@ -90,7 +97,9 @@ private:
         time_point until{};  // as it was last seen, by the holder's clock
         time_point true_until{};
         time_point cap = time_point::max();
+        bool has_found_gap = false;  // its holder, in this turn
     };
+    void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);
     bool is_safe() const noexcept { return plan_->within == bounds::safe; }

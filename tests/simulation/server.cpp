@@ -154,7 +154,19 @@ void server::start(fault_kind how) {
     model_.crash(how == fault_kind::crash_keep   ? data::kept
                  : how == fault_kind::crash_lose ? data::lost
                                                  : data::saved);
-    if (how != fault_kind::crash_rewind) return;
+    if (how == fault_kind::crash_rewind) note_brought_back();
+}
+
+void server::set_copy(bool is) {
+    model_.set_replica(is);
+    if (!is) return;
+    witness_.forget();
+    ++losses_;
+    model_.load_saved();
+    note_brought_back();
+}
+
+void server::note_brought_back() {
     for (const auto& [key, what] : model_.database().all()) {
         if (what.text() != nullptr) brought_back_.insert(*what.text());
     }
@@ -163,6 +175,11 @@ void server::start(fault_kind how) {
 void server::lose_data() {
     ++losses_;
     model_.flush();
+}
+
+void server::step_clock(duration by) {
+    ++losses_;
+    model_.step_clock(by, when_->now());
 }
 
 void server::freeze() { ++freezes_; }

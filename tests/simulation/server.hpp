@@ -62,6 +62,10 @@ public:
     /// Writes a snapshot, which is what it goes back to when it is rewound.
     void save() { model_.save(); }
     void lose_data();
+    /// Keys may run out early by it.
+    void step_clock(duration by);
+    /// Becomes a replica, with the data of the last snapshot; or a master again, with these.
+    void set_copy(bool is);
     /// How often it has forgotten what it held.
     std::uint64_t losses() const noexcept { return losses_; }
     /// Whether a snapshot has brought this value back: nobody has to know of that.
@@ -78,6 +82,7 @@ private:
     void read(const socket_ptr& at);
     void answer(std::int64_t commands, std::function<void()> what);
     void drain();
+    void note_brought_back();
 
     std::size_t index_;
     schedule* when_;

@@ -116,7 +116,7 @@ void witness::check_taken(const claim& of, const key_facts& key, time_point now)
                     [&] { return of.key + " has less time on " + name() + " than it had"; });
 }
 
-// Nobody is left who would give it back.
+// The process is gone, and would not release it.
 void witness::check_in_time(const claim& of, const key_facts& key, time_point now) const {
     const bool was_ours = of.key_before && of.key_before->value == of.value;
     if (!is_late_checked_ || (was_ours && of.key_before->expires_ms == key.expires_ms)) return;

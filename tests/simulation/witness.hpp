@@ -57,7 +57,7 @@ private:
     const fakes::redis_model* model_;
     referee* judge_;
     bool is_late_checked_;  // what is promised of late commands is promised in this world
-    duration good_for_;     // a command of a program that is gone
+    duration good_for_;     // how long a command of a program that is gone may take a key
     std::size_t database_ = 0;
     std::vector<claim> claims_;                      // of the command that is being executed
     std::optional<release> release_;                 // likewise

@@ -162,7 +162,9 @@ void worker::check_votes(std::span<const node_vote> votes) const {
         const vote v = votes[n].answer;
         const bool is_unable = v == vote::quarantine || v == vote::refused ||
                                v == vote::timed_out || v == vote::unreachable;
-        in_->around().judge.require(!is_unable || !in_->is_well_since(n, began_), "available", [&] {
+        const bool may_be_young = v == vote::quarantine && in_->is_young_in_cluster_time(n);
+        const bool is_excused = may_be_young || !in_->is_well_since(n, began_);
+        in_->around().judge.require(!is_unable || is_excused, "available", [&] {
             return name() + " got no vote of a node that is well: " + format(votes[n]);
         });
     }
@@ -173,9 +175,9 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     current_.reset();
     const auto& in = in_->around().in;
     // However short the wait, the first attempt may take its time: two rounds of it, and before
-    // them the connections.
+    // them the connections, and what gives the nodes their votes.
     check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
-                   2 * duration(in.longest_node_timeout()) + 2ms,
+                   3 * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     referee& judge = in_->around().judge;
     judge.require(state != nullptr, "says why",
@@ -204,7 +206,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
         return plan(0ns, &worker::think);
     }
     ++in_->around().counts.granted;
-    // Nobody gets it while those before do nothing with it.
+    // No other worker gets it while the holders before it do nothing with it.
     const duration allowed = in_time_ + judge.idle_time(resource_) - idle_before_;
     judge.require(to_prove_.empty() || clock::now() - began_ <= allowed, "liveness", [&] {
         return name() + " took " +
@@ -314,7 +316,8 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
                   [&] { return name() + " was not told of its loss when it happened"; });
     if (outcome) return;
     const time_point until = of.valid_until();
-    const bool is_excused = since > until || in_->was_stopped_since(until);
+    const bool is_excused =
+        since > until || in_->was_stopped_since(until) || in_->finds_gap();
     judge.require(clock::now() <= until || is_excused, "loss in time",
                   [&] { return name() + " was told of its loss when it was too late"; });
     judge.require(of.lost_token().stop_requested(), "loss in time",

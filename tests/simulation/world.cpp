@@ -70,7 +70,7 @@ outcome world::run() {
     for (const auto& f : foreigners_) f->start();
     for (const fault& f : plan_->faults) {
         when_.after(f.at, [this, &f] { begin(f); });
-        if (f.kind != fault_kind::crash_rewind) continue;
+        if (f.kind != fault_kind::crash_rewind && f.kind != fault_kind::copy) continue;
         each_server(f, [&](server& s, std::size_t) {  // back to half-way
             when_.after(f.at - std::min<duration>(f.at, f.lasts), [&s] { s.save(); });
         });
@@ -189,7 +189,7 @@ void world::begin(const fault& f) {
     for (const fault* g : going_on_) {
         const bool same = g->kind == f.kind || (g->kind <= fault_kind::crash_rewind &&
                                                 f.kind <= fault_kind::crash_rewind);
-        const bool touches = f.kind >= fault_kind::pause ? (g->programs & f.programs) != 0
+        const bool touches = is_of_program(f.kind) ? (g->programs & f.programs) != 0
                                                          : (g->nodes & f.nodes) != 0;
         if (same && touches && f.kind != fault_kind::partition) return;
     }
@@ -212,7 +212,6 @@ void world::end(const fault& f) {
 }
 
 void world::befall(const fault& f, bool is_end) {
-    const time_point now = when_.now();
     switch (f.kind) {
         case fault_kind::crash_keep:
         case fault_kind::crash_lose:
@@ -247,7 +246,7 @@ void world::befall(const fault& f, bool is_end) {
             break;
         case fault_kind::step_clock:
             ++counts_.clock_jumps;
-            each_server(f, [&](server& s, std::size_t) { s.model().step_clock(f.amount, now); });
+            each_server(f, [&](server& s, std::size_t) { s.step_clock(f.amount); });
             break;
         case fault_kind::partition:
             ++counts_.partitions;
@@ -264,6 +263,14 @@ void world::befall(const fault& f, bool is_end) {
         case fault_kind::suspend:
             counts_.client_pauses += is_end ? 0 : 1;
             each_program(f, [&](program& p, std::size_t) { is_end ? p.wake() : p.suspend(); });
+            break;
+        case fault_kind::copy:
+            each_server(f, [&](server& s, std::size_t) { s.set_copy(!is_end); });
+            if (is_end && f.cuts) net_.cut(~std::uint32_t{0}, f.nodes);
+            break;
+        case fault_kind::stall:
+            counts_.client_pauses += is_end ? 0 : 1;
+            each_program(f, [&](program& p, std::size_t) { is_end ? p.go_on() : p.stall(); });
             break;
         case fault_kind::kill:
             counts_.client_deaths += is_end ? 0 : 1;

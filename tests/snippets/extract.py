@@ -3,11 +3,11 @@
 """usage: extract.py PROJECT FOLDER DOCUMENT...
 
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
-its path. The bash blocks that are not run must at least parse, and the files of the project
-that they name must exist. A ```cmake block must stand, line by line, in the project that
-tests/consumer/find_package builds. A ```sql block is a write under a fence, and is run; an
-```acl block is what the integration test of the rights gives its user. Links to files must lead
-somewhere. Status 1 with what is wrong.
+its path; under `<!-- run in a clone -->` its name ends in .clone.sh. The bash blocks that are not
+run must at least parse, and the files of the project that they name must exist. A ```cmake block
+must stand, line by line, in the project that tests/consumer/find_package builds. A ```sql block is
+a write under a fence, and is run; an ```acl block is what the integration test of the rights gives
+its user. Links to files must lead somewhere. Status 1 with what is wrong.
 """
 import pathlib
 import re
@@ -15,8 +15,8 @@ import sqlite3
 import subprocess
 import sys
 
-BLOCK = re.compile(r"^(?P<mark><!-- run -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$",
-                   re.M | re.S)
+BLOCK = re.compile(r"^(?P<mark><!-- run(?P<clone> in a clone)? -->\n+)?"
+                   r"```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
 OF_PROJECT = re.compile(r"(?<![\w/.-])(?:scripts|tests|config|examples)/[\w./-]+")
 
@@ -74,7 +74,7 @@ def read(document):
         elif language == "bash":
             check_bash(where, code)
             if block["mark"]:
-                write(folder / f"{where}.sh", code)
+                write(folder / f"{where}{'.clone' if block['clone'] else ''}.sh", code)
         elif language == "sql":
             check_sql(where, code)
         elif language not in ("acl", "text", "mermaid"):

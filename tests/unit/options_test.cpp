@@ -210,6 +210,28 @@ TEST_CASE("a lease may be held for longer than the margin by which its loss is r
     CHECK(places({.ttl = 10s, .max_hold = 0ms, .loss_margin = 3s}) == set{});
 }
 
+TEST_CASE("durations at their extremes are refused, and overflow nothing") {
+    using std::chrono::milliseconds;
+    const auto extreme = GENERATE(milliseconds::min(), milliseconds::max(),
+                                  milliseconds(-9'223'372'036'855),
+                                  milliseconds(9'223'372'036'855));
+    const auto places = [](const acquire_options& o) {
+        set found;
+        for (const auto& issue : validate(o, good())) found.insert(issue.where);
+        return found;
+    };
+    CHECK(places({.ttl = extreme}) == set{"/ttl_ms"});
+    CHECK(places({.wait = extreme}) == set{"/wait_ms"});
+    CHECK(places({.max_hold = extreme}) == set{"/max_hold_ms"});
+    CHECK(places({.loss_margin = extreme}) == set{"/loss_margin_ms"});
+    CHECK(places({.ttl = extreme, .max_hold = 1s, .loss_margin = extreme}).contains("/ttl_ms"));
+    CHECK(places({.max_hold = 1s, .loss_margin = extreme}).contains("/loss_margin_ms"));
+    client_options o = good();
+    o.node_timeout = o.connect_timeout = o.ttl_max = o.drift_min = extreme;
+    CHECK(errors(o) ==
+          set{"/node_timeout_ms", "/connect_timeout_ms", "/ttl_max_ms", "/drift_min_ms"});
+}
+
 TEST_CASE("all problems are told at once, and no secret with them") {
     client_options o = good();
     o.nodes[0].port = 0;

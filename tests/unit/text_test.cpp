@@ -23,6 +23,9 @@ TEST_CASE("whole characters stay, everything else is escaped") {
     CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond Unicode
     CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");              // a control character (CSI)
     CHECK(printable("\xe2\x80\xae") == "\\xe2\\x80\\xae");     // turns the direction
+    CHECK(printable("\u200e\u061c") == "\\xe2\\x80\\x8e\\xd8\\x9c");  // turn it, too
+    CHECK(printable("a\u200b\u00ad\ufeff") ==  // have no width
+          "a\\xe2\\x80\\x8b\\xc2\\xad\\xef\\xbb\\xbf");
     CHECK(printable("\xe2\x80\xa8") == "\\xe2\\x80\\xa8");     // ends the line
 }
 

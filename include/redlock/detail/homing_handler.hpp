@@ -26,10 +26,10 @@ namespace redlock::detail {
 template <class Handler>
 class homing_handler {
 public:
-    homing_handler(Handler h, const boost::asio::any_io_executor& through)
+    homing_handler(Handler h, boost::asio::any_io_executor through)
         : handler_(std::move(h)),
-          through_(through),
-          work_(boost::asio::prefer(boost::asio::get_associated_executor(handler_, through),
+          through_(std::move(through)),
+          work_(boost::asio::prefer(boost::asio::get_associated_executor(handler_, through_),
                                     boost::asio::execution::outstanding_work.tracked)) {}
 
     template <class... Results>

@@ -12,6 +12,8 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
 
 #include <chrono>
 #include <memory>
@@ -20,11 +22,13 @@
 #include <utility>
 #include <vector>
 
-namespace redlock {
+namespace redlock::detail {
 
-namespace asio = boost::asio;
+namespace asio = boost::asio;  // not in redlock: it would clash with standalone Asio's `asio`
 
-namespace detail {
+template <class T, class Signature>
+concept token_for = asio::completion_token_for<T, Signature>;
+using default_token = asio::deferred_t;
 
 class client_impl;
 using impl_ptr = std::shared_ptr<client_impl>;
@@ -38,9 +42,10 @@ using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 
-// The handlers may be called from any thread, and post themselves to where they belong. A client
-// that was moved from passes a null `impl`: the operation completes with client_closed.
-REDLOCK_EXPORT const asio::any_io_executor& executor_of(const impl_ptr& impl) noexcept;
+// The handlers may be called from any thread, and post themselves to where they belong. Where the
+// client was moved from, which is a null `impl`, or its execution context was destroyed, operations
+// complete with client_closed, and `executor_of` is Asio's system executor.
+REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
                                   std::string resource, const acquire_options& options,
                                   acquire_handler handler);
@@ -57,19 +62,23 @@ REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 // expression twice.
 class initiate {
 public:
+    // Completion tokens that need a timer, such as `cancel_after` of Boost 1.86, use these.
+    using executor_type = asio::any_io_executor;
+    executor_type get_executor() const noexcept { return executor_of(impl_); }
+
     explicit initiate(impl_ptr impl) noexcept : impl_(std::move(impl)) {}
 
 protected:
     template <class Handler>
     auto homing(Handler&& handler) const {
         return homing_handler<std::decay_t<Handler>>(std::forward<Handler>(handler),
-                                                     executor_of(impl_));
+                                                     get_executor());
     }
 
     impl_ptr impl_;
 };
 
-class initiate_acquire : initiate {
+class initiate_acquire : public initiate {
 public:
     initiate_acquire(impl_ptr impl, acquire_flavour flavour) noexcept
         : initiate(std::move(impl)), flavour_(flavour) {}
@@ -83,7 +92,7 @@ private:
     acquire_flavour flavour_;
 };
 
-class initiate_extend : initiate {
+class initiate_extend : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
@@ -92,7 +101,7 @@ public:
     }
 };
 
-class initiate_release : initiate {
+class initiate_release : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
@@ -101,7 +110,7 @@ public:
     }
 };
 
-class initiate_lost : initiate {
+class initiate_lost : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
@@ -110,7 +119,7 @@ public:
     }
 };
 
-class initiate_init : initiate {
+class initiate_init : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
@@ -119,7 +128,7 @@ public:
     }
 };
 
-class initiate_inspect : initiate {
+class initiate_inspect : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
@@ -128,7 +137,7 @@ public:
     }
 };
 
-class initiate_close : initiate {
+class initiate_close : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
@@ -137,5 +146,4 @@ public:
     }
 };
 
-}  // namespace detail
-}  // namespace redlock
+}  // namespace redlock::detail

@@ -56,7 +56,7 @@ public:
     bool is_owed(std::size_t) const noexcept override { return owed; }
     bool begins_lease() const noexcept override { return begins; }
     /// The words that the session puts behind its own.
-    std::size_t more() const noexcept { return net::words(end); }
+    std::size_t more() const noexcept { return net::word_count(end); }
     const std::string& name() const noexcept { return name_; }
 
 private:

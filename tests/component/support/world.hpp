@@ -51,6 +51,7 @@ struct told {
     redlock::severity severity{};
     error_code error{};
     std::string resource{}, node{}, detail{};
+    std::chrono::microseconds duration{};
 };
 
 template <class Base>
@@ -158,10 +159,16 @@ inline client_options options_for(std::size_t nodes) {
     return o;
 }
 
-/// As a client has them that was told nothing: with fences and the restart guard.
+/// As a client has them by default: with fences and the restart guard.
 inline client_options fenced_options_for(std::size_t nodes) {
     client_options o = options_for(nodes);
     o.fencing = true;
+    return o;
+}
+/// The same with a `ttl_max`, which is also how long a quarantine lasts.
+inline client_options fenced_options_for(std::size_t nodes, std::chrono::milliseconds ttl_max) {
+    client_options o = fenced_options_for(nodes);
+    o.ttl_max = ttl_max;
     return o;
 }
 
@@ -172,7 +179,7 @@ public:
         : options(std::move(o)), home_(std::make_shared<house>(*this)) {
         options.on_event = [this](const event& e) {
             events.push_back({e.kind, e.severity, e.error, std::string(e.resource),
-                              std::string(e.node), std::string(e.detail)});
+                              std::string(e.node), std::string(e.detail), e.duration});
         };
         const std::size_t n = options.nodes.size();
         for (std::size_t i = 0; i < n; ++i) nodes.emplace_back(i);
@@ -332,6 +339,12 @@ public:
         std::size_t n = 0;
         for (const told& e : events) n += e.kind == kind && e.severity >= least ? 1U : 0U;
         return n;
+    }
+    /// What the last event of that kind says of time.
+    std::chrono::microseconds last_duration(event_kind kind) const {
+        std::chrono::microseconds last{-1};
+        for (const told& e : events) last = e.kind == kind ? e.duration : last;
+        return last;
     }
     std::size_t count_sent(std::string_view verb) const {
         std::size_t n = 0;

@@ -1,4 +1,4 @@
-// Tests the queue on a server that runs in a language whose order of letters is not that of bytes.
+// Tests the queue on a server whose locale does not order letters by their bytes.
 // SPDX-License-Identifier: MIT
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
@@ -14,8 +14,8 @@ bool is_foreign_language = false;
 
 }  // namespace
 
-// Lua compares texts by it, and Redis takes the language of its environment. In this program it
-// stands for the C library's, whose other languages need not be installed.
+// Lua compares strings by it, and Redis takes the locale of its environment. Here it replaces the C
+// library's, since no other locale may be installed.
 extern "C" __attribute__((visibility("default"))) int strcoll(const char* a, const char* b) {
     return is_foreign_language ? strcasecmp(a, b) : std::strcmp(a, b);
 }
@@ -24,7 +24,7 @@ using namespace redlock;
 using namespace redlock::fakes;
 using namespace std::chrono_literals;
 
-TEST_CASE("of two with one ticket the same is first in whatever language the server runs") {
+TEST_CASE("of two waiters with one ticket the same is first in every locale of the server") {
     const bool is_foreign = GENERATE(true, false);
     world w(fenced_options_for(1));
     w.connected();

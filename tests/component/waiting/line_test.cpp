@@ -223,6 +223,48 @@ TEST_CASE("a client's next waiter stands behind those who waited on the nodes be
     CHECK(next->held);
 }
 
+TEST_CASE("an inspection tells how many wait, and this client's own place among them") {
+    world w(fenced_options_for(3));
+    w.step_clock(0, GENERATE(0s, -3s, 3s));  // each node's entries go by its own clock
+    w.connected();
+    const auto seen = [&] {
+        const auto e = w.inspect("r");
+        w.run_until_over(*e);
+        return e->state;
+    };
+    CHECK(seen().waiting == 0);
+    CHECK_FALSE(seen().place);
+    w.take_elsewhere("r", 3);
+    stranger other(w);
+    other.listen();
+    other.enter_all("r", 1, 60s);
+    CHECK(seen().waiting == 1);
+    CHECK_FALSE(seen().place);
+    const auto first = w.acquire("r", {.wait = 60s});
+    const auto second = w.acquire("r", {.wait = 60s});  // stands in line here, behind the first
+    w.run_for(20ms);
+    CHECK(seen().waiting == 2);
+    CHECK(seen().place == std::optional<std::size_t>(2));
+    // Where one node has lost its queue the others still know.
+    w.nodes[1].put("{r}:queue", "no queue", core::time_point::max());
+    CHECK(seen().place == std::optional<std::size_t>(2));
+    CHECK(seen().nodes[1].state == key_state::held);
+    for (std::size_t i = 0; i < 3; ++i) other.leave(i, "r", 1);
+    CHECK(seen().place == std::optional<std::size_t>(1));
+    SECTION("a node whose clock is off knows as well as any") {
+        w.nodes[2].put("{r}:queue", "no queue", core::time_point::max());
+        CHECK(seen().waiting == 1);
+        CHECK(seen().place == std::optional<std::size_t>(1));
+    }
+    SECTION("who is dead does not count") {
+        stranger gone(w);
+        gone.enter_all("r", 1, 1s);
+        CHECK(seen().waiting == 2);
+        w.run_for(1100ms);
+        CHECK(seen().waiting == 1);
+    }
+}
+
 TEST_CASE("waiting ends at its deadline also where the nodes have not answered by then") {
     const auto way = GENERATE(4ms, 6ms, 20ms);
     world w(fenced_options_for(3));

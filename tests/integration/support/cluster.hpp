@@ -90,6 +90,7 @@ public:
         all.node_timeout = std::chrono::seconds(3);
         all.connect_timeout = std::chrono::seconds(6);
         all.client_name = "test";
+        all.cluster = "test";  // others name the nodes by their addresses
         return all;
     }
 
@@ -97,7 +98,8 @@ public:
     std::string config() const {
         const auto path = servers_.at(0).directory() / "redlock.json";
         std::ofstream file(path);
-        file << R"({"node_timeout_ms": 3000, "connect_timeout_ms": 6000, "nodes": [)";
+        file << R"({"node_timeout_ms": 3000, "connect_timeout_ms": 6000, "cluster": "test", )"
+             << R"("nodes": [)";
         for (std::size_t i = 0; i < servers_.size(); ++i) {
             file << (i == 0 ? "" : ", ") << '"' << servers_[i].uri() << '"';
         }

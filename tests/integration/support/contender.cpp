@@ -102,6 +102,7 @@ TEST_CASE("a process of contenders", "[.][contender]") {
     options.fencing = plan.fencing;
     options.node_timeout = 3s;
     options.connect_timeout = 6s;
+    options.cluster = "test";
     for (node_options node; terms >> node.port;) options.nodes.push_back(node);
     asio::io_context context;
     client user(context.get_executor(), options);

@@ -68,11 +68,16 @@ std::string name_of(const std::vector<std::string>& words) {
     return name;
 }
 
+// In the handshake the script comes whole, later by its hash.
+bool asks_for_record(const std::string& name) {
+    return name.ends_with(" NODE") || name.ends_with(" CLOCK");
+}
+
 // A later TIME is a probe.
 bool opens_a_connection(const std::string& name, int number_of_name) {
     static const std::vector<std::string> names{"AUTH", "SELECT", "CLIENT SETNAME", "SCRIPT LOAD",
-                                                "INFO", "CONFIG GET", "HELLO", "EVAL NODE"};
-    return (name == "TIME" && number_of_name == 0) ||
+                                                "INFO", "CONFIG GET", "HELLO"};
+    return (name == "TIME" && number_of_name == 0) || asks_for_record(name) ||
            std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -83,8 +88,11 @@ std::int64_t now_us() {
 
 // An old server, whose record nobody need wait for.
 std::string node_record(const std::vector<std::string>& words) {
-    return "*6\r\n:" + std::to_string(now_us()) + "\r\n" + bulk(std::string(22, 'e')) +
-           ":0\r\n:" + words.at(6) + "\r\n" + bulk("-") + ":0\r\n";
+    const bool is_new = name_of(words).ends_with(" NODE");
+    const std::string now = std::to_string(now_us());
+    return "*10\r\n:" + now + "\r\n" + bulk(std::string(22, 'e')) + ":0\r\n:" +
+           (is_new ? words.at(6) : "60000") + "\r\n" + bulk("-") + ":0\r\n:0\r\n:0\r\n:0\r\n:" +
+           now + "\r\n";
 }
 
 // As good a server as a client that never looks twice can tell. `id` makes it another server.
@@ -103,7 +111,7 @@ std::string proper_answer(const std::string& name, const std::vector<std::string
         return "*2\r\n" + bulk(std::to_string(micros / 1'000'000)) +
                bulk(std::to_string(micros % 1'000'000));
     }
-    if (name == "EVAL NODE") return node_record(words);
+    if (asks_for_record(name)) return node_record(words);
     if (name.ends_with(" EXTEND")) {  // one number for each of the leases
         const auto leases = std::stoul(words.at(3 + std::stoul(words.at(2))));
         std::string yes = "*" + std::to_string(leases) + "\r\n";

@@ -27,6 +27,7 @@ inline const std::string epoch = "0123456789abcdefghij-_";
 inline const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
 inline const std::string run_id(40, 'a');
 inline const std::string other_run_id(40, 'b');
+inline const std::string replid(40, 'd');
 inline const std::string life_ms = "120000";
 
 inline const std::vector<std::string> foreign_fences{"",
@@ -94,7 +95,7 @@ public:
     scripted_node() : direct(server().port()) {
         config_set("maxmemory", "0");
         command({"FLUSHALL"});
-        set("N", epoch + " " + run_id + " 0 5 60000 0 -");
+        set("N", epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - -");
     }
 
     static redis_server& server() {
@@ -145,14 +146,26 @@ public:
             {ours, "", "", "0", "0", text(highest), text(tolerance_us), life_ms, from_epoch});
     }
 
+    /// The first six words of an answer about a record.
     std::string greet(const std::string& process, const std::string& durable,
-                      const std::string& absent = "-", long long ttl_max_ms = 60'000) {
-        return eval(with_held_clock(resp::node().text), {"N"},
-                    {process, durable, text(ttl_max_ms), other_epoch, absent});
+                      const std::string& absent = "-", long long ttl_max_ms = 60'000,
+                      const std::string& from_replid = replid, const std::string& of = "3:set") {
+        eval(with_held_clock(resp::node().text), {"N"},
+             {process, durable, text(ttl_max_ms), other_epoch, absent, from_replid, of});
+        return show_front(6);
+    }
+
+    /// Calls clock.lua for a client that has read `seen`. Returns the words about the clocks.
+    std::string note_clock(const std::string& what, long long ahead_us, const std::string& seen,
+                           const std::string& from_epoch = epoch) {
+        eval(with_held_clock(resp::clock().text), {"N"},
+             {what, from_epoch, seen, text(ahead_us), "7", other_epoch});
+        return show(last());
     }
 
     std::string birth(const std::string& what, const std::string& mark) {
-        return eval(with_held_clock(resp::birth().text), {"N"}, {what, mark, run_id, "1", "60000"});
+        return eval(with_held_clock(resp::birth().text), {"N"},
+                    {what, mark, run_id, "1", "60000", replid, "3:set"});
     }
 
     void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
@@ -171,12 +184,18 @@ public:
     static std::string fence_of(const std::string& key) { return key == "K" ? "F" : key + ":F"; }
 
 private:
+    std::string show_front(std::size_t most) {
+        if (last_.items.size() == 10) last_.items.resize(most);
+        return show(last_);
+    }
+
     reply last_;
 };
 
 inline std::string record(const std::string& of_epoch, const std::string& process, long long since,
                           const std::string& durable, const std::string& mark = "-") {
-    return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark;
+    return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark + " " +
+           replid + " " + (since == 0 ? "0" : "-") + " 3:set - - -";
 }
 
 }  // namespace redlock::testing

@@ -107,8 +107,21 @@ redis_model::redis_model(std::uint64_t seed)
 
 void redis_model::start_process() {
     run_id_ = sha1_of(std::to_string(seed_) + ":" + std::to_string(starts_++));
+    replid_ = next_replid();
+    replid2_ = std::string(40, '0');
     cached_.clear();
     channels_ = std::make_shared<channels>();
+}
+
+std::string redis_model::next_replid() {
+    return sha1_of(std::to_string(seed_) + "/" + std::to_string(replids_++));
+}
+
+void redis_model::set_replica(bool is) {
+    if (is == is_replica_) return;
+    is_replica_ = is;
+    if (!is) replid2_ = replid_;
+    replid_ = next_replid();
 }
 
 void redis_model::crash(data what) {
@@ -352,7 +365,10 @@ r redis_model::info(client_state&, const command& c, time_point) {
                             "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
                             "\r\naof_last_bgrewrite_status:ok"
                             "\r\naof_last_write_status:ok\r\n"},
-        {"Replication", std::string("role:") + (is_replica_ ? "slave" : "master") + "\r\n"},
+        {"Replication", std::string("role:") + (is_replica_ ? "slave" : "master") +
+                            "\r\nconnected_slaves:" + std::to_string(attached_replicas_) +
+                            "\r\nmaster_replid:" + replid_ + "\r\nmaster_replid2:" + replid2_ +
+                            "\r\n"},
     };
     std::string text;
     for (const auto& [name, lines] : sections) {

@@ -52,7 +52,10 @@ public:
     // Faults and roles. A server starts as a master that is durable in nothing.
     void set_loading(bool is) noexcept { is_loading_ = is; }
     void set_out_of_memory(bool is) noexcept { is_out_of_memory_ = is; }
-    void set_replica(bool is) noexcept { is_replica_ = is; }
+    /// Of another server, whose replication id it has from then on; or a master again, with one of
+    /// its own. What becomes of its data is the caller's to say.
+    void set_replica(bool is);
+    void set_attached_replicas(std::size_t n) noexcept { attached_replicas_ = n; }
     void set_durable(bool is) noexcept { is_durable_ = is; }
     /// By its name in upper case, as "GET" or "SCRIPT|LOAD".
     void forbid(std::string name) { forbidden_.insert(std::move(name)); }
@@ -62,6 +65,8 @@ public:
     void crash(data what);
     /// A snapshot, as a server writes it now and then.
     void save() { saved_ = databases_; }
+    /// Takes the data of the last `save` without a restart, as a replica takes its master's.
+    void load_saved() { databases_ = saved_; }
     void flush() noexcept;
     void flush_scripts() noexcept { cached_.clear(); }
     /// The clock jumps. What had run out by then stays gone, even where the clock goes back.
@@ -107,6 +112,7 @@ private:
     model_reply run_script(const client_state& from, const std::string& sha1, const command& c,
                            time_point now);
     void start_process();
+    std::string next_replid();
 
     std::array<keyspace, 16> databases_{};
     std::array<keyspace, 16> saved_{};
@@ -115,8 +121,12 @@ private:
     std::set<std::string> cached_;          // the SHA1 of the scripts that this process knows
     std::set<std::string> forbidden_;
     std::string run_id_;
+    std::string replid_;
+    std::string replid2_;  // that it had as a replica
     std::uint64_t seed_;
     std::uint64_t starts_ = 0;
+    std::uint64_t replids_ = 0;
+    std::size_t attached_replicas_ = 0;
     bool is_loading_ = false;
     bool is_out_of_memory_ = false;
     bool is_replica_ = false;

@@ -125,9 +125,9 @@ TEST_CASE("every option arrives in its field") {
             {"name": "n", "host": "h", "port": 1, "username": "u", "password": "p", "database": 3},
             {"unix_socket": "/s"}, "redis://c"],
         "key_prefix": "p:", "node_timeout_ms": 11, "connect_timeout_ms": 12, "ttl_max_ms": 13000,
-        "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "fencing": false,
-        "restart_guard": "off", "defaults": {"ttl_ms": 5000, "wait_ms": 15, "renew": false,
-        "max_hold_ms": 18, "loss_margin_ms": 17}})", issues);
+        "drift_factor": 0.25, "drift_min_ms": 14, "client_name": "me", "cluster": "c",
+        "fencing": false, "restart_guard": "off", "defaults": {"ttl_ms": 5000, "wait_ms": 15,
+        "renew": false, "max_hold_ms": 18, "loss_margin_ms": 17}})", issues);
     REQUIRE(issues.empty());
     REQUIRE(read.has_value());
     const client_options& c = read->client;
@@ -147,6 +147,7 @@ TEST_CASE("every option arrives in its field") {
     CHECK(c.drift_factor == 0.25);
     CHECK(c.drift_min == 14ms);
     CHECK(c.client_name == "me");
+    CHECK(c.cluster == "c");
     CHECK_FALSE(c.fencing);
     CHECK(c.guard == restart_guard::off);
     CHECK(read->defaults.ttl == 5s);

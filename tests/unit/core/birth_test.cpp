@@ -66,7 +66,6 @@ TEST_CASE("who finds no record on any node opens them all") {
     birth b = fresh();
     CHECK(b.is_pending());
     for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(b.greeting() == task::make);
         CHECK(due(b, start).empty());
         b.found(i, made_by("m"), start);
     }
@@ -75,7 +74,6 @@ TEST_CASE("who finds no record on any node opens them all") {
     CHECK(due(b, start + 2ms).empty());
     for (std::size_t i = 0; i < 3; ++i) b.done(i, start);
     CHECK_FALSE(b.is_pending());
-    CHECK(b.greeting() == task::settle);
     CHECK(b.deadline() == never);
 }
 
@@ -88,7 +86,6 @@ TEST_CASE("one node with a record is enough for none to be opened") {
                 b.found(i, i == old ? speaks_against : made_by("m"), start);
             }
             CHECK(due(b, start).empty());
-            CHECK(b.greeting() == task::settle);
             CHECK_FALSE(b.is_pending());
             // Nor when it comes back empty.
             b.down(old);
@@ -104,7 +101,6 @@ TEST_CASE("an open node is never under way whatever mark it bears") {
     open.since_us = 0;
     b.found(0, open, start);
     CHECK_FALSE(b.is_pending());
-    CHECK(b.greeting() == task::settle);
 }
 
 TEST_CASE("a connection that breaks after the record was made voids the birth") {
@@ -112,7 +108,6 @@ TEST_CASE("a connection that breaks after the record was made voids the birth") 
     b.found(0, made_by("m"), start);
     b.down(0);
     CHECK_FALSE(b.is_pending());
-    CHECK(b.greeting() == task::settle);
     // Not even where the node then has none again, and takes the mark by a call of before.
     b.found(0, made_by("m"), start);
     b.found(1, made_by("m"), start);
@@ -122,17 +117,17 @@ TEST_CASE("a connection that breaks after the record was made voids the birth") 
 
 TEST_CASE("a make that was not answered voids the birth and a look does not") {
     birth b = fresh();
-    b.found(0, none, start);
-    CHECK(due(b, start) == "0 make");
+    for (std::size_t i = 0; i < 3; ++i) b.found(i, none, start);
+    CHECK(due(b, start) == "0 make, 1 make, 2 make");
     b.down(0);
-    CHECK(b.greeting() == task::settle);
+    for (std::size_t i = 1; i < 3; ++i) b.found(i, made_by("m"), start);
+    b.found(0, made_by("m"), start);
+    CHECK(due(b, start).empty());
     birth c = fresh();
     c.found(0, made_by("m"), start);
     c.found(1, none, start);
     c.down(1);
-    CHECK(c.greeting() == task::make);
     c.down(2);
-    CHECK(c.greeting() == task::make);
     CHECK_FALSE(c.is_pending());  // a node that can't be reached may stay so
     c.found(1, made_by("m"), start + 2s);
     c.found(2, made_by("m"), start + 2s);
@@ -147,7 +142,6 @@ TEST_CASE("all nodes are found new within the window or none is opened") {
         const time_point last = start + window - (in_time ? 1ns : 0ns);
         b.found(2, made_by("m"), last);
         CHECK(due(b, last) == (in_time ? "0 open, 1 open, 2 open" : ""));
-        CHECK(b.greeting() == task::settle);
     }
 }
 
@@ -159,8 +153,8 @@ TEST_CASE("a record counts as found when it was asked for") {
     b.found(2, made_by("m"), start + 1h, start + 1h);
     CHECK(due(b, start + 1h).empty());
     birth c = fresh();
-    c.found(0, none, start);
-    REQUIRE(due(c, start) == "0 make");
+    for (std::size_t i = 0; i < 3; ++i) c.found(i, none, start);
+    REQUIRE(due(c, start) == "0 make, 1 make, 2 make");
     for (std::size_t i = 0; i < 3; ++i) c.found(i, made_by("m"), start + 1h);
     CHECK(due(c, start + 1h).empty());
 }
@@ -170,7 +164,6 @@ TEST_CASE("of two clients the higher mark yields and takes back whatever it stil
     b.found(0, made_by("m"), start);
     b.found(1, met_by("a"), start);
     CHECK(due(b, start) == "0 withdraw");
-    CHECK(b.greeting() == task::look);
     CHECK(b.is_pending());
     // The greeting of this one was under way.
     b.found(2, made_by("m"), start);
@@ -208,6 +201,7 @@ TEST_CASE("of two clients the lower mark goes on and makes what the other takes 
 TEST_CASE("patience ends with the birth that it was for") {
     // The other client took its mark back long ago; the last node comes late, within the window.
     birth b = fresh();
+    b.down(2);
     b.found(0, made_by("m"), start);
     b.found(1, met_by("z"), start);
     CHECK(due(b, start).empty());
@@ -243,7 +237,6 @@ TEST_CASE("a client that dies in the middle is waited for and not for ever") {
         CHECK(now - start >= 4980ms);
         CHECK(now - start <= 5020ms);
         CHECK(b.deadline() == never);
-        CHECK(b.greeting() == task::settle);
     }
 }
 
@@ -282,12 +275,40 @@ TEST_CASE("a second name of a server needs no record of its own") {
     CHECK(due(b, start) == "0 open, 2 open");
 }
 
-TEST_CASE("where only a person may declare a cluster new every record is an ordinary one") {
-    birth b(3, false, window, "m");
-    CHECK(b.greeting() == task::settle);
-    CHECK_FALSE(b.is_pending());
+TEST_CASE("no record is made before every node has answered or is out of reach") {
+    for (const bool is_wanted : {true, false}) {
+        birth b(3, is_wanted, window, "m");
+        b.found(0, none, start);
+        CHECK(due(b, start).empty());
+        b.found(1, none, start + 1s);
+        CHECK(due(b, start + 1s).empty());
+        CHECK(b.is_pending());
+        if (GENERATE(true, false)) b.down(2);
+        else b.found(2, met_by("", 1h), start + 2s);
+        const bool may_be_new = is_wanted && b.is_pending();
+        const auto orders = due(b, start + 2s);
+        CHECK((orders == "0 settle, 1 settle" || (may_be_new && orders == "0 make, 1 make")));
+    }
+}
+
+TEST_CASE("where a node belongs to another set no record is made until it fits") {
+    birth b = fresh();
     b.found(0, none, start);
-    CHECK(due(b, start) == "0 settle");
+    b.note_other_set(1);
+    b.found(2, none, start);
+    CHECK(due(b, start).empty());
+    CHECK_FALSE(b.is_pending());
+    b.down(1);
+    CHECK(due(b, start + 1s).empty());
+    b.found(1, met_by("", 1s), start + 2s);
+    CHECK(due(b, start + 2s) == "0 settle, 2 settle");
+}
+
+TEST_CASE("where only an operator may declare a cluster new every record is an ordinary one") {
+    birth b(3, false, window, "m");
+    CHECK_FALSE(b.is_pending());
+    for (std::size_t i = 0; i < 3; ++i) b.found(i, none, start);
+    CHECK(due(b, start) == "0 settle, 1 settle, 2 settle");
     b.found(0, made_by(""), start);
     for (std::size_t i = 0; i < 3; ++i) b.found(i, made_by("m"), start);
     CHECK(due(b, start).empty());
@@ -428,7 +449,7 @@ private:
     void connect(std::size_t c, std::size_t node) {
         clients_[c].connection[node] = ++connections_;
         clients_[c].is_greeted[node] = false;
-        send(c, node, clients_[c].machine->greeting(), true);
+        send(c, node, task::look, true);
     }
 
     void drive(std::size_t c) {

@@ -27,8 +27,8 @@ constexpr time_point old_end = sent + 50ms;
 
 const std::vector<ballot> all_ballots{ballot::yes, ballot::no, ballot::unable};
 
-enum class answer { yes, no, unable, outrun };
-const std::vector<answer> all_answers{answer::yes, answer::no, answer::unable, answer::outrun};
+enum class answer { yes, no, unable, stale };
+const std::vector<answer> all_answers{answer::yes, answer::no, answer::unable, answer::stale};
 
 extension fresh(std::size_t nodes) { return extension(nodes, sent, 100ms, {}); }
 extension first_of_two(std::size_t nodes) { return extension(nodes, sent, 100ms, {}, false); }
@@ -40,7 +40,7 @@ struct trying {
     extension machine;
     bool is_last = true;
     tally votes;
-    std::size_t outrun = 0;  // they are among the no
+    std::size_t stale = 0;  // they are among the no
     verdict expected = verdict::open;
     error_code reason;
 };
@@ -50,9 +50,9 @@ void fail(trying& t, errc why) {
     t.reason = why;
 }
 
-// As if the outrun ones had taken the key again.
+// Whether the round would win if the stale nodes had taken the key again.
 bool would_win(const trying& t, oracle& o) {
-    return o.at({t.votes.yes + t.outrun, t.votes.no - t.outrun, t.votes.unable}).won;
+    return o.at({t.votes.yes + t.stale, t.votes.no - t.stale, t.votes.unable}).won;
 }
 
 void foresee(trying& t, ballot b, oracle& o) {
@@ -88,14 +88,14 @@ ballot as_ballot(answer a) {
 
 auto checked_answer(oracle& o) {
     return [&o](trying& t, std::size_t node, answer a) {
-        const bool is_outrun = a == answer::outrun;
-        if (t.expected == verdict::open) t.outrun += is_outrun ? 1U : 0U;
+        const bool is_stale = a == answer::stale;
+        if (t.expected == verdict::open) t.stale += is_stale ? 1U : 0U;
         foresee(t, as_ballot(a), o);
-        const verdict said = t.machine.cast(node, as_ballot(a), sent + 1ms, old_end, is_outrun);
+        const verdict said = t.machine.cast(node, as_ballot(a), sent + 1ms, old_end, is_stale);
         if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
             return;
         }
-        INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", outrun " << t.outrun);
+        INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", stale " << t.stale);
         CHECK(said == t.expected);
         REQUIRE(t.machine.reason() == t.reason);
         REQUIRE(false);
@@ -249,7 +249,7 @@ TEST_CASE("a fence that was refused begins another round as the brute force says
     }
 }
 
-TEST_CASE("another round begins once it can win and no quorum can deny the lease any more") {
+TEST_CASE("another round begins when it can win and no quorum can deny the lease any more") {
     extension one = first_of_two(3);
     CHECK(one.cast(0, ballot::no, sent, old_end, true) == verdict::open);
     SECTION("it can win") {
@@ -266,7 +266,7 @@ TEST_CASE("another round begins once it can win and no quorum can deny the lease
         CHECK(one.cast(2, ballot::no, sent, old_end, true) == verdict::failed);
         CHECK(one.reason() == errc::not_held);
     }
-    SECTION("somebody may have held the lock meanwhile") {
+    SECTION("another client may have held the lock meanwhile") {
         CHECK(one.cast(1, ballot::no, sent, old_end, true) == verdict::failed);
         CHECK(one.reason() == errc::not_held);
     }

@@ -4,7 +4,9 @@
 
 #include "tests/support/catch.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,7 +37,16 @@ server_facts replica(std::string run_id) {
 record_facts kept_for(duration d, std::chrono::milliseconds ttl_max = 60s) {
     const auto us = std::chrono::duration_cast<std::chrono::microseconds>(d).count();
     return {.exists = true, .epoch = "e", .time_us = noon, .since_us = noon - us,
-            .ttl_max = ttl_max};
+            .cluster_since_us = noon - us, .ttl_max = ttl_max};
+}
+
+// A node's clock that shows cluster time, which is the one of `kept_for`.
+constexpr core::clock_check at_noon{.time_us = noon, .cluster_us = noon};
+
+// The record is read, and the clock compared with it: it had not stepped.
+void tell(guard& g, std::size_t node, const record_facts& record, time_point now) {
+    g.read(node, record, now);
+    g.compared(node, at_noon, now);
 }
 
 record_facts open_record() {
@@ -46,7 +57,7 @@ guard three_open() {
     guard g = three();
     for (std::size_t i = 0; i < 3; ++i) {
         g.met(i, server(std::string(1, static_cast<char>('a' + i))), start);
-        g.read(i, open_record(), start);
+        tell(g, i, open_record(), start);
     }
     return g;
 }
@@ -77,23 +88,23 @@ TEST_CASE("an open node votes in rounds that were sent before it was met") {
 TEST_CASE("a node votes when it has remembered for ttl_max and the drift allowance") {
     guard g = three();
     g.met(0, server("a"), start);
-    g.read(0, kept_for(0s), start);
+    tell(g, 0, kept_for(0s), start);
     CHECK(g.votes_from(0) == start + quarantine);
     CHECK(g.objection(0, start + quarantine - 1ns) == errc::in_quarantine);
     CHECK_FALSE(g.objection(0, start + quarantine));
     CHECK(g.quarantine_left(0, start + 1s) == quarantine - 1s);
     CHECK(g.quarantine_left(0, start + 1h) == 0ns);
     CHECK(g.may_be_asked(0));
-    g.read(0, kept_for(20s), start);
+    tell(g, 0, kept_for(20s), start);
     CHECK(g.votes_from(0) == start + quarantine - 20s);
-    g.read(0, kept_for(1h), start);
+    tell(g, 0, kept_for(1h), start);
     CHECK(g.votes_from(0) == start + quarantine - 1h);
 }
 
 TEST_CASE("an answer that was long on its way puts the end of the quarantine off") {
     guard g = three();
     g.met(0, server("a"), start);
-    g.read(0, kept_for(10s), start + 3s);
+    tell(g, 0, kept_for(10s), start + 3s);
     CHECK(g.votes_from(0) == start + 3s + quarantine - 10s);
 }
 
@@ -102,7 +113,7 @@ TEST_CASE("a node's clock that runs fast within the drift ends no quarantine ear
     for (int s = 0; s <= 60; ++s) {
         guard g = three();
         g.met(0, server("a"), start);
-        g.read(0, kept_for(s * 1010ms), start + s * 1s);
+        tell(g, 0, kept_for(s * 1010ms), start + s * 1s);
         if (g.votes_from(0) < start + 60s) REQUIRE(g.votes_from(0) >= start + 60s);
     }
     SUCCEED();
@@ -111,15 +122,15 @@ TEST_CASE("a node's clock that runs fast within the drift ends no quarantine ear
 TEST_CASE("a record from the future counts from now") {
     guard g = three();
     g.met(0, server("a"), start);
-    g.read(0, kept_for(-1h), start);
+    tell(g, 0, kept_for(-1h), start);
     CHECK(g.votes_from(0) == start + quarantine);
 }
 
 TEST_CASE("a node without a record has no vote and neither has one that lost it") {
     guard g = three_open();
-    g.read(0, {.time_us = noon}, start + 5s);
+    tell(g, 0, {.time_us = noon}, start + 5s);
     CHECK(g.votes_from(0) == start + 5s + quarantine);
-    g.read(0, kept_for(0s), start + 6s);
+    tell(g, 0, kept_for(0s), start + 6s);
     CHECK(g.votes_from(0) == start + 6s + quarantine);
     g.opened(0, start + 7s);
     CHECK(g.votes_from(0) <= start);
@@ -130,47 +141,86 @@ TEST_CASE("the longest ttl_max on any record counts for every node from when it 
     guard g = three();
     for (std::size_t i = 0; i < 2; ++i) {
         g.met(i, server(std::to_string(i)), start);
-        g.read(i, kept_for(0s, 1s), start);
+        tell(g, i, kept_for(0s, 1s), start);
     }
     CHECK(g.ttl_max() == 60s);
-    g.read(1, kept_for(0s, 100s), start);
+    tell(g, 1, kept_for(0s, 100s), start);
     CHECK(g.ttl_max() == 100s);
     CHECK(g.votes_from(0) == start + 101s + 2ms);
     CHECK(g.votes_from(1) == start + 101s + 2ms);
-    g.read(1, kept_for(0s, 1s), start);
+    tell(g, 1, kept_for(0s, 1s), start);
     CHECK(g.ttl_max() == 100s);
 }
 
-TEST_CASE("a node whose clock jumped has no vote for the quarantine though it is open") {
+TEST_CASE("a node whose clock may have stepped has no vote until it is compared") {
     guard g = three_open();
-    g.jumped(0, start + 1s);
-    CHECK(g.has_jumped(0, start + 1s));
-    CHECK(g.votes_from(0) == start + 1s + quarantine);
-    CHECK(g.objection(0, start + 1s) == errc::in_quarantine);
+    g.doubt(0);
+    CHECK(g.votes_from(0) == never);
+    CHECK_FALSE(g.is_compared(0));
+    CHECK(g.objection(0, start) == errc::in_quarantine);
+    CHECK(g.quarantine_left(0, start) == 0ns);
     CHECK(g.may_be_asked(0));
-    CHECK_FALSE(g.has_jumped(0, start + 1s + quarantine));
-    CHECK_FALSE(g.has_jumped(1, start + 1s));
-    g.opened(0, start + 2s);
-    g.read(0, open_record(), start + 3s);
-    CHECK(g.votes_from(0) == start + 1s + quarantine);
+    CHECK(g.votes_from(1) <= start);
+    g.read(0, open_record(), start + 1s);  // that alone says nothing of its clock
+    CHECK(g.votes_from(0) == never);
+    g.compared(0, at_noon, start + 2s);
+    CHECK(g.votes_from(0) <= start);
 }
 
-TEST_CASE("a jump within a longer quarantine does not shorten it") {
-    guard g = three();
-    g.met(0, server("a"), start);
-    g.jumped(0, start);
-    g.read(0, kept_for(0s), start + 10s);
-    CHECK(g.votes_from(0) == start + 10s + quarantine);
-    g.jumped(0, start + 20s);
-    CHECK(g.votes_from(0) == start + 20s + quarantine);
-}
-
-TEST_CASE("a longer ttl_max that is read after a jump prolongs what the jump cost") {
+TEST_CASE("a node that is greeted has no vote until its clock is compared") {
     guard g = three_open();
-    g.jumped(0, start);
-    g.read(1, kept_for(1h, 100s), start + 1s);
-    CHECK(g.votes_from(0) == start + 101s + 2ms);
-    CHECK(g.has_jumped(0, start + 101s));
+    g.met(0, server("a"), start);
+    g.read(0, open_record(), start);
+    CHECK(g.votes_from(0) == never);
+    CHECK(g.objection(0, start) == errc::in_quarantine);
+    g.compared(0, at_noon, start);
+    CHECK(g.votes_from(0) <= start);
+}
+
+TEST_CASE("a node remembers for the shorter of the times that the two clocks tell") {
+    const auto remembers = [](duration by_its_clock, std::optional<duration> in_cluster_time) {
+        guard g = three();
+        g.met(0, server("a"), start);
+        record_facts r = kept_for(by_its_clock);
+        r.cluster_since_us.reset();
+        if (in_cluster_time) r.cluster_since_us = kept_for(*in_cluster_time).since_us;
+        tell(g, 0, r, start);
+        return start + quarantine - g.votes_from(0);
+    };
+    CHECK(remembers(10s, 20s) == 10s);
+    CHECK(remembers(20s, 10s) == 10s);
+    CHECK(remembers(20s, -10s) == 0s);
+    CHECK(remembers(-20s, 10s) == 0s);
+    CHECK(remembers(20s, std::nullopt) == 0s);
+}
+
+TEST_CASE("a new epoch is a memory that begins when it is read") {
+    guard g = three_open();
+    record_facts r = kept_for(1h);
+    r.epoch = "another";
+    g.read(0, r, start + 5s);
+    CHECK(g.votes_from(0) == start + 5s + quarantine);
+    g.compared(0, at_noon, start + 5s);
+    CHECK(g.votes_from(0) == start + 5s + quarantine - 1h);
+}
+
+TEST_CASE("where one node belongs to another set no node has a vote") {
+    const bool is_on = GENERATE(true, false);
+    guard g = is_on ? three_open() : three(false);
+    for (std::size_t i = 0; i < 3; ++i) g.met(i, server(std::to_string(i)), start);
+    for (std::size_t i = 0; i < 3; ++i) tell(g, i, open_record(), start);
+    g.read(1, {.time_us = noon, .other_set = "5:other"}, start + 1s);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(g.objection(i, start + 1s) == errc::other_set);
+        CHECK(g.votes_from(i) == never);
+        CHECK_FALSE(g.may_be_asked(i));
+    }
+    CHECK(g.other_set_of(1) == "5:other");
+    CHECK(g.other_set_of(0).empty());
+    // It is met again, and fits: rounds that were sent before that count for nothing.
+    g.met(1, server("b"), start + 9s);
+    tell(g, 1, open_record(), start + 9s);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(g.votes_from(i) == start + 9s);
 }
 
 TEST_CASE("a skewed node has no vote and gets it back for rounds that are sent afterwards") {
@@ -194,7 +244,7 @@ TEST_CASE("a replica has no vote until it is met as a master") {
     CHECK(g.objection(0, start + 1s) == errc::not_master);
     CHECK_FALSE(g.may_be_asked(0));
     g.met(0, server("a"), start + 9s);
-    g.read(0, open_record(), start + 9s);
+    tell(g, 0, open_record(), start + 9s);
     CHECK(g.votes_from(0) == start + 9s);
 }
 
@@ -227,7 +277,7 @@ TEST_CASE("the later name may come first in the list") {
 TEST_CASE("a double gets the vote only for rounds sent after the first name left the server") {
     guard g = three_open();
     g.met(2, server("a"), start + 1s);
-    g.read(2, open_record(), start + 1s);
+    tell(g, 2, open_record(), start + 1s);
     // No fact tells the guard that the first one's connection broke: it may have voted already.
     CHECK(g.votes_from(2) == never);
     g.met(0, server("z"), start + 5s);
@@ -244,6 +294,7 @@ TEST_CASE("a doubled server that restarts has one vote all the while") {
     guard g = three_open();
     g.met(1, server("a"), start + 1s);
     g.met(1, server("a2"), start + 2s);
+    tell(g, 1, open_record(), start + 2s);
     CHECK(g.votes_from(1) == start + 2s);
     CHECK(g.first_of(0) == 0);
     g.met(0, server("a2"), start + 3s);
@@ -255,22 +306,24 @@ TEST_CASE("a server that was met under another name votes only in rounds sent af
     guard g = three();
     for (std::size_t i = 0; i < 2; ++i) {
         g.met(i, server(std::string(1, static_cast<char>('a' + i))), start);
-        g.read(i, open_record(), start);
+        tell(g, i, open_record(), start);
     }
     // Its first name leads elsewhere now; it may have voted under that one already.
     g.met(1, server("c"), start + 1s);
-    g.read(1, open_record(), start + 1s);
+    tell(g, 1, open_record(), start + 1s);
     CHECK(g.votes_from(1) <= start);
     g.met(2, server("b"), start + 2s);
-    g.read(2, open_record(), start + 2s);
+    tell(g, 2, open_record(), start + 2s);
     CHECK(g.first_of(2) == 2);
     CHECK(g.votes_from(2) == start + 2s);
     CHECK_FALSE(g.objection(2, start + 2s));
     // Greeted again it is no other; nor is one that comes back to its own name.
     g.met(2, server("b"), start + 3s);
+    tell(g, 2, open_record(), start + 3s);
     CHECK(g.votes_from(2) == start + 2s);
     g.met(0, server("x"), start + 4s);
     g.met(0, server("a"), start + 5s);
+    tell(g, 0, open_record(), start + 5s);
     CHECK(g.votes_from(0) <= start);
 }
 
@@ -302,6 +355,7 @@ TEST_CASE("the reasons come in order of how little a client can do about them") 
     CHECK(g.objection(1, start) == errc::clock_skew);
     // From one reason to another it was never fit.
     g.set_skewed(1, false, start + 8s);
+    tell(g, 1, open_record(), start + 8s);
     CHECK(g.votes_from(1) == start + 8s);
 }
 
@@ -309,11 +363,11 @@ TEST_CASE("with the guard off records count for nothing and the rest does") {
     guard g = three(false);
     g.met(0, server("a"), start);
     CHECK(g.votes_from(0) <= start);
-    g.read(0, kept_for(0s), start);
+    tell(g, 0, kept_for(0s), start);
     CHECK(g.votes_from(0) <= start);
     CHECK_FALSE(g.objection(0, start));
-    g.jumped(0, start);
-    CHECK(g.votes_from(0) == start + quarantine);
+    g.doubt(0);
+    CHECK(g.votes_from(0) <= start);
     g.met(1, server("a"), start);
     CHECK(g.objection(1, start) == errc::duplicate_node);
     g.met(2, replica("c"), start);

@@ -38,6 +38,8 @@ TEST_CASE("before the first reading there is no node time and nobody is skewed")
     CHECK_FALSE(c.now_us(start).has_value());
     CHECK_FALSE(c.skew(0).has_value());
     CHECK_FALSE(c.is_skewed(0));
+    CHECK_FALSE(c.is_in_doubt());
+    CHECK_FALSE(c.now_us(0, start).has_value());
     CHECK(c.tolerance() == 15s);
 }
 
@@ -65,6 +67,7 @@ TEST_CASE("how far a clock is ahead at most errs to that side, by no more than t
         const auto truly = noon - start_us + std::chrono::floor<microseconds>(ahead).count();
         CHECK(*c.ahead_us(0) >= truly);
         CHECK(*c.ahead_us(0) <= truly + 50'001);
+        CHECK(c.now_us(0, start + 1h) == start_us + 3'600'000'000 + *c.ahead_us(0));
     }
     CHECK_FALSE(c.ahead_us(1).has_value());
 }
@@ -79,6 +82,7 @@ TEST_CASE("a clock is skewed where it is further from the median than is tolerat
         c.set_tolerance(14'999'999us);
         CHECK(c.is_skewed(2));
         CHECK_FALSE(c.is_skewed(0));
+        CHECK_FALSE(c.is_in_doubt());  // the other two agree
     }
 }
 
@@ -91,6 +95,7 @@ TEST_CASE("of two nodes that disagree both are as far from node time") {
     CHECK(c.skew(1) == duration(-20s));
     CHECK(c.is_skewed(0));
     CHECK(c.is_skewed(1));
+    CHECK(c.is_in_doubt());
 }
 
 TEST_CASE("a node whose clock is behind ours has a negative offset like any other") {
@@ -213,5 +218,43 @@ TEST_CASE("clocks of chance that keep within the drift never jump and true jumps
         REQUIRE(read(1000) > 0ns);
         ahead -= 1'000'000;
         REQUIRE(read(1000) < 0ns);
+    }
+}
+
+TEST_CASE("correcting an even number of clocks one by one finds no step") {
+    node_clocks c(4, 15s, {});
+    const auto at = [](std::size_t node, duration when) {
+        constexpr std::int64_t ppm[] = {-4'900, -4'900, 2'551, 4'900};
+        return reading(when, when * ppm[node] / 1'000'000);
+    };
+    for (std::size_t i = 0; i < 4; ++i) {
+        c.read(i, at(i, 0s));
+        c.set_recorded(i, core::recorded_offset{0, 1'000, noon});
+    }
+    for (duration now = 5s; now < 1min; now += 5s) {
+        for (std::size_t i = 0; i < 4; ++i) c.read(i, at(i, now));
+        for (std::size_t i = 0; i < 4; ++i) {
+            const auto found = c.check(i, start + now + 1ms, false);
+            c.set_recorded(i, core::recorded_offset{found->ahead_us, found->error_us,
+                                              at(i, now).time_us});
+            for (std::size_t j = 0; j < 4; ++j) {
+                INFO(i << " was put right, and " << j << " is looked at");
+                CHECK(c.check(j, start + now + 1ms, false)->moved_us == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("of two clocks that differ by more than drift both count as stepped") {
+    for (const int sign : {1, -1}) {
+        node_clocks c = three();
+        for (std::size_t i = 0; i < 2; ++i) {
+            c.read(i, reading(0s, 0s));
+            c.set_recorded(i, core::recorded_offset{0, 500, noon});
+        }
+        c.read(0, reading(1s, sign * 10s));
+        c.read(1, reading(1s, 0s));
+        CHECK(c.check(0, start + 1s, false)->moved_us * sign > 0);
+        CHECK(c.check(1, start + 1s, false)->moved_us * sign < 0);
     }
 }

@@ -247,7 +247,7 @@ TEST_CASE("an extension is answered lease by lease") {
     }
 }
 
-TEST_CASE("an extension that a fence stood in the way of is a no that names the fence") {
+TEST_CASE("an extension whose fence was refused is a no with the fence that the node has seen") {
     const std::string all = "*4\r\n:2\r\n:1700000000000000\r\n:9007199254740991\r\n:1\r\n";
     for (const std::size_t i : {0U, 1U, 2U}) {
         CHECK(extension_answer_to(all, i).ballot == core::ballot::no);

@@ -1,4 +1,4 @@
-// Tests what is said of servers whose settings endanger locks; asks no server.
+// Tests the reports on servers whose settings endanger locks; asks no server.
 // SPDX-License-Identifier: MIT
 #include "net/concerns.hpp"
 #include "resp/command.hpp"
@@ -62,7 +62,9 @@ role:master
 connected_slaves:0
 )";
 
-std::string info(std::initializer_list<std::pair<std::string_view, std::string_view>> changes = {}) {
+using changed_fields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+std::string info(changed_fields changes = {}) {
     std::string text(as_told);
     for (const auto& [from, to] : changes) {
         REQUIRE(text.find(from) != text.npos);
@@ -97,7 +99,9 @@ std::vector<kind> kinds(const std::vector<net::concern>& all) {
 auto found(const net::server_settings& s) { return net::find_concerns(s, true, 60s); }
 auto kinds_of(const net::server_settings& s) { return kinds(found(s)); }
 
-bool says(const net::concern& c, std::string_view words) { return c.text.find(words) != c.text.npos; }
+bool says(const net::concern& c, std::string_view words) {
+    return c.text.find(words) != c.text.npos;
+}
 
 }  // namespace
 
@@ -115,9 +119,9 @@ TEST_CASE("a server is read as it describes itself") {
     CHECK_FALSE(sound("always", "yes").syncs_always());
 }
 
-TEST_CASE("nothing is said of a server that is as it should be") { CHECK(found(sound()).empty()); }
+TEST_CASE("nothing is reported of a sound server") { CHECK(found(sound()).empty()); }
 
-TEST_CASE("nothing is said of what is not known") {
+TEST_CASE("nothing is reported of settings that are not known") {
     CHECK(found({}).empty());
     CHECK(found(net::read_settings("")).empty());
     auto silent = sound();
@@ -126,7 +130,7 @@ TEST_CASE("nothing is said of what is not known") {
     CHECK(found(net::read_settings("maxmemory:x\r\nused_memory:99\r\naof_enabled:\r\n")).empty());
 }
 
-TEST_CASE("a server that evicts is told of, with what that does and the remedy") {
+TEST_CASE("a server that evicts is reported with the effect and the remedy") {
     auto s = sound();
     s.eviction_policy = GENERATE("allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random");
     REQUIRE(kinds_of(s) == std::vector{kind::evicts_locks});
@@ -137,7 +141,7 @@ TEST_CASE("a server that evicts is told of, with what that does and the remedy")
     CHECK(says(c, "set maxmemory-policy noeviction"));
 }
 
-TEST_CASE("a policy that has nothing to evict for yet is no more than worth knowing") {
+TEST_CASE("an eviction policy without a memory limit is reported as info") {
     auto s = sound();
     s.eviction_policy = "allkeys-lru";
     s.memory_limit = 0;
@@ -146,7 +150,7 @@ TEST_CASE("a policy that has nothing to evict for yet is no more than worth know
     CHECK(says(found(s).front(), "set maxmemory-policy noeviction"));
 }
 
-TEST_CASE("persistence that is not durable is told of with what it costs") {
+TEST_CASE("persistence that is not durable is reported with what it costs") {
     struct setting {
         net::server_settings of;
         const char* words;
@@ -155,11 +159,11 @@ TEST_CASE("persistence that is not durable is told of with what it costs") {
     off.has_log = false;
     auto off_and_silent = off;
     off_and_silent.fsync.clear();
-    const auto s = GENERATE_COPY(setting{off, "appendonly is no"},
-                                 setting{off_and_silent, "appendonly is no"},
-                                 setting{sound("everysec"), "appendfsync is everysec"},
-                                 setting{sound("no"), "appendfsync is no"},
-                                 setting{sound("always", "yes"), "no-appendfsync-on-rewrite is yes"});
+    const auto s =
+        GENERATE_COPY(setting{off, "appendonly is no"}, setting{off_and_silent, "appendonly is no"},
+                      setting{sound("everysec"), "appendfsync is everysec"},
+                      setting{sound("no"), "appendfsync is no"},
+                      setting{sound("always", "yes"), "no-appendfsync-on-rewrite is yes"});
     INFO(s.words);
     REQUIRE(kinds_of(s.of) == std::vector{kind::forgets_at_restart});
     const auto guarded = found(s.of).front();
@@ -173,7 +177,7 @@ TEST_CASE("persistence that is not durable is told of with what it costs") {
     CHECK(says(unguarded, "without the restart guard"));
 }
 
-TEST_CASE("memory is told of from nine tenths of its limit on") {
+TEST_CASE("memory use is reported from nine tenths of the limit on") {
     auto s = sound();
     s.memory_limit = 1000;
     s.memory_used = 899;
@@ -194,7 +198,7 @@ TEST_CASE("memory is told of from nine tenths of its limit on") {
     CHECK(kinds_of(s) == std::vector{kind::may_evict_locks});
 }
 
-TEST_CASE("a server's own words are no more than text") {
+TEST_CASE("words of the server are escaped and cut in a report") {
     auto s = sound("\x1b[31meverysec\n");
     s.eviction_policy = "\x1b[2J" + std::string(1000, 'x');
     for (const auto& c : found(s)) {

@@ -129,7 +129,7 @@ TEST_CASE("the handle asks the clock") {
     const lease l(s);
     CHECK(l);
     CHECK(l.remaining() > 59min);
-    s->prolong(clock::now() - 1ns);
+    s->set_end(clock::now() - 1ns);
     CHECK_FALSE(l);
     CHECK(l.remaining() == 0ms);
     CHECK(l.fence() == 7);
@@ -139,11 +139,11 @@ TEST_CASE("a lease that was denied does not come to life again") {
     const auto s = live();
     const auto end = s->valid_until();
     CHECK(s->is_valid(end - 1ms));
-    CHECK(s->prolong(end + 1h));
+    CHECK(s->set_end(end + 1h));
     CHECK(s->is_valid(end));
     CHECK_FALSE(s->is_valid(end + 1h));
     CHECK_FALSE(s->is_valid(end));
-    CHECK_FALSE(s->prolong(end + 2h));
+    CHECK_FALSE(s->set_end(end + 2h));
     CHECK_FALSE(s->is_valid(end));
     CHECK(s->valid_until() == end + 1h);
     const lease l(s);
@@ -156,7 +156,7 @@ TEST_CASE("of a denial and an extension on two threads one is first") {
         const auto s = live();
         const auto end = s->valid_until();
         std::atomic<bool> is_prolonged = false;
-        std::jthread strand([&] { is_prolonged = s->prolong(end + 1h); });
+        std::jthread strand([&] { is_prolonged = s->set_end(end + 1h); });
         const bool was_valid = s->is_valid(end);
         strand.join();
         CHECK(is_prolonged == was_valid);

@@ -41,6 +41,13 @@ TEST_CASE("strings are escaped") {
     CHECK(quoted("z\u00e4\u20ac\U0001f512") == "\"z\u00e4\u20ac\U0001f512\"");
 }
 
+TEST_CASE("what a terminal would obey, or what misleads its reader, is escaped") {
+    CHECK(quoted("\x1b[2J") == R"("\u001b[2J")");
+    CHECK(quoted("\xc2\x9b" "2J") == R"("\u009b2J")");
+    CHECK(quoted("a\xe2\x80\xae" "b") == R"("a\u202eb")");
+    CHECK(quoted("\xf3\xa0\x81\x81") == R"("\udb40\udc41")");  // a tag, which has no width
+}
+
 TEST_CASE("names of members are escaped, too") {
     json_writer json;
     json.begin_object().key("a\"").boolean(true).end_object();

@@ -4,7 +4,12 @@
 
 #include "tools/report.hpp"
 
+#include <string>
+#include <vector>
+
+using redlock::tool::keep_secret;
 using redlock::tool::redacted;
+using redlock::tool::shown;
 
 TEST_CASE("passwords in URIs are never let out") {
     CHECK(redacted("redis://u:pw@h:1/0") == "redis://***@h:1/0");
@@ -14,4 +19,30 @@ TEST_CASE("passwords in URIs are never let out") {
     CHECK(redacted("redis://h:1") == "redis://h:1");
     CHECK(redacted("://") == "://");
     CHECK(redacted("") == "");
+}
+
+TEST_CASE("a password of the command line is left out wherever it appears") {
+    keep_secret({"run", "--node", "redis://u:two words@h:1", "--node=redis://u:se'cret@i:1"});
+    CHECK(redacted("'redis://u:two words@h:1' is odd") == "'redis://***@h:1' is odd");
+    CHECK(redacted("two words") == "two words");
+    CHECK(redacted("it's u:se'cret@i:1") == "it's ***@i:1");
+}
+
+TEST_CASE("a password that a blank cut in two words is left out") {
+    keep_secret({"--node", "redis://u:first", "second", "third@h", "run", "r"});
+    for (const auto* word : {"'redis://u:first'", "second", "'third@h' is one too many"}) {
+        INFO(word);
+        CHECK(redacted(word).find("***") != std::string::npos);
+        CHECK(redacted(word).find("third") == std::string::npos);
+    }
+    keep_secret({"--node", "redis://host:1", "job", "--", "mail", "me@x"});
+    CHECK(redacted("'redis://host:1' 'job' me@x") == "'redis://host:1' 'job' me@x");
+    keep_secret({"--node", "redis://u:alone", "inspect"});
+    CHECK(redacted("redis://u:alone") == "redis://***");
+}
+
+TEST_CASE("what comes from outside is escaped for a terminal") {
+    CHECK(shown("r") == "r");
+    CHECK(shown("\x1b[2J\xc2\x9b\xe2\x80\xae\n") == "\\x1b[2J\\xc2\\x9b\\xe2\\x80\\xae\\x0a");
+    CHECK(shown("redis://u:p@h") == "redis://***@h");
 }

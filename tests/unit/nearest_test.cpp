@@ -1,11 +1,11 @@
 // The name that a mistyped one may have meant.
 // SPDX-License-Identifier: MIT
-#include "config/nearest.hpp"
+#include <redlock/detail/nearest.hpp>
 
 #include "tests/support/catch.hpp"
 
-using redlock::config::nearest;
-using redlock::config::unknown_name;
+using redlock::detail::nearest;
+using redlock::detail::unknown_name;
 
 TEST_CASE("the nearest known name is found") {
     constexpr std::string_view known[] = {"host", "port", "node_timeout_ms", "connect_timeout_ms"};
@@ -16,6 +16,18 @@ TEST_CASE("the nearest known name is found") {
     CHECK(nearest("node-timeout-ms", known) == "node_timeout_ms");
     CHECK(nearest("node_timeout", known) == "node_timeout_ms");
     CHECK(nearest("conect_timeout", known) == "connect_timeout_ms");
+}
+
+TEST_CASE("a name without its unit, or with some of its words, is near") {
+    constexpr std::string_view known[] = {"ttl_ms", "wait_ms", "max_hold_ms", "loss_margin_ms"};
+    CHECK(nearest("ttl", known) == "ttl_ms");
+    CHECK(nearest("wait", known) == "wait_ms");
+    CHECK(nearest("hold_ms", known) == "max_hold_ms");
+    CHECK(nearest("margin", known) == "loss_margin_ms");
+    CHECK(nearest("_", known).empty());
+    constexpr std::string_view options[] = {"no-renew", "max-hold"};
+    CHECK(nearest("norenew", options) == "no-renew");
+    CHECK(nearest("hold", options) == "max-hold");
 }
 
 TEST_CASE("what is far from all names is near none") {

@@ -1,17 +1,19 @@
 // The known name that a mistyped one may have meant; knows no option.
 // SPDX-License-Identifier: MIT
-#include "config/nearest.hpp"
+#pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-namespace redlock::config {
-
-namespace {
+namespace redlock::detail {
 
 constexpr std::size_t longest_word = 64;  // no known name is near a longer one
 
-std::string folded(std::string_view word) {
+inline std::string folded(std::string_view word) {
     std::string out(word);
     for (char& c : out) {
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -21,7 +23,7 @@ std::string folded(std::string_view word) {
 }
 
 // Optimal string alignment: row i holds the distances of a's first i characters to b's prefixes.
-std::size_t distance(std::string_view a, std::string_view b) {
+inline std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
     for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
     for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
@@ -37,15 +39,22 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return d[a.size()][b.size()];
 }
 
-}  // namespace
+// Whole words of a name, such as "hold_ms" of "max_hold_ms".
+inline bool is_part(const std::string& typed, std::string_view name) {
+    const std::string words = '_' + folded(name) + '_';
+    return !typed.empty() && words.find('_' + typed + '_') != words.npos;
+}
 
-std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+/// The name of `known` that is nearest to `word`, by insertions, deletions, replacements and swaps
+/// of neighbours. Where none is near, the shortest name that contains `word` as one or more whole
+/// words; empty where there is none. Letter case and '-' for '_' cost nothing.
+inline std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
     if (word.size() > longest_word) return {};
     const std::string typed = folded(word);
     std::string_view best;
     std::size_t best_distance = longest_word;
     for (const std::string_view name : known) {
-        const std::size_t far = distance(typed, name);
+        const std::size_t far = distance(typed, folded(name));
         // A third of the letters may be wrong; also a forgotten unit: "node_timeout".
         const std::size_t letters = std::max(typed.size(), name.size());
         const std::size_t allowed = std::max<std::size_t>(1, letters / 3);
@@ -54,10 +63,15 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
             best_distance = far;
         }
     }
+    if (!best.empty()) return best;
+    for (const std::string_view name : known) {
+        if (is_part(typed, name) && (best.empty() || name.size() < best.size())) best = name;
+    }
     return best;
 }
 
-std::string unknown_name(std::string_view word, std::span<const std::string_view> known) {
+/// "is not known; did you mean "x"?", or the list of what is known.
+inline std::string unknown_name(std::string_view word, std::span<const std::string_view> known) {
     if (const auto meant = nearest(word, known); !meant.empty()) {
         return "is not known; did you mean \"" + std::string(meant) + "\"?";
     }
@@ -69,4 +83,4 @@ std::string unknown_name(std::string_view word, std::span<const std::string_view
     return out;
 }
 
-}  // namespace redlock::config
+}  // namespace redlock::detail

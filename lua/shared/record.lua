@@ -1,0 +1,87 @@
+-- The node record, included by the scripts that read and write it; knows no lock.
+-- SPDX-License-Identifier: MIT
+--
+-- A string of words, "-" for one that is not known:
+--   epoch          22 characters, new whenever earlier votes of the node must not count any more
+--   run_id         of the server process
+--   since          from when on the node remembers its leases, in us of its own clock; 0: no
+--                  earlier lease can be alive
+--   created        when the record was made, in us of the node's clock
+--   ttl_max        the largest of all clients, in ms
+--   durable        1 where each write is on disk before it is answered, else 0
+--   mark           the birth mark of a client that has not yet opened the node
+--   replid         the server's replication id
+--   cluster_since  `since` in cluster time, in us
+--   set            the set of nodes to which the node belongs
+--   offset         by how much the node's clock was ahead of cluster time, in us
+--   error          the error of `offset`, either way, in us
+--   seen           when `offset` was measured, in us of the node's clock
+-- docs/design.md, "Who may vote", says what they are for.
+local shape = '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)' ..
+              ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*)$'
+
+-- Returns nil where the text is no record. Words are made of known characters only: string.format
+-- would cut a word at a byte 0.
+local function parse_record(text)
+    local epoch, run_id, since, created, ttl_max, durable, mark, replid, cluster_since, set, offset,
+        err, seen = string.match(text, shape)
+    if not epoch then
+        return nil
+    end
+    local r = {epoch = epoch, run_id = run_id, since = tonumber(since), created = tonumber(created),
+               ttl_max = tonumber(ttl_max), durable = durable, mark = mark, replid = replid,
+               cluster_since = tonumber(cluster_since), set = set, offset = tonumber(offset),
+               error = tonumber(err), seen = tonumber(seen)}
+    local largest = math.max(r.since, r.created, r.ttl_max, math.abs(r.cluster_since or 0),
+                             math.abs(r.offset or 0), math.abs(r.error or 0), math.abs(r.seen or 0))
+    if #epoch ~= 22 or r.ttl_max == 0 or largest >= 9007199254740992 then
+        return nil
+    end
+    return r
+end
+
+local function decimal(number)
+    return number and string.format('%.0f', number) or '-'
+end
+
+-- Writes the record where it differs from `before`, the text that the key holds.
+local function keep_record(key, r, before)
+    local text = table.concat({r.epoch, r.run_id, decimal(r.since), decimal(r.created),
+                               decimal(r.ttl_max), r.durable, r.mark, r.replid,
+                               decimal(r.cluster_since), r.set, decimal(r.offset),
+                               decimal(r.error), decimal(r.seen)}, ' ')
+    if text ~= before then
+        redis.call('SET', key, text)
+    end
+end
+
+-- From `now` on, all that the node granted earlier counts as forgotten. `now` in cluster time is
+-- not known here.
+local function forget(r, now, epoch)
+    r.epoch, r.since, r.cluster_since, r.mark = epoch, now, nil, '-'
+end
+
+-- The answer of the scripts about a record: {time, epoch, since, ttl_max, mark, what,
+-- cluster_since, offset, error, seen}, numbers as integers, or empty where they are not known.
+local function tell_record(r, now, what, ttl_max)
+    return {now, r.epoch, r.since, ttl_max or r.ttl_max, r.mark, what, r.cluster_since or '',
+            r.offset or '', r.error or '', r.seen or ''}
+end
+
+-- Returns the record and its text; an error reply where the key holds something else; nil where
+-- there is no record.
+local function read_record(key)
+    local text = redis.pcall('GET', key)
+    if type(text) == 'table' then
+        return text
+    end
+    if not text then
+        return nil
+    end
+    -- A record of an earlier version ends with the mark.
+    local r = parse_record(text) or parse_record(text .. ' - - - - - -')
+    if not r then
+        return redis.error_reply('FOREIGN the node record holds something else')
+    end
+    return r, text
+end

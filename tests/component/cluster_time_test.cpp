@@ -1,0 +1,498 @@
+// Clocks that step, clocks that stand still, and the sets of nodes, as whole clients see them in
+// virtual time; no sockets.
+// SPDX-License-Identifier: MIT
+#include "component/support/world.hpp"
+#include "support/catch.hpp"
+
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::duration;
+using fakes::fenced_options_for;
+using fakes::mode;
+using fakes::redis_model;
+using fakes::world;
+
+namespace {
+
+client_options guarded(std::size_t nodes = 3) { return fenced_options_for(nodes, 10s); }
+
+std::vector<std::string> record_on(const world& w, std::size_t node) {
+    const auto all = w.nodes[node].all_keys(w.now);
+    const auto at = all.find("redlock:node");
+    if (at == all.end()) return {};
+    std::istringstream words(at->second.value);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+enum word : std::size_t { epoch, run_id, since, replid = 7, cluster_since, set, offset };
+
+std::size_t voters(world& w) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < w.nodes.size(); ++i) {
+        n += w.engine->nodes().object(i, w.now, w.now) ? 0U : 1U;
+    }
+    const auto e = w.granted("voters", {.ttl = 1s, .renew = false});
+    CHECK((e->outcome() == error_code{}) == (n > w.nodes.size() / 2));
+    if (e->held) w.release(std::move(e->held));
+    return n;
+}
+
+/// A client that starts now, with the same servers: in a world of its own, whose nodes have copies
+/// of the data and the clocks of those in `to`.
+std::unique_ptr<world> newcomer(const world& to, client_options o = guarded()) {
+    auto w = std::make_unique<world>(std::move(o));
+    w->now = to.now;
+    for (std::size_t i = 0; i < std::min(to.nodes.size(), w->nodes.size()); ++i) {
+        auto words = record_on(to, i);
+        w->nodes[i].database() = to.nodes[i].database();
+        w->nodes[i].wall = to.nodes[i].wall;
+        w->modes[i] = to.modes[i];
+        if (words.empty()) continue;
+        if (words[run_id] == to.nodes[i].run_id()) words[run_id] = w->nodes[i].run_id();
+        words[replid] = "-";  // the copies have other replication ids
+        std::string text;
+        for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
+        w->nodes[i].put("redlock:node", text, core::time_point::max());
+    }
+    w->connected();
+    return w;
+}
+
+std::size_t strikes(const world& w) {
+    std::size_t n = 0;
+    for (const auto& e : w.events) n += e.detail.find("its clock stepped") != e.detail.npos;
+    return n;
+}
+
+bool has_vote(world& w, std::size_t node) {
+    return !w.engine->nodes().object(node, w.now, w.now);
+}
+
+}  // namespace
+
+TEST_CASE("a node that restarted empty with a wrong clock does not grow old when it is set right") {
+    world w(guarded());
+    w.connected();
+    w.run_for(1s);
+    w.step_clock(0, -10min);
+    w.crash(0, redis_model::data::lost);
+    w.run_for(1s);
+    w.step_clock(0, 10min);
+    SECTION("seen by a client that was there") { w.run_for(6s); }
+    SECTION("seen by no client") {}
+    const auto y = newcomer(w);
+    y->set_mode(2, mode::refuses);
+    y->run_for(50ms);
+    const auto e = y->granted("r");
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(e->held.votes()[0].answer == vote::quarantine);
+}
+
+TEST_CASE("a durable node that booted ahead and is set back is struck each time") {
+    world w(guarded());
+    for (auto& n : w.nodes) n.set_durable(true);
+    w.connected();
+    w.run_for(20s);
+    const auto before = record_on(w, 0);
+    w.step_clock(0, 1h);
+    w.crash(0, redis_model::data::kept);
+    w.run_for(1s);
+    const auto ahead = record_on(w, 0);
+    CHECK(ahead[epoch] != before[epoch]);
+    CHECK(std::abs(std::stoll(ahead[offset]) - 3'600'000'000) < 100'000);
+    w.step_clock(0, -1h);
+    w.run_for(6s);
+    const auto back = record_on(w, 0);
+    CHECK(back[epoch] != ahead[epoch]);
+    CHECK(std::abs(std::stoll(back[offset])) < 100'000);
+    const auto y = newcomer(w);
+    y->set_mode(2, mode::refuses);
+    CHECK_FALSE(has_vote(*y, 0));
+    y->run_for(11s);
+    CHECK(has_vote(*y, 0));
+}
+
+TEST_CASE("a node that is steadily ahead votes at once after a durable restart") {
+    auto o = guarded();
+    o.ttl_max = 20s;
+    world w(o);
+    for (auto& n : w.nodes) n.set_durable(true);
+    w.nodes[0].wall.set_offset(2s);
+    w.connected();
+    CHECK(voters(w) == 3);
+    w.run_for(7s);
+    w.crash(0, redis_model::data::kept);
+    w.run_for(50ms);
+    CHECK(voters(w) == 3);
+    CHECK(strikes(w) == 0);
+}
+
+TEST_CASE("a step of a running node's clock is known to every client, newcomers too") {
+    const auto by = GENERATE(duration(2s), duration(-2s), duration(300ms));
+    world w(guarded());
+    w.connected();
+    w.run_for(GENERATE(1s, 7s));
+    const auto before = record_on(w, 0);
+    w.step_clock(0, by);
+    SECTION("the newcomer is the first that sees it") {
+        const auto y = newcomer(w);
+        CHECK(record_on(*y, 0)[since] != before[since]);
+        CHECK(strikes(*y) == 1);
+        y->set_mode(2, mode::refuses);
+        CHECK_FALSE(has_vote(*y, 0));
+    }
+    SECTION("or finds it on the record") {
+        w.run_for(6s);
+        CHECK(record_on(w, 0)[epoch] != before[epoch]);
+        CHECK(strikes(w) == 1);
+        const auto y = newcomer(w);
+        CHECK(strikes(*y) == 0);
+        y->set_mode(2, mode::refuses);
+        CHECK_FALSE(has_vote(*y, 0));
+        CHECK(has_vote(*y, 1));
+        w.run_for(12s);
+        CHECK(voters(w) == 3);
+        CHECK(strikes(w) == 1);
+    }
+    SECTION("where the third node is down the others lose their vote: either may be wrong") {
+        w.set_mode(2, mode::refuses);
+        w.run_for(12s);
+        CHECK(strikes(w) >= 1);
+        CHECK(w.granted("r")->outcome() == errc::no_quorum);
+        w.run_for(12s);
+        CHECK(w.granted("r")->outcome() == error_code{});
+    }
+}
+
+TEST_CASE("a strike is written again where another client refreshed the record just then") {
+    world w(guarded());
+    w.connected();
+    w.run_for(1s);
+    const auto before = record_on(w, 0);
+    int refreshed = 0;
+    w.nodes[0].instead = [&](const fakes::command& c) {
+        if (c.size() > 4 && c[4] == "strike" && refreshed++ == 0) {
+            auto words = record_on(w, 0);
+            words[12] = std::to_string(std::stoll(words[12]) + 1);  // when it was seen
+            std::string text;
+            for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
+            w.nodes[0].put("redlock:node", text, core::time_point::max());
+        }
+        return std::optional<std::string>();
+    };
+    w.step_clock(0, 90ms);  // too little for the record to tell
+    w.run_for(6s);
+    CHECK(refreshed == 2);
+    CHECK(record_on(w, 0)[epoch] != before[epoch]);
+    w.run_for(12s);
+    CHECK(voters(w) == 3);
+    CHECK(refreshed == 2);
+}
+
+TEST_CASE("a clock that steps while its offset is on its way is written down once, and struck") {
+    auto o = guarded();
+    const auto by = GENERATE(-9s, 9s);
+    world w(o);
+    w.latency[1] = 20ms;
+    w.connected();
+    w.run_for(6s);
+    std::size_t kept = 0;
+    w.nodes[1].instead = [&](const fakes::command& c) -> std::optional<std::string> {
+        if (c.size() > 4 && c[4] == "keep" && kept++ == 0) w.step_clock(1, by);
+        return std::nullopt;
+    };
+    while (kept == 0) REQUIRE(w.turn());
+    w.run_for(1s);
+    CHECK(kept <= 2);
+    CHECK(strikes(w) == 1);
+    CHECK_FALSE(has_vote(w, 1));
+    const auto e = w.granted("r");
+    CHECK(e->outcome() == error_code{});
+}
+
+TEST_CASE("clocks that run within the drift are never struck") {
+    world w(guarded());
+    w.nodes[0].wall.set_offset(500ms);
+    w.nodes[1].wall.set_offset(-500ms);
+    w.nodes[0].wall.set_drift_ppm(4'900, w.now);
+    w.nodes[2].wall.set_drift_ppm(-4'900, w.now);
+    w.latency = {100us, 5ms, 20ms};
+    w.start();
+    w.run_for(1s);
+    for (int i = 0; i < 40; ++i) {
+        const auto y = newcomer(w);  // with readings and a median of its own
+        if (i % 3 == 0) w.set_mode(static_cast<std::size_t>(i) % 2, mode::refuses);
+        y->run_for(300ms);
+        CHECK(strikes(*y) == 0);
+        w.run_for(3s);
+        for (std::size_t n = 0; n < 3; ++n) w.set_mode(n, mode::up);
+        w.run_for(1s);
+    }
+    CHECK(strikes(w) == 0);
+    CHECK(voters(w) == 3);
+}
+
+TEST_CASE("an offset is refreshed when it is older than five seconds, by one client") {
+    world w(guarded());
+    w.connected();
+    const auto written = [&] {
+        std::size_t n = 0;
+        for (const auto& c : w.nodes[0].seen) n += c.size() > 4 && c[4] == "keep" ? 1U : 0U;
+        return n;
+    };
+    CHECK(written() == 1);
+    w.run_for(4900ms);
+    CHECK(written() == 1);
+    w.run_for(60s);
+    CHECK(written() >= 6);
+    CHECK(written() <= 13);
+}
+
+TEST_CASE("where our own clock stood still leases are shortened and no node is struck") {
+    auto o = guarded();
+    o.ttl_max = 60s;
+    world w(o);
+    w.connected();
+    const auto step_all = [&](duration by) {
+        for (std::size_t i = 0; i < 3; ++i) w.step_clock(i, by);
+    };
+    const auto kept = w.granted("r", {.ttl = 50s, .renew = false});
+    REQUIRE(kept->held);
+    const auto until = kept->held.valid_until();
+    SECTION("for a moment") {
+        step_all(300ms);
+        w.run_for(6s);
+        CHECK(w.count(event_kind::clock_gap, severity::warning) == 1);
+        CHECK(kept->held.valid_until() <= until - 300ms);
+        CHECK(kept->held.valid_until() > until - 600ms);
+        CHECK(voters(w) == 3);
+    }
+    SECTION("for so long that the lease is over: it is lost at once") {
+        const auto renewed = w.granted("renewed", {.ttl = 10s});
+        step_all(55s);
+        w.run_for(6s);
+        CHECK_FALSE(kept->held.state()->is_live());
+        CHECK_FALSE(renewed->held.state()->is_live());
+        CHECK(w.count(event_kind::lost) == 2);
+        CHECK(w.granted("r")->outcome() == error_code{});
+    }
+    SECTION("an attempt under way is shortened, too") {
+        w.latency = {100us, 2s, 2s};
+        w.options.node_timeout = 20s;
+        const auto e = w.acquire("slow", {.ttl = 20s, .renew = false});
+        w.run_for(1s);
+        step_all(15s);
+        w.cut(0);  // which shows the first
+        w.latency = {100us, 100us, 100us};
+        w.cut(1);
+        w.run_for(100ms);
+        CHECK(w.count(event_kind::clock_gap) == 1);
+        w.run_until_over(*e);
+        if (e->held) CHECK(e->held.valid_until() < w.now + 5s);
+    }
+    CHECK(strikes(w) == 0);
+}
+
+TEST_CASE("one node's clock that jumps ahead is struck, and is no gap of our clock") {
+    world w(guarded());
+    w.connected();
+    w.step_clock(0, 20s);
+    w.run_for(6s);
+    CHECK(w.count(event_kind::clock_gap) == 0);
+    CHECK(strikes(w) == 1);
+}
+
+TEST_CASE("a master that was a replica has another server's data") {
+    world w(guarded());
+    for (auto& n : w.nodes) n.set_durable(true);
+    w.connected();
+    const auto before = record_on(w, 1);
+    const std::string run_id = w.nodes[1].run_id();
+    w.nodes[1].set_replica(true);
+    w.nodes[1].set_replica(false);  // and its record came along
+    w.run_for(6s);
+    REQUIRE(w.nodes[1].run_id() == run_id);
+    CHECK(record_on(w, 1)[epoch] != before[epoch]);
+    w.set_mode(2, mode::refuses);
+    CHECK_FALSE(has_vote(w, 1));
+    w.run_for(12s);
+    CHECK(has_vote(w, 1));
+}
+
+TEST_CASE("a promoted replica, or a server with replicas, does not count as durable") {
+    world w(guarded());
+    for (auto& n : w.nodes) n.set_durable(true);
+    if (GENERATE(true, false)) {
+        w.nodes[1].set_attached_replicas(1);
+        w.connected();
+        w.run_for(1s);
+        const auto before = record_on(w, 1);
+        w.nodes[1].set_attached_replicas(0);
+        w.crash(1, redis_model::data::kept);
+        w.run_for(1s);
+        CHECK(record_on(w, 1)[epoch] != before[epoch]);
+        return;
+    }
+    w.connected();
+    const auto before = record_on(w, 1);
+    w.crash(1, redis_model::data::kept);  // another process, with the record
+    w.nodes[1].set_replica(true);
+    w.nodes[1].set_replica(false);
+    w.run_for(1s);
+    CHECK(record_on(w, 1)[epoch] != before[epoch]);
+}
+
+TEST_CASE("of two clients with different lists of nodes the second is granted nothing") {
+    world a(guarded());
+    a.connected();
+    const auto held = a.granted("r");
+    REQUIRE(held->held);
+    auto other = guarded(5);  // the same three, and two that are new
+    auto b = newcomer(a, other);
+    b->run_for(1s);
+    const auto e = b->granted("r");
+    CHECK(e->outcome() == errc::no_quorum);
+    std::size_t refusals = 0;
+    for (const node_vote& v : e->held.votes()) refusals += v.error == errc::other_set ? 1U : 0U;
+    CHECK(refusals >= 3);
+    const std::string why = e->held.votes()[0].detail;
+    INFO(why);
+    for (const auto* part : {"3 nodes", "5 nodes", "redlock init", "cluster"}) {
+        CHECK(why.find(part) != std::string::npos);
+    }
+    CHECK(record_on(*b, 3).empty());  // it must not be given to the wrong set
+    CHECK(record_on(*b, 4).empty());
+    CHECK(b->count(event_kind::node_reported, severity::warning) >= 1);
+    CHECK(b->ours("r") == 3);
+    SECTION("until an operator moves the nodes") {
+        const auto done = b->declare();
+        REQUIRE(b->run_until_over(*done));
+        CHECK(done->outcome() == error_code{});
+        b->run_for(1s);
+        CHECK(voters(*b) == 5);
+        const auto back = newcomer(*b, guarded(3));
+        back->run_for(1s);
+        CHECK(back->granted("x")->outcome() == errc::no_quorum);
+    }
+    SECTION("or the lists go by one name") {
+        auto named = guarded(3);
+        named.cluster = "all of them";
+        world first(named);
+        first.connected();
+        for (auto& n : named.nodes) n.name += ".example.org";
+        std::swap(named.nodes[0].name, named.nodes[2].name);
+        auto second = newcomer(first, named);
+        CHECK(second->granted("r")->outcome() == error_code{});
+    }
+}
+
+TEST_CASE("the order of a list does not matter, and sets are compared without the guard, too") {
+    auto o = guarded();
+    world a(o);
+    a.connected();
+    if (GENERATE(true, false)) o.guard = restart_guard::off;
+    SECTION("the same names in another order") {
+        std::swap(o.nodes[0].name, o.nodes[1].name);
+        CHECK(newcomer(a, o)->granted("r")->outcome() == error_code{});
+    }
+    SECTION("other names") {
+        o.nodes[0].name = "x";
+        const auto e = newcomer(a, o)->granted("r");
+        CHECK(e->outcome() == errc::no_quorum);
+        CHECK(e->held.votes()[1].error == errc::other_set);
+    }
+}
+
+TEST_CASE("a record of an earlier version is taken over, and counts from then on") {
+    world old(guarded());
+    old.connected();
+    for (auto& n : old.nodes) {
+        const auto all = n.all_keys(old.now);
+        std::string text = all.at("redlock:node").value;
+        std::size_t at = 0;
+        for (int spaces = 0; spaces < 7; ++at) spaces += text[at] == ' ' ? 1 : 0;
+        n.put("redlock:node", text.substr(0, at - 1), core::time_point::max());
+    }
+    world w(guarded());
+    for (std::size_t i = 0; i < 3; ++i) w.nodes[i].database() = old.nodes[i].database();
+    w.connected();
+    CHECK(voters(w) == 3);  // they were open
+    CHECK(record_on(w, 0).size() == 13);
+    CHECK(record_on(w, 0)[set].starts_with("3:"));
+}
+
+TEST_CASE("our own clock stood still, and the nodes are back one after the other") {
+    auto o = guarded();
+    o.ttl_max = 60s;
+    world w(o);
+    w.connected();
+    const auto kept = w.granted("r", {.ttl = 50s, .renew = false});
+    REQUIRE(kept->held);
+    const auto until = kept->held.valid_until();
+    for (std::size_t i = 0; i < 3; ++i) w.step_clock(i, 20s);
+    w.set_mode(1, mode::refuses);  // the connections did not outlive the pause
+    w.set_mode(2, mode::refuses);
+    w.run_for(6s);
+    w.set_mode(1, mode::up);
+    w.run_for(6s);
+    CHECK(w.count(event_kind::clock_gap, severity::warning) == 1);
+    CHECK(kept->held.valid_until() <= until - 20s);
+    w.set_mode(2, mode::up);
+    w.run_for(6s);
+    CHECK(w.count(event_kind::clock_gap, severity::warning) == 1);
+    CHECK(strikes(w) == 0);
+    CHECK(voters(w) == 3);
+}
+
+TEST_CASE("clocks that all go back together are not struck: ours went ahead") {
+    world w(guarded());
+    w.connected();
+    const auto kept = w.granted("r", {.ttl = 8s});
+    for (std::size_t i = 0; i < 3; ++i) w.step_clock(i, -1s);
+    w.run_for(6s);
+    CHECK(w.count(event_kind::clock_gap) == 0);
+    CHECK(strikes(w) == 0);
+    CHECK(voters(w) == 3);
+    w.run_for(20s);
+    CHECK(kept->held.state()->is_live());
+}
+
+TEST_CASE("a look does not undo what a later handshake found of a node's durability") {
+    world w(guarded());
+    for (auto& n : w.nodes) n.set_durable(true);
+    w.connected();
+    REQUIRE(record_on(w, 0)[5] == "1");
+    w.nodes[0].set_durable(false);  // CONFIG SET appendfsync everysec
+    auto words = record_on(w, 0);
+    words[5] = "0";  // which a client saw that connected after that
+    std::string text;
+    for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
+    w.nodes[0].put("redlock:node", text, core::time_point::max());
+    w.run_for(11s);
+    CHECK(record_on(w, 0)[5] == "0");
+}
+
+TEST_CASE("a client without the guard sees, too, that its nodes were moved to its set") {
+    auto o = guarded();
+    world a(o);
+    a.connected();
+    o.guard = restart_guard::off;
+    o.nodes[0].name = "x";
+    const auto b = newcomer(a, o);
+    REQUIRE(b->granted("r")->outcome() == errc::no_quorum);
+    auto fit = guarded();
+    fit.nodes[0].name = "x";
+    const auto c = newcomer(*b, fit);
+    const auto done = c->declare();
+    REQUIRE(c->run_until_over(*done));
+    for (std::size_t i = 0; i < 3; ++i) b->nodes[i].database() = c->nodes[i].database();
+    b->run_for(30s);
+    CHECK(b->granted("r")->outcome() == error_code{});
+}

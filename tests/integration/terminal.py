@@ -1,0 +1,275 @@
+# The command under a real shell on a real terminal, from outside only; knows no internals.
+# SPDX-License-Identifier: MIT
+"""usage: REDLOCK_CONFIG=FILE REDLOCK_TOOL=FILE terminal.py [TEST...]
+
+Types at an interactive bash on a pseudo-terminal, and checks that it shows the same as for a
+command without redlock in front of it.
+"""
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+LONGEST_S = 60  # ends what hangs; judges no speed
+TOOL = os.environ["REDLOCK_TOOL"]
+PORTS = [int(p) for p in re.findall(r'redis://127\.0\.0\.1:(\d+)',
+                                    pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text())]
+
+
+def on_all_nodes(command):
+    for port in PORTS:
+        with socket.create_connection(("127.0.0.1", port)) as node:
+            node.sendall(command.encode() + b"\r\n")
+            node.recv(1000)
+
+
+class Terminal:
+    """An interactive bash with job control, without line editing and without echo."""
+
+    def __init__(self, folder):
+        self.seen = ""
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ.update(PS1="$ ", PS2="", TERM="vt100", HISTFILE="", INPUTRC="/dev/null",
+                              PATH=os.path.dirname(TOOL) + ":" + os.environ["PATH"])
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
+                signal.signal(number, signal.SIG_DFL)
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
+        self.type("stty -echo -ixon; echo rea''dy")
+        self.expect("ready\r\n")
+
+    def close(self):
+        os.kill(self.pid, signal.SIGHUP)
+        os.close(self.descriptor)
+        os.waitpid(self.pid, 0)
+
+    def type(self, line):
+        self.press(line + "\n")
+
+    def press(self, keys):
+        os.write(self.descriptor, keys.encode())
+
+    def expect(self, text):
+        """Returns what was shown up to and with the text."""
+        end = time.monotonic() + LONGEST_S
+        while text not in self.seen:
+            ready, _, _ = select.select([self.descriptor], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"no {text!r} came; this did: {self.seen!r}")
+            self.seen += os.read(self.descriptor, 4096).decode(errors="replace")
+        shown, self.seen = self.seen.split(text, 1)
+        return shown + text
+
+    def prompt(self, status=None):
+        """What was shown up to where bash is at its prompt again."""
+        self.type("echo \"status $?\"")
+        return self.expect("status " if status is None else f"status {status}\r\n")
+
+
+CTRL_C, CTRL_Z, CTRL_D, CTRL_BACKSLASH = "\x03", "\x1a", "\x04", "\x1c"
+SLEEPER = "sh -c 'echo up; exec sleep 60'"
+
+
+class OnATerminal(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="redlock-terminal-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.terminal = Terminal(self.folder)
+        self.addCleanup(self.terminal.close)
+
+    def script(self, text):
+        (pathlib.Path(self.folder) / "script").write_text(text)
+        self.terminal.type("bash script")
+
+    def test_interrupt_ends_a_script_with_a_loop(self):
+        for key, status in ((CTRL_C, 130), (CTRL_BACKSLASH, 131)):
+            self.script(f"ulimit -c 0; while :; do redlock run r -- {SLEEPER};"
+                        "[ $? -ne 131 ] || exit 131; echo round; done")  # bash minds SIGINT only
+            self.terminal.expect("up\r\n")
+            self.terminal.press(key)
+            self.assertNotIn("round", self.terminal.prompt(status))
+
+    def test_interrupt_ends_a_loop_at_the_prompt(self):
+        self.terminal.type(f"for i in 1 2 3; do redlock run r -- {SLEEPER}; done")
+        self.terminal.expect("up\r\n")
+        self.terminal.press(CTRL_C)
+        self.assertNotIn("up", self.terminal.prompt())
+
+    def test_interrupt_ends_a_loop_that_waits(self):
+        on_all_nodes("SET waited foreign")
+        self.addCleanup(on_all_nodes, "DEL waited")
+        self.script("while :; do redlock run --wait 50s waited -- true; echo round; done")
+        self.terminal.expect("waiting for 'waited' for 1 s, held by foreign, 1 of 1 in line")
+        self.terminal.expect("\r")  # the same line, once more
+        self.terminal.press(CTRL_C)
+        self.assertNotIn("round", self.terminal.prompt(130))
+
+    def test_interrupt_ends_both_sides_of_a_pipeline(self):
+        self.terminal.type("redlock run a -- sh -c 'echo up >&2; exec sleep 60' | "
+                           "redlock run b -- sh -c 'echo also up >&2; exec sleep 60'; "
+                           "echo \"statuses ${PIPESTATUS[*]}\"")
+        shown = self.terminal.expect("up\r\n") + self.terminal.expect("up\r\n")
+        self.assertIn("also", shown)
+        self.terminal.press(CTRL_C)
+        # Interactive bash gives the whole line up.
+        self.assertNotIn("Stopped", self.terminal.prompt())
+        self.terminal.type("jobs; redlock run a -- redlock run b -- echo fr''ee")
+        self.assertNotIn("Running", self.terminal.expect("free\r\n"))
+
+    def test_a_trap_of_the_command_decides(self):
+        """The script goes on after a command that caught the signal and ended by itself."""
+        self.script("redlock run r -- bash -c 'trap \"echo caught; exit 7\" INT; echo up; "
+                    "while :; do sleep 0.05; done'; echo \"it ended with $?\"")
+        self.terminal.expect("up\r\n")
+        self.terminal.press(CTRL_C)
+        shown = self.terminal.prompt(0)
+        self.assertIn("caught\r\n", shown)
+        self.assertIn("it ended with 7\r\n", shown)
+
+    def test_a_trap_of_the_script_runs(self):
+        self.script(f"trap 'echo cleaned; exit 9' INT; redlock run r -- {SLEEPER}; echo not here")
+        self.terminal.expect("up\r\n")
+        self.terminal.press(CTRL_C)
+        shown = self.terminal.prompt(9)
+        self.assertIn("cleaned\r\n", shown)
+        self.assertNotIn("not here", shown)
+
+    def test_a_pager_has_the_keyboard(self):
+        pager = "bash -c 'read -r first; read -rsn1 key </dev/tty; echo \"$first, $key\"; cat >big'"
+        self.terminal.type(f"redlock run r -- sh -c 'echo up; seq 100000' | {pager}; echo en''d")
+        self.terminal.press("q")
+        shown = self.terminal.expect("end\r\n")
+        self.assertIn("up, q\r\n", shown)
+        self.assertNotIn("Stopped", shown)
+
+    def test_less_is_a_pager(self):
+        if shutil.which("less") is None:
+            self.skipTest("less is not installed")
+        self.terminal.type("redlock run r -- seq 1000 | less; echo \"left with $?\"")
+        self.terminal.expect("20\r\n")
+        self.terminal.press("q")
+        self.assertNotIn("Stopped", self.terminal.expect("left with 0\r\n"))
+
+    def test_suspended_and_continued(self):
+        self.terminal.type("redlock run r -- sh -c 'echo up; read -r word; echo \"got $word\"'")
+        self.terminal.expect("up\r\n")
+        self.terminal.press(CTRL_Z)
+        self.terminal.expect("Stopped")
+        self.terminal.type("bg; wait; jobs")  # it reads, so it is stopped again
+        self.terminal.expect("Stopped")
+        self.terminal.type("fg")
+        self.terminal.type("one")
+        self.terminal.expect("got one\r\n")
+        self.assertNotIn("Stopped", self.terminal.prompt())
+
+    def test_interrupted_after_background_and_foreground(self):
+        self.terminal.type(f"redlock run r -- {SLEEPER}")
+        self.terminal.expect("up\r\n")
+        self.terminal.press(CTRL_Z)
+        self.terminal.expect("Stopped")
+        self.terminal.type("bg; jobs; echo jo''bs")
+        self.assertIn("Running", self.terminal.expect("jobs\r\n"))
+        self.terminal.type("fg")
+        self.terminal.expect("sleep 60'\r\n")
+        self.terminal.press(CTRL_C)
+        self.terminal.prompt()
+        self.terminal.type("jobs; echo no''ne")
+        self.assertNotIn("redlock", self.terminal.expect("none\r\n"))
+
+    def test_a_script_is_suspended_and_continued(self):
+        self.script("redlock run r -- bash -c 'trap \"echo on; exit 3\" USR1; echo $$ >pid; "
+                    "echo up; while :; do sleep 0.05; done'; echo \"it ended with $?\"")
+        self.terminal.expect("up\r\n")
+        self.terminal.press(CTRL_Z)
+        self.terminal.expect("Stopped")
+        self.terminal.type("fg")
+        self.terminal.expect("bash script\r\n$ bash script\r\n")
+        os.kill(int((pathlib.Path(self.folder) / "pid").read_text()), signal.SIGUSR1)
+        shown = self.terminal.expect("it ended with 3\r\n")
+        self.assertIn("on\r\n", shown)
+
+    def test_a_command_of_a_script_reads_from_the_terminal(self):
+        self.script("for i in 1 2; do "
+                    "redlock run r -- sh -c 'read -r word; echo \"got $word\"'; done")
+        self.terminal.type("one")
+        self.terminal.expect("got one\r\n")
+        self.terminal.type("two")
+        self.assertNotIn("Stopped", self.terminal.expect("got two\r\n") + self.terminal.prompt(0))
+
+    def test_interrupt_reaches_a_script_whose_command_has_the_terminal(self):
+        self.script("while :; do redlock run r -- sh -c "
+                    "'read -r word; echo \"got $word\"; exec sleep 60'; echo round; done")
+        self.terminal.type("one")
+        self.terminal.expect("got one\r\n")
+        self.terminal.press(CTRL_C)
+        self.assertNotIn("round", self.terminal.prompt(130))
+
+    def test_a_pager_gets_the_terminal_back(self):
+        os.mkfifo(pathlib.Path(self.folder) / "wait")
+        self.terminal.type("redlock run r -- sh -c 'read -r word; echo \"got $word\"; cat wait' | "
+                           "bash -c 'read -r line; read -rsn1 key </dev/tty; echo \"$line, $key\"; "
+                           "echo >wait; cat'; echo en''d")
+        self.terminal.type("one")
+        time.sleep(0.2)  # either order of what follows is right
+        self.terminal.press("q")
+        shown = self.terminal.expect("end\r\n")
+        self.assertIn("got one, q\r\n", shown)
+        self.assertNotIn("Stopped", shown)
+
+    def test_a_grandchild_reads_under_a_leader_that_ignores_the_stop(self):
+        (pathlib.Path(self.folder) / "leader.py").write_text(
+            "import signal, subprocess\n"
+            "signal.signal(signal.SIGTTIN, signal.SIG_IGN)\n"
+            "subprocess.run(['sh', '-c', 'read -r word </dev/tty; echo \"got $word\"'],\n"
+            "               preexec_fn=lambda: signal.signal(signal.SIGTTIN, signal.SIG_DFL))\n")
+        self.script(f"redlock run r -- {sys.executable} leader.py </dev/null")
+        self.terminal.type("one")
+        self.terminal.expect("got one\r\n")
+        self.terminal.prompt(0)
+
+
+class AsAnotherUser(unittest.TestCase):
+    """A command that changed its user, as sudo does, can't be signalled."""
+
+    def setUp(self):
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv")
+
+    def start(self, *options):
+        running = subprocess.Popen(
+            ["setpriv", "--bounding-set=-kill", TOOL, "run", *options, "other", "--",
+             "setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", "echo $$; exec sleep 60"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = int(running.stdout.readline())
+        self.addCleanup(running.stdout.close)
+        self.addCleanup(running.stderr.close)
+        self.addCleanup(os.kill, command, signal.SIGKILL)
+        return running
+
+    def test_the_loss_is_reported_at_once(self):
+        running = self.start("--max-hold", "2s", "--margin", "500ms")
+        line = running.stderr.readline() + running.stderr.readline()
+        begin = time.monotonic()
+        self.assertIn("another user", line)
+        self.assertEqual(running.wait(LONGEST_S), 122)
+        self.assertLess(time.monotonic() - begin, 4)  # five seconds were the wait for a death
+
+    def test_a_signal_that_does_not_arrive_is_reported(self):
+        running = self.start("--max-hold", "3s", "--margin", "500ms")
+        running.send_signal(signal.SIGTERM)
+        self.assertIn("another user", running.stderr.readline())
+        self.assertEqual(running.wait(LONGEST_S), 122)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,174 @@
+// Tests what the public client offers to users of Asio; opens no socket.
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/unreachable.hpp"
+
+#include <redlock/client.hpp>
+#include <redlock/error.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+
+namespace redlock::testing {
+
+namespace {
+
+/// A completion token that cancels after a time, on a timer of the initiation's own executor, as
+/// `asio::cancel_after` of Boost 1.86 does.
+template <class Function>
+struct timed {
+    std::chrono::milliseconds after;
+    Function then;
+};
+template <class Function>
+timed(std::chrono::milliseconds, Function) -> timed<Function>;
+
+template <class Executor, class Function>
+struct timed_handler {
+    using timer =
+        asio::basic_waitable_timer<std::chrono::steady_clock,
+                                   asio::wait_traits<std::chrono::steady_clock>, Executor>;
+    struct shared_part {
+        shared_part(const Executor& on, std::chrono::milliseconds after) : clock(on, after) {}
+        timer clock;
+        asio::cancellation_signal signal;
+    };
+    using cancellation_slot_type = asio::cancellation_slot;
+
+    cancellation_slot_type get_cancellation_slot() const noexcept { return part->signal.slot(); }
+    template <class... Results>
+    void operator()(Results... results) {
+        part->clock.cancel();
+        then(std::move(results)...);
+    }
+
+    std::shared_ptr<shared_part> part;
+    Function then;
+};
+
+}  // namespace
+
+}  // namespace redlock::testing
+
+template <class Function, class... Results>
+class boost::asio::async_result<redlock::testing::timed<Function>, void(Results...)> {
+public:
+    template <class Initiation, class... Args>
+    static void initiate(Initiation initiation, redlock::testing::timed<Function> token,
+                         Args&&... args) {
+        using executor = typename Initiation::executor_type;
+        using handler = redlock::testing::timed_handler<executor, Function>;
+        static_assert(noexcept(initiation.get_executor()));
+        auto part = std::make_shared<typename handler::shared_part>(initiation.get_executor(),
+                                                                    token.after);
+        part->clock.async_wait([part](error_code ec) {
+            if (!ec) part->signal.emit(cancellation_type::terminal);
+        });
+        std::move(initiation)(handler{part, std::move(token.then)}, std::forward<Args>(args)...);
+    }
+    using error_code = boost::system::error_code;
+};
+
+using namespace redlock;
+using redlock::testing::timed;
+using redlock::testing::unreachable;
+
+TEST_CASE("a completion token may ask each initiation for the client's executor") {
+    asio::io_context context;
+    client c(context, unreachable());
+    std::vector<error_code> outcomes;
+    const auto note = [&](error_code ec, auto&&...) { outcomes.push_back(ec); };
+    c.async_acquire("r", {.wait = 1h}, timed{10ms, note});
+    c.async_try_acquire("r", {.wait = 1h}, timed{10ms, note});
+    while (outcomes.size() < 2 && context.run_one() != 0) {}
+    CHECK(outcomes == std::vector<error_code>(2, asio::error::operation_aborted));
+    outcomes.clear();
+    c.async_extend(lease(), 1s, timed{1h, note});
+    c.async_release(lease(), timed{1h, note});
+    c.async_lost(lease(), timed{1h, note});
+    c.async_inspect("", timed{1h, note});
+    c.async_init(timed{1h, note});
+    c.async_close(timed{1h, note});
+    context.run();
+    CHECK(outcomes.size() == 6);
+}
+
+TEST_CASE("a token of a client that was moved from gets an executor, too") {
+    asio::io_context context;
+    client c(context, unreachable());
+    const client other(std::move(c));
+    CHECK_FALSE(c.get_executor());
+    CHECK(detail::initiate_close(nullptr).get_executor());
+}
+
+TEST_CASE("a client is made of an execution context") {
+    asio::io_context context;
+    client c(context, unreachable());
+    CHECK(c.get_executor() == context.get_executor());
+    static_assert(!std::is_constructible_v<client, int&, client_options>);
+    static_assert(!std::is_constructible_v<client, client&, client_options>);
+}
+
+TEST_CASE("an acquire with a duration at its extreme is refused") {
+    const auto extreme =
+        GENERATE(std::chrono::milliseconds::min(), std::chrono::milliseconds::max());
+    asio::io_context context;
+    client c(context, unreachable());
+    int called = 0;
+    for (const auto& options : {acquire_options{.ttl = extreme}, acquire_options{.wait = extreme},
+                                acquire_options{.max_hold = extreme},
+                                acquire_options{.loss_margin = extreme}}) {
+        c.async_acquire("r", options, [&](error_code ec, lease) {
+            CHECK(ec == errc::invalid_argument);
+            ++called;
+        });
+    }
+    while (called < 4 && context.run_one() != 0) {}
+    CHECK(called == 4);
+}
+
+TEST_CASE("cancel ends what was started before it, and nothing else") {
+    asio::io_context context;
+    client c(context, unreachable());
+    std::vector<error_code> first;
+    std::vector<error_code> second;
+    c.async_acquire("r", {.wait = 1h}, [&](error_code ec, lease) { first.push_back(ec); });
+    c.async_acquire("s", {.wait = 1h}, [&](error_code ec, lease) { first.push_back(ec); });
+    c.cancel();
+    c.async_acquire("r", {.wait = 1h}, [&](error_code ec, lease) { second.push_back(ec); });
+    SECTION("within one turn") {}
+    SECTION("after some of them") {
+        while (first.size() < 2 && context.run_one() != 0) {}
+        CHECK(second.empty());
+    }
+    c.cancel();
+    while (first.size() + second.size() < 3 && context.run_one() != 0) {}
+    CHECK(first == std::vector<error_code>(2, asio::error::operation_aborted));
+    CHECK(second == std::vector<error_code>(1, asio::error::operation_aborted));
+    c.close();
+    context.run();
+}
+
+TEST_CASE("cancel may be called whatever became of the client") {
+    auto context = std::make_unique<asio::io_context>();
+    client c(*context, unreachable());
+    c.cancel();
+    client other(std::move(c));
+    c.cancel();
+    other.close();
+    other.cancel();
+    context.reset();
+    other.cancel();
+}

@@ -1,0 +1,130 @@
+// What `redlock run` writes about its progress.
+// SPDX-License-Identifier: MIT
+#include "tools/narrator.hpp"
+
+#include "tools/json_writer.hpp"
+#include "tools/report.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+namespace redlock::tool {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::chrono::milliseconds ms(clock::duration span) {
+    return std::chrono::floor<std::chrono::milliseconds>(span);
+}
+
+std::string whole_seconds(std::chrono::milliseconds span) {
+    return std::to_string(std::chrono::floor<std::chrono::seconds>(span).count()) + " s";
+}
+
+json_writer begin(std::string_view what, std::string_view resource) {
+    json_writer json;
+    json.begin_object().key("event").string(what).key("severity").string("info");
+    json.key("resource").string(redacted(resource));
+    return json;
+}
+
+void put(std::string_view text) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+}  // namespace
+
+narrator::narrator(const run_request& request)
+    : request_(request), draws_(!request.json && ::isatty(STDERR_FILENO) == 1) {}
+
+std::chrono::milliseconds narrator::since_start() const { return ms(clock::now() - began_); }
+
+std::optional<std::chrono::seconds> narrator::pause() const {
+    if (draws_) return 1s;
+    if (!request_.json && !request_.verbose) return std::nullopt;
+    return since_start() < 1s ? 1s : 10s;
+}
+
+void narrator::waiting(error_code ec, const resource_state& state) {
+    if (request_.json) return tell_of_wait(ec, state);
+    std::string line =
+        "waiting for '" + request_.resource + "' for " + whole_seconds(since_start());
+    if (!ec && state.held) {
+        line += ", held by " + state.owner;
+        if (state.held_for) line += " for " + whole_seconds(*state.held_for);
+    }
+    if (!ec && state.place) {
+        line += ", " + std::to_string(*state.place) + " of " + std::to_string(state.waiting) +
+                " in line";
+    }
+    draws_ ? draw(std::move(line)) : complain(line);
+}
+
+void narrator::draw(std::string line) {
+    struct winsize size {};
+    const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    line = shown("redlock: " + line).substr(0, is_known ? size.ws_col - 1U : 79U);
+    const std::size_t width = line.size();
+    if (width < width_) line.append(width_ - width, ' ');
+    width_ = width;
+    put('\r' + line);
+}
+
+void narrator::waited() {
+    if (width_ != 0) put('\r' + std::string(std::exchange(width_, 0), ' ') + '\r');
+}
+
+void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
+    json_writer json = begin("waiting", request_.resource);
+    json.key("ms").number(since_start().count());
+    if (ec) {
+        json.key("error").string(ec.message());
+    } else {
+        json.key("held").boolean(state.held).key("owner").string(state.owner);
+        if (state.held_for) json.key("since_ms").number(state.held_for->count());
+        if (state.place) json.key("place").number_unsigned(*state.place);
+        json.key("waiting").number_unsigned(state.waiting);
+    }
+    tell(json.end_object());
+}
+
+void narrator::granted(const lease& got) const {
+    if (!request_.json) return;
+    json_writer json = begin("granted", request_.resource);
+    json.key("fence").number_unsigned(got.fence());
+    json.key("valid_ms").number(ms(got.valid_until() - clock::now()).count());
+    tell(json.key("ms").number(since_start().count()).end_object());
+}
+
+void narrator::ended(int status) const {
+    if (!request_.json) return;
+    json_writer json = begin("ended", request_.resource);
+    json.key("status").number(status);
+    tell(json.key("ms").number(since_start().count()).end_object());
+}
+
+void narrator::happened(const event& e) const {
+    // `granted` is written by `granted()`, which knows the fence.
+    const bool is_known = e.kind == event_kind::granted || e.severity == severity::debug;
+    if (!request_.json || is_known) return;
+    json_writer json;
+    json.begin_object().key("event").string(to_string(e.kind));
+    json.key("severity").string(to_string(e.severity));
+    if (!e.resource.empty()) json.key("resource").string(redacted(e.resource));
+    if (!e.node.empty()) json.key("node").string(e.node);
+    if (e.error) json.key("error").string(e.error.message());
+    if (!e.detail.empty()) json.key("detail").string(redacted(e.detail));
+    if (e.duration.count() > 0) json.key("ms").number(ms(e.duration).count());
+    if (!e.votes.empty()) {
+        json.key("votes").begin_array();
+        for (const node_vote& v : e.votes) json.string(redacted(format(v)));
+        json.end_array();
+    }
+    tell(json.end_object());
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,48 @@
+// What `redlock run` writes about its progress, as text or as JSON; knows no timer.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "tools/run.hpp"
+
+#include <redlock/event.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/resource_state.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace redlock::tool {
+
+/// Writes to standard error. With `--json` it reports everything that happens, one object a line;
+/// otherwise only the wait: on one line of a terminal, which it redraws, or with `--verbose` line
+/// by line.
+class narrator {
+public:
+    explicit narrator(const run_request& request);
+
+    /// The time from now until the next report of the wait; empty where the wait is not reported.
+    std::optional<std::chrono::seconds> pause() const;
+    /// Whether it draws on a terminal. It must not while another process group is in the
+    /// foreground.
+    bool draws() const noexcept { return draws_; }
+    void waiting(error_code ec, const resource_state& state);
+    /// The wait is over: clears the terminal's line.
+    void waited();
+    void granted(const lease& got) const;
+    void happened(const event& e) const;
+    void ended(int status) const;
+
+private:
+    void draw(std::string line);
+    void tell_of_wait(error_code ec, const resource_state& state) const;
+    std::chrono::milliseconds since_start() const;
+
+    const run_request& request_;
+    const bool draws_;
+    const clock::time_point began_ = clock::now();
+    std::size_t width_ = 0;  // of the line on the terminal
+};
+
+}  // namespace redlock::tool
