@@ -39,6 +39,10 @@ net::tail extension_round::write(std::string& out, script_form form,
 void extension_round::send(time_point now) {
     const operation_ptr keep(this);
     const std::uint32_t round = ++round_;
+    // A client that tries again and again went on raising the fence since a node named it, and does
+    // until this round arrives there. Where its clock is ahead of node time, ours would never do.
+    const duration lead =
+        round == 1 ? duration{} : now - sent_at_ + home().time_for(core::quorum(home().size()));
     sent_at_ = now;
     answers_ = 0;
     asked_.clear();
@@ -54,7 +58,7 @@ void extension_round::send(time_point now) {
     open_ = asked_.size();
     again_ = 0;
     if (home().options().fencing) {
-        fence_ = home().nodes().propose(seen, now);
+        fence_ = home().nodes().propose(seen, now, lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
     std::string wire;

@@ -596,11 +596,12 @@ fence_terms roster::terms(std::uint64_t fence) const noexcept {
             home_->options().key_prefix, record_key_};
 }
 
-std::optional<fence_terms> roster::propose(std::uint64_t seen, time_point now) {
+std::optional<fence_terms> roster::propose(std::uint64_t seen, time_point now, duration lead) {
     // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
     // right.
     if (clocks_.is_in_doubt()) return std::nullopt;
-    const auto fence = fences_.next(seen, clocks_.now_us(now).value_or(0), clocks_.tolerance());
+    const auto fence =
+        fences_.next(seen, clocks_.now_us(now).value_or(0), clocks_.tolerance(), lead);
     if (!fence) return std::nullopt;
     return terms(*fence);
 }

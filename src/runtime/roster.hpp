@@ -65,9 +65,9 @@ public:
 
     /// So many clocks are far from the median that no quorum can vote.
     bool is_time_in_doubt() const noexcept { return clocks_.is_in_doubt(); }
-    /// A fresh fence, above `seen`. Nothing where it would be too far ahead of node time, or that is
-    /// in doubt.
-    std::optional<fence_terms> propose(std::uint64_t seen, time_point now);
+    /// A fresh fence, above `seen`, by `lead` where that is not too far ahead of node time. Nothing
+    /// where `seen` is, or node time is in doubt.
+    std::optional<fence_terms> propose(std::uint64_t seen, time_point now, duration lead = {});
     /// Whether a fence that a node told of can have been drawn by a client that goes by the rules.
     bool is_plausible(std::uint64_t fence, time_point now) const noexcept;
     /// How a release raises the fence, so that what may still lie in a broken connection to that

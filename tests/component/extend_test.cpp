@@ -279,6 +279,20 @@ TEST_CASE("the holder's extension takes the key again above a fence that ran ahe
     CHECK(w.nodes[0].keys(w.now).contains("r"));
 }
 
+TEST_CASE("the second round passes a rival that raises the fence while the first is under way") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 5s, .renew = false});
+    w.set_mode(1, mode::mute);
+    // Its clock is ahead, and it tries between the two rounds as well.
+    outrun(w, 0, "r", 400ms);
+    w.after(40ms, [&] { outrun(w, 0, "r", 400ms); });
+    const auto x = w.extend(e->held, 30s);
+    REQUIRE(w.run_until_over(*x));
+    CHECK(x->outcome() == error_code());
+    CHECK(w.nodes[0].keys(w.now).contains("r"));
+}
+
 TEST_CASE("only leases whose fence was refused are sent again, and once only") {
     world w(fakes::fenced_options_for(3));
     w.connected();
@@ -304,7 +318,7 @@ TEST_CASE("a rival that is always faster costs one more round for each try") {
     w.set_mode(1, mode::refuses);
     std::int64_t raised = 0;
     w.nodes[0].instead = [&](const fakes::command& c) -> std::optional<std::string> {
-        if (c.size() > 1 && c[1] == resp::extend().sha1) outrun(w, 0, "r", 5s + ++raised * 1ms);
+        if (c.size() > 1 && c[1] == resp::extend().sha1) outrun(w, 0, "r", 8s + ++raised * 1ms);
         return std::nullopt;
     };
     w.run_for(2500ms);
