@@ -50,6 +50,7 @@ duration node_clocks::read(std::size_t node, const clock_reading& r) {
             fresh.high_us = std::min(fresh.high_us, high_us);
         }
     }
+    f.is_known = f.offset.has_value();
     f.offset = fresh;
     std::vector<std::int64_t> known;
     for (const facts& n : nodes_) {
@@ -109,27 +110,38 @@ bool node_clocks::follows_quorum() const noexcept {
     return fresh >= quorum(nodes_.size());
 }
 
-// The bounds of the median are the medians of the bounds.
 std::optional<node_clocks::cluster_offset> node_clocks::cluster(time_point now,
                                                                 bool is_last) const {
     const bool has_records = is_on_record();
     if ((!has_records && !is_last) || !follows_quorum()) return std::nullopt;
+    const auto counts = [&](std::size_t i) {
+        return is_fresh(i) && (!has_records || nodes_[i].recorded);
+    };
+    const auto all = median_of(now, counts);
+    if (!all || !all->is_in_doubt) return all;
+    const auto true_ones = median_of(
+        now, [&](std::size_t i) { return counts(i) && nodes_[i].runs_true(); });
+    return true_ones ? true_ones : all;
+}
+
+// The bounds of the median are the medians of the bounds.
+template <class Use>
+std::optional<node_clocks::cluster_offset> node_clocks::median_of(time_point now, Use use) const {
     duration oldest{};
     std::vector<std::int64_t> low;
     std::vector<std::int64_t> high;
     std::vector<std::int64_t> sure_low;
     std::vector<std::int64_t> sure_high;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (!is_fresh(i)) continue;
+        if (!use(i)) continue;
         const bounds& o = *nodes_[i].offset;
-        if (has_records && !nodes_[i].recorded) continue;
         const recorded_offset r = nodes_[i].recorded.value_or(recorded_offset{});
         const std::int64_t read_us = drifted_us(now - o.since);
         low.push_back(o.low_us - read_us - r.ahead_us);
         high.push_back(o.high_us + read_us - r.ahead_us);
         sure_low.push_back(low.back() - r.error_us);
         sure_high.push_back(high.back() + r.error_us);
-        if (has_records) {
+        if (nodes_[i].recorded) {
             oldest = std::max(oldest, span_of(us(now) + o.high_us - r.seen_us));
         }
     }
@@ -144,7 +156,8 @@ std::optional<node_clocks::cluster_offset> node_clocks::cluster(time_point now,
         const auto [lower, upper] = middle_two(of);
         return is_in_doubt ? lower + (upper - lower) / 2 : lower;
     };
-    return cluster_offset{{pick(low), pick(high)}, {pick(sure_low), pick(sure_high)}, oldest};
+    return cluster_offset{
+        {pick(low), pick(high)}, {pick(sure_low), pick(sure_high)}, oldest, is_in_doubt};
 }
 
 std::optional<clock_check> node_clocks::check(std::size_t node, time_point now,

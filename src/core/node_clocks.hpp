@@ -48,7 +48,8 @@ struct clock_check {
 ///
 /// Cluster time is the same for all clients, whichever nodes they follow: the median of the nodes'
 /// clocks, each less the offset on its record. (The plain median differs from quorum to quorum
-/// where the clocks are apart.) It needs the clocks of a quorum.
+/// where the clocks are apart.) It needs the clocks of a quorum. Where they disagree, those that
+/// jumped against our own clock are left out, if others did not: of two clocks, ours is the third.
 class node_clocks {
 public:
     /// `tolerance`: how far from the median a node's clock may be.
@@ -110,7 +111,11 @@ private:
         std::int64_t middle_us() const noexcept { return low_us + (high_us - low_us) / 2; }
     };
     struct facts {
+        // Neither its first reading here nor one after a jump that is not on its record.
+        bool runs_true() const noexcept { return is_known && jump_us == 0; }
+
         std::optional<bounds> offset;
+        bool is_known = false;  // there was a reading to compare the last one with
         std::optional<recorded_offset> recorded;
         std::int64_t jump_us = 0;    // how far it jumped, at least, since `forget_jump`
         std::int64_t ahead_us = 0;   // how far it jumped ahead, at most, since `rule_out_gap`
@@ -125,6 +130,7 @@ private:
         span read;        // by our readings alone
         span sure;        // the errors on record added
         duration oldest;  // age of the oldest record among those used
+        bool is_in_doubt;  // the middle two differ by more than drift
     };
 
     std::int64_t drifted_us(duration since) const noexcept;
@@ -132,6 +138,8 @@ private:
     bool follows_quorum() const noexcept;
     std::int64_t common_us(std::int64_t facts::*way) const;
     std::optional<cluster_offset> cluster(time_point now, bool is_last) const;
+    template <class Use>
+    std::optional<cluster_offset> median_of(time_point now, Use use) const;
 
     duration tolerance_;
     drift_policy drift_;

@@ -249,7 +249,6 @@ TEST_CASE("of two clocks that differ by more than drift both count as stepped") 
     for (const int sign : {1, -1}) {
         node_clocks c = three();
         for (std::size_t i = 0; i < 2; ++i) {
-            c.read(i, reading(0s, 0s));
             c.set_recorded(i, core::recorded_offset{0, 500, noon});
         }
         c.read(0, reading(1s, sign * 10s));
@@ -257,4 +256,34 @@ TEST_CASE("of two clocks that differ by more than drift both count as stepped") 
         CHECK(c.check(0, start + 1s, false)->moved_us * sign > 0);
         CHECK(c.check(1, start + 1s, false)->moved_us * sign < 0);
     }
+}
+
+TEST_CASE("of two clocks the one that ran true against ours is right") {
+    for (const int sign : {1, -1}) {
+        node_clocks c = three();
+        for (std::size_t i = 0; i < 2; ++i) {
+            c.read(i, reading(0s, 0s));
+            c.set_recorded(i, core::recorded_offset{0, 500, noon});
+        }
+        c.read(0, reading(1s, sign * 10s));
+        c.start_over(start + 1s);
+        c.read(1, reading(2s, 0s));
+        c.read(0, reading(2s, sign * 10s));
+        const auto stepped = c.check(0, start + 2s, true);
+        CHECK(stepped->moved_us * sign > 9'900'000);
+        CHECK(std::abs(stepped->ahead_us - sign * 10'000'000) < 10'000);
+        CHECK(c.check(1, start + 2s, true)->moved_us == 0);
+    }
+}
+
+TEST_CASE("where both of two clocks jumped neither is known to be right") {
+    node_clocks c = three();
+    for (std::size_t i = 0; i < 2; ++i) {
+        c.read(i, reading(0s, 0s));
+        c.set_recorded(i, core::recorded_offset{0, 500, noon});
+    }
+    c.read(0, reading(1s, 10s));
+    c.read(1, reading(1s, -5s));
+    CHECK(c.check(0, start + 1s, true)->moved_us > 0);
+    CHECK(c.check(1, start + 1s, true)->moved_us < 0);
 }
