@@ -56,8 +56,4 @@ void attempt::begin_second(time_point sent) noexcept {
     state_ = verdict::open;
 }
 
-void attempt::abandon(error_code why) noexcept {
-    if (state_ == verdict::open || state_ == verdict::again) decide(verdict::refused, why);
-}
-
 }  // namespace redlock::core

@@ -24,7 +24,7 @@ ballot weigh(vote v) noexcept;
 /// answered could win it. Only votes for the present round count.
 ///
 /// Made when the round is handed to the first connection. Whoever drives it gives back every vote
-/// of a refused or abandoned attempt.
+/// of one that was not granted.
 class attempt {
 public:
     enum class verdict : std::uint8_t { open, granted, refused, again };
@@ -41,8 +41,6 @@ public:
     void begin_second(time_point sent) noexcept;
     /// Our own clock stood still for `gap` since the round was sent.
     void shorten(duration gap) noexcept { valid_until_ -= gap; }
-    /// The caller no longer wants it: cancelled, or out of time.
-    void abandon(error_code why) noexcept;
 
     verdict state() const noexcept { return state_; }
     /// Why it was refused.

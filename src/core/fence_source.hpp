@@ -24,8 +24,8 @@ public:
     /// Nothing where that lies more than `tolerance` ahead of node time: there a chain of steps has
     /// outrun the clock, and the nodes would refuse it.
     ///
-    /// `lead`: by so much above `seen`, for where a rival raises it until ours arrives. It is cut at
-    /// half of the tolerance, so that two who lead each other on don't use it up.
+    /// `lead`: by so much above `seen`, for where a rival raises it until ours arrives. It is cut
+    /// at half of the tolerance, so that two who lead each other on don't use it up.
     std::optional<std::uint64_t> next(std::uint64_t seen, std::int64_t node_time_us,
                                       duration tolerance, duration lead = {}) noexcept {
         const auto us = [](duration d) {

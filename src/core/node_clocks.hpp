@@ -71,8 +71,8 @@ public:
     /// How far a node's clock is ahead of the median; nothing before its first reading.
     std::optional<duration> skew(std::size_t node) const noexcept;
     bool is_skewed(std::size_t node) const noexcept;
-    /// So many clocks are skewed that no quorum agrees on the time. Of two clocks that are far apart
-    /// the median is far from both.
+    /// So many clocks are skewed that no quorum agrees on the time. Of two clocks that are far
+    /// apart the median is far from both.
     bool is_in_doubt() const noexcept;
     /// By how much a node's clock is ahead of ours at most, in us; nothing before its first
     /// reading.

@@ -56,34 +56,49 @@ void acquire_operation::start(time_point now) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
     ttl_ = effective_ttl(home().options(), options_.ttl);
-    if (options_.wait > 0ms) {
-        wait_ = std::make_unique<core::wait>(home().size(), now + options_.wait);
-    }
-    last_refusal_ = errc::no_quorum;  // what is said when the time is over before a first verdict
+    machine_.begin(home().size(), ttl_, home().drift(), options_.wait, now);
     home().await_settled(*this, now);
 }
 
 void acquire_operation::on_settled(time_point now) {
-    if (over_) return;
-    core::lines& lines = home().room().lines();
-    if (options_.wait == 0ms) {
+    if (machine_.is_over()) return;
+    if (!machine_.waits()) {
         using enum core::admission::answer;
         switch (home().admission().apply(*this)) {
             case enter: return try_without_waiting(now);
-            case go_away: return turn_away(now);
+            case go_away: return refuse_for_backlog(now);
             case wait: break;
         }
         // It does not wait for the lock, but has to for those who were faster.
         return home().arm(*this, now + home().options().connect_timeout);
     }
-    // However short the wait, one attempt may take the time that a node may take.
-    first_until_ = std::max(wait_->deadline(), now + home().time_for(home().size()));
-    home().arm(*this, first_until_);
+    machine_.settled(now, home().time_for(home().size()));
+    core::lines& lines = home().room().lines();
     lines.join(*this, resource_);
-    // Its turn comes at the end of this one where nothing of this client is in its way.
-    if (lines.first(resource_) == this) return;
-    last_refusal_ = errc::contended;
-    home().arm(*this, wait_->deadline());
+    // The first gets its turn at the end of this one of the engine.
+    if (lines.first(resource_) != this) machine_.stands_behind();
+    home().arm(*this, machine_.due_at());
+}
+
+void acquire_operation::perform(core::acquisition::step what, time_point now) {
+    using enum core::acquisition::step;
+    switch (what) {
+        case none: return;
+        case begin_try: return try_once(now);
+        case second_round: home().counts().second_rounds.add(); return send_round(now);
+        case grant: return take(now);
+        case judge: return refused(machine_.reason(), now);
+        case sleep: return go_to_sleep(now);
+        case ask_for_turn:
+            home().arm(*this, machine_.due_at());
+            return home().room().lines().ask(*this);
+        case give_up:
+            if (machine_.is_trying()) recall_votes();
+            give_back(false, now);
+            return end(machine_.reason(), nullptr, now);
+        case stand_aside: return refuse_behind_others(now);
+        case turn_away: return refuse_for_backlog(now);
+    }
 }
 
 void acquire_operation::on_admitted(time_point now) {
@@ -93,20 +108,21 @@ void acquire_operation::on_admitted(time_point now) {
 }
 
 void acquire_operation::try_without_waiting(time_point now) {
-    if (home().room().lines().is_waited_for(resource_)) return stand_aside(now);
+    if (home().room().lines().is_waited_for(resource_)) return refuse_behind_others(now);
     try_once(now);
 }
 
 // There was no time in which it could have asked the nodes.
-void acquire_operation::turn_away(time_point now) {
+void acquire_operation::refuse_for_backlog(time_point now) {
     mark_all(vote::unreachable, errc::backlog, "this client asks the nodes for too much else");
     end(errc::no_quorum, nullptr, now);
 }
 
 // It would not wait, or not any longer, and must not get what others wait for.
-void acquire_operation::stand_aside(time_point now) {
+void acquire_operation::refuse_behind_others(time_point now) {
     const core::waiter* const first = home().room().lines().first(resource_);
-    if (first == this && last_refusal_ != errc::contended) return turn_away(now);  // since it came
+    // It has been the first since it came.
+    if (first == this && machine_.reason() != errc::contended) return refuse_for_backlog(now);
     mark_all(vote::queued, {},
              first == nullptr ? "this client holds it" : "others of this client wait before us");
     end(errc::contended, nullptr, now);
@@ -114,37 +130,28 @@ void acquire_operation::stand_aside(time_point now) {
 
 void acquire_operation::on_turn(time_point now) {
     const operation_ptr keep(this);
-    if (is_trying()) {
-        is_called_again_ = true;
-    } else {
-        try_once(now);
-    }
+    perform(machine_.turn(), now);
 }
 
 void acquire_operation::try_once(time_point now) {
     home().room().wake(*this);
-    is_called_again_ = false;
-    voters_ = 0;
-    if (++tries_ > 1) {
+    machine_.begin_try(now);
+    if (machine_.tries() > 1) {
         home().counts().retries.add();
         before_ = std::move(votes_);
     }
-    if (wait_) wait_->tried(now);
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
     left_ = {.key = key(), .value = value(), .born = home().nodes().breaks()};
-    // One that a caller gave may be in use elsewhere: another process can have its client_name, too,
-    // and an earlier lease's release may still be on its way.
+    // One that a caller gave may be in use elsewhere: another process can have its client_name,
+    // too, and an earlier lease's release may still be on its way.
     if (!options_.owner.is_zero()) {
         left_.value.append("#").append(std::to_string(home().host().random_word()));
     }
-    attempt_.emplace(home().size(), now, ttl_, home().drift());
     fence_.reset();
     send_round(now);
-    if (is_trying() && options_.wait > 0ms) {
-        home().arm(*this, tries_ == 1 ? first_until_ : wait_->deadline());
-    }
+    if (machine_.is_trying() && machine_.waits()) home().arm(*this, machine_.due_at());
 }
 
 recycled_string acquire_operation::key() const {
@@ -158,7 +165,7 @@ recycled_string acquire_operation::value() const {
 
 bool acquire_operation::draw_fence(time_point now) {
     if (!home().options().fencing) return true;
-    fence_ = home().nodes().propose(seen_fence_, now);
+    fence_ = home().nodes().propose(machine_.seen_fence(), now);
     if (fence_) draw_ticket(fence_->fence, now);
     return fence_.has_value();
 }
@@ -171,11 +178,11 @@ void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
 }
 
 bool acquire_operation::is_to_be_woken() const noexcept {
-    return options_.wait > 0ms && home().options().fencing;
+    return machine_.waits() && home().options().fencing;
 }
 
 queue_entry acquire_operation::entry(bool is_entered) const noexcept {
-    const bool lives = is_entered && may_queue_ && !place_.id.empty();
+    const bool lives = is_entered && machine_.may_queue() && !place_.id.empty();
     return {place_.id, place_.ticket, lives ? home().room().entry_life() : duration::zero()};
 }
 
@@ -191,7 +198,7 @@ void acquire_operation::send_round(time_point now) {
     sent_at_ = now;
     answers_ = 0;
     heard_ = 0;
-    const std::uint32_t round = ++round_;
+    const std::uint32_t round = machine_.begin_round(now);
     mark_all(vote::pending, {}, {});
     if (!draw_fence(now)) {
         mark_all(vote::refused, errc::clock_skew,
@@ -206,14 +213,14 @@ void acquire_operation::send_round(time_point now) {
         if (const auto o = home().nodes().object(i, now, now)) on_failure(i, round, o->why, now);
     }
     // It is entered only where a wake-up would reach it.
-    const bool is_entered = may_queue_ && !place_.id.empty();
+    const bool is_entered = machine_.may_queue() && !place_.id.empty();
     const node_mask enter = is_entered ? ask & home().room().listening() : 0;
-    if (is_open(round) && enter != 0) send_to(enter, true, now);
-    if (is_open(round) && (ask & ~enter) != 0) send_to(ask & ~enter, false, now);
+    if (machine_.is_open(round) && enter != 0) send_to(enter, true, now);
+    if (machine_.is_open(round) && (ask & ~enter) != 0) send_to(ask & ~enter, false, now);
 }
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
-    const std::uint32_t round = round_;
+    const std::uint32_t round = machine_.round();
     std::string& wire = home().blank();
     const net::tail end = write(wire, script_form::by_hash, is_entered);
     const auto result = home().send(*this, round, wire, end, now, nodes);
@@ -225,19 +232,12 @@ void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now
     for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
 }
 
-// Under a fence above all that were seen, to every node: those that granted the first raise theirs.
-void acquire_operation::send_second_round(time_point now) {
-    attempt_->begin_second(now);
-    home().counts().second_rounds.add();
-    send_round(now);
-}
-
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
     if (net::is_late(reply)) home().nodes().doubt_clock(node, now);
-    if (!is_open(round)) {
+    if (!machine_.is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
-        if (!is_asleep() || round != round_) return;
+        if (!is_asleep() || round != machine_.round()) return;
         const auto late = net::read_acquire(reply);
         if (const auto o = home().nodes().object(node, sent_at_, now)) {
             return told(node, {.free_at = now + o->left}, false, now);
@@ -252,7 +252,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     auto answer = fence_ ? net::read_acquire(reply) : net::read_set(reply);
     // One node that lies, or has been written to by hand, must not lead all the others astray.
     if (home().nodes().is_plausible(answer.fence, now)) {
-        seen_fence_ = std::max(seen_fence_, answer.fence);
+        machine_.saw(answer.fence);
     } else if (answer.answer == vote::stale) {
         answer.answer = vote::refused;
         answer.why = {vote::refused, errc::clock_skew,
@@ -275,18 +275,13 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const net::failure& why,
                                    time_point now) {
-    if (is_open(round)) cast(node, {.answer = why.answer, .why = why}, now);
-}
-
-bool acquire_operation::is_open(std::uint32_t round) const noexcept {
-    return !over_ && round == round_ && attempt_ &&
-           attempt_->state() == core::attempt::verdict::open;
+    if (machine_.is_open(round)) cast(node, {.answer = why.answer, .why = why}, now);
 }
 
 // A node that was still connecting gets the key of a lease that lives: the more nodes hold it, the
 // more of them may fail.
 bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
-    return is_open(round) || (round == round_ && is_held());
+    return machine_.is_open(round) || (round == machine_.round() && is_held());
 }
 
 bool acquire_operation::is_held() const noexcept {
@@ -312,17 +307,11 @@ void acquire_operation::cast(std::size_t node, const net::acquire_answer& answer
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
-    if (wait_) wait_->told(node, outlook_of(answer, now), now);
-    switch (attempt_->cast(node, answer.answer, now)) {
-        case core::attempt::verdict::open: return;
-        case core::attempt::verdict::granted: return grant(now);
-        case core::attempt::verdict::refused: return refused(attempt_->reason(), now);
-        case core::attempt::verdict::again: return send_second_round(now);
-    }
+    perform(machine_.cast(node, answer.answer, outlook_of(answer, now), now), now);
 }
 
-void acquire_operation::grant(time_point now) {
-    core::hold machine(now, attempt_->valid_until(),
+void acquire_operation::take(time_point now) {
+    core::hold machine(now, machine_.valid_until(),
                        {.ttl = ttl_,
                         .renew = options_.renew,
                         .max_hold = options_.max_hold,
@@ -348,7 +337,7 @@ void acquire_operation::grant(time_point now) {
 
 // It keeps its place only where it goes on waiting in it.
 void acquire_operation::give_back(bool waits_on, time_point now) {
-    const bool keeps_place = waits_on && may_queue_;
+    const bool keeps_place = waits_on && machine_.may_queue();
     left_.place = place_;
     if (left_.nodes != 0 || (!keeps_place && place_.nodes != 0)) {
         home().release_in_background(left_, keeps_place, now);
@@ -359,17 +348,13 @@ void acquire_operation::give_back(bool waits_on, time_point now) {
 
 void acquire_operation::refused(error_code why, time_point now) {
     const operation_ptr keep(this);
-    attempt_->abandon(why);
-    last_refusal_ = why;
-    const bool waits_on =
-        is_in_line() && now < wait_->deadline() &&
-        wait_->refused(why, now, home().host().random_word(), home().room().lines().resting());
-    // Where it can reach no quorum others may, and would wait for it in vain.
-    may_queue_ = why == errc::contended;
-    give_back(waits_on, now);
-    if (!waits_on) return end(why, nullptr, now);
-    if (is_called_again_) return try_once(now);
-    go_to_sleep(now);
+    std::optional<core::acquisition::prospects> further;
+    if (is_in_line() && machine_.may_wait_on(now)) {
+        further = {home().host().random_word(), home().room().lines().resting()};
+    }
+    const auto next = machine_.refused(why, now, further);
+    if (next != core::acquisition::step::give_up) give_back(true, now);
+    perform(next, now);
 }
 
 // So many nodes can't be asked that no resource has a quorum.
@@ -383,62 +368,49 @@ bool acquire_operation::is_cut_off() const noexcept {
 
 void acquire_operation::go_to_sleep(time_point now) {
     core::lines& lines = home().room().lines();
-    if (wait_->is_resting())
+    if (machine_.is_resting())
         lines.rests(*this, !is_cut_off());
     else
         lines.sleeps(*this);
     if (is_to_be_woken()) {
         home().room().put_to_sleep(*this, heard_, sent_at_, now);
     }
-    home().arm(*this, wait_->next());
+    home().arm(*this, machine_.due_at());
 }
 
 void acquire_operation::on_wake(std::size_t node, time_point now) {
-    wait_->woken(node, now);
-    if (is_asleep()) home().arm(*this, wait_->next());
+    machine_.woken(node, now);
+    if (is_asleep()) home().arm(*this, machine_.due_at());
 }
 
 void acquire_operation::told(std::size_t node, const core::outlook& what, bool has_vote,
                              time_point now) {
-    const node_mask one = node_mask{1} << node;
-    voters_ = has_vote ? voters_ | one : voters_ & ~one;
-    // Whether it is in others' way only a try tells; one that has made that may sleep.
-    wait_->told(node, has_vote || !may_queue_ ? what : core::outlook{}, now);
-    if (!wait_->is_resting()) {
+    machine_.told(node, what, has_vote, now);
+    if (!machine_.is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be
         // reached again: the answers did.
         home().room().lines().sleeps(*this);
-        const auto voters = static_cast<std::size_t>(std::popcount(voters_));
-        if (voters >= core::quorum(home().size())) queue_again(now);
+        if (machine_.may_reach_quorum()) queue_again(now);
     }
-    home().arm(*this, wait_->next());
+    home().arm(*this, machine_.due_at());
 }
 
 void acquire_operation::queue_again(time_point now) {
-    may_queue_ = true;
+    machine_.queue_again();
     if (place_.ticket != 0) return;
-    if (const auto drawn = home().nodes().propose(seen_fence_, now)) draw_ticket(drawn->fence, now);
+    const auto drawn = home().nodes().propose(machine_.seen_fence(), now);
+    if (drawn) draw_ticket(drawn->fence, now);
 }
 
 wait_request acquire_operation::request() const { return {left_.key, entry(true)}; }
 
-// Armed for the next attempt and, also while one is under way, for the end of waiting.
 void acquire_operation::on_due(time_point now) {
     const operation_ptr keep(this);
-    if (tries_ == 0) return is_in_line() ? stand_aside(now) : turn_away(now);
-    if (!is_trying() && now < wait_->deadline()) {
-        home().arm(*this, wait_->deadline());  // for as long as its turn does not come
-        return home().room().lines().ask(*this);
-    }
-    if (is_trying()) recall_votes();
-    if (attempt_) attempt_->abandon(last_refusal_);
-    give_back(false, now);
-    end(last_refusal_, nullptr, now);
+    perform(machine_.due(now, is_in_line()), now);
 }
 
 void acquire_operation::cancel(error_code why, time_point now) {
-    if (over_) return;
-    if (attempt_) attempt_->abandon(why);
+    if (machine_.is_over()) return;
     give_back(false, now);
     end(why, nullptr, now);
 }
@@ -464,10 +436,10 @@ void acquire_operation::recall_votes() {
 void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
                             std::string_view detail) {
     const operation_ptr keep(this);
-    over_ = true;
+    machine_.end();
     core::appointment::cancel();
     if (std::exchange(has_claim_, false)) home().owners().end(options_.owner, resource_);
-    if (outcome == errc::no_quorum && tries_ > 0)
+    if (outcome == errc::no_quorum && machine_.tries() > 0)
         home().admission().unanswered(*this, sent_at_, now);
     else
         home().admission().withdraw(*this);

@@ -1,11 +1,10 @@
-// Acquiring a lease: attempts, each in its turn, until granted, refused or too late.
+// Acquiring a lease: sends, gives back and tells what its machine decides; decides nothing itself.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/acquisition.hpp"
 #include "core/admission.hpp"
 #include "core/agenda.hpp"
-#include "core/attempt.hpp"
-#include "core/wait.hpp"
 #include "net/answers.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/footprint.hpp"
@@ -33,13 +32,11 @@ public:
     /// when it is its turn.
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
-    void shorten(duration gap) final {
-        if (attempt_) attempt_->shorten(gap);
-    }
+    void shorten(duration gap) final { machine_.shorten(gap); }
     void on_wake(std::size_t node, time_point now) final;
     wait_request request() const final;
     void entered(node_mask nodes) final { place_.nodes |= nodes; }
-    void asked(node_mask nodes) final { wait_->asked(nodes); }
+    void asked(node_mask nodes) final { machine_.asked(nodes); }
     void told(std::size_t node, const core::outlook& what, bool has_vote, time_point now) final;
 
 protected:
@@ -60,16 +57,15 @@ private:
     void on_admitted(time_point now) final;
 
     std::string check();
-    bool is_open(std::uint32_t round) const noexcept;
-    bool is_trying() const noexcept { return is_open(round_); }
+    void perform(core::acquisition::step what, time_point now);
     /// The nodes are to know that it waits, so that they wake it.
     bool is_to_be_woken() const noexcept;
     bool is_held() const noexcept;
     const footprint& left() const noexcept;
     queue_entry entry(bool is_entered) const noexcept;
     void try_without_waiting(time_point now);
-    void stand_aside(time_point now);
-    void turn_away(time_point now);
+    void refuse_behind_others(time_point now);
+    void refuse_for_backlog(time_point now);
     void try_once(time_point now);
     recycled_string key() const;
     recycled_string value() const;
@@ -78,9 +74,8 @@ private:
     net::tail write(std::string& out, script_form form, bool is_entered) const;
     void send_round(time_point now);
     void send_to(node_mask nodes, bool is_entered, time_point now);
-    void send_second_round(time_point now);
     void cast(std::size_t node, const net::acquire_answer& answer, time_point now);
-    void grant(time_point now);
+    void take(time_point now);
     void refused(error_code why, time_point now);
     bool is_cut_off() const noexcept;
     void go_to_sleep(time_point now);
@@ -94,34 +89,24 @@ private:
     std::string resource_;
     acquire_options options_;
     duration ttl_{};
-    std::unique_ptr<core::wait> wait_;  // null for one that would not wait
+    core::acquisition machine_;
     place_in_line place_;
     time_point begun_{};
-    time_point first_until_{};  // until then the first attempt may take, however short the wait
-    std::uint32_t tries_ = 0;
-    std::uint64_t seen_fence_ = 0;  // the highest that a node told of, in all attempts
 
-    // The present attempt.
+    // The present try.
     owner_id owner_;
-    std::optional<core::attempt> attempt_;
-    footprint left_;  // of the attempt on the nodes
+    footprint left_;  // of it on the nodes
 
     // Its present round.
-    std::uint32_t round_ = 0;
     std::optional<fence_terms> fence_;
     time_point sent_at_{};
     std::size_t answers_ = 0;
     node_mask heard_ = 0;  // the nodes that it was to stand in line on, and to be woken by
     cast_votes votes_;
-    cast_votes before_;  // of the attempt before: why it still waits
+    cast_votes before_;  // of the try before: why it still waits
 
     std::shared_ptr<lease_state> granted_;
-    error_code last_refusal_;
-    bool is_called_again_ = false;  // its turn came again during an attempt
-    node_mask voters_ = 0;          // that told something since the last try, and would vote
-    bool may_queue_ = true;  // it would get the lock if it were first: else it is in others' way
     bool has_claim_ = false;  // on the owner that the caller gave; passes to the lease
-    bool over_ = false;
 };
 
 }  // namespace redlock::detail

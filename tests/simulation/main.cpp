@@ -82,6 +82,7 @@ public:
         std::uint64_t last = 0;
         seconds limit{1e9};
         std::size_t most_failures = 10;
+        bool prints_digests = false;
         variation how{};
         std::vector<std::uint64_t> these{};  ///< Empty: the numbers themselves.
     };
@@ -105,8 +106,11 @@ private:
                 return;
             }
             const std::uint64_t seed = terms_.these.empty() ? number : terms_.these[number];
-            const auto result = run_quietly(terms_.how.draw(seed));
+            // Lines are made only for a reader, and the digest is of the lines.
+            story told(terms_.prints_digests ? [](const std::string&) {} : story::reader());
+            const auto result = world(terms_.how.draw(seed), told).run();
             const std::lock_guard lock(mutex_);
+            if (terms_.prints_digests) std::cout << "seed " << seed << ' ' << told.digest() << '\n';
             ++seeds_;
             for (const auto& [name, field] : counter_fields) total_.*field += result.counts.*field;
             simulated_ += result.lasted;
@@ -199,6 +203,7 @@ int main(int argc, char** argv) {
                                  "or one by its name; with --minutes, each for so long at most");
     app.add_option("--jobs", jobs, "So many at once")->check(CLI::Range(1, 256));
     app.add_option("--failures", terms.most_failures, "End after so many failed seeds");
+    app.add_flag("--digests", terms.prints_digests, "Also print the digest of each seed's story");
     app.add_flag("--whole", is_whole, "Do not shrink a seed that fails");
     CLI11_PARSE(app, argc, argv);
     if (one->count() != 0) return tell_one(seed, terms.how, !is_whole);

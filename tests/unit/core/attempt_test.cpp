@@ -5,8 +5,6 @@
 #include "tests/support/catch.hpp"
 #include "tests/unit/core/rounds.hpp"
 
-#include <boost/asio/error.hpp>
-
 #include <limits>
 #include <vector>
 
@@ -24,7 +22,6 @@ namespace {
 constexpr time_point sent = time_point(72h);
 constexpr time_point end = sent + 97ms;  // 100 ms less 1 % and 2 ms
 
-const error_code aborted = boost::asio::error::operation_aborted;
 const std::vector<vote> common{vote::granted, vote::held, vote::stale, vote::refused,
                                vote::quarantine};
 const std::vector<vote> all_votes{vote::granted,    vote::held,    vote::queued,    vote::stale,
@@ -214,37 +211,6 @@ TEST_CASE("what comes after the verdict, even after the validity, changes nothin
     CHECK(refused.reason() == errc::contended);
 }
 
-TEST_CASE("an attempt abandoned at any step is refused for that reason and stays so") {
-    for (std::size_t nodes = 1; nodes <= 4; ++nodes) {
-        oracle o(nodes);
-        const auto cast = checked_step(o);
-        std::size_t open_ones = 0;
-        const auto abandoned = [&](const trying& t) {
-            attempt a = t.machine;
-            a.abandon(aborted);
-            const bool was_open =
-                t.expected == verdict::open || t.expected == verdict::again;
-            open_ones += was_open ? 1U : 0U;
-            const error_code why = was_open ? aborted : t.reason;
-            const verdict what = was_open ? verdict::refused : t.expected;
-            bool good = a.state() == what && a.reason() == why;
-            for (std::size_t node = 0; node < nodes; ++node) {
-                good = good && a.cast(node, vote::granted, sent) == what;
-            }
-            a.abandon(errc::client_closed);
-            good = good && a.state() == what && a.reason() == why;
-            if (!good) REQUIRE(good);
-        };
-        abandoned(trying(nodes));
-        core::testing::every_order(nodes, common, trying(nodes),
-                                   [&](trying& t, std::size_t node, vote v) {
-                                       cast(t, node, v);
-                                       abandoned(t);
-                                   });
-        CHECK(open_ones > 0);
-    }
-}
-
 // --- the second round ------------------------------------------------------------------------
 
 namespace {
@@ -349,22 +315,6 @@ TEST_CASE("a first round that took the whole validity is not followed by a secon
     CHECK(in_time.cast(1, vote::stale, end - 1ns) == verdict::again);
     CHECK(late.cast(1, vote::stale, end) == verdict::refused);
     CHECK(late.reason() == errc::validity_exhausted);
-}
-
-TEST_CASE("an attempt may be abandoned between the rounds and in the second") {
-    attempt between = fresh(1);
-    REQUIRE(between.cast(0, vote::stale, sent) == verdict::again);
-    between.abandon(aborted);
-    CHECK(between.state() == verdict::refused);
-    between.begin_second(sent_again);
-    CHECK(between.state() == verdict::refused);
-    CHECK(between.cast(0, vote::granted, sent_again) == verdict::refused);
-    CHECK(between.reason() == aborted);
-    attempt second = in_second(3, 1);
-    second.cast(0, vote::granted, sent_again);
-    second.abandon(aborted);
-    CHECK(second.cast(1, vote::granted, sent_again) == verdict::refused);
-    CHECK(second.reason() == aborted);
 }
 
 TEST_CASE("the second round begins as soon as those that answered can win it") {
