@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/narrator.hpp"
 
+#include "tools/columns.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
 
@@ -61,17 +62,16 @@ void narrator::waiting(error_code ec, const resource_state& state) {
         line += ", " + std::to_string(*state.place) + " of " + std::to_string(state.waiting) +
                 " in line";
     }
-    draws_ ? draw(std::move(line)) : complain(line);
+    draws_ ? draw(line) : complain(line);
 }
 
-void narrator::draw(std::string line) {
+void narrator::draw(const std::string& line) {
     struct winsize size {};
     const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    line = shown("redlock: " + line).substr(0, is_known ? size.ws_col - 1U : 79U);
-    const std::size_t width = line.size();
-    if (width < width_) line.append(width_ - width, ' ');
-    width_ = width;
-    put('\r' + line);
+    const fitting drawn = fit(redacted("redlock: " + line), is_known ? size.ws_col - 1U : 79U);
+    const std::size_t leftover = width_ > drawn.width ? width_ - drawn.width : 0;
+    width_ = drawn.width;
+    put('\r' + drawn.text + std::string(leftover, ' '));
 }
 
 void narrator::waited() {

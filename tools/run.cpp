@@ -155,7 +155,7 @@ int runner::run() {
         request_.resource, terms_,
         asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
             timer_.cancel();
-            says_.waited();
+            if (terminal_.is_ours()) says_.waited();
             on_acquired(ec, std::move(got));
         }));
     tell_wait();
