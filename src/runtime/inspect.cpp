@@ -169,7 +169,8 @@ void inspect_operation::note_standing(time_point now) {
 void inspect_operation::drop_foreign_fence() {
     for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
         const node_state& n = state_.nodes[i];
-        const bool is_winners = state_.held && n.state == key_state::held && n.owner == state_.owner;
+        const bool is_winners =
+            state_.held && n.state == key_state::held && n.owner == state_.owner;
         if (is_winners && !net::is_of_our_form(values_[i])) state_.fence = 0;
     }
 }
