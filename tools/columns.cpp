@@ -17,8 +17,8 @@ struct range {
     std::uint32_t high;
 };
 
-// The blocks of Unicode in which (nearly) all characters are so. The C library's `wcwidth` knows them
-// one by one, but only in a locale that the user may not have.
+// The blocks of Unicode in which (nearly) all characters are so. The C library's `wcwidth` knows
+// them one by one, but only in a locale that the user may not have.
 constexpr range wide[] = {
     {0x1100, 0x115f},   {0x231a, 0x231b},   {0x2329, 0x232a},   {0x2e80, 0x303e},
     {0x3041, 0x4dbf},   {0x4e00, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},

@@ -17,6 +17,7 @@ struct performer {
     const inherited_signals& given;
 
     int operator()(const usage_error& wrong) const {
+        if (wrong.in_json) complain_in_json();
         complain(wrong.what);
         return own_failure;
     }
@@ -32,6 +33,7 @@ struct performer {
 
 int main(int argc, char** argv) {
     const inherited_signals given;
+    fill_closed_streams();
     try {
         std::vector<std::string> words(argv, argv + argc);
         if (const char* const file = std::getenv("REDLOCK_CONFIG")) {

@@ -6,6 +6,7 @@
 
 #include <redlock/detail/printable.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,14 @@ std::size_t end_of_split(const std::vector<std::string>& words, std::size_t firs
 }
 
 }  // namespace
+
+void fill_closed_streams() noexcept {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) >= 0) continue;
+        const int wrong_way = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        ::open("/dev/null", wrong_way | O_CLOEXEC);  // takes the lowest number, which is this one
+    }
+}
 
 void keep_secret(const std::vector<std::string>& words) {
     auto& out = secrets();

@@ -10,6 +10,10 @@
 
 namespace redlock::tool {
 
+/// Where a standard stream is closed, puts in its place what can be neither read nor written: else a
+/// file or connection that is opened later would take its number. CMD finds it closed.
+void fill_closed_streams() noexcept;
+
 /// Finds the passwords of URIs in the words of a command line, so that `redacted` leaves them out
 /// wherever they appear; also a password with blanks, which splits its URI into several words.
 void keep_secret(const std::vector<std::string>& words);

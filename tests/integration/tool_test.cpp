@@ -5,6 +5,9 @@
 #include "support/run.hpp"
 #include "tool_process.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <sstream>
@@ -39,6 +42,13 @@ ended finish(tool_process& running) {
 
 ended run_tool(const words& arguments) {
     tool_process running(arguments);
+    return finish(running);
+}
+
+// As a shell runs it; $R is the command, $C the configuration.
+ended run_shell(cluster& nodes, const std::string& script) {
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", "R=$REDLOCK_TOOL C=$0; " + script, nodes.config()});
     return finish(running);
 }
 
@@ -190,6 +200,52 @@ TEST_CASE("with --json run reports what it does, one object a line", "[tool]") {
     }
 }
 
+TEST_CASE("with --json run refuses in JSON what is not understood", "[tool]") {
+    const std::vector<words> cases{{"run", "--json"},
+                                   {"--json", "run", "r"},
+                                   {"run", "r", "--json", "--"},
+                                   {"run", "--json", "--tll", "9s", "r", "--", "true"},
+                                   {"run", "--json", "--ttl", "\xff", "r", "--", "true"},
+                                   {"run", "--json", "r", "s", "--", "true"}};
+    for (const words& asked : cases) {
+        const auto got = run_tool(asked);
+        INFO(got.err);
+        CHECK(got.status == 125);
+        CHECK(lines(got.err) == 1);
+        CHECK(got.err.starts_with(R"({"event":"message","text":")"));
+        CHECK(got.err.ends_with("\"}\n"));
+    }
+    CHECK(run_tool({"run", "r", "--", "true", "--json"}).err.starts_with("redlock: "));
+}
+
+TEST_CASE("redlock that was started with closed streams writes to no descriptor of its own",
+          "[tool]") {
+    cluster nodes(3);
+    auto got = run_shell(nodes, "$R --config $C inspect r >&-");
+    CHECK(got.status == 125);
+    CHECK(got.err == "redlock: standard output: Bad file descriptor\n");
+    const std::string closed = " <&- >&- 2>&-";
+    CHECK(run_shell(nodes, "$R --config $C inspect r" + closed).status == 125);
+    got = run_shell(nodes, "$R --config $C run --json r -- sh -c 'exit 4'" + closed);
+    CHECK(got.status == 4);
+    // CMD finds them as redlock did.
+    const std::string look = "for n in 0 1 2; do [ ! -h /proc/$$/fd/$n ] || exit 8; done; exit 9";
+    CHECK(run_shell(nodes, "$R --config $C run r -- sh -c '" + look + "'" + closed).status == 9);
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("a disk that is full is told", "[tool]") {
+    cluster nodes(3);
+    for (const std::string what : {"inspect r", "inspect --json r", "init --yes", "help"}) {
+        const auto got = run_shell(nodes, "$R --config $C " + what + " >/dev/full");
+        CHECK(got.status == 125);
+        CHECK(got.err == "redlock: standard output: No space left on device\n");
+    }
+    // What redlock says of itself is no reason to end CMD.
+    const std::string run = "$R --config $C run --json r -- sh -c 'exit 3'";
+    CHECK(run_shell(nodes, run + " 2>/dev/full").status == 3);
+}
+
 TEST_CASE("the status of a lock that is held can be chosen", "[tool]") {
     cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
@@ -299,6 +355,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"inspect"}, "RESOURCE is required"},
         {{"inspect", "a", "b"}, "one argument too many"},
         {{"--config", "/no/such/file", "inspect", "r"}, "/no/such/file"},
+        {{"--config", "", "inspect", "r"}, "--config names no file"},
         {{"--node", "http://127.0.0.1:1", "inspect", "r"}, "/nodes/0"},
     };
     for (const auto& [arguments, part] : cases) {
@@ -316,7 +373,8 @@ TEST_CASE("terms that can't be kept are refused before anything is asked", "[too
     cluster nodes(3);
     const std::vector<std::pair<words, std::string>> cases{
         {{"--ttl", "61s"}, "ttl_max_ms"},
-        {{"--ttl", "0s"}, "longer than 0"},
+        {{"--ttl", "0s"}, "--ttl must be longer than 0"},
+        {{"--margin", "0ms"}, "--margin must be longer than 0"},
         {{"--ttl", "2s", "--margin", "1500ms"}, "more than half"},
         {{"--max-hold", "1s", "--margin", "1s"}, "--max-hold 1s"},
         {{"--ttl", "1ms"}, "ttl"},
