@@ -34,15 +34,17 @@ struct performer {
 int main(int argc, char** argv) {
     const inherited_signals given;
     fill_closed_streams();
+    int status = own_failure;
     try {
         std::vector<std::string> words(argv, argv + argc);
         if (const char* const file = std::getenv("REDLOCK_CONFIG")) {
             words.insert(words.begin(), file);
         }
         keep_secret(words);
-        return std::visit(performer{given}, parse_command_line(argc, argv));
+        status = std::visit(performer{given}, parse_command_line(argc, argv));
     } catch (const std::exception& e) {
         complain(e.what());
-        return own_failure;
     }
+    take_time();
+    return status;
 }

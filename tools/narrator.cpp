@@ -6,6 +6,7 @@
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -33,7 +34,10 @@ json_writer begin(std::string_view what, std::string_view resource) {
     return json;
 }
 
+// Nothing where the terminal takes nothing, as after ^S: redlock must not wait for that.
 void put(std::string_view text) {
+    pollfd screen{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&screen, 1, 0) <= 0) return;
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 

@@ -43,6 +43,8 @@ using namespace std::chrono_literals;
 constexpr auto look_again = 5ms;
 // A process in the kernel's uninterruptible sleep survives KILL: it is not waited for for ever.
 constexpr auto longest_death = 5s;
+// What standard error is waited for, at most, while CMD runs.
+constexpr auto longest_line = 100ms;
 
 // Whether a process in the background was stopped since it used the terminal.
 bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
@@ -150,6 +152,7 @@ std::string runner::nodes_down() const {
 }
 
 int runner::run() {
+    hurry(std::min<std::chrono::milliseconds>(longest_line, terms_.loss_margin / 4));
     await_signal();
     client_.async_acquire(
         request_.resource, terms_,
@@ -166,7 +169,10 @@ int runner::run() {
     const int last = status_ - signalled;
     const bool by_key = (last == SIGINT || last == SIGQUIT) &&
                         (last == ended_by_ || last == killed_by_);
-    const auto leave = [&] { by_key ? die_of(last) : ::_exit(status_); };
+    const auto leave = [&] {
+        take_time();
+        by_key ? die_of(last) : ::_exit(status_);
+    };
     drain(context_, longest_answer(options_), leave);
     if (by_key) leave();
     return status_;

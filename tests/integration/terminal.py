@@ -87,6 +87,7 @@ class Terminal:
 
 
 CTRL_C, CTRL_Z, CTRL_D, CTRL_BACKSLASH = "\x03", "\x1a", "\x04", "\x1c"
+CTRL_S, CTRL_Q = "\x13", "\x11"
 SLEEPER = "sh -c 'echo up; exec sleep 60'"
 
 
@@ -161,6 +162,21 @@ class OnATerminal(unittest.TestCase):
         self.assertNotIn("Stopped", shown)
         self.terminal.type("kill -TERM %1; wait %1; echo \"it ended with $?\"")
         self.terminal.expect("it ended with 143")
+
+    def test_a_stopped_terminal_does_not_stop_a_wait(self):
+        on_all_nodes("SET stopped foreign")
+        self.addCleanup(on_all_nodes, "DEL stopped")
+        self.terminal.type("stty ixon; redlock run --wait 50s stopped -- touch up")
+        self.terminal.expect("held by foreign")
+        self.terminal.press(CTRL_S)
+        time.sleep(1.5)  # it wants to draw the line once more
+        on_all_nodes("DEL stopped")
+        end = time.monotonic() + LONGEST_S
+        while not (pathlib.Path(self.folder) / "up").exists():
+            self.assertLess(time.monotonic(), end, "CMD did not run")
+            time.sleep(0.05)
+        self.terminal.press(CTRL_Q)
+        self.terminal.prompt(0)
 
     def test_interrupt_ends_both_sides_of_a_pipeline(self):
         self.terminal.type("redlock run a -- sh -c 'echo up >&2; exec sleep 60' | "

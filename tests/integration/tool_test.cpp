@@ -483,6 +483,53 @@ TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]"
     CHECK(has(running.err(), "no quorum of nodes renewed it"));
 }
 
+// A reader that stalls, as a pager or a terminal after ^S, must not keep redlock from its work.
+TEST_CASE("a lost lease ends the command also where nobody reads what it says", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string fifo = folder / "fifo";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    const int reader = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(reader >= 0);
+    const std::string page(4096, '.');
+    while (::write(reader, page.data(), page.size()) > 0) {
+    }
+    const std::string group = folder / "group";
+    const std::string options =
+        GENERATE("--max-hold 2s --margin 1s ", "--json --max-hold 2s --margin 1s ");
+    const std::string script = "exec $REDLOCK_TOOL --config \"$1\" run " + options +
+                               "r -- sh -c \"$0\" sh \"$2\" \"$3\" 2>\"$4\"";
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", script, stubborn, nodes.config(), group, folder / "beats", fifo});
+    REQUIRE(eventually([&] { return number_in(group) > 0; }));
+    const auto pgid = static_cast<pid_t>(number_in(group));
+    CHECK(eventually([&] { return !is_alive(-pgid); }));
+    const int signal = GENERATE(0, SIGTERM);
+    if (signal != 0) {
+        // It waits for the reader, but not against the will of who started it.
+        CHECK(eventually([&] {
+            running.send(signal);
+            return running.has_ended();
+        }));
+        const int status = running.wait();
+        CHECK((status == 122 || status == -signal));
+        ::close(reader);
+        return;
+    }
+    // It says everything, in order, once it is read.
+    std::string said;
+    CHECK(eventually([&] {
+        char text[4096];
+        const auto got = ::read(reader, text, sizeof text);
+        if (got > 0) said.append(text, static_cast<std::size_t>(got));
+        return has(said, "\n") && (!has(options, "--json") || has(said, "\"ended\""));
+    }));
+    CHECK(running.wait() == 122);
+    ::close(reader);
+    CHECK(has(said, "--max-hold is over"));
+    if (has(options, "--json")) CHECK(said.find("\"granted\"") < said.find("--max-hold is over"));
+}
+
 TEST_CASE("a lost lease asks with TERM first", "[tool]") {
     cluster nodes(3);
     const std::string script =
