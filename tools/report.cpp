@@ -179,6 +179,10 @@ void hurry(std::chrono::milliseconds limit) noexcept {
     kept().has_handlers = true;
 }
 
+bool is_behind() noexcept { return !kept().untold.empty(); }
+
+void catch_up() { write_kept(); }
+
 void take_time() {
     kept().limit = -1ms;
     write_kept();

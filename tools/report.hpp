@@ -30,6 +30,10 @@ std::string shown(std::string_view text);
 /// before the next line: a reader that stalls, as a terminal after ^S, must not keep redlock from
 /// renewing a lease, or from ending CMD when it is lost.
 void hurry(std::chrono::milliseconds limit) noexcept;
+/// Whether something is kept.
+bool is_behind() noexcept;
+/// Writes what was kept, as far as it is taken.
+void catch_up();
 /// Writes what was kept, for as long as that takes or until a signal arrives, and ends the hurry.
 void take_time();
 

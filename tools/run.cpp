@@ -45,6 +45,7 @@ constexpr auto look_again = 5ms;
 constexpr auto longest_death = 5s;
 // What standard error is waited for, at most, while CMD runs.
 constexpr auto longest_line = 100ms;
+constexpr auto between_tries = 250ms;
 
 // Whether a process in the background was stopped since it used the terminal.
 bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
@@ -61,6 +62,7 @@ private:
     client_options observed(client_options options);
     void observe(const event& e);
     void tell_wait();
+    void say_the_rest();
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
@@ -94,6 +96,7 @@ private:
     asio::io_context context_{1};
     asio::signal_set signals_{context_};
     asio::steady_timer timer_{context_};
+    asio::steady_timer rest_timer_{context_};  // for what standard error did not take
     asio::cancellation_signal give_up_;
     client client_;
     child child_;
@@ -143,6 +146,17 @@ void runner::observe(const event& e) {
         case event_kind::refused: last_detail_ = e.detail; break;
         default: break;
     }
+    say_the_rest();
+}
+
+void runner::say_the_rest() {
+    if (!is_behind()) return;
+    rest_timer_.expires_after(between_tries);
+    rest_timer_.async_wait([this](error_code ec) {
+        if (ec || phase_ == phase::over) return;
+        catch_up();
+        say_the_rest();
+    });
 }
 
 std::string runner::nodes_down() const {
@@ -238,6 +252,7 @@ void runner::tell_reach() {
     complain("CMD, process " + std::to_string(child_.pid()) +
              ", runs as another user, so redlock can't signal it and can't end it when the lease "
              "of " + name() + " is lost: start redlock as that user, as in sudo redlock run");
+    say_the_rest();
 }
 
 // A pager or another process of redlock's own group, which the signal may have stopped, wants the
@@ -257,6 +272,7 @@ void runner::on_acquired(error_code ec, lease got) {
     if (ec) return refused(ec, got);
     lease_ = std::move(got);
     says_.granted(lease_);
+    say_the_rest();
     client_.async_lost(lease_, [this](error_code ended, loss why) {
         if (!ended) on_lost(why);
     });
@@ -465,6 +481,7 @@ void runner::finish(int status) {
     phase_ = phase::over;
     signals_.cancel();
     timer_.cancel();
+    rest_timer_.cancel();
 }
 
 }  // namespace

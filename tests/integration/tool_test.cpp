@@ -52,6 +52,17 @@ ended run_shell(cluster& nodes, const std::string& script) {
     return finish(running);
 }
 
+// A named pipe that takes nothing until it is read; returns the end to read from.
+int full_fifo(const std::string& path) {
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    const int end = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(end >= 0);
+    const std::string page(4096, '.');
+    while (::write(end, page.data(), page.size()) > 0) {
+    }
+    return end;
+}
+
 // The number in a file, once it is written as a whole line; 0 before.
 long long number_in(const std::string& path) {
     const std::string text = read_file(path);
@@ -488,12 +499,7 @@ TEST_CASE("a lost lease ends the command also where nobody reads what it says", 
     cluster nodes(3);
     scratch folder;
     const std::string fifo = folder / "fifo";
-    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
-    const int reader = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    REQUIRE(reader >= 0);
-    const std::string page(4096, '.');
-    while (::write(reader, page.data(), page.size()) > 0) {
-    }
+    const int reader = full_fifo(fifo);
     const std::string group = folder / "group";
     const std::string options =
         GENERATE("--max-hold 2s --margin 1s ", "--json --max-hold 2s --margin 1s ");
@@ -528,6 +534,32 @@ TEST_CASE("a lost lease ends the command also where nobody reads what it says", 
     ::close(reader);
     CHECK(has(said, "--max-hold is over"));
     if (has(options, "--json")) CHECK(said.find("\"granted\"") < said.find("--max-hold is over"));
+}
+
+TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string fifo = folder / "fifo";
+    const std::string gate = folder / "gate";
+    const int reader = full_fifo(fifo);
+    REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+    const std::string script =
+        "exec $REDLOCK_TOOL --config \"$0\" run --json --ttl 60s r -- cat \"$1\" 2>\"$2\"";
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", script, nodes.config(), gate, fifo});
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    std::string said;
+    CHECK(eventually(
+        [&] {
+            char text[4096];
+            const auto got = ::read(reader, text, sizeof text);
+            if (got > 0) said.append(text, static_cast<std::size_t>(got));
+            return has(said, "\"granted\"");
+        },
+        10s));
+    std::ofstream(gate) << "";
+    CHECK(running.wait() == 0);
+    ::close(reader);
 }
 
 TEST_CASE("a lost lease asks with TERM first", "[tool]") {
