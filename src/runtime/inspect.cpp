@@ -161,7 +161,8 @@ void inspect_operation::note_standing(time_point now) {
         const bool is_quarantine = o->why.answer == vote::quarantine;
         n.state = is_quarantine ? key_state::quarantine : key_state::refused;
         n.error = o->why.error;
-        n.detail = is_quarantine ? text::brief(o->left) + " more" : o->why.detail;
+        const std::string left = o->left > duration::zero() ? text::brief(o->left) + " more" : "";
+        n.detail = is_quarantine ? left : o->why.detail;
     }
 }
 

@@ -764,3 +764,14 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
     CHECK(lines(got.err) == 1);
     CHECK(has(got.err, name(0)));
 }
+
+TEST_CASE("inspect gives a quarantine no length that is not known yet", "[tool]") {
+    cluster nodes(3);
+    found(nodes);
+    nodes.stop(0);
+    nodes.stop(1);  // so the third is not known to vote yet
+    const auto got = run_tool(on(nodes, {"inspect", "r"}));
+    CHECK(got.status == 121);
+    CHECK(has(got.out, "quarantine"));
+    CHECK_FALSE(has(got.out + got.err, "0.0 ms"));
+}
