@@ -67,6 +67,7 @@ private:
     CLI::App* inspect_;
     CLI::App* init_;
     CLI::App* help_;
+    CLI::Option* config_;
     node_source nodes_;
     bool json_ = false;
     bool version_ = false;
@@ -91,9 +92,9 @@ parser::parser() {
             "node")
         ->type_name("URI")
         ->allow_extra_args(false);
-    app_.add_option("--config", nodes_.config_file,
-                    "A JSON file that names the nodes; else REDLOCK_CONFIG does")
-        ->type_name("FILE");
+    config_ = app_.add_option("--config", nodes_.config_file,
+                              "A JSON file that names the nodes; else REDLOCK_CONFIG does");
+    config_->type_name("FILE");
     app_.add_flag("--json", json_,
                   "Print JSON; run writes what it does to standard error, an object a line");
     app_.footer("redlock help CMD explains one command.");
@@ -104,7 +105,7 @@ parser::parser() {
              "Length of the lease, such as 10s; renewed at a third");
     duration(*run_, "--wait", running_.lease.wait,
              "Wait for the lock at most so long; without: try once");
-    duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time");
+    duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time; 0s: never");
     duration(*run_, "--margin", running_.lease.margin,
              "Time to end CMD in when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
@@ -221,6 +222,9 @@ command_line parser::parse(std::vector<std::string> words) {
     if (wants_help_) return text_request{help_text()};
     if (!wrong.empty()) return usage_error{wrong + ": see redlock help"};
     if (wrong = unexpected(); !wrong.empty()) return usage_error{wrong};
+    if (config_->count() != 0 && nodes_.config_file.empty()) {
+        return usage_error{"--config names no file: leave it out to use REDLOCK_CONFIG"};
+    }
     if (version_) {
         if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};
         json_writer json;
@@ -259,7 +263,17 @@ command_line parser::parse(std::vector<std::string> words) {
 }  // namespace
 
 command_line parse_command_line(int argc, const char* const* argv) {
-    return parser().parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    command_line asked = parser().parse(words);
+    if (auto* const wrong = std::get_if<usage_error>(&asked)) {
+        // What was not understood may have kept the parser from its options.
+        const auto mark = std::find(words.begin(), words.end(), "--");
+        const auto has = [&](const char* word) {
+            return std::find(words.begin(), mark, word) != mark;
+        };
+        wrong->in_json = has("run") && has("--json");
+    }
+    return asked;
 }
 
 }  // namespace redlock::tool

@@ -15,9 +15,10 @@ namespace redlock::tool {
 struct text_request {
     std::string text;
 };
-/// Not understood: what is wrong and what would be right.
+/// Not understood: what is wrong and what would be right. `in_json` where it is to be said in JSON.
 struct usage_error {
     std::string what;
+    bool in_json = false;
 };
 
 using command_line =

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/inspect.hpp"
 
+#include "tools/columns.hpp"
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/json_writer.hpp"
@@ -16,7 +17,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,13 +41,6 @@ std::string seconds(std::chrono::milliseconds span) {
 std::string left(const node_state& node) {
     if (node.owner.empty() && node.state != key_state::shared) return "-";
     return node.ttl.count() < 0 ? "no expiry" : seconds(node.ttl);
-}
-
-// How many columns a text takes: UTF-8 continues in bytes 10xxxxxx.
-std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-        return (static_cast<unsigned>(c) & 0xc0U) != 0x80U;
-    }));
 }
 
 void add_row(std::string& out, const std::array<std::string, 5>& row,

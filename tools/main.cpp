@@ -17,6 +17,7 @@ struct performer {
     const inherited_signals& given;
 
     int operator()(const usage_error& wrong) const {
+        if (wrong.in_json) complain_in_json();
         complain(wrong.what);
         return own_failure;
     }
@@ -32,15 +33,18 @@ struct performer {
 
 int main(int argc, char** argv) {
     const inherited_signals given;
+    fill_closed_streams();
+    int status = own_failure;
     try {
         std::vector<std::string> words(argv, argv + argc);
         if (const char* const file = std::getenv("REDLOCK_CONFIG")) {
             words.insert(words.begin(), file);
         }
         keep_secret(words);
-        return std::visit(performer{given}, parse_command_line(argc, argv));
+        status = std::visit(performer{given}, parse_command_line(argc, argv));
     } catch (const std::exception& e) {
         complain(e.what());
-        return own_failure;
     }
+    take_time();
+    return status;
 }

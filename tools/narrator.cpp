@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "tools/narrator.hpp"
 
+#include "tools/columns.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -32,7 +34,10 @@ json_writer begin(std::string_view what, std::string_view resource) {
     return json;
 }
 
+// Nothing where the terminal takes nothing, as after ^S: redlock must not wait for that.
 void put(std::string_view text) {
+    pollfd screen{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&screen, 1, 0) <= 0) return;
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -61,17 +66,16 @@ void narrator::waiting(error_code ec, const resource_state& state) {
         line += ", " + std::to_string(*state.place) + " of " + std::to_string(state.waiting) +
                 " in line";
     }
-    draws_ ? draw(std::move(line)) : complain(line);
+    draws_ ? draw(line) : complain(line);
 }
 
-void narrator::draw(std::string line) {
+void narrator::draw(const std::string& line) {
     struct winsize size {};
     const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    line = shown("redlock: " + line).substr(0, is_known ? size.ws_col - 1U : 79U);
-    const std::size_t width = line.size();
-    if (width < width_) line.append(width_ - width, ' ');
-    width_ = width;
-    put('\r' + line);
+    const fitting drawn = fit(redacted("redlock: " + line), is_known ? size.ws_col - 1U : 79U);
+    const std::size_t leftover = width_ > drawn.width ? width_ - drawn.width : 0;
+    width_ = drawn.width;
+    put('\r' + drawn.text + std::string(leftover, ' '));
 }
 
 void narrator::waited() {

@@ -25,7 +25,7 @@ public:
     /// The time from now until the next report of the wait; empty where the wait is not reported.
     std::optional<std::chrono::seconds> pause() const;
     /// Whether it draws on a terminal. It must not while another process group is in the
-    /// foreground.
+    /// foreground: `waiting` and `waited` are not called then.
     bool draws() const noexcept { return draws_; }
     void waiting(error_code ec, const resource_state& state);
     /// The wait is over: clears the terminal's line.
@@ -35,14 +35,14 @@ public:
     void ended(int status) const;
 
 private:
-    void draw(std::string line);
+    void draw(const std::string& line);
     void tell_of_wait(error_code ec, const resource_state& state) const;
     std::chrono::milliseconds since_start() const;
 
     const run_request& request_;
     const bool draws_;
     const clock::time_point began_ = clock::now();
-    std::size_t width_ = 0;  // of the line on the terminal
+    std::size_t width_ = 0;  // of the line on the terminal, in columns
 };
 
 }  // namespace redlock::tool

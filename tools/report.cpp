@@ -6,6 +6,9 @@
 
 #include <redlock/detail/printable.hpp>
 
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +17,8 @@
 #include <cstring>
 
 namespace redlock::tool {
+
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -27,6 +32,55 @@ bool write_all(int descriptor, std::string_view text) {
         text.remove_prefix(static_cast<std::size_t>(written));
     }
     return true;
+}
+
+// What standard error has not taken yet, and how long it is waited for; negative: as long as it
+// takes.
+struct backlog {
+    std::string untold;
+    std::chrono::milliseconds limit{-1};
+    bool stalls = false;
+    bool has_handlers = false;  // of signals, so that none ends the process by itself
+};
+
+backlog& kept() {
+    static backlog lines;
+    return lines;
+}
+
+constexpr std::size_t longest_backlog = 1 << 20;
+// A pipe that can be written to takes so much without waiting.
+constexpr std::size_t chunk = PIPE_BUF;
+
+bool is_writable(std::chrono::milliseconds limit) {
+    pollfd stream{STDERR_FILENO, POLLOUT, 0};
+    return ::poll(&stream, 1, static_cast<int>(limit.count())) > 0;
+}
+
+void write_kept() {
+    const signals_blocked from_background(SIGTTOU);
+    backlog& lines = kept();
+    while (!lines.untold.empty()) {
+        std::size_t size = lines.untold.size();
+        if (lines.has_handlers) {
+            size = std::min(size, chunk);
+            lines.stalls = !is_writable(lines.stalls ? std::min(lines.limit, 0ms) : lines.limit);
+            // At the end of a run, which waits: a signal is meant for redlock.
+            if (lines.stalls && lines.limit < 0ms) lines.untold.clear();
+            if (lines.stalls) return;
+        }
+        const ssize_t written = ::write(STDERR_FILENO, lines.untold.data(), size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN && is_writable(lines.limit)) continue;
+        // Where standard error can't be written there is no place to report that.
+        if (written < 0) return lines.untold.clear();
+        lines.untold.erase(0, static_cast<std::size_t>(written));
+    }
+}
+
+void write_line(const std::string& line) {
+    if (kept().untold.size() < longest_backlog) kept().untold += line;
+    write_kept();
 }
 
 constexpr std::string_view mark = "://";
@@ -62,6 +116,14 @@ std::size_t end_of_split(const std::vector<std::string>& words, std::size_t firs
 }
 
 }  // namespace
+
+void fill_closed_streams() noexcept {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) >= 0) continue;
+        const int wrong_way = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        ::open("/dev/null", wrong_way | O_CLOEXEC);  // takes the lowest number, which is this one
+    }
+}
 
 void keep_secret(const std::vector<std::string>& words) {
     auto& out = secrets();
@@ -112,7 +174,21 @@ std::string shown(std::string_view text) { return detail::printable(redacted(tex
 
 void complain_in_json() noexcept { complains_in_json() = true; }
 
-void tell(const json_writer& what) { write_all(STDERR_FILENO, what.text() + '\n'); }
+void hurry(std::chrono::milliseconds limit) noexcept {
+    kept().limit = limit;
+    kept().has_handlers = true;
+}
+
+bool is_behind() noexcept { return !kept().untold.empty(); }
+
+void catch_up() { write_kept(); }
+
+void take_time() {
+    kept().limit = -1ms;
+    write_kept();
+}
+
+void tell(const json_writer& what) { write_line(what.text() + '\n'); }
 
 void complain(std::string_view what) {
     if (complains_in_json()) {
@@ -123,8 +199,7 @@ void complain(std::string_view what) {
     std::string line = "redlock: " + redacted(what);
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    // Where standard error can't be written there is no place to report that.
-    write_all(STDERR_FILENO, detail::printable(line) + '\n');
+    write_line(detail::printable(line) + '\n');
 }
 
 bool print(std::string_view text) {

@@ -4,11 +4,16 @@
 
 #include "tools/json_writer.hpp"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace redlock::tool {
+
+/// Where a standard stream is closed, puts in its place what can be neither read nor written: else
+/// a file or connection that is opened later would take its number. CMD finds it closed.
+void fill_closed_streams() noexcept;
 
 /// Finds the passwords of URIs in the words of a command line, so that `redacted` leaves them out
 /// wherever they appear; also a password with blanks, which splits its URI into several words.
@@ -20,6 +25,17 @@ std::string redacted(std::string_view text);
 
 /// `text` from outside, safe for a terminal: redacted, and `printable`.
 std::string shown(std::string_view text);
+
+/// From now on what standard error does not take within `limit` is kept, up to a bound, and goes
+/// before the next line: a reader that stalls, as a terminal after ^S, must not keep redlock from
+/// renewing a lease, or from ending CMD when it is lost.
+void hurry(std::chrono::milliseconds limit) noexcept;
+/// Whether something is kept.
+bool is_behind() noexcept;
+/// Writes what was kept, as far as it is taken.
+void catch_up();
+/// Writes what was kept, for as long as that takes or until a signal arrives, and ends the hurry.
+void take_time();
 
 /// Writes `what`, redacted and escaped, as one line to standard error, in one write. Line breaks
 /// become spaces.

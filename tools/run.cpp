@@ -43,6 +43,9 @@ using namespace std::chrono_literals;
 constexpr auto look_again = 5ms;
 // A process in the kernel's uninterruptible sleep survives KILL: it is not waited for for ever.
 constexpr auto longest_death = 5s;
+// What standard error is waited for, at most, while CMD runs.
+constexpr auto longest_line = 100ms;
+constexpr auto between_tries = 250ms;
 
 // Whether a process in the background was stopped since it used the terminal.
 bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
@@ -59,6 +62,7 @@ private:
     client_options observed(client_options options);
     void observe(const event& e);
     void tell_wait();
+    void say_the_rest();
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
@@ -92,6 +96,7 @@ private:
     asio::io_context context_{1};
     asio::signal_set signals_{context_};
     asio::steady_timer timer_{context_};
+    asio::steady_timer rest_timer_{context_};  // for what standard error did not take
     asio::cancellation_signal give_up_;
     client client_;
     child child_;
@@ -141,6 +146,17 @@ void runner::observe(const event& e) {
         case event_kind::refused: last_detail_ = e.detail; break;
         default: break;
     }
+    say_the_rest();
+}
+
+void runner::say_the_rest() {
+    if (!is_behind()) return;
+    rest_timer_.expires_after(between_tries);
+    rest_timer_.async_wait([this](error_code ec) {
+        if (ec || phase_ == phase::over) return;
+        catch_up();
+        say_the_rest();
+    });
 }
 
 std::string runner::nodes_down() const {
@@ -150,12 +166,13 @@ std::string runner::nodes_down() const {
 }
 
 int runner::run() {
+    hurry(std::min<std::chrono::milliseconds>(longest_line, terms_.loss_margin / 4));
     await_signal();
     client_.async_acquire(
         request_.resource, terms_,
         asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
             timer_.cancel();
-            says_.waited();
+            if (terminal_.is_ours()) says_.waited();
             on_acquired(ec, std::move(got));
         }));
     tell_wait();
@@ -166,7 +183,10 @@ int runner::run() {
     const int last = status_ - signalled;
     const bool by_key = (last == SIGINT || last == SIGQUIT) &&
                         (last == ended_by_ || last == killed_by_);
-    const auto leave = [&] { by_key ? die_of(last) : ::_exit(status_); };
+    const auto leave = [&] {
+        take_time();
+        by_key ? die_of(last) : ::_exit(status_);
+    };
     drain(context_, longest_answer(options_), leave);
     if (by_key) leave();
     return status_;
@@ -232,6 +252,7 @@ void runner::tell_reach() {
     complain("CMD, process " + std::to_string(child_.pid()) +
              ", runs as another user, so redlock can't signal it and can't end it when the lease "
              "of " + name() + " is lost: start redlock as that user, as in sudo redlock run");
+    say_the_rest();
 }
 
 // A pager or another process of redlock's own group, which the signal may have stopped, wants the
@@ -251,6 +272,7 @@ void runner::on_acquired(error_code ec, lease got) {
     if (ec) return refused(ec, got);
     lease_ = std::move(got);
     says_.granted(lease_);
+    say_the_rest();
     client_.async_lost(lease_, [this](error_code ended, loss why) {
         if (!ended) on_lost(why);
     });
@@ -459,6 +481,7 @@ void runner::finish(int status) {
     phase_ = phase::over;
     signals_.cancel();
     timer_.cancel();
+    rest_timer_.cancel();
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     out.renew = out.renew && !request.no_renew;
     const milliseconds longest = from.client.ttl_max;
     if (request.ttl == 0ms) return "--ttl must be longer than 0";
+    if (request.margin == 0ms) return "--margin must be longer than 0";
     if (out.ttl == 0ms) out.ttl = std::min<milliseconds>(10s, longest);
     if (out.ttl > longest) {
         return "--ttl " + format_duration(out.ttl) + " is above the longest that the nodes take, " +

@@ -36,7 +36,7 @@ struct resource_state {
     bool held = false;                      ///< A quorum of nodes holds the key of one owner.
     std::string owner{};                    ///< Abbreviated; empty when not held.
     /// Of the lease that holds it, as far as a node that granted it still has it; where nobody
-    /// holds it the highest that any node knows. 0: none known.
+    /// holds it the highest that any node knows. 0: none known, or held with another library.
     std::uint64_t fence = 0;
     /// How long ago the lease was first granted, where the fence tells it.
     std::optional<std::chrono::milliseconds> held_for{};

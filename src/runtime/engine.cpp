@@ -125,7 +125,7 @@ void engine::begin_to_linger(time_point now) {
     is_lingering_ = true;
     answers_awaited_from_ = now;
     linger_until_ = now + options_->ttl_max;
-    close_timer_at_ = now + time_for(size());
+    close_timer_at_ = std::min(now + time_for(size()), linger_until_);
     agenda_.set(close_timer_, close_timer_at_);
 }
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 namespace redlock::detail {
 
@@ -162,20 +161,26 @@ void inspect_operation::note_standing(time_point now) {
         const bool is_quarantine = o->why.answer == vote::quarantine;
         n.state = is_quarantine ? key_state::quarantine : key_state::refused;
         n.error = o->why.error;
-        n.detail = is_quarantine ? text::brief(o->left) + " more" : o->why.detail;
+        const std::string left = o->left > duration::zero() ? text::brief(o->left) + " more" : "";
+        n.detail = is_quarantine ? left : o->why.detail;
+    }
+}
+
+// A lock of another library has no fence: the one that is found is that of a lease before it.
+void inspect_operation::drop_foreign_fence() {
+    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
+        const node_state& n = state_.nodes[i];
+        const bool is_winners =
+            state_.held && n.state == key_state::held && n.owner == state_.owner;
+        if (is_winners && !net::is_of_our_form(values_[i])) state_.fence = 0;
     }
 }
 
 // A fence is a node's time in us when it was drawn, or a little ahead of it.
 void inspect_operation::tell_age(time_point now) {
     const auto time_us = home().nodes().node_time_us(now);
-    std::uint64_t fence = std::numeric_limits<std::uint64_t>::max();
-    for (const node_state& n : state_.nodes) {
-        // What a later extension drew is higher.
-        if (n.owner == state_.owner && n.fence != 0) fence = std::min(fence, n.fence);
-    }
-    if (!state_.held || !time_us || fence == std::numeric_limits<std::uint64_t>::max()) return;
-    const auto age_us = *time_us - static_cast<std::int64_t>(fence);
+    if (!state_.held || !time_us || state_.fence == 0) return;
+    const auto age_us = *time_us - static_cast<std::int64_t>(state_.fence);
     state_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::microseconds(std::max<std::int64_t>(age_us, 0)));
 }
@@ -184,6 +189,7 @@ void inspect_operation::answered(time_point now) {
     if (--open_ != 0) return;
     note_standing(now);
     core::take_census(state_, values_);
+    drop_foreign_fence();
     tell_age(now);
     end({});
 }

@@ -39,6 +39,7 @@ private:
     void on_fence(node_state& node, const resp::reply& reply);
     void on_queue(std::size_t node, const resp::reply& reply, time_point now);
     void note_standing(time_point now);
+    void drop_foreign_fence();
     void tell_age(time_point now);
     void answered(time_point now);
     void end(error_code outcome);

@@ -94,6 +94,15 @@ TEST_CASE("a node that goes on answering slowly is given up when every key has e
     CHECK(h.given_up().size() == 3);
 }
 
+TEST_CASE("a node that hangs is given up when every key has expired, however patient the client") {
+    holder h(many);
+    h.w.set_mode(1, mode::mute);
+    h.w.options.ttl_max = h.w.options.node_timeout / 4;
+    h.w.close();
+    CHECK(h.run() == h.w.options.ttl_max);
+    CHECK(h.given_up().size() == 1);
+}
+
 TEST_CASE("a process that stood still reads the answers that arrived before it gives nodes up") {
     holder h(many);
     h.w.close();

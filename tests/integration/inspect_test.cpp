@@ -6,6 +6,8 @@
 
 #include <redlock/error.hpp>
 
+#include <utility>
+
 using namespace redlock;
 using namespace redlock::testing;
 
@@ -56,6 +58,24 @@ TEST_CASE("a held resource tells its holder, but not enough to act as it", "[ins
         CHECK(node.ttl > 20s);
         CHECK(node.ttl <= 30s);
     }
+}
+
+TEST_CASE("a holder that has no fence is not given that of the lease before it", "[inspect]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto before = d.acquire("r", {.ttl = 30s});
+    REQUIRE(before.value());
+    const auto fence = before.value().fence();
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    REQUIRE(d.release(std::move(before.value())) == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
+    const auto state = d.inspect("r").value();
+    CHECK(state.held);
+    CHECK(state.owner == "foreign");
+    CHECK(state.fence == 0);
+    CHECK_FALSE(state.held_for);
+    for (const auto& node : state.nodes) CHECK(node.fence == fence);  // what is there is shown
 }
 
 TEST_CASE("nodes that are gone are told with their cause", "[inspect]") {

@@ -5,6 +5,7 @@
 Types at an interactive bash on a pseudo-terminal, and checks that it shows the same as for a
 command without redlock in front of it.
 """
+import codecs
 import os
 import pathlib
 import pty
@@ -37,6 +38,7 @@ class Terminal:
 
     def __init__(self, folder):
         self.seen = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
@@ -66,7 +68,7 @@ class Terminal:
             ready, _, _ = select.select([self.descriptor], [], [], max(0, end - time.monotonic()))
             if not ready:
                 raise AssertionError(f"no {text!r} came; this did: {self.seen!r}")
-            self.seen += os.read(self.descriptor, 4096).decode(errors="replace")
+            self.seen += self.decoder.decode(os.read(self.descriptor, 4096))
         shown, self.seen = self.seen.split(text, 1)
         return shown + text
 
@@ -85,6 +87,7 @@ class Terminal:
 
 
 CTRL_C, CTRL_Z, CTRL_D, CTRL_BACKSLASH = "\x03", "\x1a", "\x04", "\x1c"
+CTRL_S, CTRL_Q = "\x13", "\x11"
 SLEEPER = "sh -c 'echo up; exec sleep 60'"
 
 
@@ -121,6 +124,59 @@ class OnATerminal(unittest.TestCase):
         self.terminal.expect("\r")  # the same line, once more
         self.terminal.press(CTRL_C)
         self.assertNotIn("round", self.terminal.prompt(130))
+
+    def test_the_line_of_a_wait_fits_and_cuts_nothing_in_two(self):
+        """Not within a character, nor within the escape of one that is not shown."""
+        for resource, whole in (("\u00f6" * 40, r"\u00f6*"), ("\u65e5" * 40, r"\u65e5*"),
+                                ("a" + "\x1b" * 40, r"a(\\x1b)*")):
+            on_all_nodes(f"SET {resource} foreign")
+            self.addCleanup(on_all_nodes, f"DEL {resource}")
+            quoted = resource.replace("\x1b", r"\e")
+            for columns in range(50, 54 if "\x1b" in resource else 52):
+                self.terminal.type(f"stty cols {columns}; echo re''ady")
+                self.terminal.expect("ready\r\n")
+                self.terminal.type(f"redlock run --wait 50s $'{quoted}' -- true")
+                line = self.terminal.expect("redlock: waiting for '")
+                line = self.terminal.expect("\r")[:-1]  # where it is drawn once more
+                self.terminal.press(CTRL_C)
+                self.terminal.prompt(130)
+                self.assertRegex(line, rf"^{whole}$")
+                taken = len("redlock: waiting for '") + len(line) * (2 if "\u65e5" in line else 1)
+                self.assertLess(taken, columns)
+                self.assertGreaterEqual(taken, columns - len(r"\x1b"))
+
+    def test_a_wait_in_the_background_leaves_the_terminal_alone(self):
+        on_all_nodes("SET behind foreign")
+        self.addCleanup(on_all_nodes, "DEL behind")
+        self.terminal.type("redlock run --wait 50s behind -- "
+                           "sh -c 'echo up >up; exec sleep 60 </dev/null'")
+        self.terminal.expect("held by foreign")
+        self.terminal.press(CTRL_Z)
+        self.terminal.expect("Stopped")
+        self.terminal.type("stty tostop; bg; echo go''ing")
+        self.terminal.expect("going\r\n")
+        on_all_nodes("DEL behind")
+        self.terminal.type("while [ ! -s up ]; do sleep 0.05; done; sleep 0.5; jobs; echo jo''bs")
+        shown = self.terminal.expect("jobs\r\n")
+        self.assertIn("Running", shown)
+        self.assertNotIn("Stopped", shown)
+        self.terminal.type("kill -TERM %1; wait %1; echo \"it ended with $?\"")
+        self.terminal.expect("it ended with 143")
+
+    def test_a_stopped_terminal_does_not_stop_a_wait(self):
+        on_all_nodes("SET stopped foreign")
+        self.addCleanup(on_all_nodes, "DEL stopped")
+        self.terminal.type("stty ixon; redlock run --wait 50s stopped -- touch up")
+        self.terminal.expect("held by foreign")
+        self.terminal.press(CTRL_S)
+        time.sleep(1.5)  # it wants to draw the line once more
+        on_all_nodes("DEL stopped")
+        end = time.monotonic() + LONGEST_S
+        while not (pathlib.Path(self.folder) / "up").exists():
+            self.assertLess(time.monotonic(), end, "CMD did not run")
+            time.sleep(0.05)
+        self.terminal.press(CTRL_Q)
+        self.terminal.prompt(0)
 
     def test_interrupt_ends_both_sides_of_a_pipeline(self):
         self.terminal.type("redlock run a -- sh -c 'echo up >&2; exec sleep 60' | "

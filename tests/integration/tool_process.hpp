@@ -100,6 +100,12 @@ public:
     std::string out() const { return read_file(folder_ / "out"); }
     std::string err() const { return read_file(folder_ / "err"); }
 
+    bool has_ended() const {
+        siginfo_t what{};
+        return ::waitid(P_PID, static_cast<id_t>(pid_), &what, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               what.si_pid == pid_;
+    }
+
     /// Its exit status; -n when signal n ended it. Throws when it does not end in time.
     int wait() {
         int status = 0;

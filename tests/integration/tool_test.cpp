@@ -5,6 +5,9 @@
 #include "support/run.hpp"
 #include "tool_process.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <sstream>
@@ -40,6 +43,24 @@ ended finish(tool_process& running) {
 ended run_tool(const words& arguments) {
     tool_process running(arguments);
     return finish(running);
+}
+
+// As a shell runs it; $R is the command, $C the configuration.
+ended run_shell(cluster& nodes, const std::string& script) {
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", "R=$REDLOCK_TOOL C=$0; " + script, nodes.config()});
+    return finish(running);
+}
+
+// A named pipe that takes nothing until it is read; returns the end to read from.
+int full_fifo(const std::string& path) {
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    const int end = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(end >= 0);
+    const std::string page(4096, '.');
+    while (::write(end, page.data(), page.size()) > 0) {
+    }
+    return end;
 }
 
 // The number in a file, once it is written as a whole line; 0 before.
@@ -190,6 +211,52 @@ TEST_CASE("with --json run reports what it does, one object a line", "[tool]") {
     }
 }
 
+TEST_CASE("with --json run refuses in JSON what is not understood", "[tool]") {
+    const std::vector<words> cases{{"run", "--json"},
+                                   {"--json", "run", "r"},
+                                   {"run", "r", "--json", "--"},
+                                   {"run", "--json", "--tll", "9s", "r", "--", "true"},
+                                   {"run", "--json", "--ttl", "\xff", "r", "--", "true"},
+                                   {"run", "--json", "r", "s", "--", "true"}};
+    for (const words& asked : cases) {
+        const auto got = run_tool(asked);
+        INFO(got.err);
+        CHECK(got.status == 125);
+        CHECK(lines(got.err) == 1);
+        CHECK(got.err.starts_with(R"({"event":"message","text":")"));
+        CHECK(got.err.ends_with("\"}\n"));
+    }
+    CHECK(run_tool({"run", "r", "--", "true", "--json"}).err.starts_with("redlock: "));
+}
+
+TEST_CASE("redlock that was started with closed streams writes to no descriptor of its own",
+          "[tool]") {
+    cluster nodes(3);
+    auto got = run_shell(nodes, "$R --config $C inspect r >&-");
+    CHECK(got.status == 125);
+    CHECK(got.err == "redlock: standard output: Bad file descriptor\n");
+    const std::string closed = " <&- >&- 2>&-";
+    CHECK(run_shell(nodes, "$R --config $C inspect r" + closed).status == 125);
+    got = run_shell(nodes, "$R --config $C run --json r -- sh -c 'exit 4'" + closed);
+    CHECK(got.status == 4);
+    // CMD finds them as redlock did.
+    const std::string look = "for n in 0 1 2; do [ ! -h /proc/$$/fd/$n ] || exit 8; done; exit 9";
+    CHECK(run_shell(nodes, "$R --config $C run r -- sh -c '" + look + "'" + closed).status == 9);
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("a disk that is full is told", "[tool]") {
+    cluster nodes(3);
+    for (const std::string what : {"inspect r", "inspect --json r", "init --yes", "help"}) {
+        const auto got = run_shell(nodes, "$R --config $C " + what + " >/dev/full");
+        CHECK(got.status == 125);
+        CHECK(got.err == "redlock: standard output: No space left on device\n");
+    }
+    // What redlock says of itself is no reason to end CMD.
+    const std::string run = "$R --config $C run --json r -- sh -c 'exit 3'";
+    CHECK(run_shell(nodes, run + " 2>/dev/full").status == 3);
+}
+
 TEST_CASE("the status of a lock that is held can be chosen", "[tool]") {
     cluster nodes(3);
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
@@ -299,6 +366,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"inspect"}, "RESOURCE is required"},
         {{"inspect", "a", "b"}, "one argument too many"},
         {{"--config", "/no/such/file", "inspect", "r"}, "/no/such/file"},
+        {{"--config", "", "inspect", "r"}, "--config names no file"},
         {{"--node", "http://127.0.0.1:1", "inspect", "r"}, "/nodes/0"},
     };
     for (const auto& [arguments, part] : cases) {
@@ -316,7 +384,8 @@ TEST_CASE("terms that can't be kept are refused before anything is asked", "[too
     cluster nodes(3);
     const std::vector<std::pair<words, std::string>> cases{
         {{"--ttl", "61s"}, "ttl_max_ms"},
-        {{"--ttl", "0s"}, "longer than 0"},
+        {{"--ttl", "0s"}, "--ttl must be longer than 0"},
+        {{"--margin", "0ms"}, "--margin must be longer than 0"},
         {{"--ttl", "2s", "--margin", "1500ms"}, "more than half"},
         {{"--max-hold", "1s", "--margin", "1s"}, "--max-hold 1s"},
         {{"--ttl", "1ms"}, "ttl"},
@@ -423,6 +492,74 @@ TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]"
     CHECK(gone < no_renewal_after + std::chrono::nanoseconds(ttl).count());
     CHECK(lines(running.err()) == 1);
     CHECK(has(running.err(), "no quorum of nodes renewed it"));
+}
+
+// A reader that stalls, as a pager or a terminal after ^S, must not keep redlock from its work.
+TEST_CASE("a lost lease ends the command also where nobody reads what it says", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string fifo = folder / "fifo";
+    const int reader = full_fifo(fifo);
+    const std::string group = folder / "group";
+    const std::string options =
+        GENERATE("--max-hold 2s --margin 1s ", "--json --max-hold 2s --margin 1s ");
+    const std::string script = "exec $REDLOCK_TOOL --config \"$1\" run " + options +
+                               "r -- sh -c \"$0\" sh \"$2\" \"$3\" 2>\"$4\"";
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", script, stubborn, nodes.config(), group, folder / "beats", fifo});
+    REQUIRE(eventually([&] { return number_in(group) > 0; }));
+    const auto pgid = static_cast<pid_t>(number_in(group));
+    CHECK(eventually([&] { return !is_alive(-pgid); }));
+    const int signal = GENERATE(0, SIGTERM);
+    if (signal != 0) {
+        // It waits for the reader, but not against the will of who started it.
+        CHECK(eventually([&] {
+            running.send(signal);
+            return running.has_ended();
+        }));
+        const int status = running.wait();
+        CHECK((status == 122 || status == -signal));
+        ::close(reader);
+        return;
+    }
+    // It says everything, in order, once it is read.
+    std::string said;
+    CHECK(eventually([&] {
+        char text[4096];
+        const auto got = ::read(reader, text, sizeof text);
+        if (got > 0) said.append(text, static_cast<std::size_t>(got));
+        return has(said, "\n") && (!has(options, "--json") || has(said, "\"ended\""));
+    }));
+    CHECK(running.wait() == 122);
+    ::close(reader);
+    CHECK(has(said, "--max-hold is over"));
+    if (has(options, "--json")) CHECK(said.find("\"granted\"") < said.find("--max-hold is over"));
+}
+
+TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    const std::string fifo = folder / "fifo";
+    const std::string gate = folder / "gate";
+    const int reader = full_fifo(fifo);
+    REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+    const std::string script =
+        "exec $REDLOCK_TOOL --config \"$0\" run --json --ttl 60s r -- cat \"$1\" 2>\"$2\"";
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", script, nodes.config(), gate, fifo});
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
+    std::string said;
+    CHECK(eventually(
+        [&] {
+            char text[4096];
+            const auto got = ::read(reader, text, sizeof text);
+            if (got > 0) said.append(text, static_cast<std::size_t>(got));
+            return has(said, "\"granted\"");
+        },
+        10s));
+    std::ofstream(gate) << "";
+    CHECK(running.wait() == 0);
+    ::close(reader);
 }
 
 TEST_CASE("a lost lease asks with TERM first", "[tool]") {
@@ -626,4 +763,15 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
     CHECK(has(got.out, R"("held":false)"));
     CHECK(lines(got.err) == 1);
     CHECK(has(got.err, name(0)));
+}
+
+TEST_CASE("inspect gives a quarantine no length that is not known yet", "[tool]") {
+    cluster nodes(3);
+    found(nodes);
+    nodes.stop(0);
+    nodes.stop(1);  // so the third is not known to vote yet
+    const auto got = run_tool(on(nodes, {"inspect", "r"}));
+    CHECK(got.status == 121);
+    CHECK(has(got.out, "quarantine"));
+    CHECK_FALSE(has(got.out + got.err, "0.0 ms"));
 }

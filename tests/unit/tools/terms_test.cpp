@@ -68,6 +68,7 @@ TEST_CASE("the margin is by default a quarter of what there is") {
 
 TEST_CASE("terms that can't be kept are refused with a remedy") {
     CHECK(refused({.ttl = 0ms}).find("longer than 0") != std::string::npos);
+    CHECK(refused({.margin = 0ms}).find("longer than 0") != std::string::npos);
     CHECK(refused({.ttl = 61s}).find("ttl_max_ms") != std::string::npos);
     CHECK(refused({.ttl = 10s, .margin = 5001ms}).find("half") != std::string::npos);
     CHECK(refused({.ttl = 10s, .margin = 5s}).empty());
