@@ -259,8 +259,11 @@ void roster::on_look(const errand& of, std::size_t node, const resp::reply& repl
     } else if (const auto answer = net::read_record(reply); answer.record) {
         const core::record_facts& record = *answer.record;
         on_time(node, {record.time_us, of.sent, now}, now);
-        // The quarantine of a node that was flushed begins with the first handshake after it.
-        const bool is_known = record.exists && record.epoch == guard_.record_of(node).epoch;
+        // The quarantine of a node that was flushed begins with the first handshake after it. Beside
+        // a node of another set an empty one stays empty.
+        const core::record_facts& before = guard_.record_of(node);
+        const bool is_known = record.exists == before.exists && record.epoch == before.epoch &&
+                              record.other_set == before.other_set;
         if (is_known) on_record(node, record, now);
         else if (!birth_.is_pending()) greet_again(node, now);
     } else {

@@ -393,6 +393,15 @@ TEST_CASE("of two clients with different lists of nodes the second is granted no
     }
 }
 
+TEST_CASE("a client beside a node of another set keeps its connections") {
+    world a(guarded());
+    a.connected();
+    const auto b = newcomer(a, guarded(5));
+    b->run_for(1min);
+    CHECK(b->count(event_kind::node_down) == 0);
+    CHECK(b->granted("r")->outcome() == errc::no_quorum);
+}
+
 TEST_CASE("the order of a list does not matter, and sets are compared without the guard, too") {
     auto o = guarded();
     world a(o);
