@@ -42,6 +42,15 @@ bool birth::may_make() const noexcept {
     return !has_yielded_ && !has(state::unknown) && !has(state::other_set);
 }
 
+// Beside a node of another set no record will be made: what is empty is read when that node fits.
+bool birth::waits_for_news() const noexcept {
+    return has(state::theirs) || (has_yielded_ && has(state::empty) && !has(state::other_set));
+}
+
+void birth::look_soon(time_point now) noexcept {
+    if (waits_for_news() && next_look_ == time_point::max()) next_look_ = now + between_looks;
+}
+
 void birth::found(std::size_t node, const record_facts& record, time_point now,
                   time_point asked) {
     node_birth& n = nodes_[node];
@@ -64,8 +73,7 @@ void birth::found(std::size_t node, const record_facts& record, time_point now,
         n.is = state::settled;
         may_open_ = false;
     }
-    const bool waits = n.is == state::theirs || (n.is == state::empty && has_yielded_);
-    if (waits && next_look_ == time_point::max()) next_look_ = now + between_looks;
+    look_soon(now);
 }
 
 void birth::note_other_set(std::size_t node) noexcept {
@@ -85,7 +93,7 @@ void birth::done(std::size_t node, time_point now) noexcept {
     node_birth& n = nodes_[node];
     if (n.is != state::asked) return;
     n.is = n.asked == task::withdraw ? state::empty : state::settled;
-    if (n.is == state::empty && next_look_ == time_point::max()) next_look_ = now + between_looks;
+    look_soon(now);
 }
 
 void birth::give(std::vector<order>& out, std::size_t node, task what, time_point now) {
@@ -126,7 +134,7 @@ std::vector<birth::order> birth::due(time_point now) {
         node_birth& n = nodes_[i];
         if (n.is == state::ours && opens) {
             give(out, i, task::open, now);
-        } else if (n.is == state::ours && has_yielded_) {
+        } else if (n.is == state::ours && (has_yielded_ || has(state::other_set))) {
             give(out, i, task::withdraw, now);
         } else if (n.is == state::theirs && has_lost_patience) {
             n.is = state::settled;
@@ -134,13 +142,11 @@ std::vector<birth::order> birth::due(time_point now) {
             give(out, i, may_open_ && may_make() ? task::make : task::look, now);
         } else if (n.is == state::empty && may_make()) {
             give(out, i, may_open_ ? task::make : task::settle, now);
-        } else if (n.is == state::empty && looks) {
+        } else if (n.is == state::empty && looks && !has(state::other_set)) {
             give(out, i, task::look, now);
         }
     }
-    if (!has(state::theirs) && !has(state::empty) && !has(state::asked)) {
-        next_look_ = time_point::max();
-    }
+    if (!waits_for_news() && !has(state::asked)) next_look_ = time_point::max();
     return out;
 }
 

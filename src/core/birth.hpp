@@ -16,7 +16,9 @@ namespace redlock::core {
 /// have none is the cluster new. Then one client opens all nodes at once, and nobody waits.
 ///
 /// Records are made only when every node has answered or is out of reach, and none belongs to
-/// another set: an empty node must not join the wrong set.
+/// another set: an empty node must not join the wrong set. Records that were made before that was
+/// known are taken back: once they are old enough to vote, the next client with this list could be
+/// granted a lease before it has heard of the node of the other set.
 ///
 /// A client writes its mark into each record that it makes. When all nodes took it, on connections
 /// that have not broken since, it opens them. Of two clients that start one together, the one with
@@ -85,6 +87,8 @@ private:
     bool has(state s) const noexcept;
     bool is_all_ours() const noexcept;
     bool may_make() const noexcept;
+    bool waits_for_news() const noexcept;
+    void look_soon(time_point now) noexcept;
     void give(std::vector<order>& out, std::size_t node, task what, time_point now);
     bool must_yield() const noexcept;
 

@@ -41,6 +41,7 @@ duration node_clocks::read(std::size_t node, const clock_reading& r) {
         const std::int64_t high_us = old->high_us + allowed;
         jump_us = std::max<std::int64_t>(fresh.low_us - high_us, 0) +
                   std::min<std::int64_t>(fresh.high_us - low_us, 0);
+        if (f.jump_us == 0) f.true_until = old->since;
         f.jump_us += jump_us;
         if (jump_us > 0) f.ahead_us += fresh.high_us - old->low_us;
         if (jump_us < 0) f.behind_us += old->high_us - fresh.low_us;

@@ -101,6 +101,12 @@ public:
     void rule_out_gap() noexcept;
     /// The node's jump is on its record.
     void forget_jump(std::size_t node) noexcept { nodes_[node].jump_us = 0; }
+    /// When the last reading before the jump began; nothing where there was no jump since
+    /// `forget_jump`.
+    std::optional<time_point> ran_true_until(std::size_t node) const noexcept {
+        if (nodes_[node].jump_us == 0) return std::nullopt;
+        return nodes_[node].true_until;
+    }
 
 private:
     // By how much a node's clock is ahead of ours: between the two.
@@ -118,6 +124,7 @@ private:
         bool is_known = false;  // there was a reading to compare the last one with
         std::optional<recorded_offset> recorded;
         std::int64_t jump_us = 0;    // how far it jumped, at least, since `forget_jump`
+        time_point true_until{};     // when the reading before that jump began
         std::int64_t ahead_us = 0;   // how far it jumped ahead, at most, since `rule_out_gap`
         std::int64_t behind_us = 0;  // how far it jumped back, likewise
     };

@@ -259,8 +259,11 @@ void roster::on_look(const errand& of, std::size_t node, const resp::reply& repl
     } else if (const auto answer = net::read_record(reply); answer.record) {
         const core::record_facts& record = *answer.record;
         on_time(node, {record.time_us, of.sent, now}, now);
-        // The quarantine of a node that was flushed begins with the first handshake after it.
-        const bool is_known = record.exists && record.epoch == guard_.record_of(node).epoch;
+        // The quarantine of a node that was flushed begins with the first handshake after it. Beside
+        // a node of another set an empty one stays empty.
+        const core::record_facts& before = guard_.record_of(node);
+        const bool is_known = record.exists == before.exists && record.epoch == before.epoch &&
+                              record.other_set == before.other_set;
         if (is_known) on_record(node, record, now);
         else if (!birth_.is_pending()) greet_again(node, now);
     } else {
@@ -375,6 +378,7 @@ void roster::compare_clocks(time_point now) {
     if (const duration gap = clocks_.take_gap(); gap > duration::zero()) {
         home_->on_clock_gap(gap, now);
     }
+    for (std::size_t i = 0; i < facts_.size(); ++i) forgive_jump(i, now);
     // Other clients may have corrected the records since we read them. Striking by what we read
     // would undo their correction, and they would undo ours, and so on: so all is read again first.
     if (!is_looking() && !has_started_over_ && has_any_stepped(now)) {
@@ -424,6 +428,21 @@ void roster::compare_clock(std::size_t node, bool is_last, time_point now) {
     const bool is_fresh = record.offset && record.cluster_since_us &&
                           found->recorded_for < refreshed_after;
     if (is_last && !is_fresh) write_clock(node, *found, now);
+}
+
+// Where another client has struck the node meanwhile its quarantine covers the jump that we saw,
+// too: striking it once more would have all other clients greet it again, and each strike it in its
+// turn. The record must agree with the clock, and the quarantine have begun after our last reading
+// before the jump. Only while it is young: no client has counted a vote since, and a second step
+// could have spoiled none.
+void roster::forgive_jump(std::size_t node, time_point now) {
+    const core::record_facts& record = guard_.record_of(node);
+    const auto true_until = clocks_.ran_true_until(node);
+    if (!true_until || record.since_us == 0 || !record.cluster_since_us) return;
+    const auto found = clocks_.check(node, now, false);
+    if (!found || found->moved_us != 0) return;
+    const duration age = core::span_of(found->cluster_us - *record.cluster_since_us);
+    if (age < guard_.ttl_max() / 2 && now - age > *true_until) clocks_.forget_jump(node);
 }
 
 void roster::report_step(std::size_t node, const core::clock_check& found) {

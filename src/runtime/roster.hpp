@@ -137,6 +137,7 @@ private:
     void on_record(std::size_t node, const core::record_facts& record, time_point now);
     void on_time(std::size_t node, const core::clock_reading& reading, time_point now);
     void report_ttl_max(std::size_t node, const core::record_facts& record);
+    void forgive_jump(std::size_t node, time_point now);
     void report_step(std::size_t node, const core::clock_check& found);
     void judge_skew(time_point now);
     bool is_looking() const noexcept;

@@ -171,6 +171,55 @@ TEST_CASE("a step of a running node's clock is known to every client, newcomers 
     }
 }
 
+TEST_CASE("a step for which another client has struck the node is not struck again") {
+    world w(guarded());
+    w.connected();
+    w.run_for(1s);
+    w.step_clock(0, 2s);
+    const auto put = [&w](const std::vector<std::string>& words) {
+        std::string text;
+        for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
+        w.nodes[0].put("redlock:node", text, core::time_point::max());
+    };
+    const auto y = newcomer(w);
+    REQUIRE(strikes(*y) == 1);
+    auto struck = record_on(*y, 0);
+    struck[run_id] = w.nodes[0].run_id();
+    struck[replid] = "-";
+    SECTION("where all of it came before the strike") {
+        put(struck);
+        w.run_for(6s);
+        CHECK(strikes(w) == 0);
+        CHECK(record_on(w, 0)[epoch] == struck[epoch]);
+        CHECK_FALSE(has_vote(w, 0));
+        w.run_for(6s);
+        CHECK(has_vote(w, 0));
+    }
+    SECTION("but a further step is") {
+        put(struck);
+        SECTION("which the record tells") {
+            w.step_clock(0, 2s);
+            w.run_for(6s);
+        }
+        SECTION("which only our own clock tells") {
+            w.run_for(4500ms);
+            REQUIRE(strikes(w) == 0);
+            w.step_clock(0, 90ms);
+            w.run_for(6s);
+        }
+        CHECK(strikes(w) == 1);
+        CHECK(record_on(w, 0)[epoch] != struck[epoch]);
+    }
+    SECTION("but one that came to light long after the strike is") {
+        w.set_mode(0, mode::refuses);
+        w.run_for(6s);
+        put(struck);
+        w.set_mode(0, mode::up);
+        w.run_for(6s);
+        CHECK(strikes(w) == 1);
+    }
+}
+
 TEST_CASE("a strike is written again where another client refreshed the record just then") {
     world w(guarded());
     w.connected();
@@ -391,6 +440,15 @@ TEST_CASE("of two clients with different lists of nodes the second is granted no
         auto second = newcomer(first, named);
         CHECK(second->granted("r")->outcome() == error_code{});
     }
+}
+
+TEST_CASE("a client beside a node of another set keeps its connections") {
+    world a(guarded());
+    a.connected();
+    const auto b = newcomer(a, guarded(5));
+    b->run_for(1min);
+    CHECK(b->count(event_kind::node_down) == 0);
+    CHECK(b->granted("r")->outcome() == errc::no_quorum);
 }
 
 TEST_CASE("the order of a list does not matter, and sets are compared without the guard, too") {

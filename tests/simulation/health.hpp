@@ -57,7 +57,7 @@ public:
     }
     std::size_t well(std::size_t program, time_point since) const {
         std::size_t count = 0;
-        for (std::size_t n = 0; n < plan_->nodes.size(); ++n) {
+        for (const std::size_t n : plan_->nodes_of(program)) {
             count += is_well(program, n, since) ? 1 : 0;
         }
         return count;

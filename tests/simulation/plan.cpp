@@ -37,16 +37,21 @@ public:
         draw_all();
         draw_distances();
         draw_upheavals();
+        give_time_to_connect();
+        draw_lists();
+        return std::move(out_);
+    }
+
+private:
+    void give_time_to_connect() {
         // Until the record is read a handshake takes three round trips, each up to twice the
         // shortest. A client that can't wait so long reaches the node only by luck, also in peace.
         for (const node_plan& n : out_.nodes) {
             const auto greeted = std::chrono::ceil<milliseconds>(3 * 2 * 2 * n.latency) + 1ms;
             out_.connect_timeout = std::max(out_.connect_timeout, greeted);
         }
-        return std::move(out_);
     }
 
-private:
     void draw_all() {
         out_.within = dice_.happens(0.75) ? bounds::safe : bounds::wild;
         out_.about = draw_style();
@@ -92,6 +97,7 @@ private:
                                  !is_slow_ && out_.about != style::rolling &&
                                  out_.node_timeout > 0ms && out_.nodes.size() > 2;
         if (!dice.happens(0.16) || !is_possible) return;
+        has_upheavals_ = true;
         out_.faults.clear();
         out_.tail = 0;
         out_.ttl_max = milliseconds(dice.pick(std::array{20'000, 40'000}));
@@ -222,6 +228,87 @@ private:
             case 1: return dice_.between(-most, most);
             default: return dice_.happens(0.5) ? most : -most;
         }
+    }
+
+    // Somebody's mistake: programs that name different nodes, some of them the same. The nodes that
+    // two lists share belong to one of them, and the programs with the other are granted nothing.
+    // That rests on each program having met the shared nodes, so in safe worlds all can be reached
+    // when it begins, nothing lasts for long, and a node that alone is shared forgets nothing.
+    void draw_lists() {
+        dice_ = chance(out_.seed, 9);
+        if (!dice_.happens(0.06) || out_.double_of || is_plain_ || has_upheavals_) return;
+        if (out_.within == bounds::wild) {
+            for (program_plan& p : out_.programs) {
+                if (dice_.happens(0.5)) p.list = some_of(out_.nodes.size(), true);
+            }
+        } else if (out_.about == style::rolling) {
+            draw_stranger();
+        } else {
+            draw_two_lists();
+        }
+    }
+
+    // Wants what the keeper has, and names some of its nodes only, a quorum at least.
+    void draw_stranger() {
+        if (out_.nodes.size() < 3) return;
+        program_plan p;
+        p.begins = dice_.between(1s, 2s);
+        p.longest_ttl = out_.programs.front().longest_ttl;
+        p.longest_think = 100ms;
+        p.is_rival = true;
+        while (weight(p.list = some_of(out_.nodes.size(), false)) < out_.quorum()) {
+        }
+        out_.programs.push_back(p);
+    }
+
+    void draw_two_lists() {
+        const auto size = static_cast<std::size_t>(dice_.pick(std::array{3, 5, 5}));
+        while (out_.nodes.size() < size) out_.nodes.push_back(out_.nodes.front());
+        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        for (node_plan& n : out_.nodes) {
+            n.clock_offset = std::clamp<duration>(n.clock_offset, -spread, spread);
+        }
+        std::array<std::uint32_t, 2> lists{};
+        while (lists[0] == lists[1] || (lists[0] & lists[1]) == 0) {
+            for (std::uint32_t& one : lists) one = some_of(out_.nodes.size(), true);
+        }
+        if (out_.programs.size() < 2) out_.programs.push_back(out_.programs.front());
+        out_.foreigners.clear();  // a quorum of theirs is another one
+        out_.tail = 0;
+        const bool is_race = dice_.happens(0.4);
+        const duration later = 2 * duration(out_.connect_timeout) + 1s;
+        duration all_begun{};
+        for (std::size_t i = 0; i < out_.programs.size(); ++i) {
+            program_plan& p = out_.programs[i];
+            const bool is_second = i == 0 ? false : i == 1 || dice_.happens(0.5);
+            p.list = lists[is_second ? 1 : 0];
+            p.begins = dice_.between(0ms, 50ms);
+            if (is_second && !is_race) p.begins += later;
+            all_begun = std::max(all_begun, p.begins);
+        }
+        draw_mild_faults(all_begun + later, lists[0] & lists[1]);
+    }
+
+    // One after the other, each short, and forgotten before the next.
+    void draw_mild_faults(duration at, std::uint32_t shared) {
+        constexpr std::array kinds{
+            fault_kind::crash_keep, fault_kind::crash_lose, fault_kind::flush,
+            fault_kind::freeze,     fault_kind::slow,       fault_kind::flush_scripts,
+            fault_kind::loading,    fault_kind::read_only,  fault_kind::out_of_memory,
+            fault_kind::partition,  fault_kind::lag,        fault_kind::cut,
+            fault_kind::half_open,  fault_kind::pause,      fault_kind::suspend,
+            fault_kind::kill,       fault_kind::kill,       fault_kind::close};
+        out_.faults.clear();
+        for (std::int64_t left = dice_.between(0, 8); left > 0; --left) {
+            fault f = draw_fault(dice_.pick(kinds), at);
+            f.lasts = std::min(f.lasts, duration(out_.ttl_max) / 4);
+            if (forgets(f.kind)) f.nodes = one_of(out_.nodes.size());
+            const bool is_the_link = weight(shared) == 1 && (f.nodes & shared) != 0;
+            if (forgets(f.kind) && is_the_link) continue;
+            add(f);
+            at += f.lasts + out_.aftermath(f.kind) + 6s;
+        }
+        out_.length = at + dice_.between_orders(1s, 10s);
     }
 
     void draw_nodes() {
@@ -524,6 +611,7 @@ private:
     plan out_;
     bool is_slow_ = false;
     bool is_duel_ = false;
+    bool has_upheavals_ = false;
     bool is_plain_ = false;  // nobody has fences, and nothing is forgotten
 };
 
@@ -539,6 +627,20 @@ std::string bits(std::uint32_t set, char letter) {
 
 const char* name_of(fault_kind kind) noexcept { return names.at(static_cast<std::size_t>(kind)); }
 const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t>(s)); }
+
+std::vector<std::size_t> plan::nodes_of(std::size_t program) const {
+    std::vector<std::size_t> out;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        if ((programs[program].list >> n & 1U) != 0) out.push_back(n);
+    }
+    return out;
+}
+
+bool plan::has_lists() const noexcept {
+    const std::uint32_t all = (1U << nodes.size()) - 1;
+    return std::any_of(programs.begin(), programs.end(),
+                       [all](const program_plan& p) { return (p.list & all) != all; });
+}
 
 duration plan::quiet() const noexcept {
     return 3s + 12 * duration(longest_node_timeout()) + 3 * duration(connect_timeout) +
@@ -617,6 +719,10 @@ std::string plan::describe() const {
             << std::chrono::duration_cast<std::chrono::microseconds>(n.latency).count() << " us";
         if (double_of && i + 1 == nodes.size()) out << ", the same server as n" << *double_of;
         out << '\n';
+    }
+    for (std::size_t i = 0; has_lists() && i < programs.size(); ++i) {
+        const auto all = static_cast<std::uint32_t>((1U << nodes.size()) - 1);
+        out << "    p" << i << " names " << bits(programs[i].list & all, 'n') << '\n';
     }
     for (const fault& f : faults) {
         out << "    at " << seconds(f.at).count() << " s " << name_of(f.kind) << ' '

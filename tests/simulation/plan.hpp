@@ -67,6 +67,8 @@ enum class style : std::uint8_t {
 };
 const char* name_of(style s) noexcept;
 
+inline constexpr std::uint32_t all_nodes = ~std::uint32_t{0};
+
 struct fault {
     fault_kind kind{};
     duration at{};               ///< After the beginning.
@@ -103,6 +105,7 @@ struct program_plan {
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
     bool is_fenced = true;
     bool is_guarded = true;
+    std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.
 };
 
 /// Somebody with another library: SET NX PX, and the published compare-and-delete.
@@ -135,6 +138,10 @@ struct plan {
     /// When the work and the faults end.
     time_point ends() const noexcept { return beginning + length; }
     std::size_t quorum() const noexcept { return nodes.size() / 2 + 1; }
+    /// The nodes in a program's list.
+    std::vector<std::size_t> nodes_of(std::size_t program) const;
+    /// Whether some programs name other nodes than the rest.
+    bool has_lists() const noexcept;
     /// That any node may take over one command.
     milliseconds longest_node_timeout() const noexcept {
         return node_timeout > milliseconds(0) ? node_timeout : milliseconds(1'000);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/program.hpp"
 
+#include "net/node_set.hpp"
 #include "simulation/worker.hpp"
 
 #include <redlock/clock.hpp>
@@ -98,7 +99,7 @@ namespace {
 client_options options_of(const plan& in, std::size_t index) {
     const program_plan& terms = in.programs[index];
     client_options o;
-    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
+    for (const std::size_t i : in.nodes_of(index)) {
         o.nodes.push_back(
             {.name = "n" + std::to_string(i), .port = static_cast<std::uint16_t>(7'000 + i)});
     }
@@ -121,6 +122,7 @@ program::program(std::size_t index, const surroundings& around)
       dice_(around.in.seed, 200 + index),
       clock_(around.when.now(), time_point(std::chrono::hours(100 + 1'000 * index)),
              around.in.programs[index].drift_ppm),
+      nodes_(around.in.nodes_of(index)),
       options_(options_of(around.in, index)) {
     options_.on_event = [this](const event& e) { on_event(e); };
 }
@@ -139,9 +141,9 @@ void program::start() {
     is_closed_ = false;
     traffic_ = std::make_unique<net::traffic>();
     house_ = std::make_shared<house>(*this);
-    const std::size_t nodes = options_.nodes.size();
+    const std::size_t nodes = nodes_.size();
     for (std::size_t i = 0; i < detail::connections_per_node * nodes; ++i) {
-        cables_.push_back(std::make_unique<cable>(*this, i, i % nodes));
+        cables_.push_back(std::make_unique<cable>(*this, i, nodes_[i % nodes]));
     }
     detail::engine_host& host = *this;
     engine_ = std::make_unique<detail::engine>(options_, host, *traffic_);
@@ -308,7 +310,7 @@ void program::check_closing(time_point began) {
         if (is_over() || was_stopped_since(began)) return;
         const time_point now = clock::now();
         bool is_answered = false;
-        for (std::size_t n = 0; n < options_.nodes.size(); ++n) {
+        for (std::size_t n = 0; n < nodes_.size(); ++n) {
             const time_point last = engine_->node(n).last_answer();
             is_answered = is_answered || (awaits(n) && last + soon >= now);
         }
@@ -321,7 +323,7 @@ void program::check_closing(time_point began) {
 
 std::size_t program::backlog() const {
     std::size_t out = 0;
-    for (std::size_t n = 0; is_running() && n < options_.nodes.size(); ++n) {
+    for (std::size_t n = 0; is_running() && n < nodes_.size(); ++n) {
         out += engine_->node(n).backlog();
     }
     return out;
@@ -334,13 +336,28 @@ bool program::has_left(std::string_view value) const {
            !running_out_.contains(owner);
 }
 
-bool program::is_young_in_cluster_time(std::size_t node) const {
-    const auto& model = around_.net.at(node).model();
-    const auto& all = model.database().all();
+// The words of the node record; none where there is none.
+std::vector<std::string> program::record_on(std::size_t node) const {
+    const auto& all = around_.net.at(nodes_[node]).model().database().all();
     const auto at = all.find("redlock:node");
-    if (at == all.end() || at->second.text() == nullptr) return false;
+    if (at == all.end() || at->second.text() == nullptr) return {};
     std::istringstream text(*at->second.text());
-    const std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    return {std::istream_iterator<std::string>(text), {}};
+}
+
+bool program::is_displaced() const {
+    if (!around_.in.has_lists()) return false;
+    constexpr std::size_t set = 9;
+    const std::string own = net::node_set(options_);
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+        const auto words = record_on(n);
+        if (words.size() > set && words[set] != own) return true;
+    }
+    return false;
+}
+
+bool program::is_young_in_cluster_time(std::size_t node) const {
+    const std::vector<std::string> words = record_on(node);
     constexpr std::size_t since = 2;
     constexpr std::size_t cluster_since = 8;
     constexpr std::size_t ahead = 10;
@@ -363,7 +380,7 @@ void program::expect_gone(std::string resource, const owner_id& owner) {
 // Now and then until it would have run out by itself.
 void program::check_gone(const std::string& resource, const std::string& owner, duration after_that,
                          time_point until) {
-    for (std::size_t n = 0; n < options_.nodes.size(); ++n) {
+    for (const std::size_t n : nodes_) {
         if (!around_.well.is_well(index_, n, around_.when.now())) continue;
         const auto& model = around_.net.at(n).model();
         const auto& all = model.database().all();

@@ -57,6 +57,10 @@ public:
     void stall();
     void go_on();
     bool is_misled() const override { return is_misled_; }
+    std::size_t quorum() const override { return nodes_.size() / 2 + 1; }
+    /// A node that it names belongs to another list's set: nothing is granted to it, and all that
+    /// it has to tell is that.
+    bool is_displaced() const;
     /// Its workers finish what they are at and begin nothing.
     void rest() noexcept { is_resting_ = true; }
     /// Each of its workers takes every resource once, waiting for it for `patience` at most; that is
@@ -101,12 +105,13 @@ public:
     void operation_ended() noexcept { --open_operations_; }
     const surroundings& around() const noexcept { return around_; }
     const program_plan& terms() const noexcept { return around_.in.programs[index_]; }
+    std::size_t list_size() const noexcept { return nodes_.size(); }
     /// How many nodes it could count on since then, by its own clock.
     std::size_t nodes_well_since(time_point local) const {
         return around_.well.well(index_, clock_.true_time(local));
     }
     bool is_well_since(std::size_t node, time_point local) const {
-        return around_.well.is_well(index_, node, clock_.true_time(local));
+        return around_.well.is_well(index_, nodes_[node], clock_.true_time(local));
     }
     /// Cluster time was not known when the node began to remember: by that it is younger than by
     /// its own clock, and no client has to count its vote yet. After a strike both say the same.
@@ -121,6 +126,7 @@ private:
     class cable;
     struct house;
 
+    std::vector<std::string> record_on(std::size_t node) const;
     void check_gone(const std::string& resource, const std::string& owner, duration after_that,
                     time_point until);
     void check_closing(time_point began);
@@ -138,6 +144,7 @@ private:
     surroundings around_;
     chance dice_;
     local_clock clock_;
+    std::vector<std::size_t> nodes_;  // of the world, in the order of its list
     client_options options_;
     std::uint64_t incarnation_ = 0;
     std::unique_ptr<net::traffic> traffic_;

@@ -48,7 +48,7 @@ void referee::judge_end(held& of) {
     if (of.by->is_misled()) {
         auto ends = support_[of.lease->owner.to_string()].until;
         std::sort(ends.begin(), ends.end(), std::greater<>());
-        of.true_until = std::min(of.true_until, ends.at(plan_->quorum() - 1));
+        of.true_until = std::min(of.true_until, ends.at(of.by->quorum() - 1));
         return;
     }
     check_cover(of);
@@ -61,7 +61,7 @@ void referee::check_cover(const held& of) {
     const auto& by_server = support_[of.lease->owner.to_string()].until;
     const auto servers = std::count_if(by_server.begin(), by_server.end(),
                                        [&](time_point until) { return until >= of.true_until; });
-    require(static_cast<std::size_t>(servers) >= plan_->quorum(), "quorum", [&] {
+    require(static_cast<std::size_t>(servers) >= of.by->quorum(), "quorum", [&] {
         return of.by->name() + " relies on " + of.lease->resource +
                " for longer than the keys of " + std::to_string(servers) + " servers live";
     });
@@ -83,7 +83,7 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
     require(asked <= now, "validity",
             [&] { return std::string("granted before it was asked for"); });
     const auto votes = std::popcount(support_[h.lease->owner.to_string()].votes);
-    require(static_cast<std::size_t>(votes) >= plan_->quorum(), "quorum", [&] {
+    require(static_cast<std::size_t>(votes) >= by.quorum(), "quorum", [&] {
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });

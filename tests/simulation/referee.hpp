@@ -37,6 +37,8 @@ public:
     /// Its clock stood still, and it can't know that yet: what it relies on beyond its keys' lives
     /// is no broken promise until it can.
     virtual bool is_misled() const = 0;
+    /// Of the nodes that it names.
+    virtual std::size_t quorum() const = 0;
 
 protected:
     ~holder() = default;

@@ -158,6 +158,7 @@ void worker::check_time(duration allowed, const char* what) const {
 
 // A node that nothing is wrong with has a vote.
 void worker::check_votes(std::span<const node_vote> votes) const {
+    if (in_->is_displaced()) return;
     for (std::size_t n = 0; n < votes.size(); ++n) {
         const vote v = votes[n].answer;
         const bool is_unable = v == vote::quarantine || v == vote::refused ||
@@ -184,7 +185,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
                   [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
                       outcome == boost::asio::error::operation_aborted ||
-                      state->votes.size() == in.nodes.size(),
+                      state->votes.size() == in_->list_size(),
                   "says why",
                   [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
     check_votes(state->votes);
@@ -326,7 +327,9 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     if (!in_->terms().is_keeper || why == loss::max_hold) return;
     const auto& around = in_->around();
     const auto long_enough = clock::now() - 2 * duration(how_.ttl);
-    around.judge.require(in_->nodes_well_since(long_enough) < around.in.quorum(), "available", [&] {
+    const bool is_due =
+        in_->nodes_well_since(long_enough) < in_->quorum() || in_->is_displaced();
+    around.judge.require(is_due, "available", [&] {
         return name() + " lost a lease though a quorum was well all the time";
     });
 }

@@ -128,6 +128,7 @@ void world::prove_alive() {
     for (const bool is_deadly : {false, true}) {
         if (is_deadly && programs_.size() < 2) break;
         for (const auto& p : programs_) {
+            if (p->is_displaced()) continue;
             p->prove_alive(30s, !is_telling ? 30s : is_deadly ? in_time + refresh + ttl : in_time);
         }
         if (is_deadly) {
@@ -143,7 +144,9 @@ void world::prove_alive() {
     }
     if (in_time < refresh - 100ms - lent - longest_look) {
         lend_to_foreigner(lent);
-        for (const auto& p : programs_) p->prove_alive(30s, lent + longest_look + in_time);
+        for (const auto& p : programs_) {
+            if (!p->is_displaced()) p->prove_alive(30s, lent + longest_look + in_time);
+        }
         run_until(when_.now() + 40s);
     }
 }

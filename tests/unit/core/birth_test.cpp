@@ -304,6 +304,52 @@ TEST_CASE("where a node belongs to another set no record is made until it fits")
     CHECK(due(b, start + 2s) == "0 settle, 2 settle");
 }
 
+TEST_CASE("records that were made beside a node of another set are taken back") {
+    birth b = fresh();
+    for (std::size_t i = 0; i < 3; ++i) b.found(i, none, start);
+    CHECK(due(b, start) == "0 make, 1 make, 2 make");
+    b.found(0, made_by("m"), start);
+    b.note_other_set(2);
+    CHECK(due(b, start) == "0 withdraw");
+    b.found(1, made_by("m"), start);
+    CHECK(due(b, start) == "1 withdraw");
+    b.done(0, start);
+    b.done(1, start);
+    CHECK(due(b, start + 1h).empty());
+    CHECK(b.deadline() == never);
+    b.found(2, met_by(""), start + 2h);
+    CHECK(due(b, start + 2h) == "0 settle, 1 settle");
+}
+
+TEST_CASE("beside a node of another set empty nodes are not looked at") {
+    birth b = fresh();
+    b.found(0, made_by("m"), start);
+    b.found(1, met_by("a"), start);
+    CHECK(due(b, start) == "0 withdraw");
+    b.done(0, start);
+    b.note_other_set(2);
+    CHECK(due(b, start + 20ms) == "1 look");
+    b.found(1, met_by("a"), start + 21ms);
+    SECTION("when the other client has had its time") {
+        CHECK(due(b, start + 5s).empty());
+        CHECK(due(b, start + 6s).empty());
+        CHECK(b.deadline() == never);
+        b.found(2, met_by(""), start + 1h);
+        CHECK(due(b, start + 1h) == "0 settle");
+    }
+    SECTION("until that node fits") {
+        b.found(2, met_by("a"), start + 30ms);
+        CHECK(due(b, start + 40ms) == "0 look, 1 look, 2 look");
+    }
+    SECTION("or is empty, too, while the other client is at it") {
+        b.found(1, met_by(""), start + 30ms);
+        CHECK(due(b, start + 30ms).empty());
+        CHECK(b.deadline() == start + 5s);
+        b.found(2, none, start + 50ms);
+        CHECK(due(b, start + 70ms) == "0 look, 2 look");
+    }
+}
+
 TEST_CASE("where only an operator may declare a cluster new every record is an ordinary one") {
     birth b(3, false, window, "m");
     CHECK_FALSE(b.is_pending());
