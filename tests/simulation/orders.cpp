@@ -198,6 +198,11 @@ const std::vector<small_world>& small_worlds() {
          .breaks = 1,
          .restarts = 1,
          .first_alike = 1},
+        {.name = "one acquires, a break and a clock that steps",
+         .turns{1, 0},
+         .breaks = 1,
+         .steps = 1,
+         .first_alike = 1},
         {.name = "one after the other and a break",
          .is_deep = true,
          .waits{false, true},
@@ -221,6 +226,7 @@ const std::vector<small_world>& small_worlds() {
          .is_deep = true,
          .restarts = 1,
          .first_alike = 1},
+        {.name = "two acquire and a clock that steps", .is_deep = true, .steps = 1, .first_alike = 1},
         {.name = "two acquire and a timeout", .is_deep = true, .leaps = 1},
     };
     return all;

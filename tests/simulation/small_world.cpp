@@ -25,7 +25,7 @@ plan passage::terms() {
 
 passage::passage(const small_world& in, const plan& terms, story& told)
     : in_(in),
-      may_restart_(in.restarts > 0),
+      may_forget_(in.restarts > 0 || in.steps > 0),
       told_(&told),
       referee_(terms, when_),
       net_(terms, when_, counts_, servers_),
@@ -65,7 +65,7 @@ bool passage::matters(const delivery& d) const {
     const auto& who = actors_[d.program];
     if (who.at() == actor::stage::asking || who.is_extending()) return true;
     if (who.at() == actor::stage::giving_back && who.has_more_to_do()) return true;
-    return d.node == 0 && (may_restart_ || (in_.breaks > 0 && d.program == 0));
+    return d.node == 0 && (may_forget_ || (in_.breaks > 0 && d.program == 0));
 }
 
 bool passage::may_leap() const {
@@ -116,6 +116,7 @@ actions passage::choices() const {
     }
     if (!must_go_on) return {};
     if (in_.restarts > 0) out.push_back({.what = action::kind::restart});
+    if (in_.steps > 0) out.push_back({.what = action::kind::step});
     if (may_leap()) out.push_back({.what = action::kind::leap});
     return out;
 }
@@ -164,6 +165,10 @@ void passage::perform(const action& next) {
             servers_[next.node]->stop();
             net_.server_died(next.node);
             servers_[next.node]->start(fault_kind::crash_lose);
+            break;
+        case kind::step:
+            --in_.steps;
+            servers_[next.node]->step_clock(2 * in_.ttl);
             break;
         case kind::leap:
             --in_.leaps;

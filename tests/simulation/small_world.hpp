@@ -44,6 +44,7 @@ struct small_world {
     int extensions = 0;  ///< p0 extends what it holds.
     int breaks = 0;      ///< The connection of p0 and n0. What was sent comes late, or never.
     int restarts = 0;    ///< n0 dies, and is back at once and empty.
+    int steps = 0;       ///< n0's clock leaps ahead of the ttl, so that its keys run out.
     int leaps = 0;       ///< Nothing arrives until a program's timer rings.
     /// From this one on a node is like the next: what p0 hears of first is the first of them.
     std::size_t first_alike = 0;
@@ -63,6 +64,7 @@ struct action {
         give_back,
         break_off,
         restart,
+        step,
         leap
     };
     kind what{};
@@ -118,6 +120,7 @@ struct action {
             case kind::give_back: return p + " gives the lock back";
             case kind::break_off: return "the connection of " + p + " and " + n + " breaks";
             case kind::restart: return n + " dies and is back, empty";
+            case kind::step: return n + "'s clock leaps ahead";
             case kind::leap: return "nothing arrives until a timer rings";
             case kind::pass: break;
         }
@@ -134,7 +137,8 @@ private:
         switch (what) {
             case kind::leap: return ~0U;
             case kind::lose:
-            case kind::restart: return to_node;
+            case kind::restart:
+            case kind::step: return to_node;
             case kind::pass:
                 if (is_idle) return 1U << (nodes + programs + program * nodes + node);
                 if (of.what == delivery::kind::dial) return to_node | to_program;
@@ -179,7 +183,7 @@ private:
     void check_litter();
 
     small_world in_;  // and how much of it is left
-    bool may_restart_;
+    bool may_forget_;  // n0
     story* told_;
     schedule when_;
     counters counts_;
