@@ -58,8 +58,10 @@ void on_every_node(setting& on, std::size_t count, const char* script) {
     }
 }
 
+// For a value of our form: beside a foreign one waiters look again every few ms.
 constexpr const char* take_all =
-    "for i = 0, ARGV[1] - 1 do redis.call('SET', ARGV[2] .. i, 'foreign', 'PX', 600000) end";
+    "for i = 0, ARGV[1] - 1 do "
+    "redis.call('SET', ARGV[2] .. i, 'ABCDEFGHIJKLMNOPQRSTUV@elsewhere', 'PX', 600000) end";
 constexpr const char* free_all = "for i = 0, ARGV[1] - 1 do redis.call('DEL', ARGV[2] .. i) end";
 
 struct crowd {

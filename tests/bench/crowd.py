@@ -18,6 +18,7 @@ def main():
         wrong.append(f"not {CROWD} were held")
     wrong += [f"waiters were left out: {line}" for line in waiting
               if line["granted"] != line["resources"]]
+    wrong += [f"waiters never slept: {line}" for line in waiting if line["calm_after_s"] < 0]
     wrong += [f"leases were lost: {line}" for line in renewal
               if line["held"] != line["leases"] or line["lost"] != 0]
     for text in wrong:

@@ -206,6 +206,7 @@ def main():
     check(len(waiting) == 1, "one line of waiting")
     for line in waiting:
         check(line["granted"] == line["resources"], f"waiters were left out: {line}")
+        check(line["calm_after_s"] >= 0, f"waiters never slept: {line}")
     faults = of(lines, "fault")
     check([(l["nodes"], l["mode"], l["fault"]) for l in faults] ==
           [(5, m, f) for m in ("plain", "fenced") for f in ("hung", "dead", "pausing")],
