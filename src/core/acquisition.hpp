@@ -21,7 +21,7 @@ namespace redlock::core {
 /// is one try.
 ///
 /// Facts go in, with the time and random words among them, and the next step comes out. It calls
-/// nobody: whoever drives it sends the rounds, arms a timer for `due_at` and gives back the votes of
+/// nobody. Its driver sends the rounds, arms a timer for `due_at`, and gives back the votes of
 /// every refused try, also between two tries. (Kept votes would let contenders block each other,
 /// each with a minority.)
 class acquisition {
@@ -63,7 +63,7 @@ public:
     void begin_try(time_point now) noexcept;
     /// Returns its number. Only answers to it are votes.
     std::uint32_t begin_round(time_point now) noexcept;
-    /// A node told of that fence: the next one has to be above it.
+    /// A node has seen this fence: the next proposed one has to be above it.
     void saw(std::uint64_t fence) noexcept { seen_fence_ = std::max(seen_fence_, fence); }
     /// A node answered the present round, or did not in time.
     step cast(std::size_t node, vote v, const outlook& what, time_point now) noexcept;
@@ -110,7 +110,7 @@ public:
     bool may_queue() const noexcept { return may_queue_; }
     std::uint32_t tries() const noexcept { return tries_; }
     std::uint32_t round() const noexcept { return round_; }
-    /// The highest that a node told of, in all tries.
+    /// The highest fence that was passed to `saw`, in all tries.
     std::uint64_t seen_fence() const noexcept { return seen_fence_; }
     time_point valid_until() const noexcept { return attempt_->valid_until(); }
     error_code reason() const noexcept { return reason_; }

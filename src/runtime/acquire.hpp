@@ -1,4 +1,4 @@
-// Acquiring a lease: sends, gives back and tells what its machine decides; decides nothing itself.
+// Acquiring a lease: sends, gives back and tells what its machine decides; knows no connection.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -245,7 +245,7 @@ TEST_CASE("redlock that was started with closed streams writes to no descriptor 
     CHECK(nodes.holding("r") == 0);
 }
 
-TEST_CASE("a disk that is full is told", "[tool]") {
+TEST_CASE("a full disk is reported", "[tool]") {
     cluster nodes(3);
     for (const std::string what : {"inspect r", "inspect --json r", "init --yes", "help"}) {
         const auto got = run_shell(nodes, "$R --config $C " + what + " >/dev/full");
