@@ -5,7 +5,7 @@
 #include "config/file.hpp"
 #include "config/json.hpp"
 #include "config/reader.hpp"
-#include "text.hpp"
+#include "value/text.hpp"
 
 namespace redlock {
 

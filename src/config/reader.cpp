@@ -3,7 +3,7 @@
 #include "config/reader.hpp"
 
 #include "config/file.hpp"
-#include "text.hpp"
+#include "value/text.hpp"
 
 #include <redlock/detail/nearest.hpp>
 

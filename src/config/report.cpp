@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/report.hpp"
 
-#include "text.hpp"
+#include "value/text.hpp"
 
 namespace redlock::config {
 

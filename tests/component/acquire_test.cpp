@@ -1,10 +1,10 @@
 // Tests acquiring on nodes in memory and in virtual time; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/acquire.hpp"
-#include "resp/scripts.hpp"
-#include "runtime/commands.hpp"
-#include "support/catch.hpp"
+#include "client/acquire.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
+#include "wire/commands.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <functional>
 #include <optional>
@@ -511,7 +511,7 @@ TEST_CASE("a second round does not wait for a node that says nothing") {
     w.connected();
     auto& stale = w.nodes[0];
     const auto seen = stale.wall.us(w.now) + 1s / 1us;
-    stale.put(detail::fence_key("", "r"), std::to_string(seen), core::time_point::max());
+    stale.put(wire::fence_key("", "r"), std::to_string(seen), time_point::max());
     w.set_mode(2, mode::mute);
     const auto before = w.now;
     const auto e = w.granted("r");
@@ -534,7 +534,7 @@ TEST_CASE("votes of the first round that come late count for nothing") {
     for (std::size_t i = 0; i < 2; ++i) {
         auto& stale = w.nodes[i];
         const auto seen = stale.wall.us(w.now) + 1s / 1us;
-        stale.put(detail::fence_key("", "r"), std::to_string(seen), core::time_point::max());
+        stale.put(wire::fence_key("", "r"), std::to_string(seen), time_point::max());
     }
     w.latency = {100us, 100us, 100us, 150us, 150us};
     // All but one lose what the second round says.

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "support/redis_model/channels.hpp"
 
-#include "support/catch.hpp"
 #include "component/support/desk.hpp"
+#include "support/catch.hpp"
 
 #include <memory>
 #include <string>

@@ -1,8 +1,8 @@
 // Tests the end of a client: how long it takes, what it gives up, what it reports; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/engine.hpp"
-#include "support/catch.hpp"
+#include "client/engine.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <string>
 #include <utility>
@@ -24,7 +24,7 @@ struct holder {
         }
     }
     /// How long it takes until it is over.
-    core::duration run() {
+    duration run() {
         const auto from = w.now;
         while (!w.engine->is_over() && w.turn(from + 10min)) {
         }

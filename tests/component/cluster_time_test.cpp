@@ -14,7 +14,6 @@
 
 using namespace redlock;
 using namespace std::chrono_literals;
-using core::duration;
 using fakes::fenced_options_for;
 using fakes::mode;
 using fakes::redis_model;
@@ -59,7 +58,7 @@ std::unique_ptr<world> newcomer(const world& to, client_options o = guarded()) {
         words[replid] = "-";  // the copies have other replication ids
         std::string text;
         for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-        w->nodes[i].put("redlock:node", text, core::time_point::max());
+        w->nodes[i].put("redlock:node", text, time_point::max());
     }
     w->connected();
     return w;
@@ -179,7 +178,7 @@ TEST_CASE("a step for which another client has struck the node is not struck aga
     const auto put = [&w](const std::vector<std::string>& words) {
         std::string text;
         for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-        w.nodes[0].put("redlock:node", text, core::time_point::max());
+        w.nodes[0].put("redlock:node", text, time_point::max());
     };
     const auto y = newcomer(w);
     REQUIRE(strikes(*y) == 1);
@@ -232,7 +231,7 @@ TEST_CASE("a strike is written again where another client refreshed the record j
             words[12] = std::to_string(std::stoll(words[12]) + 1);  // when it was seen
             std::string text;
             for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-            w.nodes[0].put("redlock:node", text, core::time_point::max());
+            w.nodes[0].put("redlock:node", text, time_point::max());
         }
         return std::optional<std::string>();
     };
@@ -476,7 +475,7 @@ TEST_CASE("a record of an earlier version is taken over, and counts from then on
         std::string text = all.at("redlock:node").value;
         std::size_t at = 0;
         for (int spaces = 0; spaces < 7; ++at) spaces += text[at] == ' ' ? 1 : 0;
-        n.put("redlock:node", text.substr(0, at - 1), core::time_point::max());
+        n.put("redlock:node", text.substr(0, at - 1), time_point::max());
     }
     world w(guarded());
     for (std::size_t i = 0; i < 3; ++i) w.nodes[i].database() = old.nodes[i].database();
@@ -532,7 +531,7 @@ TEST_CASE("a look does not undo what a later handshake found of a node's durabil
     words[5] = "0";  // which a client saw that connected after that
     std::string text;
     for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-    w.nodes[0].put("redlock:node", text, core::time_point::max());
+    w.nodes[0].put("redlock:node", text, time_point::max());
     w.run_for(11s);
     CHECK(record_on(w, 0)[5] == "0");
 }

@@ -1,8 +1,8 @@
 // Tests what becomes of more acquires and renewals than the nodes can answer in time; knows no
 // socket.
 // SPDX-License-Identifier: MIT
-#include "support/catch.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <algorithm>
 #include <ctime>

@@ -1,9 +1,9 @@
 // Tests the coordinator: closing and discarding at every step, events, counts; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/engine.hpp"
-#include "runtime/release.hpp"
-#include "support/catch.hpp"
+#include "client/engine.hpp"
+#include "client/release.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <new>
 #include <optional>
@@ -99,7 +99,7 @@ TEST_CASE("closed at any step everything completes once and no key stays") {
             // One is slow and has lost its scripts: it answers twice.
             CHECK(b.w.now - before <= 2 * b.w.options.node_timeout);
             b.w.run_for(1s);  // what was written arrives
-            CHECK(b.w.engine->deadline() == core::time_point::max());
+            CHECK(b.w.engine->deadline() == time_point::max());
             if (with_faults) b.w.nodes[4].lose_everything();  // it was gone
             CHECK(b.ours() == 0);
             CHECK(b.w.engine->stats().leases == 0);
@@ -293,7 +293,7 @@ TEST_CASE("nodes can be left and listened to again") {
     hearing(w).connected();
     w.engine->listen(w.now);
     w.run_for(1ms);
-    w.engine->hush();
+    w.engine->stop_listening();
     CHECK(listening(w) == 0);
     w.run_for(20s);
     CHECK(w.count_sent("SUBSCRIBE") == 3);
@@ -347,6 +347,6 @@ TEST_CASE("a closed client listens to nothing") {
     w.run_for(10s);
     CHECK(listening(w) == 0);
     CHECK(w.engine->is_over());
-    CHECK(w.engine->deadline() == core::time_point::max());
+    CHECK(w.engine->deadline() == time_point::max());
     CHECK(w.count(event_kind::node_reported) == 0);
 }

@@ -1,10 +1,10 @@
 // Tests prolonging a lease at its holder's wish; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/extend.hpp"
-#include "resp/scripts.hpp"
-#include "support/catch.hpp"
+#include "client/extend.hpp"
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <algorithm>
 #include <string>
@@ -213,15 +213,15 @@ namespace {
 
 /// Removes the key on a node and raises its fence to `ahead` of the node's clock, as another
 /// client's tries would.
-void outrun(world& w, std::size_t node, const std::string& name, core::duration ahead) {
+void outrun(world& w, std::size_t node, const std::string& name, duration ahead) {
     auto& n = w.nodes[node];
     n.remove(name);
     const auto us = n.wall.us(w.now) + ahead / 1us;
-    n.put(detail::fence_key("", name), std::to_string(us), core::time_point::max());
+    n.put(wire::fence_key("", name), std::to_string(us), time_point::max());
 }
 
 /// A client that does so every 50 ms for as long as the key is gone.
-void rival(world& w, std::size_t node, const std::string& name, core::duration ahead) {
+void rival(world& w, std::size_t node, const std::string& name, duration ahead) {
     if (!w.nodes[node].keys(w.now).contains(name)) outrun(w, node, name, ahead);
     w.after(50ms, [&w, node, name, ahead] { rival(w, node, name, ahead); });
 }
@@ -261,7 +261,7 @@ TEST_CASE("a node whose fence ran ahead takes the key again before another node 
 TEST_CASE("the holder's extension takes the key again above a fence that ran ahead, at once") {
     // A node that has not answered may still deny the lease.
     const auto [how, first_round] =
-        GENERATE(table<mode, core::duration>({{mode::mute, 50ms}, {mode::refuses, 200us}}));
+        GENERATE(table<mode, duration>({{mode::mute, 50ms}, {mode::refuses, 200us}}));
     world w(fakes::fenced_options_for(3));
     w.connected();
     const auto e = w.granted("r", {.ttl = 5s, .renew = false});

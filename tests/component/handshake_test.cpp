@@ -1,10 +1,10 @@
 // Tests what is said to a node first, and every way in which it may refuse; knows no connection.
 // SPDX-License-Identifier: MIT
-#include "net/handshake.hpp"
-#include "resp/parser.hpp"
-#include "resp/scripts.hpp"
-#include "support/catch.hpp"
+#include "client/handshake.hpp"
 #include "component/support/fake_node.hpp"
+#include "support/catch.hpp"
+#include "wire/resp/parser.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <string>
@@ -15,7 +15,7 @@ using namespace redlock;
 using fakes::guarded_node;
 using fakes::plain_node;
 using fakes::secret;
-using outcome = net::handshake::outcome;
+using outcome = detail::handshake::outcome;
 
 namespace {
 
@@ -29,7 +29,7 @@ const client_options plain = client(false);
 const client_options fenced = client(true);
 
 std::vector<fakes::command> said_to(const node_options& node, const client_options& by = plain) {
-    net::handshake h(node, by);
+    detail::handshake h(node, by);
     std::string out;
     h.begin(out);
     resp::parser p;
@@ -37,7 +37,7 @@ std::vector<fakes::command> said_to(const node_options& node, const client_optio
 }
 
 /// Feeds replies until the handshake says something else than `more`.
-outcome after(net::handshake& h, std::string_view bytes) {
+outcome after(detail::handshake& h, std::string_view bytes) {
     std::string out;
     h.begin(out);
     resp::parser p;
@@ -93,7 +93,7 @@ TEST_CASE("nothing is said that was not configured") {
 
 TEST_CASE("it is done after the last reply, not before") {
     const auto node = GENERATE(plain_node(), guarded_node());
-    net::handshake h(node, plain);
+    detail::handshake h(node, plain);
     std::string all = (node.password.empty() ? "+OK\r\n" : "+OK\r\n+OK\r\n+OK\r\n") + info() +
                       time_told + scripts_loaded();
     const std::size_t last = fakes::bulk(resp::all_scripts().back().sha1).size();
@@ -136,7 +136,7 @@ TEST_CASE("each step can fail, with its cause") {
         failing{"nil", told + "$-1\r\n", errc::script_rejected});
     INFO(f.step);
     const auto node = guarded_node();
-    net::handshake h(node, plain);
+    detail::handshake h(node, plain);
     CHECK(after(h, f.replies) == outcome::failed);
     CHECK(h.why().answer == vote::refused);
     CHECK(h.why().error == f.cause);
@@ -146,7 +146,7 @@ TEST_CASE("each step can fail, with its cause") {
 
 TEST_CASE("the last script can fail too") {
     const auto node = plain_node();
-    net::handshake h(node, plain);
+    detail::handshake h(node, plain);
     const std::string first = fakes::bulk(resp::all_scripts().front().sha1);
     // The first one's hash again, where the second one's is due.
     CHECK(after(h, "+OK\r\n" + info() + time_told + first + first) == outcome::failed);
@@ -155,14 +155,14 @@ TEST_CASE("the last script can fail too") {
 
 TEST_CASE("a name that is refused is no failure") {
     const auto node = plain_node();
-    net::handshake h(node, plain);
+    detail::handshake h(node, plain);
     CHECK(after(h, "-NOPERM no permissions to run 'client|setname'\r\n" + info() + time_told +
                        scripts_loaded()) == outcome::done);
 }
 
 TEST_CASE("plain locks need neither INFO nor TIME") {
     const auto node = plain_node();
-    net::handshake h(node, plain);
+    detail::handshake h(node, plain);
     CHECK(after(h, "+OK\r\n-NOPERM no info\r\n-NOPERM no time\r\n" + scripts_loaded()) ==
           outcome::done);
     CHECK(h.told().server.run_id.empty());
@@ -171,7 +171,7 @@ TEST_CASE("plain locks need neither INFO nor TIME") {
 
 TEST_CASE("the restart guard needs them, and says so") {
     const auto node = plain_node();
-    net::handshake h(node, fenced);
+    detail::handshake h(node, fenced);
     const std::string durability = config("always");
     CHECK(after(h, "+OK\r\n-NOPERM no info\r\n") == outcome::failed);
     CHECK(h.why().detail.find("INFO") != std::string::npos);
@@ -188,7 +188,7 @@ TEST_CASE("the restart guard needs them, and says so") {
 
 TEST_CASE("a replica is greeted, but keeps no record") {
     const auto node = plain_node();
-    net::handshake h(node, fenced);
+    detail::handshake h(node, fenced);
     CHECK(after(h, "+OK\r\n" + info("slave") + config("always") + time_told +
                        scripts_loaded()) == outcome::done);
     CHECK_FALSE(h.told().server.is_master);
@@ -196,7 +196,7 @@ TEST_CASE("a replica is greeted, but keeps no record") {
 
 TEST_CASE("a node is durable where every write is on disk before it is answered") {
     const auto node = plain_node();
-    net::handshake h(node, fenced);
+    detail::handshake h(node, fenced);
     const auto is_durable = [&](const std::string& log, const std::string& policy) {
         const auto o = after(h, "+OK\r\n" + info("master", log) + policy + time_told +
                                     scripts_loaded());
@@ -224,7 +224,7 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
 
 TEST_CASE("the record is asked for once the node has told what it is") {
     const auto node = plain_node();
-    net::handshake h(node, fenced);
+    detail::handshake h(node, fenced);
     REQUIRE(after(h, "+OK\r\n" + info("master", logged) + config("always") + time_told +
                          scripts_loaded()) == outcome::ask_record);
     std::string out;
@@ -318,7 +318,7 @@ TEST_CASE("the record is asked for once the node has told what it is") {
 // A server that does not know AUTH says what it was sent.
 TEST_CASE("the password does not come back in the failure") {
     const auto node = guarded_node();
-    net::handshake h(node, plain);
+    detail::handshake h(node, plain);
     CHECK(after(h, "-ERR unknown command `AUTH`, with args beginning with: `ann`, `" + secret +
                        "`, \r\n") == outcome::failed);
     CHECK(h.why().error == errc::auth_failed);

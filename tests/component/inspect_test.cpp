@@ -1,8 +1,8 @@
 // Tests asking the nodes who holds a resource; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/inspect.hpp"
-#include "support/catch.hpp"
+#include "client/inspect.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // Tests commands that nodes execute long after they were sent; knows no socket and no clock.
 // SPDX-License-Identifier: MIT
-#include "runtime/engine.hpp"
-#include "support/catch.hpp"
+#include "client/engine.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <string>
 

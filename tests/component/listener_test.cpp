@@ -1,9 +1,9 @@
 // Tests what a client listens to on one node, fact by fact: greeting, pulse, life; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "net/listener.hpp"
-#include "resp/parser.hpp"
-#include "support/catch.hpp"
+#include "client/listener.hpp"
 #include "component/support/fake_node.hpp"
+#include "support/catch.hpp"
+#include "wire/resp/parser.hpp"
 
 #include <chrono>
 #include <functional>
@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 using fakes::guarded_node;
 using fakes::plain_node;
 using fakes::secret;
-using core::duration;
-using core::time_point;
 using lines = std::vector<std::string>;
 
 namespace {
@@ -36,12 +34,12 @@ const std::string pong = "*2\r\n" + fakes::bulk("pong") + fakes::bulk("");
 const auto reset = boost::system::errc::make_error_code(boost::system::errc::connection_reset);
 
 /// One listener without a socket: what it asks for is recorded, what it hears is typed by hand.
-class ear final : public net::transport, public net::listener_owner {
+class ear final : public detail::transport, public detail::listener_owner {
 public:
     explicit ear(node_options node = plain_node())
         : options(with(std::move(node))),
-          listener(0, options, static_cast<net::transport&>(*this),
-                   static_cast<net::listener_owner&>(*this), channel) {}
+          listener(0, options, static_cast<detail::transport&>(*this),
+                   static_cast<detail::listener_owner&>(*this), channel) {}
 
     client_options options;
     time_point now = time_point{} + 1h;
@@ -49,9 +47,9 @@ public:
     int drops = 0;
     int starts = 0;  // of listening
     lines messages;
-    std::vector<net::failure> deaf;
+    std::vector<wire::failure> deaf;
     std::function<void()> then{};  // runs while the owner is told anything
-    net::listener listener;
+    detail::listener listener;
 
     std::vector<fakes::command> sent() {
         resp::parser p;
@@ -99,7 +97,7 @@ private:
         ++starts;
         told();
     }
-    void on_deaf(std::size_t, const net::failure& why, time_point) override {
+    void on_deaf(std::size_t, const wire::failure& why, time_point) override {
         deaf.push_back(why);
         told();
     }

@@ -1,8 +1,8 @@
 // Tests waiting for the loss of a lease; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/lost.hpp"
-#include "support/catch.hpp"
+#include "client/lost.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <memory>
 #include <utility>

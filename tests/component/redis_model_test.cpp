@@ -1,10 +1,10 @@
 // The Redis master in memory answers as a real one does: commands, scripts, time and faults.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/redis_model.hpp"
-#include "resp/scripts.hpp"
-#include "support/catch.hpp"
-#include "component/support/fake_node.hpp"
 #include "component/support/desk.hpp"
+#include "component/support/fake_node.hpp"
+#include "support/catch.hpp"
+#include "support/redis_model/redis_model.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -86,7 +86,7 @@ TEST_CASE("the node goes by its own clock") {
         d.now += 4s;
         CHECK(d({"PTTL", "a"}) == ":600");
         const std::int64_t end = d.server.wall.us(d.now) + 600'000;
-        const core::time_point when = d.server.wall.when_us(end);
+        const time_point when = d.server.wall.when_us(end);
         CHECK(d.server.wall.us(when) >= end);
         CHECK(d.server.wall.us(when - 1us) < end);
         d.server.wall.set_drift_ppm(0, d.now);
@@ -298,16 +298,16 @@ TEST_CASE("a replica takes no writes and a user only what is permitted") {
 TEST_CASE("a fake node shows its keys by the world's time") {
     fakes::fake_node n(1);
     fakes::connection c;
-    const core::time_point now = core::time_point{} + 1h + 300us;
+    const time_point now = time_point{} + 1h + 300us;
     n.wall.set_offset(-5s);
     CHECK(n.answer(c, "*1\r\n$4\r\nPING\r\n", now) == "+PONG\r\n");
     CHECK(n.count("PING") == 1);
     n.put("r", "me", now + 10ms);
     n.put("{r}:fence", "5", now + 1s);
-    n.put("app:redlock:node", "a record", core::time_point::max());
+    n.put("app:redlock:node", "a record", time_point::max());
     CHECK(n.all_keys(now).size() == 3);
     REQUIRE(n.keys(now).size() == 1);
-    const core::time_point end = n.keys(now).at("r").expires;
+    const time_point end = n.keys(now).at("r").expires;
     CHECK(end >= now + 10ms);
     CHECK(end < now + 11ms);
     CHECK(n.keys(end - 1us).size() == 1);

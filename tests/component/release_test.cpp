@@ -1,8 +1,8 @@
 // Tests giving a lease back: on every node, also those that come back later; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "runtime/release.hpp"
-#include "support/catch.hpp"
+#include "client/release.hpp"
 #include "component/support/world.hpp"
+#include "support/catch.hpp"
 
 #include <utility>
 

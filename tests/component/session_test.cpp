@@ -1,8 +1,8 @@
 // Tests one node's session fact by fact: order, deadlines, what is owed; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "net/session.hpp"
-#include "support/catch.hpp"
+#include "client/session.hpp"
 #include "component/support/rig.hpp"
+#include "support/catch.hpp"
 
 #include <string>
 #include <vector>
@@ -323,7 +323,7 @@ TEST_CASE("a release is owed where there is no connection") {
     CHECK(r.owed == 1);
     // A frozen node may execute what lay in the broken connection whenever it thaws.
     SECTION("however long that lasts") {
-        r.pass(GENERATE(core::duration(1s), core::duration(48h)));
+        r.pass(GENERATE(duration(1s), duration(48h)));
         r.connect();
         r.greet();
         CHECK(r.names_sent() == "EVAL:R");
@@ -390,17 +390,17 @@ TEST_CASE("the epoch of the node's record stands behind a command that asks for 
     r.session.set_record({.exists = true, .epoch = "E1"});
     std::string wire;
     resp::append_command(wire, {"TAKE"}, 1);
-    r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
+    r.session.submit(r.make("TAKE"), 0, wire, wire::tail::epoch, r.now);
     CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", "E1"}});
     SECTION("one that no record has, where there is none") {
         r.session.set_record({});
-        r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
+        r.session.submit(r.make("TAKE"), 0, wire, wire::tail::epoch, r.now);
         CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", "-"}});
     }
     SECTION("none to compare, where the guard is off") {
         r.options.guard = restart_guard::off;
         r.session.set_record({});
-        r.session.submit(r.make("TAKE"), 0, wire, net::tail::epoch, r.now);
+        r.session.submit(r.make("TAKE"), 0, wire, wire::tail::epoch, r.now);
         CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", ""}});
     }
 }
@@ -409,14 +409,14 @@ TEST_CASE("a command that can take a key carries a time limit by the node's cloc
     rig r;
     using us = std::chrono::microseconds;
     r.options.node_timeout = GENERATE(50ms, 250ms, 2000ms);
-    const auto good_for = std::max<core::duration>(1s, 4 * r.options.node_timeout);
-    const auto until = [&](core::duration ahead) {
+    const auto good_for = std::max<duration>(1s, 4 * r.options.node_timeout);
+    const auto until = [&](duration ahead) {
         const auto at = r.now.time_since_epoch() + ahead + good_for;
         return std::to_string(std::chrono::duration_cast<us>(at).count());
     };
     const auto make = [&](const char* name) {
         auto what = r.make(name);
-        what->end = net::tail::epoch_and_limit;
+        what->end = wire::tail::epoch_and_limit;
         return what;
     };
     const auto first = make("FIRST");
@@ -490,7 +490,7 @@ TEST_CASE("a connection on which nothing is answered is given up") {
     rig r;
     SECTION("after ten times node_timeout, or connect_timeout where that is longer") {
         r.options.connect_timeout = GENERATE(500ms, 2000ms);
-        const auto limit = std::max<core::duration>(r.options.connect_timeout,
+        const auto limit = std::max<duration>(r.options.connect_timeout,
                                                     10 * r.options.node_timeout);
         r.ready();
         r.now += 5s;
@@ -642,7 +642,7 @@ TEST_CASE("closing tells everybody, once") {
     CHECK(a->heard.size() == heard);
     CHECK(release->heard.size() == heard);
     CHECK(r.session.is_idle());
-    CHECK(r.session.deadline() == core::time_point::max());
+    CHECK(r.session.deadline() == time_point::max());
     const int opens = r.opens;
     r.pass(1h);
     r.hear("+OK\r\n");

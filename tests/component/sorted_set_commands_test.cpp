@@ -1,7 +1,7 @@
 // The Redis master in memory keeps sorted sets as a real one does, also for its scripts.
 // SPDX-License-Identifier: MIT
-#include "support/catch.hpp"
 #include "component/support/desk.hpp"
+#include "support/catch.hpp"
 
 #include <chrono>
 #include <string>

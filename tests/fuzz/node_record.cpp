@@ -4,10 +4,10 @@
 // The bytes stand at the record's key of a master in memory. The script must answer with a record or
 // with an error of its own, and never fail; a record it answers with can be read a second time.
 #include "fuzz/require.hpp"
-#include "net/node_record.hpp"
-#include "resp/parser.hpp"
-#include "resp/scripts.hpp"
 #include "support/redis_model/redis_model.hpp"
+#include "wire/node_record.hpp"
+#include "wire/resp/parser.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -28,7 +28,7 @@ struct master {
     fakes::client_state connection{};
 
     std::string ask(const fakes::command& c) {
-        return to_resp2(server.execute(connection, c, core::time_point{} + std::chrono::hours(1)));
+        return to_resp2(server.execute(connection, c, time_point{} + std::chrono::hours(1)));
     }
     std::string settle() {
         return ask({"EVAL", std::string(resp::node().text), "1", "redlock:node", run_id, "1",
@@ -49,7 +49,7 @@ void check_answer(const std::string& bytes, bool& is_record) {
         fuzz::require(r.is_error("FOREIGN"), "the script failed");
         return;
     }
-    const auto answer = net::read_record(r);
+    const auto answer = wire::read_record(r);
     is_record = answer.record.has_value();
     if (!is_record) return;
     fuzz::require(answer.record->exists != !answer.record->other_set.empty(),

@@ -4,10 +4,10 @@
 // The first byte says how the rest is cut into pieces. Whole or cut, the parser must give what the
 // plain decoder of the tests gives, and no reader of an answer may trust what a node says.
 #include "fuzz/require.hpp"
-#include "net/answers.hpp"
-#include "net/node_record.hpp"
-#include "resp/parser.hpp"
 #include "support/resp_oracle.hpp"
+#include "wire/answers.hpp"
+#include "wire/node_record.hpp"
+#include "wire/resp/parser.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,18 +23,18 @@ using texts = std::vector<std::string>;
 namespace {
 
 void read_as_everything(const resp::reply& r) {
-    net::read_set(r);
-    net::read_acquire(r);
-    net::read_release(r);
+    wire::read_set(r);
+    wire::read_acquire(r);
+    wire::read_release(r);
     for (const std::size_t i : {0U, 1U, 64U}) {
-        net::read_extension(r, i);
-        net::read_wait(r, i);
+        wire::read_extension(r, i);
+        wire::read_wait(r, i);
     }
-    net::is_amnesiac(r);
-    net::read_pttl(r.integer());
-    net::read_time(r);
-    net::read_record(r);
-    net::abbreviate_owner(r.text());
+    wire::is_amnesiac(r);
+    wire::read_pttl(r.integer());
+    wire::read_time(r);
+    wire::read_record(r);
+    wire::abbreviate_owner(r.text());
 }
 
 outcome drain(resp::parser& p, std::string_view bytes, texts& out) {

@@ -1,9 +1,9 @@
 // A listener on a real server and a real socket; knows no client and no lock.
 // SPDX-License-Identifier: MIT
-#include "net/listener.hpp"
+#include "client/listener.hpp"
 
 #include "../support/catch.hpp"
-#include "net/asio_transport.hpp"
+#include "asio/transport.hpp"
 #include "support/direct.hpp"
 #include "support/redis_server.hpp"
 
@@ -27,18 +27,18 @@ const std::string channel = "redlock:wake:AAAAAAAAAAAAAAAAAAAAAA";
 
 /// As much of a client as one listener needs.
 class ear final : public std::enable_shared_from_this<ear>,
-                  public net::transport_host,
-                  public net::listener_owner {
+                  public detail::transport_host,
+                  public detail::listener_owner {
 public:
     explicit ear(node_options node)
         : options_(with(std::move(node))),
-          wire_(net::strand(context_.get_executor()), 0, options_.nodes[0],
+          wire_(detail::io_strand(context_.get_executor()), 0, options_.nodes[0],
                 options_.connect_timeout, *this, counts_),
           listener_(0, options_, wire_, *this, channel) {}
 
     std::vector<std::string> messages;
-    std::vector<net::failure> deaf;
-    net::listener& listener() noexcept { return listener_; }
+    std::vector<wire::failure> deaf;
+    detail::listener& listener() noexcept { return listener_; }
 
     /// Runs until `done` says so, for ten seconds at most. Whether it did.
     template <class F>
@@ -70,25 +70,25 @@ private:
         o.connect_timeout = 5s;
         return o;
     }
-    std::shared_ptr<net::transport_host> keep_alive() noexcept override {
+    std::shared_ptr<detail::transport_host> keep_alive() noexcept override {
         return shared_from_this();
     }
-    net::dialogue& dialogue(std::size_t) override { return listener_; }
+    detail::connection& connection_at(std::size_t) override { return listener_; }
     void end_turn() override { wire_.flush(); }
     std::uint64_t random_word() override { return 0; }
-    void on_listening(std::size_t, core::time_point) override {}
-    void on_deaf(std::size_t, const net::failure& why, core::time_point) override {
+    void on_listening(std::size_t, time_point) override {}
+    void on_deaf(std::size_t, const wire::failure& why, time_point) override {
         deaf.push_back(why);
     }
-    void on_message(std::size_t, std::string_view payload, core::time_point) override {
+    void on_message(std::size_t, std::string_view payload, time_point) override {
         messages.emplace_back(payload);
     }
 
     boost::asio::io_context context_;
     client_options options_;
-    net::traffic counts_;
-    net::asio_transport wire_;
-    net::listener listener_;
+    detail::traffic counts_;
+    detail::asio_transport wire_;
+    detail::listener listener_;
 };
 
 long long published(direct& by, const std::string& payload) {

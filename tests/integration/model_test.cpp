@@ -1,10 +1,10 @@
 // The Redis master in memory answers as a real one, byte for byte; knows nothing of the library.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "resp/parser.hpp"
 #include "support/direct.hpp"
 #include "support/redis_model/redis_model.hpp"
 #include "support/redis_server.hpp"
+#include "wire/resp/parser.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -77,7 +77,7 @@ private:
 struct servers {
     redis_server real;
     fakes::redis_model model{7};
-    core::time_point now = core::time_point{} + 1h;
+    time_point now = time_point{} + 1h;
 
     explicit servers(server_options options = {}) : real(std::move(options)) {}
 };

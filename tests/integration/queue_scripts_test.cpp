@@ -1,8 +1,8 @@
 // The queues that the scripts keep, on a real server; knows nothing of clients and quorums.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "resp/scripts.hpp"
 #include "support/scripted_node.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // The scripts by themselves on a real server, rule by rule; knows nothing of clients and quorums.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "resp/scripts.hpp"
 #include "support/scripted_node.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <string>

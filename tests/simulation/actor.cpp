@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/actor.hpp"
 
-#include "runtime/acquire.hpp"
-#include "runtime/extend.hpp"
-#include "runtime/release.hpp"
+#include "client/acquire.hpp"
+#include "client/extend.hpp"
+#include "client/release.hpp"
 #include "simulation/watched.hpp"
 
 #include <redlock/clock.hpp>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/lease_state.hpp"
-#include "runtime/operation.hpp"
+#include "client/lease_state.hpp"
+#include "client/operation.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
 

@@ -2,16 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/quorum.hpp"
+#include "value/quorum.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace redlock::simulation {
-
-using core::duration;
-using core::time_point;
 
 /// The standard's distributions differ from library to library, so none of them is used.
 class chance {

@@ -3,16 +3,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/quorum.hpp"
+#include "value/quorum.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 namespace redlock::simulation {
-
-using core::duration;
-using core::time_point;
 
 class local_clock {
 public:

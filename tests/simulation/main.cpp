@@ -30,7 +30,7 @@ using namespace redlock;
 using namespace redlock::simulation;
 using seconds = std::chrono::duration<double>;
 
-double hours(redlock::core::duration d) { return seconds(d).count() / 3600; }
+double hours(redlock::duration d) { return seconds(d).count() / 3600; }
 
 /// Every world as it is drawn, or with less.
 struct variation {
@@ -152,7 +152,7 @@ private:
     std::map<std::string, std::size_t> broken_;  // how often each promise was
     counters total_;
     std::uint64_t seeds_ = 0;
-    redlock::core::duration simulated_{};
+    redlock::duration simulated_{};
 };
 
 /// The numbers at the beginnings of lines.

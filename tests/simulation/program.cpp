@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/program.hpp"
 
-#include "net/node_set.hpp"
 #include "simulation/worker.hpp"
+#include "wire/node_set.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -18,7 +18,7 @@
 namespace redlock::simulation {
 
 /// The program's end of one of the ways to a node.
-class program::cable final : public net::transport, private receiver {
+class program::cable final : public detail::transport, private receiver {
 public:
     cable(program& in, std::size_t index, std::size_t node)
         : in_(&in), index_(index), node_(node) {}
@@ -30,7 +30,7 @@ public:
     void drop() override { leave(); }
     void flush() {
         if (!is_open_) return;
-        net::dialogue& words = in_->engine_->dialogue(index_);
+        detail::connection& words = in_->engine_->connection_at(index_);
         if (words.outgoing().empty()) return;
         to_->send(std::exchange(words.outgoing(), {}));
         words.on_written();
@@ -46,22 +46,22 @@ private:
     template <class F>
     void tell(F what) {
         in_->deliver([this, what = std::move(what), generation = generation_] {
-            if (generation == generation_) what(in_->engine_->dialogue(index_), clock::now());
+            if (generation == generation_) what(in_->engine_->connection_at(index_), clock::now());
         });
     }
     void on_open() override {
-        tell([this](net::dialogue& d, time_point now) {
+        tell([this](detail::connection& d, time_point now) {
             is_open_ = true;
             d.on_open(now);
         });
     }
     void on_bytes(std::string bytes) override {
-        tell([bytes = std::move(bytes)](net::dialogue& d, time_point now) {
+        tell([bytes = std::move(bytes)](detail::connection& d, time_point now) {
             d.on_bytes(bytes, now);
         });
     }
     void on_down(bool was_refused) override {
-        tell([was_refused](net::dialogue& d, time_point now) {
+        tell([was_refused](detail::connection& d, time_point now) {
             d.on_down(was_refused ? boost::asio::error::connection_refused
                                   : boost::asio::error::connection_reset,
                       now);
@@ -139,7 +139,7 @@ std::string program::name() const {
 void program::start() {
     ++incarnation_;
     is_closed_ = false;
-    traffic_ = std::make_unique<net::traffic>();
+    traffic_ = std::make_unique<detail::traffic>();
     house_ = std::make_shared<house>(*this);
     const std::size_t nodes = nodes_.size();
     for (std::size_t i = 0; i < detail::connections_per_node * nodes; ++i) {
@@ -348,7 +348,7 @@ std::vector<std::string> program::record_on(std::size_t node) const {
 bool program::is_displaced() const {
     if (!around_.in.has_lists()) return false;
     constexpr std::size_t set = 9;
-    const std::string own = net::node_set(options_);
+    const std::string own = wire::node_set(options_);
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
         const auto words = record_on(n);
         if (words.size() > set && words[set] != own) return true;
@@ -407,7 +407,7 @@ owner_id program::fresh_owner() {
     return id;
 }
 
-net::transport& program::wire(std::size_t index) { return *cables_[index]; }
+detail::transport& program::wire(std::size_t index) { return *cables_[index]; }
 
 std::shared_ptr<detail::lease_home> program::home() { return house_; }
 

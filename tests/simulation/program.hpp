@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/engine.hpp"
+#include "client/engine.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/health.hpp"
 #include "simulation/local_clock.hpp"
@@ -137,7 +137,7 @@ private:
 
     std::uint64_t random_word() override { return dice_.word(); }
     owner_id fresh_owner() override;
-    net::transport& wire(std::size_t index) override;
+    detail::transport& wire(std::size_t index) override;
     std::shared_ptr<detail::lease_home> home() override;
 
     std::size_t index_;
@@ -147,7 +147,7 @@ private:
     std::vector<std::size_t> nodes_;  // of the world, in the order of its list
     client_options options_;
     std::uint64_t incarnation_ = 0;
-    std::unique_ptr<net::traffic> traffic_;
+    std::unique_ptr<detail::traffic> traffic_;
     std::vector<std::unique_ptr<cable>> cables_;
     std::shared_ptr<house> house_;
     std::unique_ptr<detail::engine> engine_;

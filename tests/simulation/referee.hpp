@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/lease_state.hpp"
+#include "client/lease_state.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/quorum.hpp"
+#include "value/quorum.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,9 +11,6 @@
 #include <vector>
 
 namespace redlock::simulation {
-
-using core::duration;
-using core::time_point;
 
 /// When every world begins.
 inline constexpr time_point beginning{std::chrono::hours(1)};

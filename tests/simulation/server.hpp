@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "resp/parser.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/referee.hpp"
@@ -10,6 +9,7 @@
 #include "simulation/story.hpp"
 #include "simulation/witness.hpp"
 #include "support/redis_model/redis_model.hpp"
+#include "wire/resp/parser.hpp"
 
 #include <cstddef>
 #include <deque>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/quorum.hpp"
+#include "value/quorum.hpp"
 
 #include <array>
 #include <cstdint>
@@ -11,8 +11,6 @@
 #include <utility>
 
 namespace redlock::simulation {
-
-using core::time_point;
 
 /// Lines are made only where somebody reads them: most worlds are run without.
 class story {

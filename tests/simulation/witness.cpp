@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/witness.hpp"
 
-#include "resp/scripts.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <algorithm>
 #include <string_view>

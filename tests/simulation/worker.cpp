@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/worker.hpp"
 
-#include "runtime/acquire.hpp"
-#include "runtime/extend.hpp"
-#include "runtime/lost.hpp"
-#include "runtime/release.hpp"
+#include "client/acquire.hpp"
+#include "client/extend.hpp"
+#include "client/lost.hpp"
+#include "client/release.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
 
@@ -254,7 +254,7 @@ void worker::keep() {
 
 // Renewal goes on for as long as the holder last asked for.
 void worker::check_ttl() const {
-    const detail::holding* const at = held_ ? held_->held_as : nullptr;
+    const detail::held_lease* const at = held_ ? held_->held_as : nullptr;
     if (extended_to_ == 0ms || at == nullptr || !held_->is_live()) return;
     const auto renewed_for = std::chrono::duration_cast<milliseconds>(at->machine().ttl());
     in_->around().judge.require(renewed_for == extended_to_, "validity", [&] {

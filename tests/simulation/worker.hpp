@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/operation.hpp"
+#include "client/operation.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/plan.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "resp/reply.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <charconv>
 #include <cstddef>

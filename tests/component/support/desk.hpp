@@ -25,7 +25,7 @@ inline std::string one_line(std::string bytes) {
 struct desk {
     fakes::redis_model server{7};
     fakes::client_state connection{};
-    core::time_point now = core::time_point{} + std::chrono::hours(1);
+    time_point now = time_point{} + std::chrono::hours(1);
 
     std::string operator()(const fakes::command& c) { return ask(connection, c); }
     std::string ask(fakes::client_state& from, const fakes::command& c) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "resp/parser.hpp"
 #include "support/redis_model/redis_model.hpp"
+#include "wire/resp/parser.hpp"
 
 #include <redlock/options.hpp>
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "net/session.hpp"
-#include "resp/command.hpp"
-#include "resp/scripts.hpp"
+#include "client/session.hpp"
 #include "component/support/fake_node.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -20,18 +20,17 @@
 namespace redlock::fakes {
 
 using namespace std::chrono_literals;
-using core::duration;
 
 /// What a call heard, one line each: "+OK", "timed_out", ...
-class heard_call : public net::call {
+class heard_call : public detail::call {
 public:
     explicit heard_call(std::string name) : name_(std::move(name)) {}
 
     std::vector<std::string> heard;
-    std::vector<net::failure> failures;
+    std::vector<wire::failure> failures;
     bool wanted = true;
     bool calls_script = true;
-    net::tail end = net::tail::none;
+    wire::tail end = wire::tail::none;
     bool owed = false;
     bool begins = false;  // a lease
     std::function<void()> then{};  // runs while it is told
@@ -41,13 +40,13 @@ public:
                                                                  : std::string(r.text()));
         if (then) then();
     }
-    void on_failure(std::size_t, std::uint32_t, const net::failure& why, time_point) override {
+    void on_failure(std::size_t, std::uint32_t, const wire::failure& why, time_point) override {
         heard.emplace_back(to_string(why.answer));
         failures.push_back(why);
         if (then) then();
     }
     bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
-    std::optional<net::tail> write_with_script(std::size_t, std::uint32_t,
+    std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t,
                                                std::string& out) const override {
         if (!calls_script) return std::nullopt;
         resp::append_command(out, {"EVAL", name_}, more());
@@ -56,7 +55,7 @@ public:
     bool is_owed(std::size_t) const noexcept override { return owed; }
     bool begins_lease() const noexcept override { return begins; }
     /// The words that the session puts behind its own.
-    std::size_t more() const noexcept { return net::word_count(end); }
+    std::size_t more() const noexcept { return wire::word_count(end); }
     const std::string& name() const noexcept { return name_; }
 
 private:
@@ -64,25 +63,25 @@ private:
 };
 using heard_ptr = boost::intrusive_ptr<heard_call>;
 
-class rig final : public net::transport, public net::session_owner {
+class rig final : public detail::transport, public detail::session_owner {
 public:
-    explicit rig(node_options node = {}, net::session_limits limits = {})
+    explicit rig(node_options node = {}, detail::session_limits limits = {})
         : options(with(std::move(node))),
-          session(0, options, static_cast<net::transport&>(*this),
-                  static_cast<net::session_owner&>(*this), traffic, limits) {}
+          session(0, options, static_cast<detail::transport&>(*this),
+                  static_cast<detail::session_owner&>(*this), traffic, limits) {}
 
     client_options options;
-    net::traffic traffic;
+    detail::traffic traffic;
     time_point now = time_point{} + 1h;
     int opens = 0;
     int drops = 0;
     int ups = 0;
     int owed = 0;
-    std::vector<net::failure> downs;
-    std::vector<net::greeting> greeted;
+    std::vector<wire::failure> downs;
+    std::vector<detail::greeting> greeted;
     std::function<void()> on_greeting{};
-    net::record_request record;  // what is asked of a node that is greeted
-    net::session session;
+    wire::record_request record;  // what is asked of a node that is greeted
+    detail::session session;
 
     /// The commands that were to leave since the last call.
     std::vector<command> sent() {
@@ -132,7 +131,7 @@ public:
         return all;
     }
     static heard_ptr make(const std::string& name) { return heard_ptr(new heard_call(name)); }
-    std::optional<net::failure> submit(const heard_ptr& what) {
+    std::optional<wire::failure> submit(const heard_ptr& what) {
         std::string wire;
         resp::append_command(wire, {what->name()}, what->more());
         return session.submit(what, 0, wire, what->end, now);
@@ -160,13 +159,13 @@ private:
     void open() override { ++opens; }
     void drop() override { ++drops; }
     std::uint64_t random_word() override { return 0; }
-    net::record_request record_wanted() override { return record; }
-    void on_greeted(std::size_t, const net::greeting& told, time_point, time_point) override {
+    wire::record_request record_wanted() override { return record; }
+    void on_greeted(std::size_t, const detail::greeting& told, time_point, time_point) override {
         greeted.push_back(told);
         if (on_greeting) on_greeting();
     }
     void on_node_up(std::size_t, duration, time_point) override { ++ups; }
-    void on_node_down(std::size_t, const net::failure& why, time_point) override {
+    void on_node_down(std::size_t, const wire::failure& why, time_point) override {
         downs.push_back(why);
     }
     void on_release_owed(std::size_t) override { ++owed; }

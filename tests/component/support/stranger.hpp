@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "resp/scripts.hpp"
-#include "runtime/commands.hpp"
 #include "component/support/world.hpp"
+#include "wire/commands.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ inline std::vector<queued_entry> queue_of(world& w, std::size_t node, std::strin
     std::vector<queued_entry> out;
     auto& on = w.nodes[node];
     const auto key =
-        detail::queue_key(w.options.key_prefix, w.options.key_prefix + std::string(resource));
+        wire::queue_key(w.options.key_prefix, w.options.key_prefix + std::string(resource));
     const stored* const k = on.database().find(key, on.wall.ms(w.now));
     if (k == nullptr) return out;
     for (const auto& [ticket, member] : std::get<sorted_set>(k->value).all()) {
@@ -115,7 +115,7 @@ private:
         return in_->options.key_prefix + resource;
     }
     std::string queue(const std::string& resource) const {
-        return detail::queue_key(in_->options.key_prefix, full(resource));
+        return wire::queue_key(in_->options.key_prefix, full(resource));
     }
     std::string channel() const { return in_->options.key_prefix + "redlock:wake:" + id_; }
 

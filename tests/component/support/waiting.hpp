@@ -4,8 +4,8 @@
 
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
-#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ inline constexpr auto refresh = 750ms;
 
 /// Notes when a node got what.
 struct log_line {
-    core::time_point when{};
+    time_point when{};
     command what{};
 };
 
@@ -86,7 +86,7 @@ private:
 };
 
 /// How long it takes from now on.
-inline core::duration time_until_over(world& w, const ending& e) {
+inline duration time_until_over(world& w, const ending& e) {
     const auto before = w.now;
     REQUIRE(w.run_until_over(e));
     return w.now - before;
@@ -95,7 +95,7 @@ inline core::duration time_until_over(world& w, const ending& e) {
 // Whatever happens, it happens at every moment: `then` is given a world in which somebody has begun
 // to wait for "r", which is held elsewhere, one turn ago, two turns ago, and so on.
 template <class F>
-void at_every_turn(core::duration until, F&& then) {
+void at_every_turn(duration until, F&& then) {
     for (std::size_t k = 0;; ++k) {
         world w(fenced_options_for(3));
         w.connected();

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/acquire.hpp"
-#include "runtime/close.hpp"
-#include "runtime/declare.hpp"
-#include "runtime/engine.hpp"
-#include "runtime/extend.hpp"
-#include "runtime/inspect.hpp"
-#include "runtime/lost.hpp"
-#include "runtime/release.hpp"
+#include "client/acquire.hpp"
+#include "client/close.hpp"
+#include "client/declare.hpp"
+#include "client/engine.hpp"
+#include "client/extend.hpp"
+#include "client/inspect.hpp"
+#include "client/lost.hpp"
+#include "client/release.hpp"
 #include "component/support/fake_node.hpp"
 
 #include <redlock/clock.hpp>
@@ -29,7 +29,6 @@
 namespace redlock::fakes {
 
 using namespace std::chrono_literals;
-using core::duration;
 
 /// How an operation ended: `outcomes` has one element when all is well.
 struct ending {
@@ -119,7 +118,7 @@ enum class mode {
 class world;
 
 /// One of the ways to a node. Bytes that were sent arrive, also where the sender has hung up since.
-class fake_wire final : public net::transport {
+class fake_wire final : public detail::transport {
 public:
     fake_wire(world& in, std::size_t index, std::size_t node)
         : in_(&in), index_(index), node_(node) {}
@@ -203,7 +202,7 @@ public:
     duration service_per_byte{};    ///< and for each byte of it.
     bool answers_one_by_one = false;  ///< And not what came together together.
     std::vector<told> events;
-    net::traffic traffic;
+    detail::traffic traffic;
     /// Later than any machine's, by whose clock a lease says that it is live; and the same in every
     /// run, since renewals fall on instants that all leases have in common.
     time_point now{std::chrono::nanoseconds(std::int64_t{1} << 61)};
@@ -402,7 +401,7 @@ private:
         for (std::size_t i = 0; i < 8; ++i) id.bytes[i] = static_cast<std::uint8_t>(n >> 8 * i);
         return id;
     }
-    net::transport& wire(std::size_t index) override { return *wires_[index]; }
+    detail::transport& wire(std::size_t index) override { return *wires_[index]; }
     std::shared_ptr<detail::lease_home> home() override { return home_; }
 
     /// An operation refers to its ending and the ending to it: cut when the world ends.
@@ -425,26 +424,26 @@ inline void fake_wire::open() {
     in_->after(in_->latency[node_], [this, generation] {
         if (generation != generation_) return;
         if (in_->modes[node_] == mode::refuses) {
-            return in_->engine->dialogue(index_).on_down(boost::asio::error::connection_refused,
+            return in_->engine->connection_at(index_).on_down(boost::asio::error::connection_refused,
                                                          in_->now);
         }
         to_ = std::make_shared<connection>();
         to_->push = [this, generation](std::string message) {
             hear(generation, std::move(message));
         };
-        in_->engine->dialogue(index_).on_open(in_->now);
+        in_->engine->connection_at(index_).on_open(in_->now);
     });
 }
 
 inline void fake_wire::flush() {
     if (!to_) return;
-    std::string& out = in_->engine->dialogue(index_).outgoing();
+    std::string& out = in_->engine->connection_at(index_).outgoing();
     if (out.empty()) return;
     in_->after(in_->latency[node_],
                [this, at = to_, generation = generation_, bytes = std::exchange(out, {})] {
                    arrive(at, generation, bytes);
                });
-    in_->engine->dialogue(index_).on_written();
+    in_->engine->connection_at(index_).on_written();
 }
 
 inline void fake_wire::arrive(std::shared_ptr<connection> at, std::uint64_t generation,
@@ -476,7 +475,7 @@ inline void fake_wire::hear(std::uint64_t generation, std::string said, duration
     if (said.empty()) return;
     busy_until_ = std::max(busy_until_, in_->now) + work;
     in_->after(busy_until_ - in_->now + in_->latency[node_], [this, generation, said = std::move(said)] {
-        if (generation == generation_) in_->engine->dialogue(index_).on_bytes(said, in_->now);
+        if (generation == generation_) in_->engine->connection_at(index_).on_bytes(said, in_->now);
     });
 }
 
@@ -490,7 +489,7 @@ inline void fake_wire::break_off() {
     if (!std::exchange(to_, nullptr)) return;
     in_->after(0ns, [this, generation] {
         if (generation == generation_) {
-            in_->engine->dialogue(index_).on_down(boost::asio::error::connection_reset, in_->now);
+            in_->engine->connection_at(index_).on_down(boost::asio::error::connection_reset, in_->now);
         }
     });
 }

@@ -1,8 +1,8 @@
 // Tests how a waiter fares beside programs that lock with another library; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
-#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -42,7 +42,7 @@ private:
         }
         give_back(3ms + trip);
     }
-    void give_back(core::duration rest) {
+    void give_back(duration rest) {
         for (auto& node : in_->nodes) {
             const auto keys = node.keys(in_->now);
             const auto at = keys.find("r");
@@ -92,7 +92,7 @@ TEST_CASE("a foreign key that is deleted early is found in 2 to 50 ms, by its ag
         const auto e = w.acquire("r", {.wait = 60s});
         w.run_for(when);
         for (auto& node : w.nodes) node.remove("r");
-        CHECK(time_until_over(w, *e) <= std::min<core::duration>(3ms + when / 6, 50ms) + 2 * trip);
+        CHECK(time_until_over(w, *e) <= std::min<duration>(3ms + when / 6, 50ms) + 2 * trip);
         CHECK(e->held);
         w.release(std::move(e->held));
         w.run_for(10ms);

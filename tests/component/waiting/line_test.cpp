@@ -1,8 +1,8 @@
 // Tests waiting in line, within a client and behind the waiters of others; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
-#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -246,13 +246,13 @@ TEST_CASE("an inspection tells how many wait, and this client's own place among 
     CHECK(seen().waiting == 2);
     CHECK(seen().place == std::optional<std::size_t>(2));
     // Where one node has lost its queue the others still know.
-    w.nodes[1].put("{r}:queue", "no queue", core::time_point::max());
+    w.nodes[1].put("{r}:queue", "no queue", time_point::max());
     CHECK(seen().place == std::optional<std::size_t>(2));
     CHECK(seen().nodes[1].state == key_state::held);
     for (std::size_t i = 0; i < 3; ++i) other.leave(i, "r", 1);
     CHECK(seen().place == std::optional<std::size_t>(1));
     SECTION("a node whose clock is off knows as well as any") {
-        w.nodes[2].put("{r}:queue", "no queue", core::time_point::max());
+        w.nodes[2].put("{r}:queue", "no queue", time_point::max());
         CHECK(seen().waiting == 1);
         CHECK(seen().place == std::optional<std::size_t>(1));
     }

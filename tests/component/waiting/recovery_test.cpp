@@ -1,8 +1,8 @@
 // Tests what becomes of waiters when nodes and connections fail; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
-#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -242,7 +242,7 @@ TEST_CASE("whatever became of the nodes, who waits has its place once they are b
     w.run_for(5s + options.ttl_max + 2s);
     REQUIRE_FALSE(e->is_over());
     CHECK(sent_in_all(w) - sent <= 100 * n);  // 19 refreshes, and some tries with their releases
-    CHECK(w.engine->room().lines().resting() == 0);
+    CHECK(w.engine->waiting().local_queues().resting() == 0);
     check_place_on_all(w, "r");
     stranger(w).release_all("r");
     CHECK(time_until_over(w, *e) <= 3 * 2 * slowest);
@@ -332,7 +332,7 @@ TEST_CASE("who began when no node could be reached has its place once they can b
         INFO(n << " nodes, mute for " << away / 1ms << " ms");
         world w(fenced_options_for(n));
         for (std::size_t i = 0; i < n; ++i) {
-            w.nodes[i].put("redlock:node", records[i], core::time_point::max());
+            w.nodes[i].put("redlock:node", records[i], time_point::max());
             w.modes[i] = mode::mute;
         }
         w.start();

@@ -1,8 +1,8 @@
 // Tests how waiters keep their entries alive, and how little they send; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
-#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <cstddef>
 #include <map>
@@ -133,7 +133,7 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
     }
     w.run_for(100ms);
     const auto log = log_of(w, 2);
-    std::vector<std::pair<core::time_point, std::size_t>> refreshed;
+    std::vector<std::pair<time_point, std::size_t>> refreshed;
     for (int i = 0; i < 100; ++i) {
         w.run_for(100ms);
         for (const auto* name : {"r0", "r63", "r64", "r299"}) {
@@ -153,7 +153,7 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
     // 10 s of rounds, of five batches each.
     CHECK(refreshed.size() >= 13 * 5 - 5);
     CHECK(refreshed.size() <= 16 * 5 + 5);
-    std::optional<core::time_point> last;
+    std::optional<time_point> last;
     for (const auto& [when, size] : refreshed) {
         CHECK(size <= 64);
         if (last) CHECK(when - *last >= 20ms);
@@ -163,7 +163,7 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
 
 TEST_CASE("however long the nodes were away, who sleeps again has its place and keeps no turn") {
     const auto away = GENERATE(mode::mute, mode::refuses);
-    for (core::duration how_long = 0ms; how_long < 1s; how_long += 5ms) {
+    for (duration how_long = 0ms; how_long < 1s; how_long += 5ms) {
         INFO("for " << how_long / 1ms << " ms");
         world w(fenced_options_for(3));
         w.connected();
@@ -176,7 +176,7 @@ TEST_CASE("however long the nodes were away, who sleeps again has its place and 
         w.set_mode(0, mode::up);
         w.run_for(3s);
         CHECK_FALSE(e->is_over());
-        REQUIRE(w.engine->room().lines().resting() == 0);
+        REQUIRE(w.engine->waiting().local_queues().resting() == 0);
         // Else nobody would wake it.
         REQUIRE(queue_of(w, 0, "r").size() == 1);
         REQUIRE(queue_of(w, 2, "r").size() == 1);
@@ -187,7 +187,7 @@ TEST_CASE("who waits for what holds something foreign keeps nobody from a turn")
     world w(fenced_options_for(3));
     w.connected();
     std::vector<ending_ptr> all;
-    for (std::size_t i = 0; i < 2 * core::lines::most_turns; ++i) {
+    for (std::size_t i = 0; i < 2 * core::local_queues::most_turns; ++i) {
         const auto name = "r" + std::to_string(i);
         for (auto& node : w.nodes) {
             node.put(w.options.key_prefix + "{" + name + "}:fence", "none", w.now + 1h);
@@ -205,7 +205,7 @@ TEST_CASE("whoever had no turn in its time, since the client asks for so much el
     w.connected();
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
     std::vector<ending_ptr> all;
-    for (std::size_t i = 0; i < core::lines::most_turns; ++i) {
+    for (std::size_t i = 0; i < core::local_queues::most_turns; ++i) {
         all.push_back(w.acquire("r" + std::to_string(i), {.wait = 60s}));
     }
     const auto e = w.acquire("late", {.wait = 20ms});
@@ -242,11 +242,11 @@ TEST_CASE("a client that waits for thousands of resources asks for few of them a
         all.push_back(w.acquire("r" + std::to_string(i), {.wait = 600s}));
     }
     w.run_for(100ms);
-    std::map<core::time_point, std::size_t> asked;
+    std::map<time_point, std::size_t> asked;
     for (const auto& l : *log) asked[l.when] += is_call(l.what, resp::acquire()) ? 1 : 0;
     std::size_t sum = 0;
     for (const auto& [when, many] : asked) {
-        CHECK(many <= core::lines::most_turns);  // they all are answered at once, too
+        CHECK(many <= core::local_queues::most_turns);  // they all are answered at once, too
         sum += many;
     }
     CHECK(sum == resources);
@@ -368,7 +368,7 @@ TEST_CASE(
     const auto log = log_of(w, 0);
     w.run_for(2s);
     std::size_t questions = 0;
-    std::optional<core::time_point> last;
+    std::optional<time_point> last;
     for (const auto& l : *log) {
         if (!is_call(l.what, resp::wait())) continue;
         ++questions;
@@ -411,7 +411,7 @@ TEST_CASE("no node is asked about a key without a name, also after the scripts w
         ++repeated;
         for (std::size_t i = 0; i < std::stoul(c[2]); ++i) {
             CHECK_FALSE(c[3 + i].empty());
-            CHECK(c[3 + i] != detail::queue_key("", ""));
+            CHECK(c[3 + i] != wire::queue_key("", ""));
         }
     }
     CHECK(repeated >= 1);

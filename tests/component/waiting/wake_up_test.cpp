@@ -1,8 +1,8 @@
 // Tests that a release wakes the head of the queue, and what if it cannot; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
-#include "resp/scripts.hpp"
 #include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +30,7 @@ TEST_CASE("a release by another client is followed by the grant within two round
 }
 
 TEST_CASE("a release at any moment is followed by the grant, and not only by the refresh") {
-    const core::duration apart = GENERATE(0us, 1us, 60us, 150us, 310us);
+    const duration apart = GENERATE(0us, 1us, 60us, 150us, 310us);
     at_every_turn(1s, [&](world& w, fakes::ending& e) {
         stranger other(w);
         for (std::size_t i = 0; i < 3; ++i) w.after(i * apart, [&, i] { other.release(i, "r"); });
@@ -111,7 +111,7 @@ TEST_CASE("a waiter in front that hears and does nothing costs what its entry ha
     CHECK(e->held);
     CHECK(took >= (left - 1) * 1ms);
     // Nobody tells us that it is our turn: a refresh does.
-    CHECK(took <= std::max<core::duration>((left + 2) * 1ms, refresh) + 2 * trip);
+    CHECK(took <= std::max<duration>((left + 2) * 1ms, refresh) + 2 * trip);
 }
 
 TEST_CASE("a waiter that goes when it was woken has the next one told") {
@@ -183,7 +183,7 @@ TEST_CASE("a subscription to one node that breaks at any moment costs nothing") 
 
 TEST_CASE("one that begins while the subscriptions are made is woken by a release at any moment") {
     // Another waiter has the client listen: the nodes begin to be heard while this one tries.
-    const core::duration released = GENERATE(150us, 250us, 1000us, 100'000us, 500'000us);
+    const duration released = GENERATE(150us, 250us, 1000us, 100'000us, 500'000us);
     for (std::size_t ahead = 0; ahead < 12; ++ahead) {
         world w(fenced_options_for(3));
         w.connected();

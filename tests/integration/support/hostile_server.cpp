@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "hostile_server.hpp"
 
-#include "resp/scripts.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

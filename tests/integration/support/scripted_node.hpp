@@ -5,7 +5,7 @@
 #include "../../support/catch.hpp"
 #include "direct.hpp"
 #include "redis_server.hpp"
-#include "resp/scripts.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <string>

@@ -6,13 +6,13 @@
 // node takes for the time is told by `wall`.
 #pragma once
 
-#include "core/quorum.hpp"
 #include "support/redis_model/channels.hpp"
 #include "support/redis_model/data_commands.hpp"
 #include "support/redis_model/keyspace.hpp"
 #include "support/redis_model/model_reply.hpp"
 #include "support/redis_model/script_host.hpp"
 #include "support/redis_model/wall_clock.hpp"
+#include "value/quorum.hpp"
 
 #include <array>
 #include <cstdint>

@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/quorum.hpp"
+#include "value/quorum.hpp"
 
 #include <chrono>
 #include <cstdint>
 
 namespace redlock::fakes {
-
-using core::duration;
-using core::time_point;
 
 class wall_clock {
 public:

@@ -14,13 +14,13 @@
 namespace redlock::core::testing {
 
 /// How many nodes said what so far.
-struct tally {
+struct plain_count {
     std::size_t yes = 0;
     std::size_t no = 0;
     std::size_t unable = 0;
 };
 
-/// What a tally is, and what it can still become.
+/// What a plain_count is, and what it can still become.
 struct outlook {
     bool won = false;            ///< More than half said yes.
     bool denied = false;         ///< More than half said no.
@@ -35,7 +35,7 @@ class oracle {
 public:
     explicit oracle(std::size_t nodes) : nodes_(nodes) {}
 
-    const outlook& at(const tally& t) {
+    const outlook& at(const plain_count& t) {
         const auto [place, fresh] = known_.try_emplace({t.yes, t.no, t.unable});
         outlook& o = place->second;
         if (fresh) {
@@ -48,7 +48,7 @@ public:
 private:
     bool most(std::size_t count) const { return 2 * count > nodes_; }
 
-    void complete(const tally& t, std::size_t pending, outlook& o) const {
+    void complete(const plain_count& t, std::size_t pending, outlook& o) const {
         if (pending == 0) {
             o.can_win = o.can_win || most(t.yes);
             o.can_be_denied = o.can_be_denied || most(t.no);

@@ -1,0 +1,187 @@
+// The public client: checks what it is given and launches operations.
+// SPDX-License-Identifier: MIT
+#include <redlock/client.hpp>
+
+#include "asio/client_impl.hpp"
+#include "asio/operations.hpp"
+#include "client/acquire.hpp"
+#include "client/close.hpp"
+#include "client/declare.hpp"
+#include "client/extend.hpp"
+#include "client/inspect.hpp"
+#include "client/lost.hpp"
+#include "client/release.hpp"
+
+#include <boost/asio/system_executor.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock {
+
+namespace detail {
+
+namespace {
+
+class asio_acquire final : public asio_operation<acquire_operation, error_code, lease> {
+public:
+    asio_acquire(std::shared_ptr<client_impl> client, acquire_handler h, acquire_flavour flavour,
+                 std::string resource, const acquire_options& options)
+        : asio_operation(std::move(client), std::move(h), std::move(resource), options),
+          flavour_(flavour) {}
+
+private:
+    void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
+        if (flavour_ == acquire_flavour::contention_is_a_value && outcome == errc::contended) {
+            outcome.clear();
+        }
+        finish(outcome, lease(std::move(state)));
+    }
+
+    acquire_flavour flavour_;
+};
+
+class asio_extend final : public asio_operation<extend_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
+class asio_release final : public asio_operation<release_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
+class asio_lost final : public asio_operation<lost_operation, error_code, loss> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, loss why) override { finish(outcome, why); }
+};
+
+class asio_declare final
+    : public asio_operation<declare_operation, error_code, std::vector<node_vote>> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, std::vector<node_vote> answers) override {
+        finish(outcome, std::move(answers));
+    }
+};
+
+class asio_inspect final : public asio_operation<inspect_operation, error_code, resource_state> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, resource_state state) override {
+        finish(outcome, std::move(state));
+    }
+};
+
+class asio_close final : public asio_operation<close_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
+// The client was moved from, or its execution context was destroyed.
+bool is_out_of_reach(const impl_ptr& impl) noexcept { return !impl || impl->has_lost_context(); }
+
+template <class Operation, class Handler, class... Args>
+void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
+    boost::intrusive_ptr<Operation> made(
+        new Operation(impl, std::move(handler), std::forward<Args>(args)...));
+    Operation::launch(*impl, std::move(made));
+}
+
+}  // namespace
+
+asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {
+    if (is_out_of_reach(impl)) return asio::system_executor();
+    return impl->executor();
+}
+
+void start_acquire(const impl_ptr& impl, acquire_flavour flavour, std::string resource,
+                   const acquire_options& options, acquire_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, lease());
+    launch<asio_acquire>(impl, std::move(handler), flavour, std::move(resource), options);
+}
+
+void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,
+                  plain_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
+    launch<asio_extend>(impl, std::move(handler), std::move(state), ttl);
+}
+
+void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
+    // Another client's lease is refused, and released by its own client as `held` goes.
+    state_ptr state;
+    if (held.state() && held.state()->home.lock() == impl) state = std::move(held).surrender();
+    launch<asio_release>(impl, std::move(handler), std::move(state));
+}
+
+void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, loss{});
+    launch<asio_lost>(impl, std::move(handler), std::move(state));
+}
+
+void start_init(const impl_ptr& impl, votes_handler handler) {
+    if (is_out_of_reach(impl)) {
+        return std::move(handler)(errc::client_closed, std::vector<node_vote>());
+    }
+    launch<asio_declare>(impl, std::move(handler));
+}
+
+void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, resource_state{});
+    launch<asio_inspect>(impl, std::move(handler), std::move(resource));
+}
+
+void start_close(const impl_ptr& impl, plain_handler handler) {
+    if (!impl) return std::move(handler)(error_code());  // there is nothing to close
+    if (impl->has_lost_context()) return std::move(handler)(errc::client_closed);
+    launch<asio_close>(impl, std::move(handler));
+}
+
+}  // namespace detail
+
+namespace {
+
+client_options checked(client_options options) {
+    std::string wrong;
+    for (const auto& issue : validate(options)) {
+        if (issue.severity != config_issue::level::error) continue;
+        wrong += (wrong.empty() ? "redlock::client_options: " : "; ") + issue.where + ": " +
+                 issue.message;
+    }
+    if (!wrong.empty()) throw std::invalid_argument(wrong);
+    return options;
+}
+
+}  // namespace
+
+client::client(boost::asio::any_io_executor executor, client_options options)
+    : impl_(detail::client_impl::make(executor, checked(std::move(options)))) {}
+
+client::~client() { close(); }
+
+client::client(client&& other) noexcept = default;
+
+client& client::operator=(client&& other) noexcept {
+    if (this != &other) {
+        close();
+        impl_ = std::move(other.impl_);
+    }
+    return *this;
+}
+
+void client::close() noexcept {
+    if (impl_) impl_->close();
+}
+
+void client::cancel() {
+    if (impl_) impl_->cancel();
+}
+
+client::executor_type client::get_executor() const noexcept {
+    return impl_ ? impl_->executor() : executor_type();
+}
+
+client_stats client::stats() const { return impl_ ? impl_->stats() : client_stats{}; }
+
+}  // namespace redlock

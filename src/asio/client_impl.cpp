@@ -1,0 +1,160 @@
+// The Asio side of a client.
+// SPDX-License-Identifier: MIT
+#include "asio/client_impl.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+namespace asio = boost::asio;
+
+namespace {
+
+client_options completed(client_options options) {
+    if (options.client_name.empty()) options.client_name = default_client_name();
+    return options;
+}
+
+}  // namespace
+
+void client_service::add(client_impl& c) {
+    const std::lock_guard lock(mutex_);
+    clients_.push_back(&c);
+}
+
+void client_service::remove(client_impl& c) noexcept {
+    const std::lock_guard lock(mutex_);
+    clients_.remove(&c);
+}
+
+void client_service::shutdown() {
+    std::vector<std::shared_ptr<client_impl>> alive;
+    {
+        const std::lock_guard lock(mutex_);
+        for (client_impl* c : clients_) {
+            if (auto held = c->weak_from_this().lock()) alive.push_back(std::move(held));
+        }
+    }
+    for (const auto& c : alive) c->discard();
+}
+
+client_impl::client_impl(const asio::any_io_executor& executor, client_options options)
+    : service_(
+          &asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
+      io_(std::make_unique<performers>(executor)),
+      options_(completed(std::move(options))),
+      random_(std::random_device{}()) {
+    const std::size_t nodes = options_.nodes.size();
+    for (std::size_t i = 0; i < connections_per_node * nodes; ++i) {
+        transport_host& host = *this;
+        io_->wires.push_back(std::make_unique<asio_transport>(
+            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_));
+    }
+    engine_host& host = *this;
+    engine_ = std::make_unique<engine>(options_, host, traffic_);
+    service_->add(*this);
+}
+
+client_impl::~client_impl() {
+    // A context that is destroyed drops the collector, and with it perhaps the last of us, before it
+    // reaches its services.
+    mailbox_.close();
+    if (service_ != nullptr) service_->remove(*this);
+}
+
+std::shared_ptr<client_impl> client_impl::make(const asio::any_io_executor& executor,
+                                               client_options options) {
+    auto made = std::make_shared<client_impl>(executor, std::move(options));
+    asio::post(made->io_->strand, [made] { made->start(); });
+    return made;
+}
+
+asio::any_io_executor client_impl::executor() const noexcept {
+    return io_ ? io_->strand.get_inner_executor() : asio::any_io_executor();
+}
+
+void client_impl::start() {
+    io_->alarm.start(shared_from_this(), [this] {
+        engine_->on_time(clock::now());
+        end_turn();
+    });
+    engine_->start(clock::now());
+    end_turn();
+}
+
+std::shared_ptr<transport_host> client_impl::keep_alive() noexcept {
+    if (!io_) return nullptr;
+    auto self = weak_from_this().lock();
+    auto* const host = static_cast<transport_host*>(self.get());
+    return {std::move(self), host};
+}
+
+void client_impl::end_turn() {
+    const auto now = clock::now();
+    engine_->end_turn(now);
+    for (const auto& w : io_->wires) w->flush();
+    engine_->end_if_idle(now);
+    if (engine_->is_over()) {
+        io_->alarm.stop();
+    } else {
+        io_->alarm.set(engine_->deadline());
+    }
+}
+
+void client_impl::put(mail& m) noexcept {
+    const bool taken = mailbox_.put(m, [this] {
+        asio::post(io_->strand, [self = shared_from_this()] {
+            self->mailbox_.collect();
+            self->end_turn();
+        });
+    });
+    if (!taken) m.discard();
+}
+
+void client_impl::close() noexcept {
+    std::call_once(closed_, [this] { put(closing_); });
+}
+
+void client_impl::cancel() {
+    // One message for each call: it cancels what was put before it, and nothing later.
+    struct cancelling final : mail {
+        explicit cancelling(client_impl& c) : client(&c) {}
+        void deliver() override {
+            const std::unique_ptr<cancelling> self(this);
+            client->engine_->cancel(asio::error::operation_aborted, clock::now());
+        }
+        void discard() noexcept override { delete this; }
+        client_impl* client;
+    };
+    put(*new cancelling(*this));
+}
+
+void client_impl::discard() noexcept {
+    mailbox_.close();
+    engine_->discard();
+    io_.reset();
+    service_ = nullptr;
+}
+
+void client_impl::part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept {
+    if (!state->part()) return;
+    farewell& goodbye = state->goodbye;
+    goodbye.write(std::move(state), *this, what);
+    put(goodbye);
+}
+
+void client_impl::on_farewell(lease_state& state, farewell::kind what) {
+    if (what == farewell::kind::give_back) {
+        engine_->give_back(state, clock::now());
+    } else {
+        engine_->let_go(state, clock::now());
+    }
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,117 @@
+// The Asio side of a client: strand, sockets, alarm and handlers performed for the engine.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "asio/timer.hpp"
+#include "asio/transport.hpp"
+#include "client/engine.hpp"
+#include "client/lease_state.hpp"
+#include "client/mailbox.hpp"
+
+#include <redlock/options.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution_context.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+namespace redlock::detail {
+
+class client_impl;
+
+/// Ends the clients of an execution context that is destroyed before them: completion handlers may
+/// own the very client that owns them, and only the context can cut that knot.
+class client_service final : public boost::asio::execution_context::service {
+public:
+    static inline boost::asio::execution_context::id id;
+
+    using service::service;
+    void add(client_impl& c);
+    void remove(client_impl& c) noexcept;
+
+private:
+    void shutdown() override;
+
+    std::mutex mutex_;
+    std::list<client_impl*> clients_;
+};
+
+class client_impl final : public std::enable_shared_from_this<client_impl>,
+                          public lease_home,
+                          private engine_host,
+                          private transport_host {
+public:
+    /// `options` are valid. Made by `make`, which also starts it.
+    client_impl(const boost::asio::any_io_executor& executor, client_options options);
+    ~client_impl() override;
+    static std::shared_ptr<client_impl> make(const boost::asio::any_io_executor& executor,
+                                             client_options options);
+
+    /// Whether the execution context was destroyed: nothing of it may be touched any more.
+    bool has_lost_context() const noexcept { return io_ == nullptr; }
+    /// Empty once the context is lost.
+    boost::asio::any_io_executor executor() const noexcept;
+    client_stats stats() const noexcept { return engine_->stats(); }
+
+    /// From any thread. Discards the message when nothing is taken any more.
+    void put(mail& m) noexcept;
+    void close() noexcept;
+    /// From any thread. Cancels the operations that were put earlier.
+    void cancel();
+    /// The execution context is being destroyed.
+    void discard() noexcept;
+    /// On the strand.
+    void begin(operation_ptr what) { engine_->begin(std::move(what), clock::now()); }
+
+    void part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept override;
+    void on_farewell(lease_state& state, farewell::kind what) override;
+
+private:
+    class closing final : public mail {
+    public:
+        explicit closing(client_impl& c) : client_(&c) {}
+        void deliver() override { client_->engine_->close(clock::now()); }
+        void discard() noexcept override {}
+
+    private:
+        client_impl* client_;
+    };
+
+    /// What may not outlive the execution context.
+    struct performers {
+        explicit performers(const boost::asio::any_io_executor& executor)
+            : strand(boost::asio::make_strand(executor)), alarm(strand) {}
+
+        io_strand strand;
+        asio_timer alarm;
+        std::vector<std::unique_ptr<asio_transport>> wires;
+    };
+
+    std::uint64_t random_word() override { return random_(); }
+    owner_id fresh_owner() override { return owner_id::random(); }
+    transport& wire(std::size_t index) override { return *io_->wires[index]; }
+    std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
+    std::shared_ptr<transport_host> keep_alive() noexcept override;
+    connection& connection_at(std::size_t index) override { return engine_->connection_at(index); }
+    void end_turn() override;
+    void start();
+
+    // Both null once the execution context is gone. No executor is kept besides: destroying a
+    // strand touches its context.
+    client_service* service_;
+    std::unique_ptr<performers> io_;
+    client_options options_;
+    std::mt19937_64 random_;
+    mailbox mailbox_;
+    closing closing_{*this};
+    std::once_flag closed_;
+    traffic traffic_;
+    std::unique_ptr<engine> engine_;
+};
+
+}  // namespace redlock::detail

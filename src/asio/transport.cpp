@@ -1,0 +1,220 @@
+// One connection's socket.
+// SPDX-License-Identifier: MIT
+#include "asio/transport.hpp"
+
+#include "asio/descriptor.hpp"
+
+#include <redlock/detail/recycling.hpp>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <type_traits>
+#include <utility>
+
+namespace redlock::detail {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+asio_transport::asio_transport(io_strand on, std::size_t index, const node_options& node,
+                               clock::duration connect_timeout, transport_host& host,
+                               traffic& counts)
+    : strand_(std::move(on)),
+      index_(index),
+      node_(&node),
+      host_(&host),
+      counts_(&counts),
+      socket_(strand_),
+      resolver_(strand_),
+      address_timer_(strand_),
+      connect_timeout_(connect_timeout) {}
+
+// What is under way keeps the host, and with it the transport, alive; the host's own end cancels
+// it. So there is no cycle: the reactor owns the handler.
+template <class F>
+struct asio_transport::handler {
+    using allocator_type = detail::recycling_memory<void>;
+
+    allocator_type get_allocator() const noexcept { return {}; }
+
+    template <class... Results>
+    void operator()(error_code ec, Results&&... results) {
+        if (generation != wire->generation_) return;
+        then(ec, std::forward<Results>(results)...);
+        keep->end_turn();
+    }
+
+    asio_transport* wire;
+    std::shared_ptr<transport_host> keep;
+    std::uint64_t generation;
+    F then;
+};
+
+template <class F>
+auto asio_transport::step(F&& then) {
+    return handler<std::decay_t<F>>{this, host_->keep_alive(), generation_, std::forward<F>(then)};
+}
+
+void asio_transport::open() {
+    if (!host_->keep_alive()) return;
+    ++generation_;
+    endpoints_.clear();
+    tried_ = 0;
+    ++opens_;
+    give_up_at_ = clock::now() + connect_timeout_;
+    if (!node_->unix_socket.empty()) {
+        endpoints_.emplace_back(asio::local::stream_protocol::endpoint(node_->unix_socket));
+        return connect_next();
+    }
+    error_code not_literal;
+    const auto address = asio::ip::make_address(node_->host, not_literal);
+    if (not_literal) return resolve();
+    endpoints_.emplace_back(asio::ip::tcp::endpoint(address, node_->port));
+    connect_next();
+}
+
+void asio_transport::resolve() {
+    resolver_.async_resolve(
+        node_->host, std::to_string(node_->port),
+        step([this](error_code ec, const asio::ip::tcp::resolver::results_type& found) {
+            if (ec) return tell_down(ec);
+            for (const auto& entry : found) endpoints_.emplace_back(entry.endpoint());
+            connect_next();
+        }));
+}
+
+void asio_transport::connect_next() {
+    error_code ignored;
+    socket_.close(ignored);
+    address_timer_.cancel();
+    ++generation_;
+    const endpoint& to = endpoints_[(opens_ - 1 + tried_++) % endpoints_.size()];
+    auto on_end = step([this](error_code ec) { on_connect(ec); });
+    if (const error_code ec = open_socket(to)) {
+        asio::post(strand_, [on_end = std::move(on_end), ec]() mutable { on_end(ec); });
+    } else {
+        socket_.async_connect(to, std::move(on_end));
+    }
+    if (has_next()) limit_this_address();
+}
+
+// Not Asio's `open`, which does not set close-on-exec: an executed program must not inherit a
+// connection that is logged in.
+error_code asio_transport::open_socket(const endpoint& to) {
+    const auto protocol = to.protocol();
+    const int made = beside_standard_streams(
+        ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC, protocol.protocol()));
+    if (made < 0) return {errno, boost::system::system_category()};
+    error_code ec;
+    socket_.assign(protocol, made, ec);
+    if (ec) ::close(made);
+    return ec;
+}
+
+// It gets half of the time that is left: the other addresses and the handshake need the rest.
+void asio_transport::limit_this_address() {
+    address_timer_.expires_after((give_up_at_ - clock::now()) / 2);
+    address_timer_.async_wait(step([this](error_code ec) {
+        if (!ec) connect_next();
+    }));
+}
+
+void asio_transport::on_connect(error_code ec) {
+    if (!ec) socket_.non_blocking(true, ec);
+    if (ec) {
+        if (has_next()) return connect_next();
+        return tell_down(ec);
+    }
+    ++generation_;  // the address timer may have fired already, and its handler be queued
+    address_timer_.cancel();
+    if (node_->unix_socket.empty()) {
+        error_code not_serious;
+        socket_.set_option(asio::ip::tcp::no_delay(true), not_serious);
+        socket_.set_option(asio::socket_base::keep_alive(true), not_serious);
+    }
+    is_open_ = true;
+    written_ = 0;
+    host_->connection_at(index_).on_open(clock::now());
+    await_bytes();
+}
+
+// Not by waiting until it is readable: to wait, Asio arms the socket anew in epoll, which wakes it
+// once more for nothing. To read, it does not.
+void asio_transport::await_bytes() {
+    socket_.async_read_some(asio::buffer(received_),
+                            step([this](error_code ec, std::size_t n) { on_received(ec, n); }));
+}
+
+void asio_transport::on_received(error_code ec, std::size_t n) {
+    const std::uint64_t generation = generation_;
+    // A short read means that the socket is empty; the bound keeps one busy node from starving
+    // the others.
+    for (int reads = 1;; ++reads) {
+        if (ec == asio::error::would_block) break;
+        if (ec) return tell_down(ec);
+        counts_->reads.add();
+        host_->connection_at(index_).on_bytes({received_.data(), n}, clock::now());
+        if (generation != generation_) return;
+        if (n < received_.size() || reads == 8) break;
+        n = socket_.read_some(asio::buffer(received_), ec);
+    }
+    await_bytes();
+}
+
+void asio_transport::flush() {
+    if (!is_open_ || waits_for_room_) return;
+    std::string& bytes = host_->connection_at(index_).outgoing();
+    while (written_ < bytes.size()) {
+        error_code ec;
+        const std::size_t n = socket_.write_some(asio::buffer(bytes) + written_, ec);
+        if (ec == asio::error::would_block) return await_room();
+        if (ec) return fail(ec);
+        counts_->writes.add();
+        written_ += n;
+        host_->connection_at(index_).on_written();
+    }
+    bytes.clear();
+    written_ = 0;
+}
+
+void asio_transport::await_room() {
+    // What has left makes room, so that a slow node's buffer does not keep what it has taken.
+    host_->connection_at(index_).outgoing().erase(0, std::exchange(written_, 0));
+    waits_for_room_ = true;
+    socket_.async_wait(asio::socket_base::wait_write, step([this](error_code ec) {
+                           waits_for_room_ = false;
+                           if (ec) tell_down(ec);
+                       }));
+}
+
+void asio_transport::fail(error_code ec) {
+    // Found while flushing: told in a turn of its own, since this one is about to end.
+    asio::post(strand_, [tell = step([this](error_code why) { tell_down(why); }), ec]() mutable {
+        tell(ec);
+    });
+    is_open_ = false;
+}
+
+void asio_transport::tell_down(error_code ec) { host_->connection_at(index_).on_down(ec, clock::now()); }
+
+void asio_transport::drop() {
+    ++generation_;
+    is_open_ = false;
+    waits_for_room_ = false;
+    written_ = 0;
+    resolver_.cancel();
+    address_timer_.cancel();
+    // The releases that were written still have to be read by the server: shut down, not reset.
+    error_code ignored;
+    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+    socket_.close(ignored);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,104 @@
+// One connection's socket: resolve, connect, read, write; knows no replies and takes no decisions.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/connection.hpp"
+#include "client/counters.hpp"
+
+#include <redlock/clock.hpp>
+#include <redlock/options.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+using io_strand = boost::asio::strand<boost::asio::any_io_executor>;
+
+/// Whoever owns transports: kept alive by what they have under way.
+class transport_host {
+public:
+    /// Null once nothing may be started any more.
+    virtual std::shared_ptr<transport_host> keep_alive() noexcept = 0;
+    /// Whose bytes the transport of that index carries; it has to exist while that is open.
+    virtual connection& connection_at(std::size_t index) = 0;
+    /// Called after the facts of one completion were told to the connection.
+    virtual void end_turn() = 0;
+
+protected:
+    ~transport_host() = default;
+};
+
+/// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
+/// socket is full; so whoever closes knows what has left.
+class asio_transport final : public transport {
+public:
+    /// Where a name has several addresses, each `open` begins with the next one. Only the last that
+    /// it tries may take all that is left of `connect_timeout`.
+    asio_transport(io_strand on, std::size_t index, const node_options& node,
+                   clock::duration connect_timeout, transport_host& host, traffic& counts);
+
+    void open() override;
+    void drop() override;
+    /// Takes the connection's outgoing bytes to the socket, as far as it takes them now.
+    void flush();
+
+private:
+    using socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, io_strand>;
+    using resolver = boost::asio::ip::basic_resolver<boost::asio::ip::tcp, io_strand>;
+    using endpoint = boost::asio::generic::stream_protocol::endpoint;
+
+    void resolve();
+    bool has_next() const noexcept { return tried_ < endpoints_.size(); }
+    void connect_next();
+    boost::system::error_code open_socket(const endpoint& to);
+    void limit_this_address();
+    void on_connect(boost::system::error_code ec);
+    void await_bytes();
+    void on_received(boost::system::error_code ec, std::size_t n);
+    void await_room();
+    void fail(boost::system::error_code ec);
+    void tell_down(boost::system::error_code ec);
+    /// Wraps a member so that it runs only if the connection is still the one it was started for,
+    /// and ends the turn afterwards.
+    template <class F>
+    auto step(F&& then);
+    template <class F>
+    struct handler;
+
+    io_strand strand_;
+    std::size_t index_;
+    const node_options* node_;
+    transport_host* host_;
+    traffic* counts_;
+    socket socket_;
+    resolver resolver_;
+    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                      boost::asio::wait_traits<std::chrono::steady_clock>, io_strand>
+        address_timer_;                // limits the try of one address
+    clock::duration connect_timeout_;
+    clock::time_point give_up_at_{};
+    std::vector<endpoint> endpoints_;
+    std::size_t tried_ = 0;            // of them, by this `open`
+    std::size_t opens_ = 0;
+    std::uint64_t generation_ = 0;     // counts tries: completions of earlier ones are ignored
+    bool is_open_ = false;
+    bool waits_for_room_ = false;
+    std::size_t written_ = 0;          // bytes of the connection's outgoing that have left
+    std::array<char, 16'384> received_;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,477 @@
+// Acquiring a lease.
+// SPDX-License-Identifier: MIT
+#include "client/acquire.hpp"
+
+#include "client/engine.hpp"
+#include "value/lease_terms.hpp"
+#include "value/owner_text.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <initializer_list>
+#include <utility>
+
+namespace redlock::detail {
+
+using namespace std::chrono_literals;
+using std::chrono::microseconds;
+
+namespace {
+
+recycled_string joined(std::initializer_list<std::string_view> parts) {
+    std::size_t size = 0;
+    for (const auto part : parts) size += part.size();
+    recycled_string whole;
+    whole.reserve(size);
+    for (const auto part : parts) whole.append(part);
+    return whole;
+}
+
+core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
+    core::outlook o = core::look_ahead(answer.left, answer.before, now);
+    o.is_foreign = answer.is_foreign;
+    o.holder = answer.holder;
+    return o;
+}
+
+}  // namespace
+
+// Why nothing may be sent; empty when all is well.
+std::string acquire_operation::check() {
+    const auto& client = home().options();
+    if (auto why = validate_resource(client, resource_); !why.empty()) return why;
+    if (const auto issues = validate(options_, client); !issues.empty()) {
+        return issues.front().where.substr(1) + " " + issues.front().message;
+    }
+    if (!options_.owner.is_zero()) {
+        has_claim_ = home().owners().begin(options_.owner, resource_);
+        if (!has_claim_) return "this owner holds, or is acquiring, the resource already";
+    }
+    return {};
+}
+
+void acquire_operation::start(time_point now) {
+    begun_ = now;
+    if (const auto why = check(); !why.empty()) {
+        return end(errc::invalid_argument, nullptr, now, why);
+    }
+    ttl_ = effective_ttl(home().options(), options_.ttl);
+    machine_.begin(home().size(), ttl_, home().drift(), options_.wait, now);
+    home().await_settled(*this, now);
+}
+
+void acquire_operation::on_settled(time_point now) {
+    if (machine_.is_over()) return;
+    if (!machine_.waits()) {
+        using enum core::admission::answer;
+        switch (home().admission().apply(*this)) {
+            case enter: return try_without_waiting(now);
+            case go_away: return refuse_for_backlog(now);
+            case wait: break;
+        }
+        // It does not wait for the lock, but has to for those who were faster.
+        return home().arm(*this, now + home().options().connect_timeout);
+    }
+    machine_.settled(now, home().time_for(home().size()));
+    core::local_queues& lines = home().waiting().local_queues();
+    lines.join(*this, resource_);
+    // The first gets its turn at the end of this one of the engine.
+    if (lines.first(resource_) != this) machine_.stands_behind();
+    home().arm(*this, machine_.due_at());
+}
+
+void acquire_operation::perform(core::acquisition::step what, time_point now) {
+    using enum core::acquisition::step;
+    switch (what) {
+        case none: return;
+        case begin_try: return try_once(now);
+        case second_round: home().counts().second_rounds.add(); return send_round(now);
+        case grant: return take(now);
+        case judge: return refused(machine_.reason(), now);
+        case sleep: return go_to_sleep(now);
+        case ask_for_turn:
+            home().arm(*this, machine_.due_at());
+            return home().waiting().local_queues().ask(*this);
+        case give_up:
+            if (machine_.is_trying()) recall_votes();
+            give_back(false, now);
+            return end(machine_.reason(), nullptr, now);
+        case stand_aside: return refuse_behind_others(now);
+        case turn_away: return refuse_for_backlog(now);
+    }
+}
+
+void acquire_operation::on_admitted(time_point now) {
+    const operation_ptr keep(this);
+    timer::cancel();
+    try_without_waiting(now);
+}
+
+void acquire_operation::try_without_waiting(time_point now) {
+    if (home().waiting().local_queues().is_waited_for(resource_)) return refuse_behind_others(now);
+    try_once(now);
+}
+
+// There was no time in which it could have asked the nodes.
+void acquire_operation::refuse_for_backlog(time_point now) {
+    mark_all(vote::unreachable, errc::backlog, "this client asks the nodes for too much else");
+    end(errc::no_quorum, nullptr, now);
+}
+
+// It would not wait, or not any longer, and must not get what others wait for.
+void acquire_operation::refuse_behind_others(time_point now) {
+    const core::waiter* const first = home().waiting().local_queues().first(resource_);
+    // It has been the first since it came.
+    if (first == this && machine_.reason() != errc::contended) return refuse_for_backlog(now);
+    mark_all(vote::queued, {},
+             first == nullptr ? "this client holds it" : "others of this client wait before us");
+    end(errc::contended, nullptr, now);
+}
+
+void acquire_operation::on_turn(time_point now) {
+    const operation_ptr keep(this);
+    perform(machine_.turn(), now);
+}
+
+void acquire_operation::try_once(time_point now) {
+    home().waiting().wake(*this);
+    machine_.begin_try(now);
+    if (machine_.tries() > 1) {
+        home().counts().retries.add();
+        before_ = std::move(votes_);
+    }
+    // A new value for each attempt, so that a release of one that is still on its way can't delete
+    // the key of a later one.
+    owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
+    left_ = {.key = key(), .value = value(), .born = home().nodes().breaks()};
+    // One that a caller gave may be in use elsewhere: another process can have its client_name,
+    // too, and an earlier lease's release may still be on its way.
+    if (!options_.owner.is_zero()) {
+        left_.value.append("#").append(std::to_string(home().host().random_word()));
+    }
+    fence_.reset();
+    send_round(now);
+    if (machine_.is_trying() && machine_.waits()) home().arm(*this, machine_.due_at());
+}
+
+recycled_string acquire_operation::key() const {
+    return joined({home().options().key_prefix, resource_});
+}
+
+recycled_string acquire_operation::value() const {
+    const auto owner = text::whole(owner_);
+    return joined({{owner.data(), owner.size()}, "@", home().options().client_name});
+}
+
+bool acquire_operation::draw_fence(time_point now) {
+    if (!home().options().fencing) return true;
+    fence_ = home().nodes().propose(machine_.seen_fence(), now);
+    if (fence_) draw_ticket(fence_->fence, now);
+    return fence_.has_value();
+}
+
+// A ticket is a time: without that it would stand before everybody.
+void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
+    if (place_.ticket != 0 || !home().nodes().node_time_us(now)) return;
+    place_.ticket = fence;
+    if (is_to_be_woken()) place_.id = home().waiting().next_id();
+}
+
+bool acquire_operation::is_to_be_woken() const noexcept {
+    return machine_.waits() && home().options().fencing;
+}
+
+wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
+    const bool lives = is_entered && machine_.may_queue() && !place_.id.empty();
+    return {place_.id, place_.ticket, lives ? home().waiting().entry_life() : duration::zero()};
+}
+
+// Everywhere at its ticket, also where it is not entered: else two might be first on some nodes
+// each.
+wire::tail acquire_operation::write(std::string& out, resp::script_form form, bool is_entered) const {
+    const wire::queue_entry at = entry(is_entered);
+    return wire::write_acquire(out, form, {left().key, left().value, ttl_}, fence_ ? &*fence_ : nullptr,
+                         place_.id.empty() ? nullptr : &at);
+}
+
+void acquire_operation::send_round(time_point now) {
+    sent_at_ = now;
+    answers_ = 0;
+    heard_ = 0;
+    const std::uint32_t round = machine_.begin_round(now);
+    mark_all(vote::pending, {}, {});
+    if (!draw_fence(now)) {
+        mark_all(vote::refused, errc::clock_skew,
+                 home().nodes().is_time_in_doubt()
+                     ? "the nodes' clocks are too far apart to tell which are right"
+                     : "the fences of this resource have run ahead of the nodes' clocks");
+        return refused(errc::no_quorum, now);
+    }
+    const node_mask ask = home().nodes().askable();
+    for (std::size_t i = 0; i < home().size(); ++i) {
+        if ((ask >> i & 1U) != 0) continue;
+        if (const auto o = home().nodes().object(i, now, now)) on_failure(i, round, o->why, now);
+    }
+    // It is entered only where a wake-up would reach it.
+    const bool is_entered = machine_.may_queue() && !place_.id.empty();
+    const node_mask enter = is_entered ? ask & home().waiting().listening() : 0;
+    if (machine_.is_open(round) && enter != 0) send_to(enter, true, now);
+    if (machine_.is_open(round) && (ask & ~enter) != 0) send_to(ask & ~enter, false, now);
+}
+
+void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
+    const std::uint32_t round = machine_.round();
+    std::string& wire = home().blank();
+    const wire::tail end = write(wire, resp::script_form::by_hash, is_entered);
+    const auto result = home().send(*this, round, wire, end, now, nodes);
+    left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
+    if (is_entered) {
+        heard_ |= result.sent;
+        place_.nodes |= result.sent;
+    }
+    for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
+}
+
+void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                                 time_point now) {
+    if (wire::is_late(reply)) home().nodes().doubt_clock(node, now);
+    if (!machine_.is_open(round)) {
+        // A late grant is released with the lease, or was already; one asleep still learns from it.
+        if (!is_asleep() || round != machine_.round()) return;
+        const auto late = wire::read_acquire(reply);
+        if (const auto o = home().nodes().object(node, sent_at_, now)) {
+            return told(node, {.free_at = now + o->left}, false, now);
+        }
+        const bool has_voted = core::weigh(late.answer) != core::choice::unable;
+        return told(node, outlook_of(late, now), has_voted, now);
+    }
+    // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
+    if (++answers_ == redlock::quorum(home().size())) {
+        home().admission().answered(*this, sent_at_, now);
+    }
+    auto answer = fence_ ? wire::read_acquire(reply) : wire::read_set(reply);
+    // One node that lies, or has been written to by hand, must not lead all the others astray.
+    if (home().nodes().is_plausible(answer.fence, now)) {
+        machine_.saw(answer.fence);
+    } else if (answer.answer == vote::stale) {
+        answer.answer = vote::refused;
+        answer.why = {vote::refused, errc::clock_skew,
+                      "its fence has run ahead of the nodes' clocks"};
+    }
+    if (answer.lacks_fence) {
+        home().nodes().found_without_fence(node, resource_, answer.why.detail);
+    }
+    if (answer.is_amnesiac) home().nodes().on_amnesiac(node, sent_at_, now);
+    if (answer.why.error == errc::not_master) home().nodes().greet_again(node, now);
+    if (answer.answer != vote::refused) {
+        if (auto o = home().nodes().object(node, sent_at_, now)) {
+            answer.answer = o->why.answer;
+            answer.why = std::move(o->why);
+            answer.left = o->left;
+        }
+    }
+    cast(node, answer, now);
+}
+
+void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                                   time_point now) {
+    if (machine_.is_open(round)) cast(node, {.answer = why.answer, .why = why}, now);
+}
+
+// A node that was still connecting gets the key of a lease that lives: the more nodes hold it, the
+// more of them may fail.
+bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
+    return machine_.is_open(round) || (round == machine_.round() && is_held());
+}
+
+bool acquire_operation::is_held() const noexcept {
+    return granted_ && granted_->is_live() && granted_->held_as != nullptr;
+}
+
+// What became of the attempt has it since the grant.
+const footprint& acquire_operation::left() const noexcept {
+    return is_held() ? granted_->held_as->left() : left_;
+}
+
+std::optional<wire::tail> acquire_operation::write_with_script(std::size_t node, std::uint32_t,
+                                                              std::string& out) const {
+    if (!fence_) return std::nullopt;
+    return write(out, resp::script_form::whole, (place_.nodes >> node & 1U) != 0);
+}
+
+void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
+    node_vote& v = votes_[node];
+    v.answer = answer.answer;
+    v.error = answer.why.error;
+    v.detail = answer.why.detail;
+    v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
+    v.retry_in = answer.left;
+    v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
+    perform(machine_.cast(node, answer.answer, outlook_of(answer, now), now), now);
+}
+
+void acquire_operation::take(time_point now) {
+    core::renewal machine(now, machine_.valid_until(),
+                       {.ttl = ttl_,
+                        .renew = options_.renew,
+                        .max_hold = options_.max_hold,
+                        .loss_margin = options_.loss_margin});
+    if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
+    auto state = std::allocate_shared<lease_state>(
+        recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
+        machine.valid_until(), std::move(votes_));
+    state->home = home().host().home();
+    home().counts().granted.add();
+    home().emit({.kind = event_kind::granted,
+                 .severity = severity::debug,
+                 .resource = state->resource,
+                 .duration = std::chrono::duration_cast<microseconds>(now - begun_),
+                 .votes = state->votes});
+    left_.place = place_;
+    held_lease_ptr lease(new held_lease(home(), state, std::move(left_), machine));
+    if (std::exchange(has_claim_, false)) lease->take_claim();
+    home().adopt(std::move(lease));
+    granted_ = state;
+    end({}, std::move(state), now);
+}
+
+// It keeps its place only where it goes on waiting in it.
+void acquire_operation::give_back(bool waits_on, time_point now) {
+    const bool keeps_place = waits_on && machine_.may_queue();
+    left_.place = place_;
+    if (left_.nodes != 0 || (!keeps_place && place_.nodes != 0)) {
+        home().release_in_background(left_, keeps_place, now);
+    }
+    left_.nodes = 0;
+    if (!keeps_place) place_.nodes = 0;
+}
+
+void acquire_operation::refused(error_code why, time_point now) {
+    const operation_ptr keep(this);
+    std::optional<core::acquisition::prospects> further;
+    if (is_queued() && machine_.may_wait_on(now)) {
+        further = {home().host().random_word(), home().waiting().local_queues().resting()};
+    }
+    const auto next = machine_.refused(why, now, further);
+    if (next != core::acquisition::step::give_up) give_back(true, now);
+    perform(next, now);
+}
+
+// So many nodes can't be asked that no resource has a quorum.
+bool acquire_operation::is_cut_off() const noexcept {
+    const auto silent = std::count_if(votes_.begin(), votes_.end(), [](const node_vote& v) {
+        return v.answer == vote::timed_out || v.answer == vote::unreachable ||
+               v.answer == vote::quarantine;
+    });
+    return static_cast<std::size_t>(silent) > votes_.size() - redlock::quorum(votes_.size());
+}
+
+void acquire_operation::go_to_sleep(time_point now) {
+    core::local_queues& lines = home().waiting().local_queues();
+    if (machine_.is_resting())
+        lines.rests(*this, !is_cut_off());
+    else
+        lines.sleeps(*this);
+    if (is_to_be_woken()) {
+        home().waiting().put_to_sleep(*this, heard_, sent_at_, now);
+    }
+    home().arm(*this, machine_.due_at());
+}
+
+void acquire_operation::on_wake(std::size_t node, time_point now) {
+    machine_.woken(node, now);
+    if (is_asleep()) home().arm(*this, machine_.due_at());
+}
+
+void acquire_operation::told(std::size_t node, const core::outlook& what, bool has_vote,
+                             time_point now) {
+    machine_.told(node, what, has_vote, now);
+    if (!machine_.is_resting()) {
+        // What ended its rest ended its turn, too. And no try will tell that a quorum can be
+        // reached again: the answers did.
+        home().waiting().local_queues().sleeps(*this);
+        if (machine_.may_reach_quorum()) queue_again(now);
+    }
+    home().arm(*this, machine_.due_at());
+}
+
+void acquire_operation::queue_again(time_point now) {
+    machine_.queue_again();
+    if (place_.ticket != 0) return;
+    const auto drawn = home().nodes().propose(machine_.seen_fence(), now);
+    if (drawn) draw_ticket(drawn->fence, now);
+}
+
+wire::wait_request acquire_operation::request() const { return {left_.key, entry(true)}; }
+
+void acquire_operation::on_due(time_point now) {
+    const operation_ptr keep(this);
+    perform(machine_.due(now, is_queued()), now);
+}
+
+void acquire_operation::cancel(error_code why, time_point now) {
+    if (machine_.is_over()) return;
+    give_back(false, now);
+    end(why, nullptr, now);
+}
+
+void acquire_operation::mark_all(vote answer, error_code why, std::string_view detail) {
+    votes_.assign(home().size(), {});
+    for (std::size_t i = 0; i < votes_.size(); ++i) {
+        votes_[i].node = home().name(i);
+        votes_[i].answer = answer;
+        votes_[i].error = why;
+        votes_[i].detail = detail;
+    }
+}
+
+// A node that has not answered this attempt is shown as it answered the one before, which is why
+// this one was made.
+void acquire_operation::recall_votes() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+        if (votes_[i].answer == vote::pending) votes_[i] = std::move(before_[i]);
+    }
+}
+
+void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
+                            std::string_view detail) {
+    const operation_ptr keep(this);
+    machine_.end();
+    timer::cancel();
+    if (std::exchange(has_claim_, false)) home().owners().end(options_.owner, resource_);
+    if (outcome == errc::no_quorum && machine_.tries() > 0)
+        home().admission().unanswered(*this, sent_at_, now);
+    else
+        home().admission().withdraw(*this);
+    home().waiting().wake(*this);
+    if (state && is_queued())
+        home().waiting().local_queues().taken(*this);
+    else
+        home().waiting().local_queues().leave(*this);
+    if (!state) {
+        auto& counts = home().counts();
+        if (outcome == errc::contended)
+            counts.contended.add();
+        else if (outcome == errc::no_quorum)
+            counts.no_quorum.add();
+        else if (outcome == errc::validity_exhausted)
+            counts.validity_exhausted.add();
+        else if (outcome != errc::invalid_argument)
+            counts.cancelled.add();
+        const bool is_expected = outcome == errc::contended || outcome == errc::client_closed ||
+                                 !(outcome.category() == category());  // cancelled
+        home().emit({.kind = event_kind::refused,
+                     .severity = is_expected ? severity::info : severity::warning,
+                     .resource = resource_,
+                     .error = outcome,
+                     .duration = std::chrono::duration_cast<microseconds>(now - begun_),
+                     .votes = votes_,
+                     .detail = detail});
+        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
+                                                  std::move(resource_), std::move(votes_));
+    }
+    home().finished(*this);
+    complete(outcome, std::move(state));
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,112 @@
+// Acquiring a lease: sends, gives back and tells what its machine decides; knows no connection.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/footprint.hpp"
+#include "client/lease_state.hpp"
+#include "client/operation.hpp"
+#include "client/remote_queue.hpp"
+#include "client/timers.hpp"
+#include "core/load/admission.hpp"
+#include "core/lock/acquisition.hpp"
+#include "wire/answers.hpp"
+#include "wire/commands.hpp"
+
+#include <redlock/options.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+class acquire_operation : public remote_waiter, private timer, private core::applicant {
+public:
+    acquire_operation(std::string resource, const acquire_options& options)
+        : resource_(std::move(resource)), options_(options) {}
+
+    void start(time_point now) final;
+    /// The first attempt goes out, unless the nodes have too much to answer; of one that may wait,
+    /// when it is its turn.
+    void on_settled(time_point now) final;
+    void cancel(error_code why, time_point now) final;
+    void shorten(duration gap) final { machine_.shorten(gap); }
+    void on_wake(std::size_t node, time_point now) final;
+    wire::wait_request request() const final;
+    void entered(node_mask nodes) final { place_.nodes |= nodes; }
+    void asked(node_mask nodes) final { machine_.asked(nodes); }
+    void told(std::size_t node, const core::outlook& what, bool has_vote, time_point now) final;
+
+protected:
+    /// Exactly once. The state is live without an error; with one it carries the votes.
+    virtual void complete(error_code outcome, std::shared_ptr<lease_state> state) = 0;
+
+private:
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t round) const noexcept final;
+    bool begins_lease() const noexcept final { return true; }
+    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
+    void on_due(time_point now) final;
+    void on_turn(time_point now) final;
+    void on_admitted(time_point now) final;
+
+    std::string check();
+    void perform(core::acquisition::step what, time_point now);
+    /// The nodes are to know that it waits, so that they wake it.
+    bool is_to_be_woken() const noexcept;
+    bool is_held() const noexcept;
+    const footprint& left() const noexcept;
+    wire::queue_entry entry(bool is_entered) const noexcept;
+    void try_without_waiting(time_point now);
+    void refuse_behind_others(time_point now);
+    void refuse_for_backlog(time_point now);
+    void try_once(time_point now);
+    recycled_string key() const;
+    recycled_string value() const;
+    bool draw_fence(time_point now);
+    void draw_ticket(std::uint64_t fence, time_point now);
+    wire::tail write(std::string& out, resp::script_form form, bool is_entered) const;
+    void send_round(time_point now);
+    void send_to(node_mask nodes, bool is_entered, time_point now);
+    void cast(std::size_t node, const wire::acquire_answer& answer, time_point now);
+    void take(time_point now);
+    void refused(error_code why, time_point now);
+    bool is_cut_off() const noexcept;
+    void go_to_sleep(time_point now);
+    void queue_again(time_point now);
+    void give_back(bool waits_on, time_point now);
+    void mark_all(vote answer, error_code why, std::string_view detail);
+    void recall_votes();
+    void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
+             std::string_view detail = {});
+
+    std::string resource_;
+    acquire_options options_;
+    duration ttl_{};
+    core::acquisition machine_;
+    place_in_queue place_;
+    time_point begun_{};
+
+    // The present try.
+    owner_id owner_;
+    footprint left_;  // of it on the nodes
+
+    // Its present round.
+    std::optional<wire::fence_terms> fence_;
+    time_point sent_at_{};
+    std::size_t answers_ = 0;
+    node_mask heard_ = 0;  // the nodes that it was to stand in line on, and to be woken by
+    cast_votes votes_;
+    cast_votes before_;  // of the try before: why it still waits
+
+    std::shared_ptr<lease_state> granted_;
+    bool has_claim_ = false;  // on the owner that the caller gave; passes to the lease
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,24 @@
+// The operation that waits until a client is closed.
+// SPDX-License-Identifier: MIT
+#include "client/close.hpp"
+
+#include "client/engine.hpp"
+
+namespace redlock::detail {
+
+void close_operation::start(time_point now) { home().close(now); }
+
+void close_operation::cancel(error_code why, time_point) {
+    if (!over_ && why == errc::client_closed) return home().await_closed(*this);
+    end(why);
+}
+
+void close_operation::end(error_code outcome) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    home().finished(*this);
+    complete(outcome);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,73 @@
+// Declaring the nodes new.
+// SPDX-License-Identifier: MIT
+#include "client/declare.hpp"
+
+#include "client/engine.hpp"
+#include "value/lease_terms.hpp"
+#include "wire/answers.hpp"
+#include "wire/node_record.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace redlock::detail {
+
+void declare_operation::start(time_point now) {
+    if (!is_guarded(home().options())) return end(errc::invalid_argument);
+    sent_at_ = now;
+    open_ = home().size();
+    answers_.resize(home().size());
+    for (std::size_t i = 0; i < answers_.size(); ++i) answers_[i].node = home().name(i);
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+        std::string wire;
+        home().nodes().write_declaration(wire, i);
+        const auto result = home().send(*this, 0, wire, wire::tail::none, now, node_mask{1} << i);
+        for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    }
+}
+
+void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                                 time_point now) {
+    if (reply.type() != resp::reply_type::integer) {
+        return answered(node, wire::read_failure(reply), now);
+    }
+    home().nodes().greet_again(node, now);
+    answered(node, {vote::granted, {}, {}}, now);
+}
+
+std::optional<wire::tail> declare_operation::write_with_script(std::size_t node, std::uint32_t,
+                                                              std::string& out) const {
+    home().nodes().write_declaration(out, node);
+    return wire::tail::none;
+}
+
+void declare_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
+                                   time_point now) {
+    answered(node, why, now);
+}
+
+void declare_operation::answered(std::size_t node, wire::failure what, time_point now) {
+    if (over_) return;
+    node_vote& v = answers_[node];
+    v.answer = what.answer;
+    v.error = what.error;
+    v.detail = std::move(what.detail);
+    v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
+    if (--open_ != 0) return;
+    const bool all = std::all_of(answers_.begin(), answers_.end(),
+                                 [](const node_vote& a) { return a.answer == vote::granted; });
+    end(all ? error_code() : error_code(errc::no_quorum));
+}
+
+void declare_operation::cancel(error_code why, time_point) { end(why); }
+
+void declare_operation::end(error_code outcome) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    home().finished(*this);
+    complete(outcome, std::move(answers_));
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,244 @@
+// Rounds that prolong leases.
+// SPDX-License-Identifier: MIT
+#include "client/extend.hpp"
+
+#include "client/engine.hpp"
+#include "value/lease_terms.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+namespace {
+
+// A script holds its node up while it runs: so many leases are one to three milliseconds.
+constexpr std::size_t most_leases = 512;
+constexpr std::size_t most_bytes = 1U << 20;
+
+}  // namespace
+
+void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
+    part& p = parts_.emplace_back(*this, std::move(lease), ttl, sets_ttl);
+    p.lease->add(p);
+    ++open_;
+}
+
+wire::tail extension_round::write(std::string& out, resp::script_form form,
+                                 const selection& about) const {
+    std::vector<wire::lease_request> leases;
+    leases.reserve(about.size());
+    for (const part* p : about) {
+        leases.push_back({p->lease->left().key, p->lease->left().value, p->ttl});
+    }
+    return wire::write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
+}
+
+void extension_round::send(time_point now) {
+    const operation_ptr keep(this);
+    const std::uint32_t round = ++round_;
+    // A client that tries again and again went on raising the fence since a node named it, and does
+    // until this round arrives there. Where its clock is ahead of node time, ours would never do.
+    const duration lead =
+        round == 1 ? duration{} : now - sent_at_ + home().time_for(redlock::quorum(home().size()));
+    sent_at_ = now;
+    answers_ = 0;
+    asked_.clear();
+    asked_otherwise_.clear();
+    std::uint64_t seen = 0;
+    for (part& p : parts_) {
+        if (p.is == part::state::over) continue;
+        p.is = part::state::open;
+        p.machine.emplace(home().size(), now, p.ttl, home().drift(), round == last_round);
+        seen = std::max(seen, p.seen_fence);
+        asked_.push_back(&p);
+    }
+    open_ = asked_.size();
+    again_ = 0;
+    if (home().options().fencing) {
+        fence_ = home().nodes().propose(seen, now, lead);
+        if (!fence_) return cancel(errc::no_quorum, now);
+    }
+    std::string wire;
+    const wire::tail end = write(wire, resp::script_form::by_hash, asked_);
+    const node_mask ask = home().nodes().askable();
+    const auto result = home().send(*this, round, wire, end, now, ask);
+    for (part* p : asked_) {
+        p->lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
+    }
+    for (std::size_t i = 0; i < home().size(); ++i) {
+        if ((result.sent >> i & 1U) == 0) on_failure(i, round, {}, now);
+    }
+}
+
+void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                               time_point now) {
+    if (round != round_) return;
+    const operation_ptr keep(this);
+    if (++answers_ == redlock::quorum(home().size())) on_answered(sent_at_, now);
+    const bool is_vote = !home().nodes().object(node, sent_at_, now);
+    if (wire::is_amnesiac(reply)) home().nodes().on_amnesiac(node, sent_at_, now);
+    bool is_replica = false;
+    const auto otherwise = asked_otherwise_.find(node);
+    const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
+    // The last lease that is decided may begin the next round, which changes `asked_`.
+    for (std::size_t i = 0; round == round_ && i < about.size(); ++i) {
+        part& p = *about[i];
+        auto answer = wire::read_extension(reply, i);
+        is_replica = is_replica || answer.why.error == errc::not_master;
+        // A node that answers nonsense must not raise the fence on all the others.
+        if (answer.fence != 0 && !home().nodes().is_plausible(answer.fence + 1, now)) answer = {};
+        p.seen_fence = std::max(p.seen_fence, answer.fence);
+        cast(p, node, is_vote ? answer : wire::compare_answer(), now);
+    }
+    if (is_replica) home().nodes().greet_again(node, now);
+    if (wire::is_late(reply)) home().nodes().doubt_clock(node, now);
+}
+
+void extension_round::on_failure(std::size_t node, std::uint32_t round, const wire::failure&,
+                                 time_point now) {
+    const operation_ptr keep(this);
+    for (std::size_t i = 0; round == round_ && i < asked_.size(); ++i) {
+        cast(*asked_[i], node, {}, now);
+    }
+}
+
+void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
+                           time_point now) {
+    if (p.is != part::state::open) return;
+    switch (p.machine->cast(node, answer.choice, now, p.lease->machine().valid_until(),
+                            answer.fence != 0)) {
+        case core::extension::verdict::open: return;
+        case core::extension::verdict::extended:
+            if (!p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.new_ttl())) {
+                return end(p, errc::lost, now);
+            }
+            home().counts().renewals.add();
+            home().emit({.kind = event_kind::renewed, .severity = severity::debug,
+                         .resource = p.lease->state().resource});
+            return end(p, {}, now);
+        case core::extension::verdict::failed: return end(p, p.machine->reason(), now);
+        case core::extension::verdict::again:
+            p.is = part::state::again;
+            --open_;
+            ++again_;
+            return go_on(now);
+    }
+}
+
+std::optional<wire::tail> extension_round::write_with_script(std::size_t node, std::uint32_t,
+                                                            std::string& out) const {
+    selection left;
+    std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(left),
+                 [](const part* p) { return p->is == part::state::open; });
+    const wire::tail end = write(out, resp::script_form::whole, left);
+    asked_otherwise_[node] = std::move(left);
+    return end;
+}
+
+void extension_round::cancel(error_code why, time_point now) {
+    const operation_ptr keep(this);
+    if (parts_.empty()) return end_unsent(why, now);
+    // There is no next round any more: leases that wait for it end with the others.
+    for (part& p : parts_) {
+        if (p.is == part::state::again) p.is = part::state::open;
+    }
+    open_ += std::exchange(again_, 0);
+    for (part& p : parts_) end(p, why, now);
+}
+
+void extension_round::shorten(duration gap) {
+    for (part& p : parts_) {
+        if (p.machine) p.machine->shorten(gap);
+    }
+}
+
+void extension_round::end(part& p, error_code outcome, time_point now) {
+    const auto was = std::exchange(p.is, part::state::over);
+    if (was == part::state::over) return;
+    const operation_ptr keep(this);
+    --(was == part::state::again ? again_ : open_);
+    p.part::dependent::part();
+    on_end(p.lease.get(), outcome, now);
+    go_on(now);
+}
+
+void extension_round::end_unsent(error_code outcome, time_point now) {
+    if (is_finished_) return;
+    sent_at_ = now;  // no node is to be blamed for the time that it waited
+    on_end(nullptr, outcome, now);
+    go_on(now);
+}
+
+// Begins the next round, or ends the operation.
+void extension_round::go_on(time_point now) {
+    if (open_ != 0) return;
+    if (again_ != 0) return send(now);
+    if (std::exchange(is_finished_, true)) return;
+    on_finished(sent_at_, now);
+    home().finished(*this);
+}
+
+bool renewal_round::take(const held_lease_ptr& lease) {
+    // It may have no need any more.
+    if (lease->is_over() || !lease->machine().is_renewing()) return true;
+    constexpr std::size_t words_around = 120;
+    const footprint& left = lease->left();
+    const std::size_t more = 2 * left.key.size() + left.value.size() + words_around;
+    if (size() > 0 && (size() == most_leases || bytes_ + more > most_bytes)) return false;
+    bytes_ += more;
+    add(lease, lease->machine().ttl(), false);
+    return true;
+}
+
+void renewal_round::start(time_point now) {
+    if (size() == 0) return end_unsent(errc::not_held, now);
+    random_ = home().host().random_word();
+    send(now);
+}
+
+void renewal_round::on_end(held_lease* lease, error_code outcome, time_point now) {
+    const bool is_closing = outcome == errc::client_closed;
+    const bool is_missed = outcome && !is_closing;
+    if (is_missed && lease != nullptr && !lease->is_over()) {
+        lease->renewal_failed(outcome, now, random_);
+    }
+}
+
+void renewal_round::on_answered(time_point sent, time_point now) {
+    if (std::exchange(is_counted_, false)) home().renewals().answered(sent, now);
+}
+
+void renewal_round::on_finished(time_point sent, time_point now) {
+    if (std::exchange(is_counted_, false)) home().renewals().unanswered(sent, now);
+}
+
+void extend_operation::start(time_point now) {
+    const auto state = std::move(state_);
+    const bool is_ours = state && state->home.lock() == home().host().home();
+    if (!is_ours || asked_ <= std::chrono::milliseconds::zero() ||
+        !validate(acquire_options{.ttl = asked_}, home().options()).empty()) {
+        return end_unsent(errc::invalid_argument, now);
+    }
+    if (state->held_as == nullptr || !state->is_live()) {
+        const bool was_lost = state->state() == lease_state::status::lost;
+        return end_unsent(was_lost ? errc::lost : errc::not_held, now);
+    }
+    if (longest_validity(home().options(), asked_) <= state->held_as->machine().loss_margin()) {
+        return end_unsent(errc::invalid_argument, now);
+    }
+    add(held_lease_ptr(state->held_as), asked_, true);
+    send(now);
+}
+
+void extend_operation::on_end(held_lease* lease, error_code outcome, time_point now) {
+    complete(outcome);
+    // A quorum that says "not yours" ends the lease, whoever asked.
+    if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {
+        lease->renewal_failed(outcome, now, 0);
+    }
+}
+
+}  // namespace redlock::detail

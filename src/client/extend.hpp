@@ -1,0 +1,142 @@
+// Rounds that prolong leases, asked for by a holder or due by the clock; knows no timers.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/held_lease.hpp"
+#include "client/operation.hpp"
+#include "core/lock/extension.hpp"
+#include "wire/answers.hpp"
+#include "wire/commands.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+/// One round over all nodes, one command each, for any number of leases. Each lease has a count of
+/// its own: what happens to one does not touch the others. All share one fresh fence, under which a
+/// node that lost a key may take it again.
+///
+/// Where such a node refuses the fence, it answers the highest that it has seen. Leases that lack
+/// only such nodes for a quorum are sent once more, at once, under a fence above all answered ones.
+/// Waiting for the next renewal would not do: a client that tries again and again to acquire raises
+/// the fence each time.
+class extension_round : public operation {
+public:
+    void cancel(error_code why, time_point now) final;
+    void shorten(duration gap) final;
+
+protected:
+    /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.
+    void add(held_lease_ptr lease, duration ttl, bool sets_ttl);
+    std::size_t size() const noexcept { return parts_.size(); }
+    /// The outcome of each lease comes through `on_end`, exactly once.
+    void send(time_point now);
+    /// Ends it without having sent anything.
+    void end_unsent(error_code outcome, time_point now);
+    /// `lease` is null where the round was not about one.
+    virtual void on_end(held_lease* lease, error_code outcome, time_point now) = 0;
+    /// A quorum of nodes has answered what was sent at `sent`.
+    virtual void on_answered(time_point /*sent*/, time_point /*now*/) {}
+    /// Of all its leases the outcome is known.
+    virtual void on_finished(time_point /*sent*/, time_point /*now*/) {}
+
+private:
+    class part final : public dependent {
+    public:
+        enum class state : std::uint8_t { open, again, over };
+
+        part(extension_round& in, held_lease_ptr of, duration for_ttl, bool is_new)
+            : round(&in), lease(std::move(of)), ttl(for_ttl), sets_ttl(is_new) {}
+        std::optional<duration> new_ttl() const {
+            return sets_ttl ? std::optional(ttl) : std::nullopt;
+        }
+        void on_lease_over(std::optional<loss> lost, error_code why, time_point now) override {
+            round->end(*this, lost ? error_code(errc::lost) : why, now);
+        }
+
+        extension_round* round;
+        held_lease_ptr lease;
+        duration ttl;
+        bool sets_ttl;
+        std::optional<core::extension> machine;
+        std::uint64_t seen_fence = 0;  // the highest that a node named when it refused ours
+        state is = state::open;
+    };
+    using selection = std::vector<part*>;
+
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t round) const noexcept final {
+        return round == round_ && open_ != 0;
+    }
+    /// A lease may have ended since the command was written: its key must not be taken again.
+    bool is_outdated(std::uint32_t) const noexcept final { return open_ != asked_.size(); }
+    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
+    wire::tail write(std::string& out, resp::script_form form, const selection& about) const;
+    void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
+    void end(part& p, error_code outcome, time_point now);
+    void go_on(time_point now);
+
+    static constexpr std::uint32_t last_round = 2;
+
+    std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
+    std::size_t open_ = 0;    // parts whose present round is not decided
+    std::size_t again_ = 0;   // parts that wait for the next round
+    std::uint32_t round_ = 0;
+    selection asked_;  // the parts that the command names, in the order of the answers
+    // The nodes that were sent the command again, and the parts that it named then.
+    mutable std::map<std::size_t, selection> asked_otherwise_;
+    std::size_t answers_ = 0;
+    std::optional<wire::fence_terms> fence_;
+    time_point sent_at_{};
+    bool is_finished_ = false;
+};
+
+/// The renewal of all leases that are due, each for its present ttl.
+class renewal_round final : public extension_round {
+public:
+    /// False when it is full.
+    bool take(const held_lease_ptr& lease);
+    void start(time_point now) override;
+    bool has_caller() const noexcept override { return false; }
+    void discard() noexcept override {}
+
+private:
+    void on_end(held_lease* lease, error_code outcome, time_point now) override;
+    void on_answered(time_point sent, time_point now) override;
+    void on_finished(time_point sent, time_point now) override;
+
+    std::size_t bytes_ = 0;
+    std::uint64_t random_ = 0;  // of all its leases, for when they are to be tried again
+    bool is_counted_ = true;    // among those that are under way
+};
+
+/// Asked for by the holder.
+class extend_operation : public extension_round {
+public:
+    extend_operation(std::shared_ptr<lease_state> state, std::chrono::milliseconds ttl)
+        : state_(std::move(state)), asked_(ttl) {}
+    void start(time_point now) final;
+
+protected:
+    virtual void complete(error_code outcome) = 0;
+
+private:
+    void on_end(held_lease* lease, error_code outcome, time_point now) final;
+
+    std::shared_ptr<lease_state> state_;
+    std::chrono::milliseconds asked_;
+};
+
+}  // namespace redlock::detail

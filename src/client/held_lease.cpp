@@ -1,0 +1,123 @@
+// The client's side of one lease.
+// SPDX-License-Identifier: MIT
+#include "client/held_lease.hpp"
+
+#include "client/engine.hpp"
+
+#include <utility>
+
+namespace redlock::detail {
+
+held_lease::held_lease(engine& home, std::shared_ptr<lease_state> state, footprint left,
+                 core::renewal machine)
+    : home_(&home), state_(std::move(state)), left_(std::move(left)), machine_(machine) {}
+
+void held_lease::begin() {
+    state_->held_as = this;
+    rearm();
+}
+
+void held_lease::rearm() noexcept {
+    home_->arm(*this, machine_.is_lost() ? machine_.valid_until() : machine_.deadline());
+}
+
+void held_lease::on_due(time_point now) {
+    if (machine_.is_lost()) {
+        const held_lease_ptr keep(this);
+        // The validity is over: nobody can rely on the keys any more.
+        end(errc::lost, now);
+        return release_in_background(now);
+    }
+    switch (machine_.on_time(now)) {
+        case core::renewal::action::none: rearm(); break;
+        case core::renewal::action::lost: lose(now); break;
+        case core::renewal::action::renew:
+            rearm();
+            home_->renew(*this);
+            break;
+    }
+}
+
+bool held_lease::extended(time_point sent, time_point until, std::optional<duration> new_ttl) {
+    core::renewal prolonged = machine_;
+    prolonged.extended(sent, until, new_ttl);
+    // The thread may have stood still since it looked at the clock, and the holder was faster.
+    if (!state_->set_end(prolonged.valid_until())) return false;
+    machine_ = prolonged;
+    rearm();
+    return true;
+}
+
+void held_lease::shorten(duration gap, time_point now) {
+    if (is_over()) return;
+    machine_.shorten(gap);
+    state_->set_end(machine_.valid_until());
+    on_due(now);
+}
+
+void held_lease::renewal_failed(error_code why, time_point now, std::uint64_t random) {
+    home_->counts().renewal_failures.add();
+    home_->emit({.kind = event_kind::renewal_failed, .severity = severity::warning,
+                 .resource = state_->resource, .error = why});
+    if (machine_.renewal_failed(why, now, random) == core::renewal::action::lost) {
+        lose(now);
+    } else {
+        rearm();
+    }
+}
+
+void held_lease::lose(time_point now) {
+    const held_lease_ptr keep(this);
+    const loss why = machine_.reason();
+    if (!state_->lose(why)) {
+        // The holder was faster: its own message is on its way and does the rest.
+        return;
+    }
+    home_->counts().lost.add();
+    count_out();
+    home_->emit({.kind = event_kind::lost, .severity = severity::error,
+                 .resource = state_->resource, .error = errc::lost, .duration = held_for(now),
+                 .detail = to_string(why)});
+    // The keys stay while the holder winds up: nobody else may enter before it is done, or the
+    // validity is over.
+    rearm();
+    tell(why, errc::lost, now);
+}
+
+void held_lease::end(error_code why, time_point now) {
+    if (over_) return;
+    const held_lease_ptr keep(this);
+    over_ = true;
+    cancel();
+    state_->held_as = nullptr;
+    count_out();
+    home_->forget(*this);
+    tell(std::nullopt, why, now);
+}
+
+void held_lease::tell(std::optional<loss> lost, error_code why, time_point now) {
+    while (!dependents_.empty()) {
+        dependent& d = dependents_.front();
+        dependents_.pop_front();
+        d.on_lease_over(lost, why, now);
+    }
+}
+
+void held_lease::count_out() noexcept {
+    if (!std::exchange(counted_out_, true)) home_->counts().ended_leases.add();
+}
+
+void held_lease::drop() noexcept {
+    over_ = true;
+    count_out();
+    cancel();
+    dependents_.clear();
+    state_->held_as = nullptr;
+    state_->end();
+}
+
+void held_lease::release_in_background(time_point now) {
+    home_->release_in_background(left_, false, now);
+}
+
+}  // namespace redlock::detail

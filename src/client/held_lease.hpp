@@ -1,0 +1,110 @@
+// The client's side of one lease: renews it, reports its loss, gives it back; knows no acquire.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/footprint.hpp"
+#include "client/lease_state.hpp"
+#include "client/operation.hpp"
+#include "client/timers.hpp"
+#include "core/lock/renewal.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+class held_lease;
+
+/// An operation that ends with the lease it is about.
+class dependent {
+public:
+    /// `lost`: why it was lost; nothing when it was given back, detached or closed over, and `why`
+    /// says which.
+    virtual void on_lease_over(std::optional<loss> lost, error_code why, time_point now) = 0;
+
+    void part() noexcept {
+        if (listed_.is_linked()) listed_.unlink();
+    }
+
+protected:
+    ~dependent() = default;
+
+private:
+    friend class held_lease;
+    list_hook listed_;
+};
+
+class held_lease final : public boost::intrusive_ref_counter<held_lease, boost::thread_safe_counter>,
+                      public recycled,
+                      private timer {
+public:
+    held_lease(engine& home, std::shared_ptr<lease_state> state, footprint left, core::renewal machine);
+
+    /// What is, or may be, of it on the nodes.
+    footprint& left() noexcept { return left_; }
+    lease_state& state() const noexcept { return *state_; }
+    core::renewal& machine() noexcept { return machine_; }
+    const core::renewal& machine() const noexcept { return machine_; }
+    /// For how long it has been held.
+    std::chrono::microseconds held_for(time_point now) const noexcept {
+        return std::chrono::duration_cast<std::chrono::microseconds>(now - machine_.granted_at());
+    }
+    bool is_over() const noexcept { return over_ || machine_.is_lost(); }
+
+    /// Takes over the acquire's claim on the owner that the caller gave, and ends it with the
+    /// lease.
+    void take_claim() noexcept { has_claim_ = true; }
+    bool has_claim() const noexcept { return has_claim_; }
+
+    void begin();
+    /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
+    /// holder asked for, where it was the holder.
+    bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
+    void renewal_failed(error_code why, time_point now, std::uint64_t random);
+    /// Our own clock stood still for `gap`. Where that ends the lease, its loss is reported at
+    /// once.
+    void shorten(duration gap, time_point now);
+
+    void add(dependent& d) noexcept { dependents_.push_back(d); }
+
+    /// The holder gave it back or detached it, or the client closes: no more renewals. `why` is
+    /// what its dependents are told.
+    void end(error_code why, time_point now);
+    /// The execution context is gone: tells nobody.
+    void drop() noexcept;
+    /// Gives the key back on every node that may have it; nobody waits.
+    void release_in_background(time_point now);
+
+private:
+    friend class engine;
+    void on_due(time_point now) override;
+    void rearm() noexcept;
+    void lose(time_point now);
+    void count_out() noexcept;
+    void tell(std::optional<loss> lost, error_code why, time_point now);
+
+    engine* home_;
+    std::shared_ptr<lease_state> state_;
+    footprint left_;
+    core::renewal machine_;
+    bool has_claim_ = false;
+    bool over_ = false;
+    bool counted_out_ = false;
+    bool is_due_ = false;  // the engine lists it among the due renewals
+    boost::intrusive::list<
+        dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
+        boost::intrusive::constant_time_size<false>>
+        dependents_;
+    list_hook listed_;
+};
+using held_lease_ptr = boost::intrusive_ptr<held_lease>;
+
+}  // namespace redlock::detail

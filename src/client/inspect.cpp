@@ -1,0 +1,207 @@
+// Asking every node who holds a resource.
+// SPDX-License-Identifier: MIT
+#include "client/inspect.hpp"
+
+#include "client/engine.hpp"
+#include "core/node/fence_source.hpp"
+#include "core/quorum/read_quorum.hpp"
+#include "value/text.hpp"
+#include "wire/answers.hpp"
+#include "wire/commands.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace redlock::detail {
+
+namespace {
+
+// What `K` holds while readers share it.
+constexpr std::string_view shared_marker = "redlock:shared";
+
+// Entries beyond that are not read: the counts stop there.
+constexpr std::size_t most_in_queue = 1'000;
+
+void note_failure(node_state& node, const wire::failure& why) {
+    switch (why.answer) {
+        case vote::timed_out: node.state = key_state::timed_out; break;
+        case vote::refused: node.state = key_state::refused; break;
+        default: node.state = key_state::unreachable; break;
+    }
+    node.error = why.error;
+    node.detail = why.detail;
+}
+
+}  // namespace
+
+void inspect_operation::start(time_point now) {
+    state_.resource = resource_;
+    if (!validate_resource(home().options(), resource_).empty()) {
+        return end(errc::invalid_argument);
+    }
+    // Nodes that are about to be opened are not yet in quarantine for good.
+    home().await_settled(*this, now);
+}
+
+void inspect_operation::on_settled(time_point now) {
+    if (over_) return;
+    state_.nodes.resize(home().size());
+    values_.resize(home().size());
+    for (std::size_t i = 0; i < home().size(); ++i) state_.nodes[i].node = home().name(i);
+    const std::string& prefix = home().options().key_prefix;
+    const std::string key = prefix + resource_;
+    const bool is_fenced = home().options().fencing;
+    open_ = (is_fenced ? 4 : 2) * home().size();
+    std::string get;
+    std::string pttl;
+    std::string get_fence;
+    std::string get_queue;
+    wire::write_get_front(get, key);
+    wire::write_pttl(pttl, key);
+    wire::write_get_front(get_fence, wire::fence_key(prefix, key));
+    wire::write_get_queue(get_queue, wire::queue_key(prefix, key), most_in_queue);
+    ask(ask_value, get, now);
+    ask(ask_ttl, pttl, now);
+    if (!is_fenced) return;
+    ask(ask_fence, get_fence, now);
+    ask(ask_queue, get_queue, now);
+}
+
+void inspect_operation::ask(std::uint32_t question, const std::string& wire, time_point now) {
+    const auto result = home().send(*this, question, wire, wire::tail::none, now);
+    for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
+}
+
+void inspect_operation::on_value(node_state& node, std::string& value, const resp::reply& reply) {
+    switch (reply.type()) {
+        case resp::reply_type::string:
+            value = reply.text();
+            if (value.empty()) {
+                node.state = key_state::free;  // unless there is an empty value: its ttl will tell
+            } else if (value == shared_marker) {
+                node.state = key_state::shared;
+            } else {
+                node.state = key_state::held;
+                node.owner = wire::abbreviate_owner(value);
+            }
+            break;
+        default: note_failure(node, wire::read_failure(reply)); break;
+    }
+}
+
+void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
+    const std::string_view text = reply.text();
+    const auto end = text.data() + text.size();
+    if (reply.type() == resp::reply_type::string && text.empty()) return;
+    if (text.empty() || std::from_chars(text.data(), end, node.fence).ptr != end ||
+        node.fence >= core::fence_limit) {
+        node.fence = 0;
+        note_failure(node, {vote::refused, errc::foreign_data, "the fence key holds no fence"});
+    }
+}
+
+// The queue is advice: a node that has none, or does not show it, still counts as having answered.
+void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
+    const std::string own = std::string(home().client_id()) + ':';
+    const auto time_us = home().nodes().node_time_us(node, now).value_or(0);
+    std::size_t waiting = 0;
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+        const std::string_view entry = reply[i].text();
+        const std::string_view until = entry.substr(entry.rfind(':') + 1);
+        std::int64_t until_ms = 0;
+        std::from_chars(until.data(), until.data() + until.size(), until_ms);
+        if (until_ms < time_us / 1'000) continue;  // a dead entry
+        ++waiting;
+        if (place == 0 && entry.starts_with(own)) place = waiting;
+    }
+    state_.waiting = std::max(state_.waiting, waiting);
+    // Where the nodes differ, the last place counts.
+    if (place != 0) state_.place = std::max(state_.place.value_or(0), place);
+}
+
+void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                                 time_point now) {
+    if (over_) return;
+    node_state& n = state_.nodes[node];
+    if (round == ask_queue) {
+        on_queue(node, reply, now);
+    } else if (round == ask_value) {
+        on_value(n, values_[node], reply);
+    } else if (n.state == key_state::refused) {
+        // Its first answer says all.
+    } else if (round == ask_fence) {
+        on_fence(n, reply);
+    } else if (reply.type() == resp::reply_type::integer) {
+        n.ttl = wire::read_pttl(reply.integer());  // the key may have gone between the two answers
+        if (n.state == key_state::free && reply.integer() != -2) n.state = key_state::held;
+    } else {
+        note_failure(n, wire::read_failure(reply));
+    }
+    answered(now);
+}
+
+void inspect_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
+                                   time_point now) {
+    if (over_) return;
+    note_failure(state_.nodes[node], why);
+    answered(now);
+}
+
+// What a node without a vote says is told, but decides nothing.
+void inspect_operation::note_standing(time_point now) {
+    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
+        node_state& n = state_.nodes[i];
+        if (n.state != key_state::free && n.state != key_state::held &&
+            n.state != key_state::shared) {
+            continue;
+        }
+        const auto o = home().nodes().object(i, now, now);
+        if (!o) continue;
+        const bool is_quarantine = o->why.answer == vote::quarantine;
+        n.state = is_quarantine ? key_state::quarantine : key_state::refused;
+        n.error = o->why.error;
+        const std::string left = o->left > duration::zero() ? text::brief(o->left) + " more" : "";
+        n.detail = is_quarantine ? left : o->why.detail;
+    }
+}
+
+// A lock of another library has no fence: the one that is found is that of a lease before it.
+void inspect_operation::drop_foreign_fence() {
+    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
+        const node_state& n = state_.nodes[i];
+        const bool is_winners =
+            state_.held && n.state == key_state::held && n.owner == state_.owner;
+        if (is_winners && !wire::is_of_our_form(values_[i])) state_.fence = 0;
+    }
+}
+
+// A fence is a node's time in us when it was drawn, or a little ahead of it.
+void inspect_operation::tell_age(time_point now) {
+    const auto time_us = home().nodes().node_time_us(now);
+    if (!state_.held || !time_us || state_.fence == 0) return;
+    const auto age_us = *time_us - static_cast<std::int64_t>(state_.fence);
+    state_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::microseconds(std::max<std::int64_t>(age_us, 0)));
+}
+
+void inspect_operation::answered(time_point now) {
+    if (--open_ != 0) return;
+    note_standing(now);
+    core::read_quorum(state_, values_);
+    drop_foreign_fence();
+    tell_age(now);
+    end({});
+}
+
+void inspect_operation::cancel(error_code why, time_point) { end(why); }
+
+void inspect_operation::end(error_code outcome) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    home().finished(*this);
+    complete(outcome, std::move(state_));
+}
+
+}  // namespace redlock::detail

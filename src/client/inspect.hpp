@@ -1,0 +1,54 @@
+// Asking every node who holds a resource; takes nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/operation.hpp"
+
+#include <redlock/resource_state.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+class inspect_operation : public operation {
+public:
+    explicit inspect_operation(std::string resource) : resource_(std::move(resource)) {}
+    void start(time_point now) final;
+    void on_settled(time_point now) final;
+    void cancel(error_code why, time_point now) final;
+
+protected:
+    virtual void complete(error_code outcome, resource_state state) = 0;
+
+private:
+    // The questions to each node.
+    static constexpr std::uint32_t ask_value = 0;
+    static constexpr std::uint32_t ask_ttl = 1;
+    static constexpr std::uint32_t ask_fence = 2;
+    static constexpr std::uint32_t ask_queue = 3;
+
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    void ask(std::uint32_t question, const std::string& wire, time_point now);
+    void on_value(node_state& node, std::string& value, const resp::reply& reply);
+    void on_fence(node_state& node, const resp::reply& reply);
+    void on_queue(std::size_t node, const resp::reply& reply, time_point now);
+    void note_standing(time_point now);
+    void drop_foreign_fence();
+    void tell_age(time_point now);
+    void answered(time_point now);
+    void end(error_code outcome);
+
+    std::string resource_;
+    resource_state state_;
+    std::vector<std::string> values_;
+    std::size_t open_ = 0;  // answers still to come
+    bool over_ = false;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,103 @@
+// Giving a key back on the nodes that may have it.
+// SPDX-License-Identifier: MIT
+#include "client/release.hpp"
+
+#include "client/engine.hpp"
+#include "client/remote_queue.hpp"
+#include "wire/answers.hpp"
+
+namespace redlock::detail {
+
+void release_round::send(footprint left, node_mask ask, time_point now) {
+    left_ = std::move(left);
+    machine_.emplace(home().size());
+    node_mask plain = 0;
+    for (std::size_t node = 0; node < home().size(); ++node) {
+        const node_mask one = node_mask{1} << node;
+        if ((ask & one) == 0) {
+            cast(node, core::choice::unable);
+        } else if (const auto raise = home().nodes().to_raise(node, left_)) {
+            send_to(one, (left_.place.nodes & one) != 0, &*raise, now);
+        } else {
+            plain |= one;
+        }
+    }
+    if (const node_mask with = plain & left_.place.nodes) send_to(with, true, nullptr, now);
+    if (const node_mask without = plain & ~left_.place.nodes) {
+        send_to(without, false, nullptr, now);
+    }
+}
+
+wire::tail release_round::write(std::string& out, resp::script_form form, bool has_place,
+                               const wire::fence_terms* raise) const {
+    const wire::queue_entry entry{left_.place.id, left_.place.ticket,
+                            waits_on_ ? home().waiting().entry_life() : duration::zero()};
+    wire::release_request what{.key = left_.key, .value = left_.value};
+    if (home().options().fencing) what.key_prefix = home().options().key_prefix;
+    if (has_place) what.entry = &entry;
+    what.raise = raise;
+    return wire::write_release(out, form, what);
+}
+
+void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
+                            time_point now) {
+    std::string& wire = home().blank();
+    const wire::tail end = write(wire, resp::script_form::by_hash, has_place, raise);
+    const auto result = home().send(*this, 0, wire, end, now, nodes);
+    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+}
+
+void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                             time_point) {
+    cast(node, wire::read_release(reply).choice);
+}
+
+void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&, time_point) {
+    cast(node, core::choice::unable);
+}
+
+void release_round::cast(std::size_t node, core::choice b) {
+    if (machine_->cast(node, b)) settled(machine_->outcome());
+}
+
+std::optional<wire::tail> release_round::write_with_script(std::size_t node, std::uint32_t,
+                                                          std::string& out) const {
+    const auto raise = home().nodes().to_raise(node, left_);
+    // Much later, perhaps: whether it waits still is no longer known here.
+    const bool has_place = !waits_on_ && (left_.place.nodes >> node & 1U) != 0;
+    return write(out, resp::script_form::whole, has_place, raise ? &*raise : nullptr);
+}
+
+void release_round::cancel(error_code why, time_point) { end(why); }
+
+void release_round::end(error_code outcome) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    home().finished(*this);
+    complete(outcome);
+}
+
+void release_operation::start(time_point now) {
+    if (!state_) return end(errc::invalid_argument);
+    was_lost_ = state_->state() == lease_state::status::lost;
+    if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held);
+    const held_lease_ptr lease(state_->held_as);
+    held_for_ = lease->held_for(now);
+    lease->end(errc::not_held, now);
+    // Also to the nodes that never had the key: that they say so counts as an answer.
+    send(lease->left(), all_nodes, now);
+}
+
+void release_operation::settled(error_code outcome) {
+    if (!outcome && !was_lost_) {
+        home().counts().released.add();
+        home().emit({.kind = event_kind::released,
+                     .severity = severity::debug,
+                     .resource = state_->resource,
+                     .duration = held_for_});
+    }
+    end(was_lost_ ? error_code(errc::lost) : outcome);
+}
+
+}  // namespace redlock::detail

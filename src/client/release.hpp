@@ -1,0 +1,88 @@
+// Giving a key back on the nodes that may have it; knows nothing of why.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/footprint.hpp"
+#include "client/lease_state.hpp"
+#include "client/operation.hpp"
+#include "core/lock/release.hpp"
+#include "wire/commands.hpp"
+
+#include <memory>
+#include <string>
+
+namespace redlock::detail {
+
+/// One compare-and-delete per node. It outlives its completion: a node whose connection breaks gets
+/// it first on the next one. Where a connection broke that may still hold commands of the lease, it
+/// raises the fence above them.
+class release_round : public operation {
+public:
+    /// The round goes on in the background; only the completion is called off.
+    void cancel(error_code why, time_point now) final;
+
+protected:
+    /// Whoever had a place in line leaves it, or keeps it, where `waits_on`, and is not woken by
+    /// what it gives back itself.
+    explicit release_round(bool waits_on) : waits_on_(waits_on) {}
+    /// To the nodes of `ask`; it is owed to those that may have the key.
+    void send(footprint left, node_mask ask, time_point now);
+    /// The nodes have answered, as far as they will: leads to `end`.
+    virtual void settled(error_code outcome) { end(outcome); }
+    void end(error_code outcome);
+    virtual void complete(error_code outcome) = 0;
+
+private:
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t) const noexcept final { return true; }
+    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
+                                               std::string& out) const final;
+    bool is_owed(std::size_t node) const noexcept final { return (left_.nodes >> node & 1U) != 0; }
+    void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
+    wire::tail write(std::string& out, resp::script_form form, bool has_place,
+                    const wire::fence_terms* raise) const;
+    void cast(std::size_t node, core::choice b);
+
+    footprint left_;
+    bool waits_on_;
+    std::optional<core::release> machine_;
+    bool over_ = false;
+};
+
+/// Nobody waits for it.
+class background_release final : public release_round {
+public:
+    background_release(footprint left, bool waits_on)
+        : release_round(waits_on), of_(std::move(left)) {}
+    void start(time_point now) override {
+        const node_mask nodes = of_.nodes | of_.place.nodes;
+        send(std::move(of_), nodes, now);
+    }
+    bool has_caller() const noexcept override { return false; }
+    void discard() noexcept override {}
+
+private:
+    void complete(error_code) override {}
+
+    footprint of_;
+};
+
+/// Asked for by the holder.
+class release_operation : public release_round {
+public:
+    explicit release_operation(std::shared_ptr<lease_state> state)
+        : release_round(false), state_(std::move(state)) {}
+    void start(time_point now) final;
+
+private:
+    void settled(error_code outcome) final;
+
+    std::shared_ptr<lease_state> state_;
+    std::chrono::microseconds held_for_{};
+    bool was_lost_ = false;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,231 @@
+// Where acquires wait.
+// SPDX-License-Identifier: MIT
+#include "client/remote_queue.hpp"
+
+#include "client/engine.hpp"
+#include "wire/answers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A script holds its node up while it runs: these are two to three milliseconds. So few follow each
+// other so closely that a node is busy with them for a seventh of its time at most.
+constexpr std::size_t most_at_once = 64;
+constexpr duration between_batches = 20ms;
+// How often a waiter is asked for. It is also how soon a key is found free that was deleted by
+// somebody who tells nobody.
+constexpr duration refresh = 650ms;
+constexpr duration jitter = 100ms;
+constexpr duration shortest_life = 2s;   // that long, two questions may be lost
+constexpr duration longest_life = 1min;  // lua/shared/queue.lua believes no more
+// The second connections are kept for so long after the last waiter.
+constexpr duration patience = 30s;
+
+}  // namespace
+
+/// When some of those who sleep may have their keys: one command per node, for many.
+class remote_queue::question final : public call {
+public:
+    /// `enters`: the nodes that are asked shall know of them.
+    question(engine& home, std::vector<remote_waiter_ptr> about, bool enters, time_point now)
+        : home_(&home), about_(std::move(about)), enters_(enters), sent_(now) {
+        keys_.reserve(about_.size());
+        for (const auto& who : about_) keys_.emplace_back(who->request().key);
+    }
+
+    void send(node_mask nodes, time_point now) {
+        std::string wire;
+        write(wire, resp::script_form::by_hash);
+        const auto result = home_->send(*this, 0, wire, wire::tail::none, now, nodes);
+        for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+        note_entered(result.sent);
+    }
+
+private:
+    // Much later, when the scripts had gone, it may have got the key or given up.
+    bool enters(const remote_waiter& who) const { return enters_ && who.is_asleep(); }
+    void note_entered(node_mask nodes) const {
+        for (const auto& who : about_) {
+            if (enters(*who) && who->request().entry.life > duration::zero()) who->entered(nodes);
+        }
+    }
+    void write(std::string& out, resp::script_form form) const {
+        std::vector<wire::wait_request> all;
+        all.reserve(about_.size());
+        for (std::size_t i = 0; i < about_.size(); ++i) {
+            all.push_back(about_[i]->request());
+            all.back().key = keys_[i];
+            if (!enters(*about_[i])) all.back().entry.life = duration::zero();
+        }
+        wire::write_wait(out, form, all, home_->options().key_prefix);
+    }
+    void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                  time_point now) override {
+        if (const auto o = home_->nodes().object(node, sent_, now)) {
+            return tell_all(node, now + o->left, now);
+        }
+        if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
+        for (std::size_t i = 0; i < about_.size(); ++i) {
+            const auto said = wire::read_wait(reply, i);
+            if (!said || !about_[i]->is_asleep()) continue;
+            const bool is_endless = said->left < 0ms;
+            about_[i]->told(node,
+                            {.free_at = is_endless ? time_point::max() : now + said->left,
+                             .first_at = now + said->before,
+                             .is_foreign = said->is_foreign,
+                             .was_heard = home_->waiting().was_heard(node, sent_)},
+                            true, now);
+        }
+    }
+    void on_failure(std::size_t node, std::uint32_t, const wire::failure&, time_point now) override {
+        tell_all(node, {}, now);
+    }
+    // What it told before is no longer worth waiting for: whoever can reach no quorum has to find
+    // out, and to stand in nobody's way.
+    void tell_all(std::size_t node, time_point may_vote_at, time_point now) const {
+        for (const auto& who : about_) {
+            if (who->is_asleep()) who->told(node, {.free_at = may_vote_at}, false, now);
+        }
+    }
+    bool is_wanted(std::uint32_t) const noexcept override { return true; }
+    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t,
+                                               std::string& out) const override {
+        write(out, resp::script_form::whole);
+        note_entered(node_mask{1} << node);  // some may have got their place back since it was sent
+        return wire::tail::none;
+    }
+
+    engine* home_;
+    std::vector<remote_waiter_ptr> about_;
+    std::vector<std::string> keys_;  // copies: a grant moves the waiter's own to its lease
+    bool enters_;
+    time_point sent_;
+};
+
+std::string remote_queue::next_id() {
+    return std::string(home_->client_id()) + ':' + std::to_string(++last_id_);
+}
+
+node_mask remote_queue::listening() const noexcept {
+    node_mask mask = 0;
+    for (std::size_t i = 0; i < home_->size(); ++i) {
+        if (home_->is_listening(i)) mask |= node_mask{1} << i;
+    }
+    return mask;
+}
+
+bool remote_queue::was_heard(std::size_t node, time_point sent) const noexcept {
+    return home_->is_listening(node) && listening_since_[node] < sent;
+}
+
+void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent, time_point now) {
+    who.asked_at_ = sent;
+    asleep_.push_back(who);
+    last_needed_ = now;
+    if (!std::exchange(is_open_, true)) {
+        home_->listen(now);
+        return arm(now);
+    }
+    node_mask unheard = listening() & ~heard;
+    for (std::size_t i = 0; i < home_->size(); ++i) {
+        if (home_->is_listening(i) && listening_since_[i] > sent) unheard |= node_mask{1} << i;
+    }
+    if (unheard == 0) return;
+    ask({remote_waiter_ptr(&who)}, unheard, now);
+}
+
+void remote_queue::wake(remote_waiter& who) noexcept {
+    if (who.is_asleep()) asleep_.erase(asleep_.iterator_to(who));
+}
+
+void remote_queue::close() noexcept {
+    tick_.cancel();
+    is_open_ = false;
+}
+
+void remote_queue::clear() noexcept {
+    close();
+    asleep_.clear();
+    local_queues_.clear();
+}
+
+duration remote_queue::entry_life() const noexcept {
+    const auto batches =
+        static_cast<duration::rep>((asleep_.size() + most_at_once - 1) / most_at_once);
+    return std::clamp<duration>(3 * batches * between_batches, shortest_life, longest_life);
+}
+
+// When the first is due, but so many at once that a batch is always some milliseconds from the
+// next.
+void remote_queue::arm(time_point now) {
+    const auto spread = static_cast<std::uint64_t>(jitter.count()) + 1;
+    const duration period =
+        refresh + duration(static_cast<duration::rep>(home_->host().random_word() % spread));
+    time_point when = now + period;
+    if (!asleep_.empty()) {
+        const remote_waiter& first = asleep_.front();
+        when = is_hurried(first) ? now : first.asked_at_ + period;
+    }
+    home_->arm(tick_, std::max(when, now + between_batches));
+}
+
+void remote_queue::on_tick(time_point now) {
+    if (!asleep_.empty()) last_needed_ = now;
+    if (now - last_needed_ >= patience) {
+        is_open_ = false;
+        home_->stop_listening();
+        return;
+    }
+    // Those who are due before long, too: whoever began alone goes with the others from then on.
+    auto last = asleep_.begin();
+    for (std::size_t i = 0; i < most_at_once && last != asleep_.end(); ++i, ++last) {
+        if (!is_hurried(*last) && last->asked_at_ > now - refresh / 2) break;
+    }
+    std::for_each(asleep_.begin(), last, [now](remote_waiter& who) { who.asked_at_ = now; });
+    ask_until(last, all_nodes, now);
+    asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), last);
+    arm(now);
+}
+
+void remote_queue::on_listening(std::size_t node, time_point now) {
+    // Whatever was published before this was heard by nobody here.
+    listening_since_[node] = now;
+    if (asleep_.size() <= most_at_once) return ask_until(asleep_.end(), node_mask{1} << node, now);
+    hurried_at_ = now;
+    arm(now);
+}
+
+void remote_queue::on_message(std::size_t node, std::string_view resource, time_point now) {
+    if (core::waiter* const first = local_queues_.first(resource)) first->on_wake(node, now);
+}
+
+void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_point now) {
+    std::vector<remote_waiter_ptr> some;
+    for (auto at = asleep_.begin(); at != last; ++at) some.emplace_back(&*at);
+    if (!some.empty()) ask(some, nodes, now);
+}
+
+void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes, time_point now) {
+    const auto send = [&](bool enters, node_mask to) {
+        if (to == 0) return;
+        const boost::intrusive_ptr<question> what(new question(*home_, about, enters, now));
+        what->send(to, now);
+    };
+    for (const auto& who : about) who->asked(nodes);
+    // They are entered only where a wake-up would reach them.
+    const node_mask heard = listening();
+    send(true, nodes & heard);
+    send(false, nodes & ~heard);
+}
+
+}  // namespace redlock::detail

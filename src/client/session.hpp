@@ -1,0 +1,164 @@
+// One node: its link, its handshake, its pipeline and what is owed to it; touches no socket.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/call.hpp"
+#include "client/connection.hpp"
+#include "client/counters.hpp"
+#include "client/handshake.hpp"
+#include "core/node/pipeline.hpp"
+#include "core/node/reconnection.hpp"
+#include "core/node/round_trip.hpp"
+#include "wire/resp/parser.hpp"
+
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+/// What a session tells its owner, and gets from it.
+class session_owner {
+public:
+    virtual std::uint64_t random_word() = 0;
+    /// What to ask of the record of a node that is being greeted.
+    virtual wire::record_request record_wanted() = 0;
+    /// The handshake, sent at `began`, is over; nothing has been sent since.
+    virtual void on_greeted(std::size_t node, const greeting& told, time_point began,
+                            time_point now) = 0;
+    /// What had waited for the node has been sent.
+    virtual void on_node_up(std::size_t node, duration took, time_point now) = 0;
+    virtual void on_node_down(std::size_t node, const wire::failure& why, time_point now) = 0;
+    virtual void on_release_owed(std::size_t node) = 0;
+
+protected:
+    ~session_owner() = default;
+};
+
+/// Bounds on what may wait for one node. An owed release is never dropped: where `max_owed` are
+/// owed already, commands that begin another lease are refused.
+struct session_limits {
+    std::size_t max_commands = 65'536;
+    std::size_t max_bytes = 16U << 20;
+    std::size_t max_owed = 65'536;
+};
+
+/// The releases that a node has not answered, and why.
+struct leftovers {
+    std::size_t releases = 0;
+    wire::failure why{};
+};
+
+/// Commands leave in the order in which they are submitted, and replies are matched in that order.
+class session final : public connection {
+public:
+    session(std::size_t index, const client_options& options, transport& wire, session_owner& owner,
+            traffic& counts, session_limits limits = {});
+
+    // From the coordinator.
+    void start(time_point now);
+    /// Hands a command to the node. A failure is returned when it can't be taken; otherwise the
+    /// call hears of it exactly once. A release that can't be sent now is owed, and fails.
+    std::optional<wire::failure> submit(call_ptr what, std::uint32_t round, std::string_view wire,
+                                  wire::tail end, time_point now);
+    /// From now on the node goes by another record.
+    void set_record(const core::record_facts& record);
+    /// By how much the node's clock is ahead of ours at most. Until this is known, commands that
+    /// can take a key carry no time limit.
+    void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
+    /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
+    void reconnect(const wire::failure& why, time_point now);
+    /// No more commands: what is outstanding fails with client_closed. Returns how many releases
+    /// were among it; they may have been executed all the same.
+    leftovers close(time_point now);
+    /// When the node last answered anything, also in a handshake.
+    time_point last_answer() const noexcept { return last_answer_; }
+    /// How many commands are written, awaited, queued or owed.
+    std::size_t backlog() const noexcept {
+        return pipeline_.size() + waiting_.size() + owed_.size();
+    }
+    bool is_idle() const noexcept { return backlog() == 0; }
+
+    // From whoever performs.
+    void on_open(time_point now) override;
+    void on_bytes(std::string_view bytes, time_point now) override;
+    void on_down(error_code why, time_point now) override;
+    void on_time(time_point now);
+    time_point deadline() const noexcept;
+    std::string& outgoing() noexcept override { return outgoing_; }
+    void on_written() noexcept override { unwritten_ = 0; }
+
+    bool is_ready() const noexcept { return link_.is_ready(); }
+    /// It has neither been reached nor failed to be.
+    bool is_unheard_of() const noexcept { return !was_up_ && link_.is_hopeful(); }
+    std::size_t index() const noexcept { return index_; }
+
+    /// How long it may take over one command: as given, or by its latest handshake. Before the first
+    /// one it may take as long as that may, 1 s at most.
+    duration node_timeout() const noexcept;
+    /// Why its answers come too late; empty where it has time enough for its round trip.
+    std::string lateness() const;
+
+private:
+    struct entry {
+        call_ptr what;
+        std::uint32_t round = 0;
+        bool with_script = false;  // it carried the script's text: no second NOSCRIPT is believed
+        bool is_told = false;      // the call has heard of its failure
+        bool is_probe = false;     // of whether what is owed can be paid
+    };
+    struct queued {
+        entry item;
+        std::string wire;
+        wire::tail end;
+    };
+    using slot = core::pipeline<entry>::slot;
+
+    void send(entry item, std::string_view wire, wire::tail end, time_point now);
+    void append(wire::tail end, time_point now);
+    void append_limit(time_point now);
+    void note_sent(entry item, time_point now);
+    /// False, and nothing sent, where the command has no script.
+    bool send_with_script(entry& item, time_point now);
+    void on_greeting(const resp::reply& reply, time_point now);
+    void on_answer(const resp::reply& reply, time_point now);
+    void on_ready(time_point now);
+    void owe(entry item);
+    void send_owed(time_point now);
+    void probe_owed(time_point now);
+    void give_up(wire::failure why, bool stalled, time_point now);
+    std::size_t tell_all(const wire::failure& why, time_point now);
+    time_point stall_deadline() const noexcept;
+    bool is_full(std::size_t more_bytes) const noexcept;
+
+    std::size_t index_;
+    const client_options* options_;
+    transport* wire_;
+    session_owner* owner_;
+    traffic* counts_;
+    session_limits limits_;
+    core::reconnection link_;
+    handshake handshake_;
+    resp::parser parser_;
+    core::pipeline<entry> pipeline_;
+    std::deque<queued> waiting_;  // submitted while the link was on its way
+    std::size_t waiting_bytes_ = 0;
+    std::deque<entry> owed_;
+    time_point ask_again_at_ = time_point::max();  // for what is owed, on this connection
+    std::string outgoing_;
+    std::string epoch_;          // formatted as an argument of a command
+    std::optional<std::int64_t> clock_ahead_us_;
+    std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
+    wire::failure last_failure_;
+    time_point greeted_from_{};
+    core::round_trip round_trip_;
+    time_point last_answer_{};
+    bool was_up_ = false;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,54 @@
+// Who may ask the nodes now, of those who would not wait for a lock.
+// SPDX-License-Identifier: MIT
+#include "core/load/admission.hpp"
+
+#include <utility>
+
+namespace redlock::core {
+
+admission::answer admission::apply(applicant& who) noexcept {
+    if (held_up_.size() >= most_held_up) return answer::go_away;
+    if (!held_up_.empty() || !window_.has_room()) {
+        held_up_.push_back(who);
+        who.state_ = applicant::state::held_up;
+        return answer::wait;
+    }
+    window_.enter();
+    who.state_ = applicant::state::inside;
+    return answer::enter;
+}
+
+// True where it was inside.
+bool admission::leave(applicant& who) noexcept {
+    const auto was = std::exchange(who.state_, applicant::state::away);
+    if (was == applicant::state::held_up) held_up_.erase(held_up_.iterator_to(who));
+    return was == applicant::state::inside;
+}
+
+void admission::answered(applicant& who, time_point sent, time_point now) noexcept {
+    if (leave(who)) window_.answered(sent, now);
+}
+
+void admission::unanswered(applicant& who, time_point sent, time_point now) noexcept {
+    if (leave(who)) window_.unanswered(sent, now);
+}
+
+void admission::withdraw(applicant& who) noexcept {
+    if (leave(who)) window_.leave();
+}
+
+void admission::admit(time_point now) {
+    while (!held_up_.empty() && window_.has_room()) {
+        applicant& first = held_up_.front();
+        held_up_.pop_front();
+        window_.enter();
+        first.state_ = applicant::state::inside;
+        first.on_admitted(now);
+    }
+}
+
+void admission::clear() noexcept {
+    while (!held_up_.empty()) leave(held_up_.front());
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,102 @@
+// The life of a lease from grant to loss.
+// SPDX-License-Identifier: MIT
+#include "core/lock/renewal.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace redlock::core {
+
+using namespace std::chrono_literals;
+
+renewal::renewal(time_point granted_at, time_point valid_until, terms t) noexcept
+    : terms_(t),
+      granted_at_(granted_at),
+      cap_(t.max_hold > 0ns ? granted_at + t.max_hold : time_point::max()),
+      valid_until_(std::min(valid_until, cap_)),
+      last_sent_(granted_at),
+      ttl_sent_(granted_at),
+      renew_at_(next_renewal()) {}
+
+// A third of the ttl after the last round; earlier where a late grant or a long margin would leave
+// less than a third of the time to the loss for the answer. And earlier by up to a quarter of that,
+// to an instant that leases of the same ttl have in common: they are renewed together.
+time_point renewal::next_renewal() const noexcept {
+    if (!terms_.renew || capped()) return time_point::max();
+    const duration longest = std::min(terms_.ttl / 3, (report_at() - last_sent_) / 3 * 2);
+    const time_point latest = last_sent_ + longest;
+    const auto quarter = static_cast<std::uint64_t>(std::max<duration>(longest / 4, 1ns).count());
+    const auto grid = static_cast<duration::rep>(std::bit_floor(quarter));
+    return std::max(latest - latest.time_since_epoch() % grid, last_sent_);
+}
+
+bool renewal::capped() const noexcept { return valid_until_ >= cap_; }
+
+time_point renewal::report_at() const noexcept {
+    return valid_until_ - std::max(terms_.loss_margin, least_loss_margin(terms_.ttl));
+}
+
+time_point renewal::deadline() const noexcept {
+    if (lost_) return time_point::max();
+    return renewing_ ? report_at() : std::min(renew_at_, report_at());
+}
+
+renewal::action renewal::lose(loss why) noexcept {
+    lost_ = true;
+    reason_ = why;
+    return action::lost;
+}
+
+renewal::action renewal::on_time(time_point now) noexcept {
+    if (lost_) return action::none;
+    if (now >= report_at()) {
+        if (capped()) return lose(loss::max_hold);
+        return lose(renewing_ || failing_ ? loss::unreachable : loss::expired);
+    }
+    if (renewing_ || now < renew_at_) return action::none;
+    renewing_ = true;
+    return action::renew;
+}
+
+void renewal::extended(time_point sent, time_point valid_until,
+                    std::optional<duration> new_ttl) noexcept {
+    if (lost_) return;
+    valid_until_ = std::max(valid_until_, std::min(valid_until, cap_));
+    renewing_ = false;
+    failing_ = false;
+    failures_ = 0;
+    last_sent_ = std::max(last_sent_, sent);  // rounds may end out of order
+    if (new_ttl && sent >= ttl_sent_) {
+        ttl_sent_ = sent;
+        terms_.ttl = *new_ttl;
+    }
+    renew_at_ = next_renewal();
+}
+
+void renewal::shorten(duration gap) noexcept {
+    for (time_point* t :
+         {&granted_at_, &cap_, &valid_until_, &last_sent_, &ttl_sent_, &renew_at_}) {
+        if (*t != time_point::max()) *t -= gap;
+    }
+}
+
+renewal::action renewal::renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept {
+    if (lost_) return action::none;
+    renewing_ = false;
+    if (why == errc::not_held) return lose(loss::taken);
+    failing_ = true;
+    if (capped()) {  // nothing is left to gain
+        renew_at_ = time_point::max();
+        return action::none;
+    }
+    // From a fiftieth of the ttl, doubling, to a tenth of it: some eight tries before the end.
+    const auto step = std::max<duration>(terms_.ttl / 50, 1ms) * (1U << std::min(failures_, 3U));
+    const auto limit = std::max<duration>(terms_.ttl / 10, 1ms);
+    const auto delay = std::min(step, limit);
+    ++failures_;
+    renew_at_ = now + delay / 2 + duration(static_cast<duration::rep>(
+                                      random % static_cast<std::uint64_t>(delay.count() / 2 + 1)));
+    return action::none;
+}
+
+}  // namespace redlock::core

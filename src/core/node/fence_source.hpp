@@ -1,0 +1,49 @@
+// Draws the fences that one client proposes; knows no resource and no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/quorum.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace redlock::core {
+
+/// Beyond it Lua's numbers are no longer exact.
+inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
+
+/// How far from node time a fence may lie: a quarter of `ttl_max`, so that what a lease proposed
+/// counts as old by the time its key has run out.
+constexpr duration fence_tolerance(duration ttl_max) noexcept { return ttl_max / 4; }
+
+class fence_source {
+public:
+    /// A fence above every earlier one of this client and above `seen`, and not below node time.
+    /// Nothing where that lies more than `tolerance` ahead of node time: there a chain of steps has
+    /// outrun the clock, and the nodes would refuse it.
+    ///
+    /// `lead`: by so much above `seen`, for where a rival raises it until ours arrives. It is cut
+    /// at half of the tolerance, so that two who lead each other on don't use it up.
+    std::optional<std::uint64_t> next(std::uint64_t seen, std::int64_t node_time_us,
+                                      duration tolerance, duration lead = {}) noexcept {
+        const auto us = [](duration d) {
+            return static_cast<std::uint64_t>(
+                std::chrono::floor<std::chrono::microseconds>(d).count());
+        };
+        const auto time = static_cast<std::uint64_t>(node_time_us > 0 ? node_time_us : 0);
+        const std::uint64_t ahead = us(tolerance);
+        seen = std::min(seen, fence_limit);
+        const std::uint64_t fence =
+            std::max({last_ + 1, seen + 1, std::min(seen + us(lead), time + ahead / 2), time});
+        if (fence > time + ahead || fence >= fence_limit) return std::nullopt;
+        last_ = fence;
+        return fence;
+    }
+
+private:
+    std::uint64_t last_ = 0;
+};
+
+}  // namespace redlock::core

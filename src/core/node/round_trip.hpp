@@ -1,0 +1,50 @@
+// How long a node is away, and how long it may take to answer; knows no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/quorum.hpp"
+
+#include <redlock/options.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock::core {
+
+/// Between these lies what is measured.
+inline constexpr duration shortest_node_timeout = std::chrono::milliseconds(50);
+inline constexpr duration longest_node_timeout = longest_measured_timeout;
+
+/// What would do for a node that is so far away: four round trips, at least 50 ms.
+constexpr duration enough_for(duration round_trip) noexcept {
+    return std::max(shortest_node_timeout, 4 * round_trip);
+}
+
+/// What is given, where it is not zero; else what was measured.
+constexpr duration node_timeout(duration given, duration round_trip) noexcept {
+    if (given > duration::zero()) return given;
+    return std::min(enough_for(round_trip), longest_node_timeout);
+}
+
+/// Measures the questions of a handshake, each from when it is asked to the first reply, and keeps
+/// the shortest: neither connecting is in it, nor the commands that went out in the same write.
+class round_trip {
+public:
+    /// Another handshake begins, and what was measured before it says nothing any more.
+    void begin() noexcept { shortest_ = duration::max(); }
+    void asked(time_point now) noexcept { asked_at_ = now; }
+    void answered(time_point now) noexcept {
+        if (asked_at_ == time_point::max()) return;
+        shortest_ = std::min(shortest_, now - asked_at_);
+        asked_at_ = time_point::max();
+    }
+    bool is_known() const noexcept { return shortest_ != duration::max(); }
+    /// Zero where it is not known.
+    duration get() const noexcept { return is_known() ? shortest_ : duration::zero(); }
+
+private:
+    duration shortest_ = duration::max();
+    time_point asked_at_ = time_point::max();
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,60 @@
+// What the nodes' keys together say about a resource.
+// SPDX-License-Identifier: MIT
+#include "core/quorum/read_quorum.hpp"
+
+#include "value/quorum.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace redlock::core {
+
+namespace {
+
+bool has_answered(const node_state& n) {
+    return n.state == key_state::free || n.state == key_state::held ||
+           n.state == key_state::shared;
+}
+
+constexpr auto no_expiry = std::chrono::milliseconds(-1);
+constexpr auto forever = std::chrono::milliseconds::max();
+
+// A key without expiry (-1 ms) stands in the way for ever.
+std::chrono::milliseconds time_left(const node_state& n) {
+    return n.ttl < std::chrono::milliseconds(0) ? forever : n.ttl;
+}
+
+}  // namespace
+
+void read_quorum(resource_state& state, std::span<const std::string> values) {
+    const auto& nodes = state.nodes;
+    state.quorum = quorum(nodes.size());
+    const auto answers = std::count_if(nodes.begin(), nodes.end(), has_answered);
+    state.decided = static_cast<std::size_t>(answers) >= state.quorum;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (nodes[i].state != key_state::held && nodes[i].state != key_state::shared) continue;
+        std::vector<std::chrono::milliseconds> left;
+        for (std::size_t j = 0; j < nodes.size(); ++j) {
+            if (nodes[j].state == nodes[i].state && values[j] == values[i]) {
+                left.push_back(time_left(nodes[j]));
+            }
+        }
+        if (left.size() < state.quorum || state.held) continue;
+        const auto nth = left.begin() + static_cast<std::ptrdiff_t>(state.quorum - 1);
+        std::nth_element(left.begin(), nth, left.end(), std::greater<>());
+        state.held = true;
+        state.owner = nodes[i].owner;
+        state.valid_for = *nth == forever ? no_expiry : *nth;
+        for (std::size_t j = 0; j < nodes.size(); ++j) {
+            const bool is_winners = nodes[j].state == nodes[i].state && values[j] == values[i];
+            if (!is_winners || nodes[j].fence == 0) continue;
+            state.fence = state.fence == 0 ? nodes[j].fence
+                                           : std::min(state.fence, nodes[j].fence);
+        }
+    }
+    if (state.held) return;
+    for (const node_state& n : nodes) state.fence = std::max(state.fence, n.fence);
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,17 @@
+// What the nodes' keys together say about a resource; asks nobody.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/resource_state.hpp>
+
+#include <span>
+#include <string>
+
+namespace redlock::core {
+
+/// Fills `held`, `owner`, `valid_for`, `fence`, `quorum` and `decided` from `state.nodes`. `values`
+/// are the whole values of the keys, one per node, since abbreviated ones may collide; `owner` is
+/// the abbreviation that stands in the winning nodes.
+void read_quorum(resource_state& state, std::span<const std::string> values);
+
+}  // namespace redlock::core

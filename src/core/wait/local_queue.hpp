@@ -1,0 +1,125 @@
+// Who waits for which resource in this program, first come, first served; decides nothing by time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/quorum.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace redlock::core {
+
+class local_queues;
+
+/// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only the first of
+/// a line may talk to the nodes, in its turn: from `on_turn` until it sleeps, rests or leaves.
+class waiter {
+public:
+    waiter() = default;
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+
+    bool is_queued() const noexcept { return queue_ != nullptr; }
+    /// A node says that the resource is free, and that this client is first there.
+    virtual void on_wake(std::size_t node, time_point now) = 0;
+
+protected:
+    ~waiter() = default;
+
+private:
+    friend class local_queues;
+    /// It is the first, and the resource is not held here: called once for each time that this
+    /// becomes true, or is true again since the resource was given back here, or it asked.
+    virtual void on_turn(time_point now) = 0;
+
+    using hook = boost::intrusive::list_member_hook<>;
+    struct queue;
+    enum class state : std::uint8_t { idle, has_turn, rests, rests_in_turn };
+
+    queue* queue_ = nullptr;
+    state state_ = state::idle;
+    hook listed_;
+};
+
+struct waiter::queue {
+    using list =
+        boost::intrusive::list<waiter,
+                               boost::intrusive::member_hook<waiter, hook, &waiter::listed_>>;
+
+    list waiters;
+    std::string_view resource;  // the name under which it stands among all lines
+    bool is_taken = false;      // the resource is held here
+    hook due;                   // linked: the first waits for its turn to be told
+};
+
+/// All lines of one client. Its memory is that of the waiters and one entry for each resource that
+/// is waited for, or held by who had waited. However many resources are waited for, only so many
+/// have their turn at once: more than the nodes can answer in time would all be answered too late.
+class local_queues {
+public:
+    static constexpr std::size_t most_turns = 64;
+
+    local_queues() = default;
+    local_queues(const local_queues&) = delete;
+    local_queues& operator=(const local_queues&) = delete;
+    ~local_queues() { clear(); }
+
+    /// At the end of the line. Whoever is first that way gets its turn at the next `give_turns`.
+    void join(waiter& who, std::string_view resource);
+    /// From whatever place; does nothing for who stands in no line.
+    void leave(waiter& who) noexcept;
+    /// Its turn is over, and it waits for a wake-up or an instant that it was told.
+    void sleeps(waiter& who) noexcept { set(who, waiter::state::idle); }
+    /// The nodes did not tell it what to wait for, and it will ask for another turn before long,
+    /// unless it `sleeps` first. Where no quorum can be asked, this turn lasts until then: others
+    /// would fare no better.
+    void rests(waiter& who, bool can_be_asked) noexcept {
+        set(who, can_be_asked ? waiter::state::rests : waiter::state::rests_in_turn);
+    }
+    /// How many rest.
+    std::size_t resting() const noexcept { return resting_; }
+    /// The first wants a turn; one that it still has is over.
+    void ask(waiter& who) noexcept {
+        sleeps(who);
+        now_due(*who.queue_);
+    }
+    /// The first has got the resource: it leaves, and the others wait until `freed`.
+    void taken(waiter& who) noexcept;
+    /// The resource is no longer held here, or some other part of the program has given it back.
+    void freed(std::string_view resource) noexcept;
+    /// Who is first for the resource; null where nobody waits, or while it is held here.
+    waiter* first(std::string_view resource) const noexcept;
+    bool is_waited_for(std::string_view resource) const noexcept;
+    /// Whether nothing is waited for, or held by who had waited.
+    bool empty() const noexcept { return queues_.empty(); }
+    /// Tells everybody whose turn it is, in the order in which it came; also those whose turn it
+    /// becomes meanwhile. Where too many have theirs the others get it at a later call.
+    void give_turns(time_point now);
+    /// Everybody leaves, and hears of nothing.
+    void clear() noexcept;
+
+private:
+    using queue = waiter::queue;
+    struct hash : std::hash<std::string_view> {
+        using is_transparent = void;
+    };
+
+    queue* find(std::string_view resource) noexcept;
+    void now_due(queue& l) noexcept;
+    void tidy(queue& l) noexcept;
+    void set(waiter& who, waiter::state to) noexcept;
+
+    std::unordered_map<std::string, queue, hash, std::equal_to<>> queues_;
+    boost::intrusive::list<queue, boost::intrusive::member_hook<queue, waiter::hook, &queue::due>>
+        due_;
+    std::size_t turns_ = 0;  // that are not over
+    std::size_t resting_ = 0;
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,87 @@
+// When a waiter tries again; knows only what the nodes told of the key and the queue before it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/quorum.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/options.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::core {
+
+/// When a node would let us have the key, as far as it told.
+struct outlook {
+    time_point free_at{};   ///< Not before, as things are. The end of time: not by itself.
+    time_point first_at{};  ///< Not before does the waiter stand first in line there.
+    /// A foreign program holds it, which may give it back at any time and tells nobody.
+    bool is_foreign = false;
+    std::size_t holder = 0;  ///< Differs from holder to holder; 0 where that is not known.
+    /// A wake-up of that node, since the answer before this one, would have been heard.
+    bool was_heard = false;
+};
+
+/// From the key's time to live (below zero: it has no end), and from how long others may stand
+/// before us.
+outlook look_ahead(duration left, duration before, time_point now) noexcept;
+
+/// Sleeps until a quorum of nodes would let it have the key, as far as they told, and never tries
+/// before. Where the nodes told nothing that is worth waiting for, it rests for a jittered back-off
+/// of 5 to 100 ms; more where so many rest that the nodes would have no rest.
+///
+/// A foreign holder tells nobody when it gives the key back, and other foreign programs try every
+/// few ms: beside such a holder, the waiter that is first in line looks again after a jittered 2 to
+/// 50 ms, which grow while that holder stays. A holder counts as foreign by its value, or where the
+/// one before it left a node early and without a wake-up, until that node wakes the waiter again.
+///
+/// What is asked, and what is heard meanwhile, have an order: a wake-up that comes while answers
+/// are outstanding is newer than these.
+class retry {
+public:
+    retry(std::size_t nodes, time_point deadline) noexcept : nodes_(nodes), deadline_(deadline) {}
+
+    /// A question goes out to these nodes, as bits: what they will answer is newer than their
+    /// wake-ups so far.
+    void asked(std::uint32_t nodes) noexcept { woken_ &= ~nodes; }
+    /// An attempt goes out. A node that does not answer it may be free for all that is known.
+    void tried(time_point now) noexcept;
+    void told(std::size_t node, const outlook& what, time_point now) noexcept;
+    /// A node says that the key is free, and that it stands first there.
+    void woken(std::size_t node, time_point now) noexcept;
+
+    /// The attempt was refused; so many others of this client rest. False when waiting is over
+    /// since another try can't end otherwise.
+    bool refused(error_code why, time_point now, std::uint64_t random, std::size_t others) noexcept;
+    /// Whether it is the rest that it waits for, or the next look, and nothing that the nodes told.
+    bool is_resting() const noexcept { return free_for_a_quorum() <= rest_until_; }
+
+    /// When to try again: once more, at the latest, a little before the deadline, since not
+    /// everybody who frees a key tells of it. The deadline itself where there was such a try.
+    time_point next() const noexcept;
+    time_point deadline() const noexcept { return deadline_; }
+
+private:
+    using instants = std::array<time_point, max_nodes>;  // one for each node
+
+    time_point for_a_quorum(instants of_nodes) const noexcept;
+    time_point free_for_a_quorum() const noexcept;
+
+    std::size_t nodes_;
+    time_point deadline_;
+    instants free_at_{};
+    instants first_at_{};
+    std::array<std::size_t, max_nodes> holders_{};  // as they were last told, also by earlier tries
+    time_point holder_since_{};  // the last change of any of them
+    // Nodes, as bits.
+    std::uint32_t woken_ = 0;
+    std::uint32_t foreign_ = 0;
+    std::uint32_t wordless_ = 0;  // where a holder left without a wake-up
+    time_point tried_at_{};
+    time_point rest_until_{};
+    std::uint32_t rests_ = 0;  // one after the other
+};
+
+}  // namespace redlock::core

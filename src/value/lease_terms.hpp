@@ -1,0 +1,35 @@
+// What a client's options come to for its leases; knows no file format and no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/options.hpp>
+
+#include "value/quorum.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock {
+
+/// The longest ttl_max that a client may have.
+inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours(24);
+
+/// The ttl that is asked of the nodes.
+inline std::chrono::milliseconds effective_ttl(const client_options& client,
+                                               std::chrono::milliseconds asked) {
+    using namespace std::chrono_literals;
+    return asked == 0ms ? std::min<std::chrono::milliseconds>(10s, client.ttl_max) : asked;
+}
+
+/// What is left of `ttl` after its drift allowance: no lease is valid for longer.
+inline duration longest_validity(const client_options& client, duration ttl) {
+    return ttl - drift_policy{client.drift_factor, client.drift_min}.allowance(ttl);
+}
+
+/// Whether nodes that may have lost their data are kept from voting. A plain lock names no epoch, so
+/// there the guard would see nothing.
+inline bool is_guarded(const client_options& client) {
+    return client.fencing && client.guard != restart_guard::off;
+}
+
+}  // namespace redlock

@@ -1,0 +1,282 @@
+// The checks of client options and resource names; knows no file format and no socket.
+// SPDX-License-Identifier: MIT
+#include <redlock/options.hpp>
+
+#include "value/lease_terms.hpp"
+#include "value/text.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace redlock {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds longest_node_timeout = std::chrono::seconds(60);
+constexpr milliseconds longest_connect_timeout = std::chrono::minutes(10);
+constexpr milliseconds longest_patience = std::chrono::hours(24 * 366);
+constexpr std::size_t max_key_prefix = 256;
+constexpr std::size_t max_host = 253;
+constexpr std::size_t max_node_name = 255;
+constexpr std::size_t max_socket_path = 107;  // sun_path holds 108 bytes, the last one a NUL
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+bool is_printable_ascii(char c) noexcept { return c >= 0x20 && c <= 0x7e; }
+
+// Collects what is wrong, place by place.
+class findings {
+public:
+    void error(std::string where, std::string message) {
+        list_.push_back({config_issue::level::error, std::move(where), std::move(message)});
+    }
+    void warning(std::string where, std::string message) {
+        list_.push_back({config_issue::level::warning, std::move(where), std::move(message)});
+    }
+    bool range(std::string where, milliseconds value, milliseconds low, milliseconds high) {
+        if (value >= low && value <= high) return true;
+        error(std::move(where), "must be " + std::to_string(low.count()) + " to " +
+                                    std::to_string(high.count()) + " ms");
+        return false;
+    }
+    std::vector<config_issue> take() { return std::move(list_); }
+
+private:
+    std::vector<config_issue> list_;
+};
+
+void check_address(const node_options& node, const std::string& where, findings& out) {
+    if (!node.unix_socket.empty()) {
+        if (node.unix_socket.size() > max_socket_path) {
+            out.error(where + "/unix_socket", "is longer than the 107 bytes that the system "
+                                              "allows; use a shorter path or a link");
+        }
+        if (node.unix_socket.find('\0') != std::string::npos) {
+            out.error(where + "/unix_socket", "can't contain a NUL byte");
+        }
+        return;
+    }
+    const bool odd_character = std::any_of(node.host.begin(), node.host.end(), [](char c) {
+        return is_control(c) || c == ' ' || c == '/' || c == '@';
+    });
+    if (node.host.empty()) {
+        out.error(where + "/host", "is empty; name the host, or set unix_socket");
+    } else if (node.host.size() > max_host) {
+        out.error(where + "/host", "is longer than 253 characters");
+    } else if (odd_character) {
+        out.error(where + "/host", "must be a host name or an address, and nothing else");
+    }
+    if (node.port == 0) out.error(where + "/port", "must be 1 to 65535");
+}
+
+void check_tls(const node_options& node, const std::string& where, findings& out) {
+    if (!node.tls) return;
+    out.error(where + "/tls", "TLS is not built yet; leave it out, or use a tunnel");
+    if (node.tls->cert_file.empty() != node.tls->key_file.empty()) {
+        out.error(where + (node.tls->cert_file.empty() ? "/tls/cert_file" : "/tls/key_file"),
+                  "is missing; a client certificate and its key go together");
+    }
+}
+
+void check_node(const node_options& node, const std::string& where, findings& out) {
+    check_address(node, where, out);
+    check_tls(node, where, out);
+    if (!node.username.empty() && node.password.empty()) {
+        out.error(where + "/username", "has no password; give one, or leave the user name out");
+    }
+    if (node.name.size() > max_node_name ||
+        std::any_of(node.name.begin(), node.name.end(), is_control)) {
+        out.error(where + "/name", "must be at most 255 bytes without control characters");
+    }
+}
+
+// Another database of the same server is not another node: it fails with it.
+std::string server_of(const node_options& node) {
+    if (!node.unix_socket.empty()) return node.unix_socket;
+    std::string host = node.host;
+    std::transform(host.begin(), host.end(), host.begin(), lower);
+    return host + ' ' + std::to_string(node.port);
+}
+
+void check_nodes(const std::vector<node_options>& nodes, findings& out) {
+    if (nodes.empty()) out.error("/nodes", "is empty; name one node or more, better three");
+    if (nodes.size() > max_nodes) {
+        out.error("/nodes", "has more than " + std::to_string(max_nodes) + "; five are plenty");
+        return;
+    }
+    std::map<std::string, std::size_t> seen;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const std::string where = "/nodes/" + std::to_string(i);
+        check_node(nodes[i], where, out);
+        const auto [first, fresh] = seen.emplace(server_of(nodes[i]), i);
+        if (!fresh) {
+            out.error(where, "is the same server as /nodes/" + std::to_string(first->second) +
+                                 "; one server has one vote, so name each once");
+        }
+    }
+    if (nodes.size() == 1) {
+        out.warning("/nodes", "when the one node fails, nothing can be locked; use three");
+    } else if (!nodes.empty() && nodes.size() % 2 == 0) {
+        const std::string here = std::to_string(nodes.size());
+        const std::string fewer = std::to_string(nodes.size() - 1);
+        out.warning("/nodes", here + " nodes bear no more failures than " + fewer +
+                                  "; add one or remove one");
+    }
+}
+
+void check_times(const client_options& o, findings& out) {
+    out.range("/node_timeout_ms", o.node_timeout, milliseconds(0), longest_node_timeout);
+    out.range("/connect_timeout_ms", o.connect_timeout, milliseconds(1), longest_connect_timeout);
+    bool good = out.range("/ttl_max_ms", o.ttl_max, milliseconds(1), longest_ttl);
+    good = out.range("/drift_min_ms", o.drift_min, milliseconds(0), longest_ttl) && good;
+    if (!(std::isfinite(o.drift_factor) && o.drift_factor >= 0 && o.drift_factor < 1)) {
+        out.error("/drift_factor", "must be at least 0 and below 1; 0.01 is usual");
+        good = false;
+    }
+    if (o.drift_factor == 0 && o.drift_min == milliseconds(0)) {
+        out.error("/drift_factor", "is 0, and drift_min_ms too: no two clocks run that evenly; "
+                                   "0.01 and 2 ms are usual");
+    }
+    if (!good) return;
+    if (longest_validity(o, o.ttl_max) <= duration::zero()) {
+        out.error("/ttl_max_ms", "the drift allowance (ttl x drift_factor + drift_min) leaves "
+                                 "nothing of it; raise it, or lower the drift");
+    }
+}
+
+// Clamps a duration, to which the caller may have given any value, so that nanoseconds can hold it.
+duration countable(milliseconds given) {
+    return std::clamp(given, milliseconds(0), longest_patience);
+}
+
+bool is_ttl(milliseconds ttl, const client_options& client) {
+    return ttl >= milliseconds(0) && ttl <= client.ttl_max;
+}
+
+void check_ttl(const acquire_options& o, const client_options& client, findings& out) {
+    if (!is_ttl(o.ttl, client)) {
+        return out.error("/ttl_ms", "must be 1 to ttl_max_ms, which is " +
+                                        std::to_string(client.ttl_max.count()) +
+                                        ", or 0 for the usual one");
+    }
+    const auto validity = longest_validity(client, effective_ttl(client, o.ttl));
+    if (validity.count() <= 0) {
+        out.error("/ttl_ms", "is not longer than its own drift allowance; raise it");
+    } else if (countable(o.loss_margin) >= validity) {
+        out.error("/loss_margin_ms", "leaves nothing of the ttl; lower it");
+    }
+}
+
+// A lease is reported lost a margin before its end: one that may be held for no longer than that
+// would be lost at once.
+void check_max_hold(const acquire_options& o, const client_options& client, findings& out) {
+    duration margin = countable(o.loss_margin);
+    if (is_ttl(o.ttl, client)) {
+        margin = std::max(margin, least_loss_margin(effective_ttl(client, o.ttl)));
+    }
+    if (o.max_hold == milliseconds(0) || o.max_hold > margin) return;
+    out.error("/max_hold_ms",
+              "must be more than the " +
+                  std::to_string(std::chrono::ceil<milliseconds>(margin).count()) +
+                  " ms by which a loss is reported before the end; raise it, or lower "
+                  "loss_margin_ms");
+}
+
+// Whether prefix + resource ends with `ending`, without putting them together.
+bool key_ends_with(std::string_view prefix, std::string_view resource, std::string_view ending) {
+    if (resource.size() >= ending.size()) return resource.ends_with(ending);
+    return ending.ends_with(resource) &&
+           prefix.ends_with(ending.substr(0, ending.size() - resource.size()));
+}
+
+}  // namespace
+
+std::vector<config_issue> validate(const client_options& options) {
+    findings out;
+    check_nodes(options.nodes, out);
+    check_times(options, out);
+    if (options.key_prefix.size() > max_key_prefix) {
+        out.error("/key_prefix", "is longer than 256 bytes");
+    }
+    if (options.key_prefix.find('\0') != std::string::npos) {
+        out.error("/key_prefix", "can't contain a NUL byte");
+    }
+    if (options.client_name.size() > max_client_name ||
+        !std::all_of(options.client_name.begin(), options.client_name.end(), is_printable_ascii)) {
+        out.error("/client_name", "must be at most 64 printable ASCII characters");
+    }
+    if (options.cluster.size() > max_cluster_bytes ||
+        std::any_of(options.cluster.begin(), options.cluster.end(), is_control)) {
+        out.error("/cluster", "must be at most 255 bytes without control characters");
+    }
+    if (!options.fencing && options.guard == restart_guard::strict) {
+        out.warning("/restart_guard", "has no effect on plain locks; set it to off, or fencing to "
+                                      "true");
+    }
+    return out.take();
+}
+
+std::vector<config_issue> validate(const acquire_options& options, const client_options& client) {
+    findings out;
+    check_ttl(options, client, out);
+    out.range("/wait_ms", options.wait, milliseconds(0), longest_patience);
+    if (out.range("/max_hold_ms", options.max_hold, milliseconds(0), longest_patience)) {
+        check_max_hold(options, client, out);
+    }
+    out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
+    if (options.mode != lock_mode::exclusive) {
+        out.error("/mode", "shared locks are not built yet; use an exclusive one");
+    }
+    return out.take();
+}
+
+std::string validate_resource(const client_options& options, std::string_view resource) {
+    if (resource.empty()) return "the resource has no name";
+    if (resource.size() > max_resource_bytes) {
+        return "the resource's name has " + std::to_string(resource.size()) + " bytes; " +
+               std::to_string(max_resource_bytes) + " are allowed";
+    }
+    // The library keeps keys of its own beside the locks (and other clients may have another
+    // prefix): a lock by such a name would overwrite them.
+    const std::string_view prefix = options.key_prefix;
+    const bool has_brace = resource.find('{') != resource.npos || prefix.find('{') != prefix.npos;
+    for (const std::string_view ending : {"}:fence", "}:queue", "}:readers"}) {
+        if (has_brace && key_ends_with(prefix, resource, ending)) {
+            return "a name of the form {...}" + std::string(ending.substr(1)) +
+                   " is reserved for the library's own keys";
+        }
+    }
+    if (key_ends_with(prefix, resource, "redlock:node") || resource.starts_with("redlock:wake:")) {
+        return "a name that ends with redlock:node or begins with redlock:wake: is reserved for "
+               "the library's own keys";
+    }
+    return {};
+}
+
+std::string default_client_name() {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    std::string name(host.data());
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == ' ' || !is_printable_ascii(c); }, '_');
+    const std::string pid = ":" + std::to_string(::getpid());
+    name.resize(std::min(name.size(), max_client_name - pid.size()));
+    return name + pid;
+}
+
+std::string display_name(const node_options& node) {
+    if (!node.name.empty()) return node.name;
+    if (!node.unix_socket.empty()) return node.unix_socket;
+    const bool bare_v6 = node.host.find(':') != std::string::npos && !node.host.starts_with('[');
+    return (bare_v6 ? '[' + node.host + ']' : node.host) + ':' + std::to_string(node.port);
+}
+
+}  // namespace redlock

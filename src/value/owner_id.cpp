@@ -1,0 +1,89 @@
+// Identities from the operating system's random numbers; knows neither keys nor nodes.
+// SPDX-License-Identifier: MIT
+#include "value/owner_text.hpp"
+
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace redlock {
+
+namespace {
+
+// A child of fork() must not repeat what its parent draws: it drops what was drawn ahead.
+std::atomic<unsigned> forks{0};
+
+bool watch_forks() {
+    const int failed =
+        ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+    if (failed != 0) throw std::system_error(failed, std::generic_category(), "pthread_atfork");
+    return true;
+}
+
+// One system call serves 16 identities: getrandom answers up to 256 bytes uninterrupted.
+struct reserve {
+    std::array<std::uint8_t, 256> bytes;
+    std::size_t left = 0;
+    unsigned drawn_at_fork = 0;
+
+    void refill() {
+        left = 0;
+        for (std::size_t filled = 0; filled < bytes.size();) {
+            const auto got = ::getrandom(bytes.data() + filled, bytes.size() - filled, 0);
+            if (got > 0) {
+                filled += static_cast<std::size_t>(got);
+            } else if (errno != EINTR) {
+                throw std::system_error(errno, std::generic_category(), "getrandom");
+            }
+        }
+        left = bytes.size();
+    }
+};
+
+}  // namespace
+
+owner_id owner_id::random() {
+    static const bool watched = watch_forks();
+    thread_local reserve stock;
+    const unsigned now = forks.load(std::memory_order_relaxed);
+    owner_id id;
+    if (!watched || stock.left < id.bytes.size() || stock.drawn_at_fork != now) {
+        stock.refill();
+        stock.drawn_at_fork = now;
+    }
+    stock.left -= id.bytes.size();
+    std::memcpy(id.bytes.data(), stock.bytes.data() + stock.left, id.bytes.size());
+    return id;
+}
+
+std::array<char, 22> text::whole(const owner_id& id) noexcept {
+    static constexpr char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    std::array<char, 22> out;
+    auto at = out.begin();
+    std::uint32_t pending = 0;
+    unsigned bits = 0;
+    for (const std::uint8_t byte : id.bytes) {
+        pending = (pending << 8U) | byte;
+        bits += 8;
+        while (bits >= 6) {
+            bits -= 6;
+            *at++ = alphabet[(pending >> bits) & 0x3fU];
+        }
+    }
+    *at = alphabet[(pending << (6U - bits)) & 0x3fU];  // the last two bits of the 128
+    return out;
+}
+
+std::string owner_id::to_string() const {
+    const auto all = text::whole(*this);
+    return {all.data(), all.size()};
+}
+
+std::string owner_id::abbreviated() const { return to_string().substr(0, 6) + "…"; }
+
+}  // namespace redlock

@@ -1,0 +1,35 @@
+// A refusal as a sentence and as an exception; knows nothing of how it came about.
+// SPDX-License-Identifier: MIT
+#include <redlock/refusal.hpp>
+
+#include "value/quorum.hpp"
+#include "value/text.hpp"
+
+#include <boost/system/system_error.hpp>
+#include <boost/throw_exception.hpp>
+
+#include <algorithm>
+
+namespace redlock {
+
+std::string refusal::message() const {
+    std::string out = text::printable(code.message());
+    if (votes.empty()) return out;
+    const auto granted = std::count_if(votes.begin(), votes.end(), [](const node_vote& v) {
+        return v.answer == vote::granted;
+    });
+    out += ": " + std::to_string(granted) + " of " + std::to_string(votes.size()) +
+           (votes.size() == 1 ? " node granted, " : " nodes granted, ") +
+           std::to_string(redlock::quorum(votes.size())) + " needed";
+    for (const node_vote& v : votes) {
+        if (v.answer == vote::granted || v.answer == vote::pending) continue;
+        out += "; " + text::printable(v.node) + ": " + text::cause(v);
+    }
+    return out;
+}
+
+void throw_exception_from_error(const refusal& r, const boost::source_location& where) {
+    boost::throw_exception(boost::system::system_error(r.code, r.message()), where);
+}
+
+}  // namespace redlock

@@ -1,0 +1,84 @@
+// Text for people: escaping, durations and the cause of one vote; knows no operation and no sink.
+// SPDX-License-Identifier: MIT
+#include "value/text.hpp"
+
+#include <redlock/detail/printable.hpp>
+
+#include <cstdio>
+
+namespace redlock::text {
+
+namespace {
+
+// The value of a lock is 22 characters of identity, "@" and the client's name. The identity may
+// come abbreviated already; whole, it would let the reader act as the holder.
+std::string holder(std::string_view value) {
+    constexpr std::size_t id_length = 22;
+    const auto at = value.find('@');
+    if (at != value.npos && at <= id_length && at + 1 < value.size()) {
+        return printable(value.substr(at + 1), 64);
+    }
+    if (value.size() >= id_length) return printable(value, 6);
+    return printable(value);
+}
+
+std::string held_cause(const node_vote& v) {
+    std::string out = "held";
+    if (!v.detail.empty()) out += " by " + holder(v.detail);
+    if (v.retry_in.count() > 0) out += " for " + brief(v.retry_in) + " more";
+    if (v.retry_in.count() < 0) out += " without expiry";
+    return out;
+}
+
+std::string with_error(std::string_view what, const node_vote& v) {
+    std::string out(what);
+    // The server's own words say more than that it answered an error.
+    const bool words_suffice = v.error == errc::server_error && !v.detail.empty();
+    if (v.error && !words_suffice) out += ": " + printable(v.error.message());
+    if (!v.detail.empty()) out += ": " + printable(v.detail);
+    return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view raw, std::size_t limit) {
+    return detail::printable(raw, limit);
+}
+
+std::string brief(std::chrono::microseconds span) {
+    const double us = static_cast<double>(span.count());
+    char out[40];
+    if (us < 9'950) {
+        std::snprintf(out, sizeof out, "%.1f ms", us / 1e3);
+    } else if (us < 999'500) {
+        std::snprintf(out, sizeof out, "%.0f ms", us / 1e3);
+    } else if (us < 9'950'000) {
+        std::snprintf(out, sizeof out, "%.1f s", us / 1e6);
+    } else if (us < 120e6) {
+        std::snprintf(out, sizeof out, "%.0f s", us / 1e6);
+    } else {
+        std::snprintf(out, sizeof out, "%.0f min", us / 60e6);
+    }
+    return out;
+}
+
+std::string cause(const node_vote& v) {
+    switch (v.answer) {
+        case vote::pending: return "not awaited";
+        case vote::granted: return "granted";
+        case vote::held: return held_cause(v);
+        case vote::queued:
+            return v.detail.empty() ? "free, but another waiter is first" : v.detail;
+        case vote::stale: return "has seen a higher fence";
+        case vote::quarantine:
+            return v.retry_in.count() > 0 ? "in quarantine, " + brief(v.retry_in) + " more"
+                                          : std::string("in quarantine");
+        case vote::refused: return with_error("refused", v);
+        case vote::timed_out:
+            return "no answer in time" + (v.detail.empty() ? std::string() : ": " + v.detail);
+        case vote::unreachable: return with_error("unreachable", v);
+    }
+    return "unknown answer";
+}
+
+}  // namespace redlock::text

@@ -1,0 +1,131 @@
+// What is asked of, and told by, the record that every node keeps about itself.
+// SPDX-License-Identifier: MIT
+#include "wire/node_record.hpp"
+
+#include "value/lease_terms.hpp"
+#include "value/text.hpp"
+#include "wire/answers.hpp"
+#include "wire/resp/command.hpp"
+
+namespace redlock::wire {
+
+using core::bootstrap;
+using resp::script_form;
+
+std::string record_key(std::string_view key_prefix) {
+    return std::string(key_prefix) + "redlock:node";
+}
+
+namespace {
+
+// A word of a record is never empty.
+std::string_view as_word(std::string_view text) { return text.empty() ? "-" : text; }
+
+void write_node_call(std::string& out, script_form form, const record_request& r,
+                     std::string_view absent, const core::server_facts& server) {
+    const std::string_view durable = r.leaves_durability ? "" : server.is_durable ? "1" : "0";
+    resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
+                               durable, std::to_string(r.ttl_max.count()), r.epoch, absent,
+                               as_word(server.replid), r.set});
+}
+
+}  // namespace
+
+void write_record_call(std::string& out, script_form form, const record_request& r,
+                       bootstrap::task what, const core::server_facts& server) {
+    switch (what) {
+        case bootstrap::task::look:
+            return write_node_call(out, form, r, r.only_peeks ? "peek" : "look", server);
+        case bootstrap::task::make: return write_node_call(out, form, r, r.mark, server);
+        case bootstrap::task::settle: return write_node_call(out, form, r, "-", server);
+        case bootstrap::task::open:
+        case bootstrap::task::withdraw:
+            resp::append_command(out, {verb(form), body(form, resp::birth()), "1", r.key,
+                                       what == bootstrap::task::open ? "open" : "withdraw", r.mark});
+    }
+}
+
+void write_declaration(std::string& out, const record_request& r,
+                       const core::server_facts& server) {
+    constexpr auto form = script_form::whole;  // once in a cluster's life
+    resp::append_command(out, {verb(form), body(form, resp::birth()), "1", r.key, "declare",
+                               r.epoch, server.run_id, server.is_durable ? "1" : "0",
+                               std::to_string(r.ttl_max.count()), as_word(server.replid), r.set});
+}
+
+void write_clock(std::string& out, script_form form, const record_request& r,
+                 const core::record_facts& known, const core::clock_check& found) {
+    resp::append_command(out, {verb(form), body(form, resp::clock()), "1", r.key,
+                               found.moved_us == 0 ? "keep" : "strike", known.epoch,
+                               known.offset ? std::to_string(known.offset->seen_us) : "",
+                               std::to_string(found.ahead_us), std::to_string(found.error_us),
+                               r.epoch});
+}
+
+namespace {
+
+using resp::reply_type;
+
+constexpr std::size_t epoch_length = 22;
+constexpr std::int64_t latest_us = std::int64_t{1} << 53;
+
+bool is_number(const resp::reply& r, std::int64_t low, std::int64_t high) {
+    return r.type() == reply_type::integer && r.integer() >= low && r.integer() <= high;
+}
+
+bool is_number_or_empty(const resp::reply& r, std::int64_t low, std::int64_t high) {
+    return is_number(r, low, high) || (r.type() == reply_type::string && r.text().empty());
+}
+
+// A record that none of our scripts can have written must not make a vote count.
+bool is_well_formed(const resp::reply& r) {
+    const auto is_text = [&](std::size_t i) {
+        return r[i].type() == reply_type::string && !r[i].text().empty();
+    };
+    if (!is_number(r[0], 1, latest_us)) return false;
+    if (r.size() == 1) return true;
+    if (r.size() == 2) return is_text(1);
+    return is_text(1) && r[1].text().size() == epoch_length &&
+           is_number(r[2], 0, r[0].integer()) && is_number(r[3], 1, longest_ttl.count()) &&
+           is_text(4) && is_number(r[5], 0, 1) && is_number_or_empty(r[6], -latest_us, latest_us) &&
+           is_number_or_empty(r[7], -latest_us, latest_us) &&
+           is_number_or_empty(r[8], 0, latest_us) &&
+           is_number_or_empty(r[9], -latest_us, latest_us);
+}
+
+std::optional<std::int64_t> number(const resp::reply& r) {
+    if (r.type() != reply_type::integer) return std::nullopt;
+    return r.integer();
+}
+
+core::record_facts facts_of(const resp::reply& reply) {
+    core::record_facts record;
+    record.time_us = reply[0].integer();
+    if (reply.size() == 2) record.other_set = text::printable(reply[1].text());
+    if (reply.size() <= 2) return record;
+    record.exists = true;
+    record.epoch = reply[1].text();
+    record.since_us = reply[2].integer();
+    record.ttl_max = std::chrono::milliseconds(reply[3].integer());
+    record.mark = reply[4].text() == "-" ? std::string_view() : reply[4].text();
+    record.made = reply[5].integer() == 1;
+    record.cluster_since_us = number(reply[6]);
+    const auto ahead = number(reply[7]);
+    const auto error = number(reply[8]);
+    const auto seen = number(reply[9]);
+    if (ahead && error && seen) record.offset = {*ahead, *error, *seen};
+    return record;
+}
+
+}  // namespace
+
+record_answer read_record(const resp::reply& reply) {
+    const std::size_t size = reply.type() == reply_type::array ? reply.size() : 0;
+    if (size != 1 && size != 2 && size != 10) return {std::nullopt, read_failure(reply)};
+    if (!is_well_formed(reply)) {
+        return {std::nullopt, {vote::refused, errc::protocol_error, "no sensible record"}};
+    }
+    return {facts_of(reply), {}};
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,51 @@
+// What is asked of, and told by, the record that every node keeps about itself; decides nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/node/bootstrap.hpp"
+#include "core/node/eligibility.hpp"
+#include "wire/failure.hpp"
+#include "wire/resp/reply.hpp"
+#include "wire/resp/scripts.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::wire {
+
+/// The key of the record under a prefix.
+std::string record_key(std::string_view key_prefix);
+
+struct record_request {
+    std::string key{};
+    std::string set{};    ///< `node_set` of this client.
+    std::string epoch{};  ///< For a record that is made or reset.
+    std::string mark{};  ///< For one that is made to be opened.
+    std::chrono::milliseconds ttl_max{0};
+    /// Only compares the set, and writes nothing: for a client without the restart guard.
+    bool only_peeks = false;
+    /// Long after the handshake: how durable the node was then is not written down again, since
+    /// another client may know better by now.
+    bool leaves_durability = false;
+};
+
+/// Calls node.lua or birth.lua.
+void write_record_call(std::string& out, resp::script_form form, const record_request& r,
+                       core::bootstrap::task what, const core::server_facts& server);
+/// Calls birth.lua: an operator says that no earlier lease can be alive.
+void write_declaration(std::string& out, const record_request& r, const core::server_facts& server);
+/// Calls clock.lua with what was found of a node's clock. `known` is the record that it was
+/// compared with.
+void write_clock(std::string& out, resp::script_form form, const record_request& r,
+                 const core::record_facts& known, const core::clock_check& found);
+
+/// The answer of node.lua or clock.lua; or why there is none.
+struct record_answer {
+    std::optional<core::record_facts> record;
+    failure why;
+};
+record_answer read_record(const resp::reply& reply);
+
+}  // namespace redlock::wire

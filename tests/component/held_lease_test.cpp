@@ -1,0 +1,306 @@
+// Tests a lease's life at the client: renewal, loss, giving back; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "client/held_lease.hpp"
+#include "component/support/world.hpp"
+#include "support/catch.hpp"
+
+#include <stop_token>
+#include <string>
+#include <utility>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using fakes::mode;
+using fakes::world;
+
+TEST_CASE("renewal keeps a lease alive, at a third of its ttl") {
+    world w(5);
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    w.run_for(60s);
+    REQUIRE(e->held);
+    CHECK(e->held.valid_until() > w.now);
+    CHECK(w.ours("r") == 5);
+    CHECK(w.engine->stats().renewals >= 59);
+    CHECK(w.engine->stats().renewals <= 81);  // and up to a twelfth of it early
+    CHECK(w.count(event_kind::lost) == 0);
+}
+
+TEST_CASE("renewal goes on while a minority is gone, and over a broken connection") {
+    world w(5);
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s});
+    w.set_mode(0, mode::mute);
+    w.set_mode(1, mode::refuses);
+    for (int i = 0; i < 10; ++i) {
+        w.run_for(1s);
+        w.cut(2);
+    }
+    CHECK(e->held.state()->is_live());
+    CHECK(e->held.valid_until() > w.now);
+}
+
+TEST_CASE("renewal finds the scripts again where they were flushed") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s});
+    for (auto& n : w.nodes) n.flush_scripts();
+    w.run_for(5s);
+    CHECK(e->held.valid_until() > w.now);
+    CHECK(w.nodes[0].count("EVAL") == 1);
+}
+
+TEST_CASE("a lease that nothing renews is lost before its end, as expired") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    const auto granted_at = w.now;
+    const auto lost = w.lost(e->held);
+    const auto until = e->held.valid_until();
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->outcome() == error_code());
+    CHECK(w.last_duration(event_kind::lost) ==
+          std::chrono::duration_cast<std::chrono::microseconds>(w.now - granted_at));
+    CHECK(lost->lost_for == loss::expired);
+    CHECK(w.now < until);
+    CHECK_FALSE(e->held);
+    CHECK(w.ours("r") == 3);  // the holder may still be winding up
+    w.run_for(until - w.now + 1ms);
+    CHECK(w.ours("r") == 0);
+}
+
+TEST_CASE("the loss is reported by the margin earlier") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .renew = false, .loss_margin = 400ms});
+    const auto lost = w.lost(e->held);
+    w.run_until_over(*lost);
+    CHECK(e->held.valid_until() - w.now == 400ms);
+}
+
+TEST_CASE("a lease whose renewals reach no quorum is lost as unreachable") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s});
+    const auto lost = w.lost(e->held);
+    const mode fault = GENERATE(mode::mute, mode::refuses);
+    w.set_mode(0, fault);
+    w.set_mode(1, fault);
+    const auto until = e->held.valid_until();
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::unreachable);
+    CHECK(w.now < until);
+    CHECK(w.count(event_kind::renewal_failed) >= 2);
+    w.run_for(until - w.now + 1ms);
+    CHECK(w.nodes[2].keys(w.now).empty());
+    CHECK(w.engine->stats().lost == 1);
+    CHECK(w.engine->stats().leases == 0);
+}
+
+TEST_CASE("a renewal that fails is tried again until it succeeds") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    w.set_mode(0, mode::refuses);
+    w.set_mode(1, mode::refuses);
+    w.run_for(1500ms);
+    w.set_mode(0, mode::up);
+    w.run_for(5s);
+    CHECK(e->held.state()->is_live());
+    CHECK(e->held.valid_until() > w.now);
+}
+
+TEST_CASE("a lease whose keys are gone or taken by others is lost as taken") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    const bool taken = GENERATE(false, true);
+    const bool stays = GENERATE(false, true);
+    if (taken) {
+        w.take_elsewhere("r", 2);
+    } else {
+        w.nodes[0].lose_everything();
+        w.nodes[1].lose_everything();
+    }
+    const auto before = w.now;
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::taken);
+    CHECK(w.now - before < 1100ms);
+    const auto until = e->held.valid_until();
+    if (!stays) e->held = lease();
+    w.run_for(stays ? until - w.now + 1ms : 1ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(w.engine->stats().leases == 0);
+}
+
+TEST_CASE("a lease is not held for longer than max_hold") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .max_hold = 5s});
+    const auto lost = w.lost(e->held);
+    const auto before = w.now;
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::max_hold);
+    CHECK(w.now - before < 5s);
+    CHECK(w.now - before > 4900ms);
+}
+
+TEST_CASE("the loss stops the token, also one that is asked for later") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    const auto early = e->held.lost_token();
+    bool was_live = true;
+    const std::stop_callback note(early, [&] { was_live = e->held.state()->is_live(); });
+    CHECK_FALSE(early.stop_requested());
+    w.run_for(1s);
+    CHECK(early.stop_requested());
+    CHECK_FALSE(was_live);
+    CHECK(e->held.lost_token().stop_requested());
+}
+
+TEST_CASE("a holder may drop its lease in the very callback that tells of the loss") {
+    world w;
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    const std::stop_callback drop(e->held.lost_token(), [&] { e->held = lease(); });
+    w.run_for(1s);
+    CHECK(e->held.state() == nullptr);
+    CHECK(w.ours("r") == 0);
+}
+
+TEST_CASE("a lease that is dropped is given back") {
+    world w;
+    w.connected();
+    auto e = w.granted("r");
+    w.run_for(1ms);
+    const auto lost = w.lost(e->held);
+    e->held = lease();
+    w.run_for(1ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(lost->outcome() == errc::not_held);
+    CHECK(w.engine->stats().released == 1);
+    CHECK(w.engine->stats().leases == 0);
+}
+
+TEST_CASE("a lease that is detached runs out by itself") {
+    world w;
+    w.connected();
+    auto e = w.granted("r", {.ttl = 1s});
+    w.run_for(1ms);
+    const auto lost = w.lost(e->held);
+    e->held.detach();
+    CHECK_FALSE(e->held);
+    w.run_for(900ms);
+    CHECK(lost->outcome() == errc::not_held);
+    CHECK(w.ours("r") == 3);
+    w.run_for(100ms);
+    CHECK(w.ours("r") == 0);
+    CHECK(w.count_sent("EVALSHA") == 0);
+}
+
+TEST_CASE("loss and drop may come at one instant") {
+    world w;
+    w.connected();
+    auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    const auto lost = w.lost(e->held);
+    // The holder ends it; before its message arrives the loss is due.
+    auto state = std::move(e->held).surrender();
+    w.run_for(2s);
+    CHECK_FALSE(lost->is_over());
+    CHECK(w.engine->stats().lost == 0);
+    w.engine->give_back(*state, w.now);
+    CHECK(lost->outcome() == errc::not_held);
+    CHECK(w.engine->stats().leases == 0);
+    w.engine->give_back(*state, w.now);  // a second time says nothing
+    CHECK(w.engine->stats().released == 1);
+}
+
+TEST_CASE("a lease may outlive its client") {
+    lease held;
+    {
+        world w;
+        w.connected();
+        held = std::move(w.granted("r")->held);
+        REQUIRE(held);
+    }
+    CHECK_FALSE(held);
+    CHECK(held.resource() == "r");
+}
+
+TEST_CASE("a lease that waits for room among the renewals is not renewed twice in one round") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s});
+    auto& under_way = w.engine->renewals();
+    while (under_way.has_room()) under_way.enter();
+    w.run_for(340ms);  // it is due, and has to wait
+    const auto x = w.extend(e->held, 1s);
+    w.run_until_over(*x);
+    REQUIRE(x->outcome() == error_code());
+    w.run_for(340ms);  // it is due again
+    for (auto& n : w.nodes) n.remove("r");
+    w.nodes[0].seen.clear();
+    under_way.leave();
+    w.inspect("anything");  // due renewals are sent at the end of a turn
+    w.run_for(5ms);
+    CHECK(e->held.state()->is_live());
+    CHECK(w.ours("r") == 3);
+    REQUIRE(w.nodes[0].count("EVALSHA") == 1);
+    for (const auto& c : w.nodes[0].seen) {
+        if (c.front() == "EVALSHA") CHECK(c.at(2) == "3");  // the key, its fence and the record
+    }
+    w.run_for(5s);
+    CHECK(e->held.state()->is_live());
+}
+
+TEST_CASE("where the scripts are gone a renewal goes out again for the leases that are left") {
+    const bool is_first = GENERATE(true, false);
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.latency = {5ms, 5ms, 5ms};
+    auto a = w.granted("a", {.ttl = 3s});
+    auto b = w.granted("b", {.ttl = 3s});
+    w.run_for(20ms);
+    for (auto& n : w.nodes) {
+        n.flush_scripts();
+        n.remove("a");  // what is taken again is seen
+        n.remove("b");
+        n.seen.clear();
+    }
+    const auto due = a->held.state()->held_as->machine().deadline();
+    REQUIRE(b->held.state()->held_as->machine().deadline() == due);
+    w.run_for(due - w.now + 2ms);  // the renewal of both is on its way
+    REQUIRE(w.engine->stats().renewals == 0);
+    auto& gone = is_first ? a : b;
+    auto& kept = is_first ? b : a;
+    w.release(std::move(gone->held));
+    w.run_for(200ms);
+    CHECK(w.engine->stats().renewal_failures == 0);
+    CHECK(w.engine->stats().renewals == 1);
+    CHECK(kept->held.valid_until() > due + 2900ms);
+    CHECK(w.ours(is_first ? "a" : "b") == 0);
+    CHECK(w.ours(is_first ? "b" : "a") == 3);
+    for (const auto& n : w.nodes) CHECK(n.count("EVALSHA") == 2);  // each met the missing script
+}
+
+TEST_CASE("a renewal that waits for a connection goes out for the leases that are left") {
+    world w(fakes::fenced_options_for(3));
+    w.connected();
+    w.latency = {2ms, 2ms, 2ms};
+    auto a = w.granted("a", {.ttl = 3s});
+    const auto b = w.granted("b", {.ttl = 3s});
+    w.run_for(100ms);
+    const auto due = b->held.state()->held_as->machine().deadline();
+    w.run_for(due - w.now - 1ms);
+    for (std::size_t i = 0; i < 3; ++i) w.cut(i);
+    w.run_for(3ms);  // the renewal of both waits for the handshakes
+    REQUIRE(w.engine->stats().renewals == 0);
+    w.release(std::move(a->held));
+    w.run_for(100ms);
+    CHECK(w.engine->stats().renewal_failures == 0);
+    CHECK(w.engine->stats().renewals == 1);
+    CHECK(w.ours("a") == 0);
+    CHECK(w.ours("b") == 3);
+}

@@ -1,0 +1,288 @@
+// A round to prolong a lease: every vector against the brute force, and both validities.
+// SPDX-License-Identifier: MIT
+#include "core/lock/extension.hpp"
+
+#include "tests/support/catch.hpp"
+#include "tests/unit/core/rounds.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <limits>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::choice;
+using core::extension;
+using core::testing::oracle;
+using core::testing::plain_count;
+using verdict = core::extension::verdict;
+
+namespace {
+
+constexpr time_point sent = time_point(72h);
+constexpr time_point new_end = sent + 97ms;  // 100 ms less 1 % and 2 ms
+constexpr time_point old_end = sent + 50ms;
+
+const std::vector<choice> all_choices{choice::yes, choice::no, choice::unable};
+
+enum class answer { yes, no, unable, stale };
+const std::vector<answer> all_answers{answer::yes, answer::no, answer::unable, answer::stale};
+
+extension fresh(std::size_t nodes) { return extension(nodes, sent, 100ms, {}); }
+extension first_of_two(std::size_t nodes) { return extension(nodes, sent, 100ms, {}, false); }
+
+struct trying {
+    explicit trying(std::size_t nodes) : machine(fresh(nodes)) {}
+    trying(std::size_t nodes, bool last)
+        : machine(last ? fresh(nodes) : first_of_two(nodes)), is_last(last) {}
+    extension machine;
+    bool is_last = true;
+    plain_count votes;
+    std::size_t stale = 0;  // they are among the no
+    verdict expected = verdict::open;
+    error_code reason;
+};
+
+void fail(trying& t, errc why) {
+    t.expected = verdict::failed;
+    t.reason = why;
+}
+
+// Whether the round would win if the stale nodes had taken the key again.
+bool would_win(const trying& t, oracle& o) {
+    return o.at({t.votes.yes + t.stale, t.votes.no - t.stale, t.votes.unable}).won;
+}
+
+void foresee(trying& t, choice c, oracle& o) {
+    if (t.expected != verdict::open) return;
+    if (c == choice::yes) ++t.votes.yes;
+    if (c == choice::no) ++t.votes.no;
+    if (c == choice::unable) ++t.votes.unable;
+    const auto& view = o.at(t.votes);
+    if (view.won) t.expected = verdict::extended;
+    else if (view.denied) fail(t, errc::not_held);
+    else if (!t.is_last && would_win(t, o) && !view.can_be_denied) t.expected = verdict::again;
+    else if (!view.can_win && !view.can_be_denied) fail(t, errc::no_quorum);
+}
+
+auto checked_step(oracle& o) {
+    return [&o](trying& t, std::size_t node, choice c) {
+        foresee(t, c, o);
+        const verdict said = t.machine.cast(node, c, sent + 1ms, old_end);
+        if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
+            return;
+        }
+        INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", unable " << t.votes.unable);
+        CHECK(said == t.expected);
+        REQUIRE(t.machine.reason() == t.reason);
+        REQUIRE(false);
+    };
+}
+
+choice as_choice(answer a) {
+    if (a == answer::yes) return choice::yes;
+    return a == answer::unable ? choice::unable : choice::no;
+}
+
+auto checked_answer(oracle& o) {
+    return [&o](trying& t, std::size_t node, answer a) {
+        const bool is_stale = a == answer::stale;
+        if (t.expected == verdict::open) t.stale += is_stale ? 1U : 0U;
+        foresee(t, as_choice(a), o);
+        const verdict said = t.machine.cast(node, as_choice(a), sent + 1ms, old_end, is_stale);
+        if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
+            return;
+        }
+        INFO("yes " << t.votes.yes << ", no " << t.votes.no << ", stale " << t.stale);
+        CHECK(said == t.expected);
+        REQUIRE(t.machine.reason() == t.reason);
+        REQUIRE(false);
+    };
+}
+
+}  // namespace
+
+TEST_CASE("an extension decides every vector in every order as the brute force does") {
+    const std::vector<std::size_t> sequences{0, 3, 18, 162, 1944, 29160};
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::every_order(nodes, all_choices, trying(nodes), checked_step(o)) ==
+              sequences[nodes]);
+    }
+}
+
+TEST_CASE("an extension decides every vector of six to nine nodes as the brute force does") {
+    for (std::size_t nodes = 6; nodes <= 9; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::several_orders(nodes, all_choices, false, trying(nodes),
+                                            checked_step(o)) >= 729);
+    }
+}
+
+TEST_CASE("a quorum must deny the lease before it is not held") {
+    extension one = fresh(5);
+    one.cast(0, choice::no, sent, old_end);
+    one.cast(1, choice::no, sent, old_end);
+    CHECK(one.state() == verdict::open);
+    SECTION("a third no denies it") {
+        CHECK(one.cast(2, choice::no, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("with one node out, the other two are worth waiting for") {
+        CHECK(one.cast(2, choice::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(3, choice::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(4, choice::no, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("when it can be neither denied nor prolonged, it ends") {
+        CHECK(one.cast(2, choice::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(3, choice::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(4, choice::unable, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::no_quorum);
+    }
+}
+
+TEST_CASE("an even vote neither prolongs a lease nor denies it") {
+    extension split = fresh(4);
+    split.cast(0, choice::yes, sent, old_end);
+    split.cast(1, choice::no, sent, old_end);
+    split.cast(2, choice::yes, sent, old_end);
+    CHECK(split.state() == verdict::open);
+    CHECK(split.cast(3, choice::no, sent, old_end) == verdict::failed);
+    CHECK(split.reason() == errc::no_quorum);
+}
+
+TEST_CASE("an extension counts to the last nanosecond of the old validity") {
+    for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
+        const std::size_t quorum = nodes / 2 + 1;
+        extension in_time = fresh(nodes);
+        CHECK(in_time.sent() == sent);
+        CHECK(in_time.valid_until() == new_end);
+        for (std::size_t node = 0; node + 1 < quorum; ++node) {
+            REQUIRE(in_time.cast(node, choice::yes, sent, old_end) == verdict::open);
+        }
+        extension late = in_time;
+        CHECK(in_time.cast(quorum - 1, choice::yes, old_end - 1ns, old_end) == verdict::extended);
+        CHECK_FALSE(in_time.reason());
+        CHECK(late.cast(quorum - 1, choice::yes, old_end, old_end) == verdict::failed);
+        CHECK(late.reason() == errc::lost);
+    }
+}
+
+TEST_CASE("once the old validity is over any answer says that the lease is lost") {
+    for (const choice c : all_choices) {
+        extension e = fresh(5);
+        CHECK(e.cast(0, c, old_end, old_end) == verdict::failed);
+        CHECK(e.reason() == errc::lost);
+        CHECK(e.cast(1, choice::yes, sent, old_end) == verdict::failed);
+        CHECK(e.reason() == errc::lost);
+    }
+}
+
+TEST_CASE("an extension whose own validity is over prolongs nothing") {
+    const time_point far = new_end + 1h;
+    extension in_time = fresh(1);
+    CHECK(in_time.cast(0, choice::yes, new_end - 1ns, far) == verdict::extended);
+    extension late = fresh(1);
+    CHECK(late.cast(0, choice::yes, new_end, far) == verdict::failed);
+    CHECK(late.reason() == errc::validity_exhausted);
+}
+
+TEST_CASE("an extension heeds the old validity that stands at each answer") {
+    extension e = fresh(3);
+    CHECK(e.cast(0, choice::yes, old_end - 1ns, old_end) == verdict::open);
+    CHECK(e.cast(1, choice::yes, old_end, old_end + 10ms) == verdict::extended);
+}
+
+TEST_CASE("a second ballot of a node, a pending one and one of no node prolong nothing") {
+    extension e = fresh(2);
+    e.cast(0, choice::yes, sent, old_end);
+    for (const choice c : all_choices) {
+        CHECK(e.cast(0, c, sent, old_end) == verdict::open);
+        CHECK(e.cast(2, c, sent, old_end) == verdict::open);
+        CHECK(e.cast(std::numeric_limits<std::size_t>::max(), c, sent, old_end) == verdict::open);
+    }
+    CHECK(e.cast(1, choice::pending, sent, old_end) == verdict::open);
+    CHECK(e.cast(1, choice::yes, sent, old_end) == verdict::extended);
+}
+
+TEST_CASE("an extension abandoned at any step fails for that reason and stays so") {
+    const error_code aborted = boost::asio::error::operation_aborted;
+    for (std::size_t nodes = 1; nodes <= 4; ++nodes) {
+        oracle o(nodes);
+        const auto cast = checked_step(o);
+        std::size_t open_ones = 0;
+        const auto abandoned = [&](const trying& t) {
+            extension e = t.machine;
+            e.abandon(aborted);
+            const bool was_open = t.expected == verdict::open;
+            open_ones += was_open ? 1U : 0U;
+            const error_code why = was_open ? aborted : t.reason;
+            const verdict what = was_open ? verdict::failed : t.expected;
+            bool good = e.state() == what && e.reason() == why;
+            for (std::size_t node = 0; node < nodes; ++node) {
+                good = good && e.cast(node, choice::yes, sent, old_end) == what;
+            }
+            e.abandon(errc::client_closed);
+            good = good && e.state() == what && e.reason() == why;
+            if (!good) REQUIRE(good);
+        };
+        abandoned(trying(nodes));
+        core::testing::every_order(nodes, all_choices, trying(nodes),
+                                   [&](trying& t, std::size_t node, choice c) {
+                                       cast(t, node, c);
+                                       abandoned(t);
+                                   });
+        CHECK(open_ones > 0);
+    }
+}
+
+TEST_CASE("a fence that was refused begins another round as the brute force says, once") {
+    const std::vector<std::size_t> sequences{0, 4, 32, 384, 6144, 122880};
+    const bool is_last = GENERATE(false, true);
+    for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
+        oracle o(nodes);
+        CHECK(core::testing::every_order(nodes, all_answers, trying(nodes, is_last),
+                                         checked_answer(o)) == sequences[nodes]);
+    }
+}
+
+TEST_CASE("another round begins when it can win and no quorum can deny the lease any more") {
+    extension one = first_of_two(3);
+    CHECK(one.cast(0, choice::no, sent, old_end, true) == verdict::open);
+    SECTION("it can win") {
+        CHECK(one.cast(1, choice::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, choice::unable, sent, old_end) == verdict::again);
+        CHECK_FALSE(one.reason());
+    }
+    SECTION("a quorum says yes to this one") {
+        CHECK(one.cast(1, choice::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, choice::yes, sent, old_end) == verdict::extended);
+    }
+    SECTION("the node that was silent may have been another's, too") {
+        CHECK(one.cast(1, choice::yes, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, choice::no, sent, old_end, true) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("another client may have held the lock meanwhile") {
+        CHECK(one.cast(1, choice::no, sent, old_end, true) == verdict::failed);
+        CHECK(one.reason() == errc::not_held);
+    }
+    SECTION("too few answer") {
+        CHECK(one.cast(1, choice::unable, sent, old_end) == verdict::open);
+        CHECK(one.cast(2, choice::unable, sent, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::no_quorum);
+    }
+    SECTION("the old validity is over") {
+        CHECK(one.cast(1, choice::yes, old_end, old_end) == verdict::failed);
+        CHECK(one.reason() == errc::lost);
+    }
+    SECTION("it is abandoned between the rounds") {
+        one.cast(1, choice::yes, sent, old_end);
+        REQUIRE(one.cast(2, choice::unable, sent, old_end) == verdict::again);
+        one.abandon(errc::client_closed);
+        CHECK(one.state() == verdict::failed);
+        CHECK(one.reason() == errc::client_closed);
+    }
+}

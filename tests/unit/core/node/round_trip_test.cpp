@@ -1,0 +1,52 @@
+// How far a node is away, and what time it is given by that.
+// SPDX-License-Identifier: MIT
+#include "core/node/round_trip.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::node_timeout;
+
+namespace {
+
+constexpr auto start = time_point(72h);
+
+}  // namespace
+
+TEST_CASE("a node has four round trips, at least 50 ms and at most 1 s, unless a time is given") {
+    CHECK(node_timeout(0ms, 0ms) == 50ms);
+    CHECK(node_timeout(0ms, 200us) == 50ms);
+    CHECK(node_timeout(0ms, 13ms) == 52ms);
+    CHECK(node_timeout(0ms, 80ms) == 320ms);
+    CHECK(node_timeout(0ms, 251ms) == 1s);
+    CHECK(node_timeout(0ms, 1h) == 1s);
+    CHECK(node_timeout(20ms, 80ms) == 20ms);
+    CHECK(node_timeout(5s, 80ms) == 5s);
+    CHECK(core::enough_for(2s) == 8s);
+}
+
+TEST_CASE("the round trip is the shortest from a question to the first reply") {
+    core::round_trip r;
+    CHECK_FALSE(r.is_known());
+    CHECK(r.get() == 0ms);
+    r.begin();
+    r.asked(start);
+    r.answered(start + 90ms);
+    r.answered(start + 95ms);  // of what went out with it
+    CHECK(r.get() == 90ms);
+    r.asked(start + 100ms);
+    r.answered(start + 180ms);
+    CHECK(r.get() == 80ms);
+    r.asked(start + 200ms);
+    r.answered(start + 300ms);
+    CHECK(r.is_known());
+    CHECK(r.get() == 80ms);
+    SECTION("of the latest handshake") {
+        r.begin();
+        CHECK_FALSE(r.is_known());
+        r.asked(start + 1s);
+        r.answered(start + 1s + 200ms);
+        CHECK(r.get() == 200ms);
+    }
+}

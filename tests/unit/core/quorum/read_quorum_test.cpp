@@ -1,0 +1,191 @@
+// What the nodes' keys together say about a resource, against a plain count.
+// SPDX-License-Identifier: MIT
+#include "core/quorum/read_quorum.hpp"
+
+#include "tests/support/catch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+// The nodes' keys, one by one.
+class nodes {
+public:
+    nodes& held(std::string value, milliseconds ttl) {
+        other(key_state::held).state_.nodes.back().ttl = ttl;
+        state_.nodes.back().owner = value.substr(0, 3) + "...";
+        values_.back() = std::move(value);
+        return *this;
+    }
+    nodes& shared(milliseconds ttl) {
+        other(key_state::shared).state_.nodes.back().ttl = ttl;
+        values_.back() = "redlock:shared";
+        return *this;
+    }
+    nodes& other(key_state s) {
+        state_.nodes.emplace_back().state = s;
+        values_.emplace_back();
+        return *this;
+    }
+    // The last one told its value, and then no more.
+    nodes& then(key_state s) {
+        state_.nodes.back().state = s;
+        return *this;
+    }
+    nodes& fence(std::uint64_t f) {
+        state_.nodes.back().fence = f;
+        return *this;
+    }
+    resource_state take() {
+        core::read_quorum(state_, values_);
+        return std::move(state_);
+    }
+
+private:
+    resource_state state_;
+    std::vector<std::string> values_;
+};
+
+}  // namespace
+
+TEST_CASE("a quorum with the key of one owner is held by that owner") {
+    const auto s =
+        nodes().held("abcdef", 900ms).held("abcdef", 700ms).other(key_state::free).take();
+    CHECK(s.held);
+    CHECK(s.owner == "abc...");
+    CHECK(s.decided);
+    CHECK(s.quorum == 2);
+    CHECK(s.valid_for == 700ms);
+}
+
+TEST_CASE("a hold lasts until too few keys are left for a quorum") {
+    CHECK(nodes().held("a", 5ms).held("a", 3ms).held("a", 4ms).take().valid_for == 4ms);
+    CHECK(nodes().held("a", 3ms).held("a", 3ms).held("a", 9ms).take().valid_for == 3ms);
+    CHECK(nodes().held("a", 1ms).held("a", 2ms).held("a", 3ms).held("a", 4ms).take().valid_for ==
+          2ms);
+    CHECK(nodes().held("a", 7ms).take().valid_for == 7ms);
+    CHECK(nodes().held("a", 0ms).take().valid_for == 0ms);
+}
+
+TEST_CASE("a key without expiry stands for ever") {
+    CHECK(nodes().held("a", -1ms).held("a", 3ms).held("a", 4ms).take().valid_for == 4ms);
+    CHECK(nodes().held("a", -1ms).held("a", -1ms).held("a", 4ms).take().valid_for == -1ms);
+}
+
+TEST_CASE("half of an even number of nodes is no quorum") {
+    const auto s = nodes().held("a", 1s).held("a", 1s).other(key_state::free).other(
+        key_state::unreachable).take();
+    CHECK_FALSE(s.held);
+    CHECK(s.owner.empty());
+    CHECK(s.valid_for == 0ms);
+    CHECK(s.decided);
+    CHECK(s.quorum == 3);
+}
+
+TEST_CASE("keys that only look the same in their abbreviation do not add up") {
+    const auto s = nodes().held("abcdef", 1s).held("abcxyz", 1s).other(key_state::free).take();
+    CHECK_FALSE(s.held);
+    CHECK(s.owner.empty());
+}
+
+TEST_CASE("a node that failed after it told its value does not count") {
+    const auto s = nodes().held("a", 1s).held("a", 1s).then(key_state::refused).other(
+        key_state::free).take();
+    CHECK_FALSE(s.held);
+    CHECK(s.decided);
+}
+
+TEST_CASE("an empty value is a key like any other") {
+    CHECK(nodes().held("", 1s).held("", 2s).other(key_state::free).take().held);
+}
+
+TEST_CASE("readers that share a quorum hold it without an owner's name") {
+    const auto s = nodes().shared(2s).other(key_state::timed_out).shared(1s).take();
+    CHECK(s.held);
+    CHECK(s.owner.empty());
+    CHECK(s.valid_for == 1s);
+}
+
+TEST_CASE("the fence of a lease is the lowest that its nodes have") {
+    // One took the key again under a fence of its own, and what others know is not the lease's.
+    const auto s = nodes().held("a", 1s).fence(9).held("a", 1s).fence(4).held("a", 1s).fence(0)
+                       .other(key_state::free).fence(2).held("b", 1s).fence(3).take();
+    CHECK(s.held);
+    CHECK(s.fence == 4);
+}
+
+TEST_CASE("where nobody holds it the highest fence counts, wherever it is") {
+    const auto s =
+        nodes().other(key_state::free).fence(4).held("a", 1s).fence(9).other(key_state::quarantine)
+            .fence(7).take();
+    CHECK(s.fence == 9);
+    CHECK(nodes().other(key_state::free).take().fence == 0);
+}
+
+TEST_CASE("only free, held and shared are answers") {
+    for (const key_state s : {key_state::free, key_state::held, key_state::shared}) {
+        CHECK(nodes().other(s).take().decided);
+    }
+    for (const key_state s : {key_state::quarantine, key_state::refused, key_state::timed_out,
+                              key_state::unreachable}) {
+        CHECK_FALSE(nodes().other(s).take().decided);
+    }
+}
+
+TEST_CASE("every combination of keys on one to five nodes is counted as the brute force does") {
+    // 0 and 1: two owners; 2: shared; 3: free; then those that are no answer.
+    const std::vector<key_state> kinds{key_state::held,      key_state::held, key_state::shared,
+                                       key_state::free,      key_state::quarantine,
+                                       key_state::timed_out, key_state::unreachable};
+    for (std::size_t count = 1; count <= 5; ++count) {
+        std::vector<std::size_t> chosen(count, 0);
+        for (;;) {
+            nodes n;
+            std::vector<std::vector<milliseconds>> keys(3);
+            std::size_t answers = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto ttl = milliseconds((i * 7 + 3) % 5);  // differ, and not in order
+                if (chosen[i] < 3) keys[chosen[i]].push_back(ttl);
+                if (chosen[i] < 4) ++answers;
+                if (chosen[i] < 2) n.held(chosen[i] == 0 ? "one" : "two", ttl);
+                else if (chosen[i] == 2) n.shared(ttl);
+                else n.other(kinds[chosen[i]]);
+            }
+            const auto s = n.take();
+            bool held = false;
+            std::string owner;
+            milliseconds left{0};
+            for (std::size_t k = 0; k < 3; ++k) {
+                if (2 * keys[k].size() <= count) continue;
+                held = true;
+                owner = k == 0 ? "one..." : k == 1 ? "two..." : "";
+                // The first instant at which the keys that are left are no quorum.
+                const auto alive_after = [&](milliseconds t) {
+                    return static_cast<std::size_t>(std::count_if(
+                        keys[k].begin(), keys[k].end(), [&](milliseconds e) { return e > t; }));
+                };
+                while (2 * alive_after(left) > count) ++left;
+            }
+            if (s.held != held || s.owner != owner || s.valid_for != left ||
+                s.decided != (2 * answers > count)) {
+                CHECK(s.held == held);
+                CHECK(s.owner == owner);
+                CHECK(s.valid_for == left);
+                REQUIRE(s.decided == (2 * answers > count));
+                REQUIRE(false);
+            }
+            std::size_t digit = 0;
+            while (digit < count && ++chosen[digit] == kinds.size()) chosen[digit++] = 0;
+            if (digit == count) break;
+        }
+    }
+    SUCCEED();
+}

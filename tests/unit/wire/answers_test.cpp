@@ -1,0 +1,334 @@
+// Tests what replies mean as votes; knows no connection.
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "wire/answers.hpp"
+#include "wire/resp/parser.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace redlock;
+
+namespace {
+
+template <class F>
+auto with_reply(std::string_view bytes, F&& read) {
+    resp::parser p;
+    resp::reply r;
+    REQUIRE(p.feed(bytes, r) == resp::parser::outcome::complete);
+    return read(r);
+}
+
+wire::acquire_answer set_answer_to(std::string_view bytes) {
+    return with_reply(bytes, wire::read_set);
+}
+wire::acquire_answer acquire_answer_to(std::string_view bytes) {
+    return with_reply(bytes, wire::read_acquire);
+}
+wire::compare_answer release_answer_to(std::string_view bytes) {
+    return with_reply(bytes, wire::read_release);
+}
+wire::compare_answer extension_answer_to(std::string_view bytes, std::size_t lease) {
+    return with_reply(bytes, [lease](const resp::reply& r) {
+        return wire::read_extension(r, lease);
+    });
+}
+std::optional<wire::wait_answer> wait_answer_to(std::string_view bytes, std::size_t waiter) {
+    return with_reply(bytes, [waiter](const resp::reply& r) { return wire::read_wait(r, waiter); });
+}
+
+}  // namespace
+
+TEST_CASE("no time left is longer than can be reckoned with") {
+    using namespace std::chrono_literals;
+    const auto left = [](const std::string& pttl) {
+        return acquire_answer_to("*4\r\n:2\r\n:" + pttl + "\r\n$1\r\nx\r\n:7\r\n").left;
+    };
+    CHECK(left("0") == 0ms);
+    CHECK(left("86400000") == 24h);
+    CHECK(left("9223372036854775807") == 366 * 24h);
+    CHECK(left("-1") == -1ms);
+    CHECK(left("-9223372036854775808") == -1ms);
+    CHECK(wire::read_pttl(-2) == 0ms);
+}
+
+TEST_CASE("a SET that was taken grants, one that was not is held") {
+    CHECK(set_answer_to("+OK\r\n").answer == vote::granted);
+    CHECK(set_answer_to("$-1\r\n").answer == vote::held);
+    CHECK(set_answer_to("*-1\r\n").answer == vote::held);
+}
+
+TEST_CASE("no other reply to SET grants") {
+    for (const auto* odd : {"+QUEUED\r\n", "$2\r\nOK\r\n", ":1\r\n", "*0\r\n", "+\r\n"}) {
+        INFO(odd);
+        const auto a = set_answer_to(odd);
+        CHECK(a.answer == vote::refused);
+        CHECK(a.why.error == errc::protocol_error);
+    }
+}
+
+TEST_CASE("each outcome of a fenced acquire is read") {
+    CHECK(acquire_answer_to(":1\r\n").answer == vote::granted);
+
+    const auto amnesiac = acquire_answer_to("*1\r\n:0\r\n");
+    CHECK(amnesiac.answer == vote::quarantine);
+    CHECK(amnesiac.is_amnesiac);
+    CHECK(amnesiac.why.error == errc::in_quarantine);
+
+    const auto held = acquire_answer_to(
+        "*4\r\n:2\r\n:1500\r\n$29\r\nABCDEFGHIJKLMNOPQRSTUV@host:1\r\n:77\r\n");
+    CHECK(held.answer == vote::held);
+    CHECK(held.left == std::chrono::milliseconds(1500));
+    CHECK(held.why.detail == "ABCDEF...@host:1");
+    CHECK(held.fence == 77);
+    CHECK_FALSE(held.why.error);
+
+    const auto stale = acquire_answer_to("*2\r\n:4\r\n:99\r\n");
+    CHECK(stale.answer == vote::stale);
+    CHECK(stale.fence == 99);
+
+    const auto ahead = acquire_answer_to("*2\r\n:5\r\n:99\r\n");
+    CHECK(ahead.answer == vote::refused);
+    CHECK(ahead.why.error == errc::clock_skew);
+
+    const auto late = acquire_answer_to("+LATE\r\n");
+    CHECK(late.answer == vote::refused);
+    CHECK(late.why.error == errc::clock_skew);
+    CHECK(late.why.detail.find("too late") != std::string::npos);
+
+    const auto foreign = acquire_answer_to("-FOREIGN the fence key does not hold a fence\r\n");
+    CHECK(foreign.answer == vote::refused);
+    CHECK(foreign.why.error == errc::foreign_data);
+}
+
+TEST_CASE("no other reply to a fenced acquire is a vote") {
+    for (const auto* odd : {":0\r\n", ":2\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n",
+                            "*1\r\n$1\r\n0\r\n", "*-1\r\n"}) {
+        INFO(odd);
+        const auto a = acquire_answer_to(odd);
+        CHECK(a.answer == vote::refused);
+        CHECK(a.why.error == errc::protocol_error);
+        CHECK_FALSE(a.is_amnesiac);
+    }
+}
+
+TEST_CASE("a hostile node can't make a fence negative") {
+    CHECK(acquire_answer_to("*2\r\n:4\r\n:-5\r\n").fence == 0);
+    CHECK(acquire_answer_to("*2\r\n:4\r\n$1\r\nx\r\n").fence == 0);
+    CHECK(acquire_answer_to("*1\r\n:2\r\n").left == std::chrono::milliseconds(0));
+}
+
+TEST_CASE("who stands before us is read of a key that is held, and of one that is free") {
+    using namespace std::chrono_literals;
+    const auto held = acquire_answer_to("*5\r\n:2\r\n:1500\r\n$1\r\nx\r\n:77\r\n:1999\r\n");
+    CHECK(held.answer == vote::held);
+    CHECK(held.left == 1500ms);
+    CHECK(held.fence == 77);
+    CHECK(held.before == 1999ms);
+
+    const auto queued = acquire_answer_to("*3\r\n:3\r\n:1234\r\n:88\r\n");
+    CHECK(queued.answer == vote::queued);
+    CHECK(queued.before == 1234ms);
+    CHECK(queued.left == 0ms);
+    CHECK(queued.fence == 88);
+    CHECK_FALSE(queued.why.error);
+    CHECK(queued.why.detail.empty());
+    CHECK_FALSE(queued.is_amnesiac);
+}
+
+TEST_CASE("what a hostile node says of the queue is bounded, and still no grant") {
+    using namespace std::chrono_literals;
+    const auto held = [](const std::string& before) {
+        return acquire_answer_to("*5\r\n:2\r\n:0\r\n$1\r\nx\r\n:7\r\n" + before);
+    };
+    const auto queued = [](const std::string& before) {
+        return acquire_answer_to("*3\r\n:3\r\n" + before + ":7\r\n");
+    };
+    for (const auto& read : {std::function(held), std::function(queued)}) {
+        CHECK(read(":9223372036854775807\r\n").before == 366 * 24h);
+        CHECK(read(":-9223372036854775808\r\n").before == -1ms);
+        CHECK(read(":-1\r\n").before == -1ms);
+        CHECK(read("$4\r\n1000\r\n").before == 0ms);
+        CHECK(read("*1\r\n:1000\r\n").before == 0ms);
+        CHECK(read("$-1\r\n").before == 0ms);
+        CHECK(read("-ERR no\r\n").before == 0ms);
+        CHECK(read("-ERR no\r\n").answer != vote::granted);
+    }
+    for (const auto* few : {"*1\r\n:3\r\n", "*2\r\n:3\r\n:5\r\n"}) {
+        const auto a = acquire_answer_to(few);
+        CHECK(a.answer == vote::queued);
+        CHECK(a.fence == 0);
+    }
+    CHECK(acquire_answer_to("*3\r\n:3\r\n:5\r\n:-7\r\n").fence == 0);
+}
+
+TEST_CASE("when a key comes free is read waiter by waiter") {
+    using namespace std::chrono_literals;
+    const std::string all =
+        "*5\r\n*3\r\n:0\r\n:0\r\n$0\r\n\r\n*3\r\n:-1\r\n:7\r\n$1\r\nx\r\n"
+        "*3\r\n:1500\r\n:1200\r\n$23\r\nABCDEFGHIJKLMNOPQRST-_@\r\n"
+        "*1\r\n:9223372036854775807\r\n*1\r\n:-9223372036854775808\r\n";
+    CHECK(wait_answer_to(all, 0)->left == 0ms);
+    CHECK(wait_answer_to(all, 0)->before == 0ms);
+    CHECK_FALSE(wait_answer_to(all, 0)->is_foreign);
+    CHECK(wait_answer_to(all, 1)->left == -1ms);
+    CHECK(wait_answer_to(all, 1)->before == 7ms);
+    CHECK(wait_answer_to(all, 1)->is_foreign);
+    CHECK(wait_answer_to(all, 2)->left == 1500ms);
+    CHECK(wait_answer_to(all, 2)->before == 1200ms);
+    CHECK_FALSE(wait_answer_to(all, 2)->is_foreign);
+    CHECK(wait_answer_to(all, 3)->left == 366 * 24h);
+    CHECK(wait_answer_to(all, 4)->left == -1ms);
+    CHECK_FALSE(wait_answer_to(all, 5));
+    CHECK_FALSE(wait_answer_to(all, 1'000'000));
+}
+
+TEST_CASE("a holder is foreign where its value is not an owner and a client") {
+    const auto held_by = [](const std::string& value) {
+        return acquire_answer_to("*5\r\n:2\r\n:9\r\n$" + std::to_string(value.size()) + "\r\n" +
+                                 value + "\r\n:7\r\n:0\r\n");
+    };
+    for (const auto* ours : {"ABCDEFGHIJKLMNOPQRSTUV@host:1", "0123456789-_abcdefghij@"}) {
+        INFO(ours);
+        CHECK_FALSE(held_by(ours).is_foreign);
+    }
+    for (const auto* theirs : {"x", "ABCDEFGHIJKLMNOPQRSTUV", "ABCDEFGHIJKLMNOPQRSTUVW@host",
+                               "ABCDEFGHIJKLMNOPQRS/UV@host", "ABCDEFGHIJKLMNOPQRSTU@host:12345"}) {
+        INFO(theirs);
+        CHECK(held_by(theirs).is_foreign);
+    }
+    CHECK(held_by("a").holder == held_by("a").holder);
+    CHECK(held_by("a").holder != held_by("b").holder);
+}
+
+TEST_CASE("no other reply says when a key comes free") {
+    for (const auto* odd :
+         {":0\r\n", "+OK\r\n", "$1\r\n0\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
+          "*1\r\n:0\r\n", "*1\r\n$1\r\n0\r\n", "*1\r\n$-1\r\n", "*1\r\n*0\r\n",
+          "*1\r\n*1\r\n*1\r\n:0\r\n", "*1\r\n-ERR no\r\n", "-NOSCRIPT no\r\n",
+          "-WRONGTYPE no\r\n"}) {
+        INFO(odd);
+        CHECK_FALSE(wait_answer_to(odd, 0));
+    }
+}
+
+TEST_CASE("a release's 1 is yes, 0 and -1 are no, everything else can't vote") {
+    CHECK(release_answer_to(":1\r\n").choice == core::choice::yes);
+    CHECK(release_answer_to(":0\r\n").choice == core::choice::no);
+    CHECK(release_answer_to(":-1\r\n").choice == core::choice::no);
+    for (const auto* odd : {":2\r\n", "+1\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n"}) {
+        INFO(odd);
+        CHECK(release_answer_to(odd).choice == core::choice::unable);
+        CHECK(release_answer_to(odd).why.error == errc::protocol_error);
+    }
+}
+
+TEST_CASE("an extension is answered lease by lease") {
+    const std::string all = "*5\r\n:1\r\n:0\r\n:-1\r\n:-2\r\n:-3\r\n";
+    CHECK(extension_answer_to(all, 0).choice == core::choice::yes);
+    CHECK(extension_answer_to(all, 1).choice == core::choice::no);
+    CHECK(extension_answer_to(all, 2).choice == core::choice::no);
+    CHECK(extension_answer_to(all, 3).choice == core::choice::unable);
+    CHECK(extension_answer_to(all, 3).why.error == errc::clock_skew);
+    CHECK(extension_answer_to(all, 4).choice == core::choice::unable);
+    CHECK(extension_answer_to(all, 4).why.error == errc::foreign_data);
+    CHECK(extension_answer_to(all, 5).choice == core::choice::unable);
+    for (std::size_t i = 0; i < 6; ++i) CHECK(extension_answer_to(all, i).fence == 0);
+    for (const auto* odd : {":1\r\n", ":7\r\n", "+AMNESIAC\r\n", "*0\r\n", "*1\r\n:-4\r\n",
+                            "*1\r\n$1\r\n1\r\n", "*1\r\n*1\r\n:7\r\n"}) {
+        INFO(odd);
+        CHECK(extension_answer_to(odd, 0).choice == core::choice::unable);
+        CHECK(extension_answer_to(odd, 0).fence == 0);
+    }
+}
+
+TEST_CASE("an extension whose fence was refused is a no with the fence that the node has seen") {
+    const std::string all = "*4\r\n:2\r\n:1700000000000000\r\n:9007199254740991\r\n:1\r\n";
+    for (const std::size_t i : {0U, 1U, 2U}) {
+        CHECK(extension_answer_to(all, i).choice == core::choice::no);
+        CHECK_FALSE(extension_answer_to(all, i).why.error);
+    }
+    CHECK(extension_answer_to(all, 0).fence == 2);
+    CHECK(extension_answer_to(all, 1).fence == 1'700'000'000'000'000);
+    CHECK(extension_answer_to(all, 2).fence == 9'007'199'254'740'991);
+    CHECK(extension_answer_to(all, 3).choice == core::choice::yes);
+    // The largest that there is, from a node that makes things up.
+    CHECK(extension_answer_to("*1\r\n:9223372036854775807\r\n", 0).fence ==
+          9'223'372'036'854'775'807);
+}
+
+TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
+    CHECK(with_reply("+AMNESIAC\r\n", wire::is_amnesiac));
+    CHECK_FALSE(with_reply("$8\r\nAMNESIAC\r\n", wire::is_amnesiac));
+    CHECK_FALSE(with_reply("*1\r\n:1\r\n", wire::is_amnesiac));
+}
+
+TEST_CASE("only the status LATE says that a command came too late") {
+    CHECK(with_reply("+LATE\r\n", wire::is_late));
+    CHECK(extension_answer_to("+LATE\r\n", 0).choice == core::choice::unable);
+    CHECK(extension_answer_to("+LATE\r\n", 1).choice == core::choice::unable);
+    for (const auto* other : {"+AMNESIAC\r\n", ":6\r\n", "*1\r\n:6\r\n", "*0\r\n",
+                              "$4\r\nLATE\r\n", "-LATE\r\n", "$-1\r\n"}) {
+        INFO(other);
+        CHECK_FALSE(with_reply(other, wire::is_late));
+    }
+}
+
+TEST_CASE("a time is two numbers, and within reason") {
+    CHECK(with_reply("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n", wire::read_time) ==
+          1'700'000'000'000'123);
+    for (const auto* odd :
+         {"*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n",
+          "*2\r\n$11\r\n99999999999\r\n$1\r\n0\r\n", "*1\r\n$1\r\n1\r\n", "+OK\r\n",
+          "*2\r\n$0\r\n\r\n$1\r\n0\r\n", "*2\r\n$2\r\n1x\r\n$1\r\n0\r\n"}) {
+        INFO(odd);
+        CHECK_FALSE(with_reply(odd, wire::read_time));
+    }
+}
+
+TEST_CASE("errors keep their cause and the server's words") {
+    const auto cause = [](std::string_view bytes) { return with_reply(bytes, wire::read_failure); };
+    CHECK(cause("-NOAUTH x\r\n").error == errc::auth_failed);
+    CHECK(cause("-WRONGPASS x\r\n").error == errc::auth_failed);
+    CHECK(cause("-NOPERM x\r\n").error == errc::auth_failed);
+    CHECK(cause("-NOSCRIPT x\r\n").error == errc::script_rejected);
+    CHECK(cause("-READONLY x\r\n").error == errc::not_master);
+    CHECK(cause("-WRONGTYPE x\r\n").error == errc::foreign_data);
+    CHECK(cause("-OOM x\r\n").error == errc::server_error);
+    CHECK(cause("-NOAUTHX x\r\n").error == errc::server_error);
+    CHECK(cause("-OOM no room\r\n").detail == "OOM no room");
+    CHECK(cause("-OOM no room\r\n").answer == vote::refused);
+    CHECK(cause("-bad \x01\x1b[31m\r\n").detail.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("an owner is shown, not given away") {
+    const std::string id = "ABCDEFGHIJKLMNOPQRSTUV";
+    CHECK(wire::abbreviate_owner(id + "@host:1") == "ABCDEF...@host:1");
+    CHECK(wire::abbreviate_owner(id).find(id) == std::string::npos);
+    CHECK(wire::abbreviate_owner("short") == "short");
+    CHECK(wire::abbreviate_owner("") == "");
+}
+
+TEST_CASE("a value of our form with no fence beside it is noticed") {
+    const std::string id = "ABCDEFGHIJKLMNOPQRST_-";
+    const auto lacks_fence = [](const std::string& value, const char* fence) {
+        return acquire_answer_to("*5\r\n:2\r\n:9\r\n$" + std::to_string(value.size()) + "\r\n" +
+                                 value + "\r\n:" + fence + "\r\n:0\r\n")
+            .lacks_fence;
+    };
+    CHECK(lacks_fence(id + "@host:1", "0"));
+    CHECK(lacks_fence(id + "@host:1#18446744073709551615", "0"));
+    CHECK_FALSE(lacks_fence(id + "@host:1", "7"));
+    for (const std::string& other :
+         std::vector<std::string>{id, id + ".host:1", "x" + id + "@host:1", "x",
+                                  "ABCDEFGHIJKLMNOPQRST+/@host:1", "redlock:shared"}) {
+        INFO(other);
+        CHECK_FALSE(wire::is_of_our_form(other));
+        CHECK_FALSE(lacks_fence(other, "0"));
+    }
+}

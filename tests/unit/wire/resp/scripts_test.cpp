@@ -1,0 +1,61 @@
+// Tests the embedded Lua scripts; knows nothing of a server or of what the scripts do.
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "wire/resp/scripts.hpp"
+
+#include <boost/uuid/detail/sha1.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace {
+
+std::string sha1_hex(std::string_view text) {
+    boost::uuids::detail::sha1 hash;
+    hash.process_bytes(text.data(), text.size());
+    unsigned int words[5];
+    hash.get_digest(words);
+    char hex[41];
+    std::snprintf(hex, sizeof hex, "%08x%08x%08x%08x%08x", words[0], words[1], words[2], words[3],
+                  words[4]);
+    return hex;
+}
+
+}  // namespace
+
+// The SHA1 was taken when the text was put together, so this also shows that the compiler read it to
+// the byte.
+TEST_CASE("the SHA1 of a script is that of its embedded text") {
+    REQUIRE_FALSE(redlock::resp::all_scripts().empty());
+    for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
+        INFO(script.name);
+        CHECK(script.sha1 == sha1_hex(script.text));
+    }
+}
+
+TEST_CASE("scripts are in the order of their names") {
+    const auto scripts = redlock::resp::all_scripts();
+    CHECK(std::is_sorted(scripts.begin(), scripts.end(),
+                         [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+TEST_CASE("an accessor gives the script of its name") {
+    CHECK(redlock::resp::acquire().name == "acquire");
+    CHECK(redlock::resp::birth().name == "birth");
+    CHECK(redlock::resp::clock().name == "clock");
+    CHECK(redlock::resp::extend().name == "extend");
+    CHECK(redlock::resp::node().name == "node");
+    CHECK(redlock::resp::release().name == "release");
+    CHECK(redlock::resp::wait().name == "wait");
+}
+
+TEST_CASE("a script says what it takes and returns") {
+    for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
+        INFO(script.name);
+        CHECK(script.text.find("-- KEYS[1") != std::string_view::npos);
+        CHECK(script.text.find("-- ARGV[1]") != std::string_view::npos);
+        CHECK(script.text.find("-- Returns ") != std::string_view::npos);
+    }
+}
