@@ -17,45 +17,62 @@
 
 namespace redlock {
 
-/// Takes, keeps and gives back locks over N independent Redis masters; each call blocks its thread.
+/// Acquires, keeps and releases locks over N independent Redis masters. Each call blocks the
+/// thread that makes it.
 ///
-/// Owns one thread, on which leases are renewed and losses reported. Every member may be called
-/// from any thread, but not from a callback of `lost_token()` or `on_event`, which run on that
-/// thread and would wait for themselves. The outcomes, and what each leaves behind on the nodes, are
-/// those of `client`.
+/// The client owns one thread, which renews leases and reports losses. Preconditions, outcomes,
+/// errors, and what each call leaves behind on the nodes are those of the function of the same
+/// name in `client`; what differs is said here.
+///
+/// **Thread safety.** Any thread may call any member at any time. Only moving, assigning and
+/// destroying the client exclude all other calls to it.
+/// **Errors.** `would_deadlock`: the call came from the client's own thread, that is, from a
+/// callback of `lost_token()` or `on_event`; the call would wait for itself. `client_closed`: the
+/// client was closed before or during the call, or moved from.
 class REDLOCK_EXPORT blocking_client {
 public:
-    /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong, and
-    /// `std::system_error` or `boost::system::system_error` where the system has no thread or
-    /// descriptor for it.
+    /// Starts to connect.
+    ///
+    /// **Errors.** Throws `std::invalid_argument` if an option is wrong, with a text that names
+    /// every wrong one, and `std::system_error` or `boost::system::system_error` if the system has
+    /// no thread or file descriptor for the client.
     explicit blocking_client(client_options options);
-    /// Closes, and waits for the last releases as `close()` does; longer only where the system's
-    /// resolver is still at a node's name. No other thread may be inside a call.
+    /// Closes the client and waits as `close()` does; longer only if the system's resolver is
+    /// still looking up a node's name.
+    ///
+    /// **Preconditions.** No thread is inside a call, and this is not the client's own thread.
     ~blocking_client();
     blocking_client(blocking_client&&) noexcept;
     blocking_client& operator=(blocking_client&&) noexcept;
 
-    /// Blocks until granted, refused, `options.wait` is over, or `stop` is requested
-    /// (`boost::asio::error::operation_aborted`). See `client::async_acquire`.
+    /// Blocks until the lease is granted or refused, `options.wait` is over, or `stop` is
+    /// requested. See `client::async_acquire`.
+    ///
+    /// **Cancellation.** By `stop`: the error is `boost::asio::error::operation_aborted`. A stop
+    /// that is requested after the grant has no effect.
+    /// **Errors.** The refusal carries one vote per node.
     result<lease, refusal> acquire(std::string resource, acquire_options options = {},
                                    std::stop_token stop = {});
 
-    /// The same, where contention is no error: an empty lease that carries the votes.
+    /// As `acquire`, except that contention is no error: the result is then an empty lease that
+    /// carries the votes. See `client::async_try_acquire`.
     result<lease, refusal> try_acquire(std::string resource, acquire_options options = {},
                                        std::stop_token stop = {});
 
     /// See `client::async_extend`.
     result<void> extend(const lease& held, std::chrono::milliseconds ttl);
-    /// See `client::async_release`.
+    /// See `client::async_release`. After `would_deadlock` the lease is released in the
+    /// background.
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
     /// See `client::async_init`. The refusal carries one vote per node.
     result<void, refusal> init();
-    /// Releases what is held, and blocks until the nodes have answered or are given up. Every other
-    /// call, also one that is under way, ends with `client_closed`. See `client::async_close`.
+    /// Releases every lease, and blocks until the nodes have answered or the client has given them
+    /// up. Every other call, also one that another thread is inside of, ends with `client_closed`.
+    /// See `client::async_close`.
     result<void> close();
-    /// Counters since the client was made.
+    /// Counters since the client was constructed.
     client_stats stats() const;
 
 private:

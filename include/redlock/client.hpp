@@ -1,4 +1,4 @@
-// The asynchronous client: locks over a quorum of nodes; knows nothing of sockets and scripts.
+// The asynchronous client: locks over a quorum of nodes; names no socket and no script.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -22,95 +22,120 @@
 
 namespace redlock {
 
-/// Takes, keeps and gives back locks over N independent Redis masters (the Redlock algorithm).
+/// Acquires, keeps and releases locks over N independent Redis masters, by the Redlock algorithm
+/// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 ///
-/// **Thread-safety.** Every member may be called from any thread; the client works on a strand of
-/// its own over the executor it was given.
+/// The following holds for every `async_` function; the headings of each function add to it.
 ///
-/// **Completion.** A handler is posted through the client's executor and from there dispatched to
-/// its associated executor, or called there when it has none; never from within the initiating
-/// function. Until then it lies in memory of its associated allocator. A handler without one, and
-/// all else that an operation allocates, lies in blocks that each thread keeps for reuse.
+/// **Completion.** The client posts each handler to the client's executor, which dispatches it to
+/// the handler's associated executor, if it has one. No handler runs inside the function that
+/// started the operation. Until it runs, the handler is stored in memory of its associated
+/// allocator. All other memory of an operation comes from blocks that each thread keeps for reuse.
 ///
-/// **Cancellation.** Every operation supports terminal, partial and total cancellation through the
-/// handler's cancellation slot and completes with `asio::error::operation_aborted`. What it leaves
-/// behind is said for each.
+/// **Cancellation.** Terminal, partial and total cancellation through the handler's cancellation
+/// slot, and `cancel()`, have the same effect: the operation completes with
+/// `asio::error::operation_aborted`, or as usual if its outcome was decided before.
 ///
-/// **Lifetime.** Connections are opened by the constructor and stay open, so `io_context::run()`
-/// returns once the client is closed. Destroying the client closes it. The execution context may be
-/// destroyed first, while no other thread calls the client: it drops the handlers that it has not
-/// called, as Asio does. What is started afterwards completes with `errc::client_closed`, on the
-/// handler's own executor or, where it has none, on a thread of Asio's system executor; so do
-/// operations of a client that was moved from.
+/// **Errors.** `errc::client_closed` if the client is closed before or during the operation, was
+/// moved from, or has lost its execution context.
+///
+/// **Thread safety.** Any thread may call any member at any time; the client works on a strand of
+/// its own. Only moving, assigning and destroying a client exclude all other calls to it.
+///
+/// **Lifetime.** The constructor opens the connections. They stay open, so `io_context::run()`
+/// returns only after the client is closed. The execution context may be destroyed before the
+/// client, while no other thread calls the client; the handlers that were not called are then
+/// destroyed, as Asio does. An operation that is started after that, or on a client that was moved
+/// from, completes with `errc::client_closed` on the handler's own executor or, if the handler has
+/// none, on a thread of Asio's system executor.
 class REDLOCK_EXPORT client {
 public:
     using executor_type = boost::asio::any_io_executor;
 
-    /// Starts to connect. Throws `std::invalid_argument` that names every field that is wrong, and
-    /// `boost::system::system_error` where the system has no descriptor for the client's timer.
+    /// Starts to connect.
+    ///
+    /// **Errors.** Throws `std::invalid_argument` if an option is wrong, with a text that names
+    /// every wrong one, and `boost::system::system_error` if the system has no file descriptor for
+    /// the client's timer.
     client(boost::asio::any_io_executor executor, client_options options);
     template <std::derived_from<boost::asio::execution_context> Context>
     client(Context& context, client_options options)
         : client(context.get_executor(), std::move(options)) {}
-    /// `close()`.
+    /// Calls `close()`.
     ~client();
     client(client&& other) noexcept;
     client& operator=(client&& other) noexcept;
 
-    /// Ends every operation with `errc::client_closed`, and every lease: their keys are released.
-    /// The connections stay open until the nodes have answered the releases. A node that answers
-    /// nothing for `node_timeout` is given up, and every node after `ttl_max`, when all keys have
-    /// expired. For each node that is given up, one `event_kind::releases_given_up` says how many
-    /// releases it had not answered. Returns at once; idempotent.
+    /// Ends every operation with `errc::client_closed`, ends every lease, and releases their keys.
+    /// Returns at once. A second call has no effect.
+    ///
+    /// **Leaves behind.** The connections stay open until the nodes have answered the releases.
+    /// The client gives up a node that has answered nothing for `node_timeout`, and every node
+    /// after `ttl_max`, when all keys have expired. For each node that it gives up, an event
+    /// (`event_kind::releases_given_up`) says how many releases that node had not answered.
     void close() noexcept;
 
-    /// `close()`, and completes when the last connection is closed. Called again, or after
-    /// `close()`, it completes at the same time, or at once, with the same outcome.
-    /// - success: at least a quorum of nodes has answered every release. On the others, which
-    ///   events name, keys may be left until their ttl is over.
-    /// - `no_quorum`: fewer nodes have; locks may stay taken until the ttl of their keys is over.
-    /// - cancelled: the closing goes on in the background.
+    /// Calls `close()`, and completes when the last connection is closed. The client may be
+    /// destroyed before that.
     ///
-    /// The client may be destroyed before it completes.
+    /// **Completion.** Success: at least a quorum of nodes answered every release; on the other
+    /// nodes, which events name, keys may remain until their ttl ends. A further call completes
+    /// together with the first, or at once, with the same outcome. On a client that was moved from
+    /// it succeeds.
+    /// **Cancellation.** The client goes on closing in the background.
+    /// **Errors.** `no_quorum`: fewer nodes answered every release; locks may stay taken until the
+    /// ttl of their keys ends. `client_closed` only if the execution context was destroyed.
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_close(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
             detail::initiate_close{impl_}, token);
     }
 
-    /// Cancels every operation that was started earlier, as its cancellation slot would. Leases,
-    /// renewal and connections stay.
+    /// Cancels every operation that was started earlier, as a cancellation slot does.
+    ///
+    /// **Leaves behind.** What each operation leaves when it is cancelled. Leases, their renewal
+    /// and the connections stay.
     void cancel();
 
-    /// Empty when the client was moved from or its execution context is gone.
+    /// Empty if the client was moved from or its execution context was destroyed.
     executor_type get_executor() const noexcept;
 
-    /// Acquires `resource`: asks all nodes in parallel, granted when a quorum said so within the
-    /// validity (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). Each node
-    /// that grants has `SET resource owner PX ttl` and, unless `fencing` is off, the lease's fence.
-    /// A node in quarantine, or with a clock of its own, is asked and has no vote. A client that is
-    /// still connecting waits for its nodes first, for `connect_timeout` at most, and for one
-    /// `node_timeout` more where they are about to get their votes.
+    /// Acquires `resource`. The client sends the request to all nodes in parallel. The lease is
+    /// granted once a quorum of nodes has granted it and its validity is still positive. A node
+    /// that grants executes `SET resource owner PX ttl` and, unless `fencing` is off, stores the
+    /// lease's fence. A node in quarantine, or whose clock is too far from the others, receives
+    /// the request too, but has no vote.
     ///
-    /// With `wait` > 0 it stands in line until then: first come, first served among the callers of
-    /// this client, of whom the first alone is known to the nodes; between clients in the order of
-    /// their first tries, about. It is told when the lock is given back, and polls nobody; a lock
-    /// that its holder deletes without a word is found free within 0.75 s and two round trips. The
-    /// nodes keep its place for 2 s after they last heard of it. Without `wait` it is behind all who
-    /// stand in line. Plain locks (`fencing` off), with a line in this client only, and whoever can
-    /// reach no quorum try again every 5 to 100 ms. Completes as soon as the votes decide it.
+    /// While the client is still connecting, the acquire first waits for the nodes: at most
+    /// `connect_timeout`, plus one `node_timeout` if nodes are about to get their vote.
     ///
-    /// Of very many acquires at once not all are sent at once: without `wait` as many as the nodes
-    /// answer well within `node_timeout`, the others behind them, for `connect_timeout` at most, and
-    /// then `no_quorum` with votes that say `backlog`; with `wait` 64 at a time.
-    /// - success: the lease. Grants that come later belong to it and are released with it.
-    /// - `contended`, `no_quorum`, `validity_exhausted`: the lease is empty and carries the votes.
-    ///   A release was sent to every node that was asked, whatever it answered; it is not waited for.
-    ///   The place in line is left. One that never was first in this client has asked no node: its
-    ///   votes are `queued`.
-    /// - `operation_aborted`, `client_closed`: likewise.
-    /// - `invalid_argument`: nothing was sent. The resource is 1 to 512 bytes; the ttl is positive,
-    ///   at most `ttl_max` and longer than its own drift allowance; no duration is negative.
+    /// With `wait` > 0 the acquire queues for the resource. Within this client, waiters are served
+    /// in the order of their calls, and only the first waiter sends requests to the nodes. Between
+    /// clients, waiters are served in the order of their first tries, to about a round trip. A
+    /// waiter does not poll: the release of the lock wakes the next waiter. If a key is deleted
+    /// without a release, the next waiter finds it free within 0.75 s and two round trips. The
+    /// nodes keep a waiter's place for 2 s after the client last refreshed it. An acquire without
+    /// `wait` never overtakes queued waiters. With `fencing` off, only this client has a queue,
+    /// and its first waiter tries again every 5 to 100 ms; so does a waiter that can reach no
+    /// quorum.
+    ///
+    /// The client limits how many acquires are in flight. Without `wait`: as many as the nodes
+    /// answer well within `node_timeout`; an acquire above that is held back for at most
+    /// `connect_timeout`, then fails with `no_quorum` and votes that say `backlog`. With `wait`:
+    /// 64.
+    ///
+    /// **Preconditions.** `validate_resource` and `validate` find no error in `resource` and
+    /// `options`. An `owner` that is given holds or acquires this resource nowhere else in this
+    /// client. Otherwise the error is `invalid_argument`, and nothing is sent.
+    /// **Completion.** As soon as the votes decide the outcome, or when `wait` is over.
+    /// **Leaves behind.** Success: grants that arrive later belong to the lease and are released
+    /// with it. Any error: the client sends a release to every node to which it sent the request,
+    /// whatever that node answered, and removes the waiter from the queues; the handler does not
+    /// wait for the answers. A waiter that never was the first in this client has sent nothing;
+    /// its votes are `queued`.
+    /// **Errors.** `contended`, `no_quorum`, `validity_exhausted`, `invalid_argument`. The lease
+    /// is then empty; its `votes()` give the reason node by node (none for `invalid_argument`),
+    /// also after a cancellation.
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
@@ -122,8 +147,9 @@ public:
         return async_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
     }
 
-    /// The same, where contention is no error: somebody else's lock gives no error and an empty
-    /// lease that carries the votes.
+    /// As `async_acquire`, except that contention is no error: where `async_acquire` fails with
+    /// `contended`, this completes without an error and with an empty lease that carries the
+    /// votes.
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_try_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
@@ -135,66 +161,91 @@ public:
         return async_try_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
     }
 
-    /// Prolongs a lease to `ttl` from now on a quorum of nodes; renewal keeps the new ttl.
-    /// - success: `valid_until()` has moved. It never moves back.
-    /// - `no_quorum`: too few nodes answered; the old validity stands.
-    /// - `not_held`: a quorum says that the key is not ours; `lost`: the lease had ended;
-    ///   `invalid_argument`: the lease is empty, of another client, or the ttl is out of range.
-    /// - cancelled: what was sent may still prolong the keys, never the validity.
+    /// Prolongs a lease to `ttl` from now on a quorum of nodes. Later renewals use the new ttl.
+    ///
+    /// **Preconditions.** The lease is not empty and belongs to this client. `ttl` is positive, at
+    /// most `ttl_max`, and longer than its own drift allowance and the lease's `loss_margin`.
+    /// Otherwise the error is `invalid_argument`, and nothing is sent.
+    /// **Completion.** Success: `valid_until()` counts from the sending of this request, but never
+    /// becomes earlier by it, and never later than `max_hold` allows.
+    /// **Cancellation.** Requests on their way may still prolong the keys, but not the validity.
+    /// **Leaves behind.** After an error the validity stays as it was, and renewal goes on. After
+    /// `not_held` from the nodes the lease is lost (`loss::taken`).
+    /// **Errors.** `no_quorum`: too few nodes could vote. `validity_exhausted`: the answers came
+    /// too late for the new ttl. `not_held`: a quorum says that the key is not this lease's, or
+    /// the lease was released. `lost`: the lease ended before or during the call.
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_extend(const lease& held, std::chrono::milliseconds ttl, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
             detail::initiate_extend{impl_}, token, held.state(), ttl);
     }
 
-    /// Gives a lease back on every node. The lease is over when this is called, whatever comes.
-    /// Completes at a quorum of answers, unless a quorum may still deny it, or when that is
-    /// impossible.
-    /// - success: a quorum answered; `not_held`: a quorum says that the key was not ours any more;
-    ///   `no_quorum`: too few answered. A node that did not answer gets the release on its next
-    ///   connection, however late that is.
-    /// - `lost`: the lease had been lost before; its keys are deleted all the same.
-    /// - `invalid_argument`: the lease is empty, or another client's, which then releases it.
-    /// - cancelled: the release goes on in the background.
+    /// Releases a lease on every node. The lease ends with this call, whatever the outcome is.
+    ///
+    /// **Preconditions.** The lease is not empty and belongs to this client. Otherwise the error
+    /// is `invalid_argument`; a lease of another client is then released by that client.
+    /// **Completion.** When a quorum has answered and no later answer can make it `not_held`, or
+    /// when no quorum can answer any more.
+    /// **Cancellation.** The release goes on in the background.
+    /// **Leaves behind.** A node whose connection broke before it answered gets the release first
+    /// on its next connection, however late that is. Until then its key remains, or until its ttl
+    /// ends.
+    /// **Errors.** `not_held`: a quorum says that the key was not this lease's any more.
+    /// `no_quorum`: too few nodes answered. `lost`: the lease was lost before; its keys are
+    /// deleted all the same.
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_release(lease held, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
             detail::initiate_release{impl_}, token, std::move(held));
     }
 
-    /// Waits until a lease is lost. Loss is a value: completes without error and with the reason,
-    /// no later than `valid_until()`. `not_held` when the lease is given back or detached first.
-    /// Leaves nothing behind.
+    /// Waits until a lease is lost. A loss is a value, not an error.
+    ///
+    /// **Preconditions.** The lease is not empty and belongs to this client. Otherwise the error
+    /// is `invalid_argument`.
+    /// **Completion.** Success: the lease was lost, for the reason given. The client reports the
+    /// loss no later than `valid_until()`, at once if it is lost already.
+    /// **Leaves behind.** Nothing. Cancelling it does not affect the lease.
+    /// **Errors.** `not_held`: the lease was released, destroyed or detached instead.
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
     auto async_lost(const lease& held, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, loss)>(
             detail::initiate_lost{impl_}, token, held.state());
     }
 
-    /// Asks every node who holds `resource`. Completes when every node answered or timed out; the
-    /// state says, node by node, what is known. Takes nothing and leaves nothing behind.
-    /// - success, also when nodes are down; `invalid_argument`, `client_closed`.
+    /// Reads from every node which owner holds `resource`. Takes no lock.
+    ///
+    /// **Preconditions.** `validate_resource` accepts `resource`. Otherwise the error is
+    /// `invalid_argument`, and nothing is sent.
+    /// **Completion.** When every node has answered or failed. Nodes that are down are no error:
+    /// the state says node by node what is known.
+    /// **Leaves behind.** Nothing, also when cancelled.
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
     auto async_inspect(std::string resource, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, resource_state)>(
             detail::initiate_inspect{impl_}, token, std::move(resource));
     }
 
-    /// Declares all nodes new: no lease that was granted before can be alive, so they vote at once.
-    /// Only a person can know that, for instance of a first start with a node missing; where it is
-    /// not so, two holders become possible. Every node must be reachable, and every client greets
-    /// them anew.
-    /// - success: every node took it; `no_quorum`: not all did, and the votes say which: `granted`
-    ///   where it was taken.
-    /// - `invalid_argument`: the restart guard, or `fencing`, is off, and nothing is in quarantine.
-    /// - cancelled: nodes that had it in hand may still take it.
+    /// Declares that no lease granted earlier is still valid, so that all nodes vote at once. An
+    /// operator needs it, for instance, when a node is missing at a cluster's first start.
+    ///
+    /// **Preconditions.** No program holds a lock on these nodes. Only an operator can know this.
+    /// If it is wrong, two clients can hold the same lock. Every node is reachable. `fencing` and
+    /// `restart_guard` are on; otherwise no node is ever in quarantine, and the error is
+    /// `invalid_argument`.
+    /// **Completion.** When every node has answered or failed. Success: every node took the
+    /// declaration. The votes are `granted` for each node that took it, also after an error.
+    /// **Cancellation.** Nodes to which the declaration was sent may still take it.
+    /// **Leaves behind.** A node that took it votes, and belongs to this client's set of nodes.
+    /// Every client repeats its handshake with that node.
+    /// **Errors.** `no_quorum`: at least one node did not take it.
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
     auto async_init(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::vector<node_vote>)>(
             detail::initiate_init{impl_}, token);
     }
 
-    /// Counters since the client was made.
+    /// Counters since the client was constructed.
     client_stats stats() const;
 
 private:

@@ -8,11 +8,13 @@
 
 namespace redlock {
 
-/// A steady clock that goes on counting while the machine is suspended (`CLOCK_BOOTTIME`).
+/// A steady clock that also counts the time in which the machine is suspended (`CLOCK_BOOTTIME`).
 ///
-/// A lease runs on while its holder sleeps, so a clock that stops with the machine would make an
-/// expired lease look alive. Time points are comparable between processes of one machine.
-/// Thread-safe.
+/// The keys of a lease expire on the nodes even while the holder's machine is suspended. A clock
+/// that stops with the machine would show an expired lease as valid. Time points of different
+/// processes on one machine are comparable.
+///
+/// **Thread safety.** Any thread may call `now()`.
 struct clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;

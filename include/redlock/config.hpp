@@ -12,23 +12,29 @@
 
 namespace redlock {
 
-/// Everything a configuration says: how to reach the nodes, and how locks are taken by default.
+/// Everything that a configuration contains: how to reach the nodes, and how locks are acquired by
+/// default.
 struct configuration {
     client_options client;
     acquire_options defaults;
 };
 
-/// Reads a configuration (see `config/redlock.schema.json`; comments are allowed). Every problem is
-/// appended to `issues` with its JSON pointer, warnings too; the result is an error when one of them
-/// is (`errc::config_invalid`, or the system's error where the file can't be read). Files named by
-/// `password_file` are relative to `base`. No password ever appears in an issue. Thread-safe.
+/// Reads a configuration: JSON as in `config/redlock.schema.json`, with comments allowed. A
+/// relative `password_file` is found from the folder of `file`, or from `base`.
+///
+/// **Completion.** Every problem, also each warning, is appended to `issues` with its JSON
+/// pointer. No password ever appears there.
+/// **Errors.** `config_invalid`: at least one of the issues is an error. The system's error code:
+/// the file can't be read.
+/// **Thread safety.** Any thread may call it.
 REDLOCK_EXPORT result<configuration> load_configuration(const std::filesystem::path& file,
                                                         std::vector<config_issue>& issues);
 REDLOCK_EXPORT result<configuration> parse_configuration(std::string_view text,
                                                          std::vector<config_issue>& issues,
                                                          const std::filesystem::path& base = {});
 
-/// The same for those who need the client's part only.
+/// As above, for a program that needs only the options of the client. The functions without
+/// `issues` do not say what is wrong.
 REDLOCK_EXPORT result<client_options> load_options(const std::filesystem::path& file,
                                                    std::vector<config_issue>& issues);
 REDLOCK_EXPORT result<client_options> load_options(const std::filesystem::path& file);
@@ -36,9 +42,12 @@ REDLOCK_EXPORT result<client_options> parse_options(std::string_view text,
                                                     std::vector<config_issue>& issues);
 REDLOCK_EXPORT result<client_options> parse_options(std::string_view text);
 
-/// One node from a URI: "redis://user:password@host:port/database", "rediss://…" for TLS, or
-/// "unix:///path?db=0". User and password are percent-decoded. Problems are appended to `issues`
-/// under the pointer `where`.
+/// Reads one node from a URI: "redis://user:password@host:port/database", or "unix:///path?db=0",
+/// each with "?name=" or "&name=". User, password, path and name are percent-encoded there.
+/// "rediss://" sets `node_options::tls`, which `validate` and the clients refuse.
+///
+/// **Errors.** `config_invalid`, with every problem in `issues` under the JSON pointer `where`.
+/// **Thread safety.** Any thread may call it.
 REDLOCK_EXPORT result<node_options> parse_node_uri(std::string_view uri,
                                                    std::vector<config_issue>& issues,
                                                    std::string_view where = "");

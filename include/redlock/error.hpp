@@ -18,38 +18,38 @@ using boost::system::error_code;
 ///
 /// A cancelled operation completes with `boost::asio::error::operation_aborted` instead.
 enum class errc {
-    contended = 1,           ///< Somebody else holds the resource, or the vote was split.
+    contended = 1,           ///< Another owner holds the resource, or the vote was split.
     no_quorum = 2,           ///< Too few nodes could vote; the votes say why, node by node.
-    validity_exhausted = 3,  ///< A quorum granted, but too late for the ttl; given back everywhere.
-    not_held = 4,            ///< A quorum says that the key is not ours.
+    validity_exhausted = 3,  ///< A quorum answered yes, but too late for the ttl.
+    not_held = 4,            ///< A quorum denies that the lease holds the key; or it was released.
     lost = 5,                ///< The lease ended before the operation did.
-    would_deadlock = 6,      ///< The calling thread holds this lock already.
-    invalid_argument = 7,    ///< An argument is out of its documented range; nothing was sent.
-    client_closed = 8,       ///< The client was closed or destroyed.
-    auth_failed = 9,         ///< A node refused the user name or the password.
-    script_rejected = 10,    ///< A node refused to run one of the scripts.
+    would_deadlock = 6,      ///< A `blocking_client` was called from its own thread.
+    invalid_argument = 7,    ///< An argument breaks a documented precondition; nothing was sent.
+    client_closed = 8,       ///< The client was closed, destroyed or moved from.
+    auth_failed = 9,         ///< Of one node: it refused the user name or the password.
+    script_rejected = 10,    ///< Of one node: it refused to run one of the scripts.
     config_invalid = 11,     ///< A configuration did not pass its checks.
 
-    // Causes of one node's vote; never the outcome of a whole operation.
+    // Causes of one node's vote or of an event; never the outcome of a whole operation.
     timed_out = 100,         ///< No answer within `node_timeout`.
-    backlog = 101,           ///< Too much waits for this node, or for all, already: nothing was sent.
+    backlog = 101,           ///< Too many requests wait for this node or all; nothing was sent.
     protocol_error = 102,    ///< The node answered with bytes that are no valid reply.
-    server_error = 103,      ///< The node answered an error of its own (see the vote's detail).
+    server_error = 103,      ///< The node answered with an error; the vote's detail quotes it.
     not_master = 104,        ///< The node is a replica.
     duplicate_node = 105,    ///< Another node of the list is the same server.
-    clock_skew = 106,        ///< The node's clock is too far from the median of the nodes.
+    clock_skew = 106,        ///< The node's clock stepped, or is too far from the others.
     in_quarantine = 107,     ///< The node restarted without its data and may not vote yet.
-    foreign_data = 108,      ///< A key of ours holds something that this library did not write.
+    foreign_data = 108,      ///< A key of this library holds what this library did not write.
     other_set = 109,         ///< A node belongs to another set of nodes than this client's list.
 };
 
-/// Conditions to compare an `error_code` with, when the exact code does not matter.
+/// Conditions to compare an `error_code` with if the exact code does not matter.
 enum class condition {
-    /// The same call may succeed later: contended, no_quorum, validity_exhausted; of one node's
-    /// causes timed_out, backlog, in_quarantine and broken connections.
+    /// The same call may succeed later: contended, no_quorum, validity_exhausted. Of the causes of
+    /// one node's vote: timed_out, backlog, in_quarantine and broken connections.
     retryable = 1,
-    ownership = 2,      ///< The caller does not, or no longer, own the lock: not_held, lost.
-    unreachable = 3,    ///< Nodes could not be asked: no_quorum, timeouts, refused connections.
+    ownership = 2,      ///< The caller does not own the lock, or not any more: not_held, lost.
+    unreachable = 3,    ///< Nodes did not answer: no_quorum, timeouts, refused connections.
     configuration = 4,  ///< An operator must act: password, options, scripts, a replica, the set.
 };
 

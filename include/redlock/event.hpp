@@ -1,4 +1,4 @@
-// What the client tells whoever watches it; knows no sink but standard error.
+// The events that a client reports to its observer; knows no sink but standard error.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,39 +14,42 @@
 
 namespace redlock {
 
-/// What happened. More kinds may join: a switch over them needs a default.
+/// What happened. Later versions may add kinds: a switch over them needs a default.
 enum class event_kind : std::uint8_t {
-    node_up,          ///< The handshake with a node succeeded; `duration` is what it took.
+    node_up,          ///< The handshake with a node succeeded; `duration` is how long it took.
     node_down,        ///< The connection to a node ended or could not be made; `error` says why.
-    granted,          ///< A lease was granted; `duration` is since the call, waiting included.
-    /// An acquire ended without a lease; `error` and `votes` say why, `duration` is since the call.
+    granted,          ///< A lease was granted; `duration` counts from the call, with all waiting.
+    /// An acquire ended without a lease. `error` and `votes` say why, `duration` counts from the
+    /// call.
     refused,
     renewed,          ///< A lease was prolonged by a quorum.
-    renewal_failed,   ///< A renewal reached no quorum; it is tried again until the lease is lost.
-    lost,             ///< A lease was lost; `detail` says why, `duration` is since the grant.
+    renewal_failed,   ///< A renewal reached no quorum; the client retries until the lease is lost.
+    lost,             ///< A lease was lost; `detail` says why, `duration` counts from the grant.
     released,         ///< A quorum answered a release; `duration` is from the grant to the call.
     release_owed,     ///< A release could not be sent; it goes first on the next connection.
-    /// The client is connected to a node that an operator should look at. Once per node, until it
-    /// changes. With an `error`: it has no vote (not_master, duplicate_node, clock_skew, other_set,
-    /// in_quarantine), its clock stepped, its round trip exceeds node_timeout, it can't be listened
-    /// to for wake-ups, or another client's ttl_max is on its record. Without one: its eviction
-    /// policy or persistence may cost locks, its memory is 90 % full or more, or `resource` is held
-    /// there by a client that seems to have another key_prefix or fencing off (once per resource,
-    /// for 16 of them). `detail` says what was found, what it does to locks and what to do. Of
-    /// severity info where no lock is in danger.
+    /// An operator should look at a node to which the client is connected. Reported once per node
+    /// and cause, and again if the cause comes back. With an `error`, one of: the node has no vote
+    /// (not_master, duplicate_node, clock_skew, other_set, in_quarantine); its clock stepped
+    /// (clock_skew); its round trip exceeds node_timeout (timed_out); its record has another
+    /// client's ttl_max (config_invalid); the client can't subscribe to wake-ups there. Without an
+    /// `error`, one of: its eviction policy or persistence may lose locks; its memory is 90 % full
+    /// or more; a client that seems to have another key_prefix, or fencing off, holds `resource`
+    /// there (once per resource, for the first 16). `detail` says what was found, how it affects
+    /// locks, and what to do. The severity is info if no lock is in danger.
     node_reported,
     /// This machine's clock stood still while the clocks of a quorum of nodes went on, as in a
-    /// virtual machine that was paused. `duration` is for how long, at most; every lease ends
-    /// earlier by it.
+    /// virtual machine that was paused. `duration` is the longest that the gap can have been;
+    /// every lease now ends earlier by that much.
     clock_gap,
-    /// The client closed before a node had answered all releases; `error` says why, `detail` how
-    /// many. They may have been executed; a key that is left expires with its ttl.
+    /// The client closed before a node had answered all releases. `detail` says how many it had
+    /// not answered, `error` why. The node may have executed them; a key that remains expires with
+    /// its ttl.
     releases_given_up,
 };
 
 enum class severity : std::uint8_t { debug, info, warning, error };
 
-/// One event. The views are valid during the call only.
+/// One event. The views are valid only during the call of the observer.
 struct event {
     event_kind kind{};
     redlock::severity severity = redlock::severity::info;
@@ -61,11 +64,13 @@ struct event {
 REDLOCK_EXPORT std::string_view to_string(event_kind kind) noexcept;
 REDLOCK_EXPORT std::string_view to_string(severity s) noexcept;
 
-/// One line for people, without secrets and whole owner ids. Thread-safe.
+/// One line for people to read, without secrets and whole owner ids.
+///
+/// **Thread safety.** Any thread may call it.
 REDLOCK_EXPORT std::string format(const event& e);
 
-/// An observer for `client_options::on_event` that writes what is at least as severe as `threshold`
-/// to standard error, one line each.
+/// An observer for `client_options::on_event`. Writes each event that is at least as severe as
+/// `threshold` to standard error, as one line.
 REDLOCK_EXPORT void write_to_stderr(const event& e, severity threshold = severity::warning);
 
 }  // namespace redlock

@@ -1,4 +1,4 @@
-// What a holder has; knows nothing of nodes and connections.
+// The lease: what the holder of a lock has; knows nothing of nodes and connections.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,51 +20,58 @@ namespace detail {
 class lease_state;
 }
 
-/// A lock that is held: a resource, an owner, valid until an instant. Move-only.
+/// A lock that is held: a resource and an owner, valid until an instant. Move-only. A lease that
+/// was default-constructed or moved from is empty.
 ///
-/// Destroying it gives the lock back in the background: the destructor posts a release to every
-/// node, never blocks and never throws. To know that the release arrived, use
-/// `client::async_release`. A lease may outlive its client; it then keeps telling the truth about
-/// time, and its keys run out by their ttl unless `close()` has released them.
-///
-/// A lease object is used by one thread at a time, like a `std::unique_lock`; what it points to is
-/// shared with the client and synchronised. A lease that was moved from is empty.
+/// **Leaves behind.** The destructor hands a release for every node to the client, which sends it
+/// in the background; it never blocks and never throws. To learn whether the nodes answered, use
+/// `client::async_release`. A lease may outlive its client: its members still answer by the clock,
+/// and its keys remain until their ttl ends, unless `client::close()` has released them.
+/// **Thread safety.** One thread at a time may use a lease object, as with `std::unique_lock`. The
+/// state that it shares with the client is synchronised.
 class REDLOCK_EXPORT lease {
 public:
     lease() noexcept = default;
     lease(lease&& other) noexcept;
-    lease& operator=(lease&& other) noexcept;  ///< Releases what it held before.
+    lease& operator=(lease&& other) noexcept;  ///< Releases the lease that it replaces.
     ~lease();
 
-    /// Granted, neither released nor lost, and the clock agrees at this very call. Once false it
-    /// stays false, whatever the nodes answer later.
+    /// True if the lease was granted, was neither released nor lost, and `valid_until()` is still
+    /// in the future by a reading of the clock in this call. Once false it stays false, whatever
+    /// the nodes answer later.
     explicit operator bool() const noexcept;
 
     const std::string& resource() const noexcept;
     owner_id owner() const noexcept;
 
-    /// The fencing token: strictly larger for each holder of a resource than for all before it. Send
-    /// it along with what you write, and have the receiver refuse less than it has seen: then a
-    /// holder that has lost its lease unawares does no harm. 0 where `client_options::fencing` is
-    /// off.
+    /// The fencing token: strictly larger than that of every earlier lease of the resource. Send
+    /// it with each write, and let the receiver refuse a fence below the highest that it has seen:
+    /// then a holder that has lost its lease without knowing it can't overwrite a later holder's
+    /// data. 0 if `client_options::fencing` is off.
     std::uint64_t fence() const noexcept;
 
-    /// When the lease ends if nothing prolongs it; already reduced by the drift allowance.
+    /// When the lease ends if nothing prolongs it. The drift allowance is already deducted.
     clock::time_point valid_until() const noexcept;
-    /// Time until then; zero when it is over, lost or released.
+    /// Time until `valid_until()`, rounded down; zero if the lease has ended, was lost or
+    /// released.
     std::chrono::milliseconds remaining() const noexcept;
 
-    /// One vote per node, as it stood when the acquire completed; also on the lease that comes with
-    /// an error. Where waiting ended during a try, nodes that had not answered it are shown as they
-    /// answered the one before. Valid as long as the lease.
+    /// One vote per node, as they stood when the acquire completed; also if it failed. If the
+    /// acquire gave up during a try, a node that had not answered that try has its vote of the try
+    /// before. The span is valid as long as the lease.
     std::span<const node_vote> votes() const noexcept;
 
-    /// Stop is requested when the lease is lost, before `valid_until()`. The keys stay on the nodes
-    /// until then, or until this object gives them back, so that nobody else enters while the holder
-    /// winds up. Callbacks run on the client's internal strand: keep them short.
+    /// Stop is requested when the lease is lost, before `valid_until()`, or when the client is
+    /// closed while the lease is held; not by a release. After a loss the keys stay on the nodes
+    /// until `valid_until()`, or until this object releases them, so that no other client acquires
+    /// the lock while the holder stops its work.
+    ///
+    /// **Thread safety.** Callbacks run on the client's internal strand: keep them short.
     std::stop_token lost_token() const noexcept;
 
-    /// Lets the lease run out by itself: no release, no renewal. Afterwards the lease is empty.
+    /// Ends renewal without a release, and makes this object empty.
+    ///
+    /// **Leaves behind.** The keys, until their ttl ends.
     void detach() noexcept;
 
     /// @internal

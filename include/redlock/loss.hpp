@@ -1,4 +1,4 @@
-// Why a lease was lost; knows nothing of how it is found out.
+// Why a lease was lost; knows nothing of how the client detects it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,9 +11,9 @@ namespace redlock {
 
 /// Why a lease can no longer be relied on.
 enum class loss : std::uint8_t {
-    expired,      ///< Its validity ended and nothing was to prolong it.
-    taken,        ///< A quorum of nodes says that the key is gone or somebody else's.
-    unreachable,  ///< Renewals reached no quorum, or had no turn, until the validity ended.
+    expired,      ///< Its validity ended without a renewal, as with `renew` off.
+    taken,        ///< A quorum of nodes says that the key is gone or has another owner.
+    unreachable,  ///< Until its validity ended, no renewal reached a quorum or could be sent.
     max_hold,     ///< It was held for as long as `acquire_options::max_hold` allows.
 };
 

@@ -1,4 +1,4 @@
-// What a client and an acquisition can be told; knows no file format and no socket.
+// The options of a client and of an acquire; knows no file format and no socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +18,8 @@ namespace redlock {
 
 struct event;
 
-/// TLS towards one node.
+/// TLS towards one node. Not built yet: a node with TLS options is refused, see
+/// `node_options::tls`.
 struct tls_options {
     std::string ca_file{};      ///< PEM file of trusted roots; empty: the system's.
     std::string cert_file{};    ///< Client certificate (PEM); empty: none.
@@ -29,92 +30,106 @@ struct tls_options {
 
 /// One independent Redis (or Valkey) master: one vote.
 struct node_options {
-    std::string name{};                  ///< For people; default "host:port".
+    std::string name{};                  ///< Shown in votes and events; default "host:port".
     std::string host = "127.0.0.1";      ///< Name or address; resolved at each connection.
     std::uint16_t port = 6379;           ///< TCP port.
-    std::string unix_socket{};           ///< Path; when set, host and port are not used.
+    std::string unix_socket{};           ///< Path; if set, host and port are not used.
     std::string username{};              ///< ACL user; empty: the default user.
     std::string password{};              ///< Empty: no AUTH is sent.
     std::uint16_t database = 0;          ///< SELECTed in the handshake.
-    std::optional<tls_options> tls{};    ///< Set: TLS.
+    /// Leave it empty: TLS is not built yet. If it is set, `validate` reports an error, the
+    /// constructors of the clients throw `std::invalid_argument`, and a configuration with "tls"
+    /// or "rediss://" is `errc::config_invalid`. Until then use a tunnel (stunnel, for instance).
+    std::optional<tls_options> tls{};
 };
 
-/// How the client treats a node that restarted and may have lost its data. Only fenced locks are
-/// guarded: a plain one asks no node what it remembers.
+/// How the client treats a node that restarted and may have lost its data. Applies to fenced locks
+/// only: for plain locks (`fencing` off) the client reads no node records.
 enum class restart_guard : std::uint8_t {
-    automatic,  ///< Quarantine; a set of nodes that are all new is recognised and votes at once.
-    strict,     ///< Quarantine; only a person (`redlock init`) declares nodes new.
-    off,        ///< None: a restarted empty node votes at once, and two holders become possible.
+    automatic,  ///< Quarantine. If all nodes are new, the client detects it; they vote at once.
+    strict,     ///< Quarantine. Only an operator (`redlock init`) declares nodes new.
+    off,        ///< None: a node that restarted empty votes at once; two holders are possible.
 };
 
-/// What a client is made of. `validate()` lists everything that is wrong with it.
+/// The options of a client. `validate()` lists everything that is wrong with them.
 struct client_options {
     std::vector<node_options> nodes{};              ///< 1 to 32; an odd number is best.
-    /// One command on one node. 0: by measurement, for each node four times the round trip that its
-    /// handshake took, at least 50 ms and at most `longest_measured_timeout`.
+    /// How long a node may take to answer one command. 0: measured for each node as four times the
+    /// round trip of its handshake, at least 50 ms and at most `longest_measured_timeout`.
     std::chrono::milliseconds node_timeout{0};
     std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
-    std::chrono::milliseconds ttl_max{60'000};      ///< Longest ttl accepted; also the quarantine.
-    double drift_factor = 0.01;                     ///< Clock drift allowed, as a share of the ttl.
-    std::chrono::milliseconds drift_min{2};         ///< Added to it.
-    /// Stands before the resource in the key; empty: the key is the resource name. Must be the same
-    /// for all clients of a resource: prefix "app:" with "r" and an empty prefix with "app:r" are
-    /// one key, so the two exclude each other, but they have two fences and two node records.
+    /// The longest ttl that is accepted, and the length of the quarantine. Must be the same for
+    /// all clients of these nodes; the largest that a node has recorded counts.
+    std::chrono::milliseconds ttl_max{60'000};
+    double drift_factor = 0.01;                     ///< Drift allowance, as a share of the ttl.
+    std::chrono::milliseconds drift_min{2};         ///< Added to the drift allowance.
+    /// Put before the resource to form the key; empty: the key is the resource name. Must be the
+    /// same for all clients of a resource: prefix "app:" with "r" and an empty prefix with "app:r"
+    /// form the same key, so the two exclude each other, but each has its own fences and node
+    /// records.
     std::string key_prefix{};
-    std::string client_name{};                      ///< Empty: "host:pid"; shown to who asks.
+    std::string client_name{};                      ///< Shown by inspect; empty: "host:pid".
     /// Names the set of nodes, for clients that spell the same nodes differently. Empty: the names
-    /// of the nodes identify the set. Every node's record names its set; where one belongs to
-    /// another set, this client is granted nothing (`errc::other_set`).
+    /// of the nodes identify the set. Every node records its set; if one node belongs to another
+    /// set, no node grants this client anything (`errc::other_set`).
     std::string cluster{};
     bool fencing = true;  ///< false: plain SET NX PX, no fence and no restart guard.
     restart_guard guard = restart_guard::automatic;
-    /// Called for each event on the client's internal strand: return quickly, do not throw.
+    /// Called for each event, on the client's internal strand. It must return quickly and
+    /// must not throw.
     std::function<void(const event&)> on_event{};
 };
 
+/// `shared` is not built yet: every acquire with it fails with `errc::invalid_argument`.
 enum class lock_mode : std::uint8_t { exclusive, shared };
 
-/// How one acquisition is to go. Trivially destructible on purpose: temporaries of it are safe in a
-/// `co_await` expression with g++ 12.
+/// The options of one acquire. The struct is trivially destructible so that temporaries of it are
+/// safe in a `co_await` expression with g++ 12.
 struct acquire_options {
     std::chrono::milliseconds ttl{0};          ///< 0: the smaller of 10 s and ttl_max.
-    std::chrono::milliseconds wait{0};         ///< 0: one attempt, soon. Else in line, for so long.
-    bool renew = true;                         ///< Keep the lease alive until released or lost.
-    std::chrono::milliseconds max_hold{0};     ///< 0: no cap; else from the grant on.
-    std::chrono::milliseconds loss_margin{0};  ///< Report a loss this long before the end.
-    lock_mode mode = lock_mode::exclusive;     ///< `shared` is not built yet: invalid_argument.
-    /// Zero: a fresh random one. A value of the caller's own, to be known by on the nodes, may be
-    /// used by one lease of a resource at a time. On the nodes "#" and a random number stand behind
-    /// it: two processes that use the same value exclude each other, and a late release of an
-    /// earlier lease cannot end a later one.
+    std::chrono::milliseconds wait{0};         ///< How long to queue for the lock; 0: one attempt.
+    bool renew = true;                         ///< Renew the lease until it is released or lost.
+    std::chrono::milliseconds max_hold{0};     ///< Limit of the validity, from the grant; 0: none.
+    /// How long before `valid_until()` a loss is reported; at least the smaller of 5 ms and a
+    /// twentieth of the ttl.
+    std::chrono::milliseconds loss_margin{0};
+    lock_mode mode = lock_mode::exclusive;     ///< `shared` fails with `errc::invalid_argument`.
+    /// Zero: the client draws a random one. With a value of its own the caller can recognise the
+    /// lease on the nodes; one lease of a resource at a time may use it. On the nodes "#" and a
+    /// random number follow the value: two processes that use the same value exclude each other,
+    /// and a late release of an earlier lease cannot end a later one.
     owner_id owner{};
 };
 static_assert(std::is_trivially_destructible_v<acquire_options>);
 
-/// One thing that is wrong, or doubtful, in a configuration.
+/// One error or warning about a configuration.
 struct config_issue {
     enum class level : std::uint8_t { error, warning };
     level severity = level::error;
     std::string where{};    ///< JSON pointer, such as "/nodes/2/port".
-    std::string message{};  ///< What is wrong and what would be right; never a secret.
+    std::string message{};  ///< What is wrong and what to do; contains no secret.
 };
 
-/// Every problem of the options at once; empty when they are good. What is allowed and doubtful, as
-/// an even number of nodes, is a warning. Thread-safe.
+/// Every problem of the options at once; empty if there is none. What is allowed but doubtful,
+/// such as an even number of nodes, is a warning.
+///
+/// **Thread safety.** Any thread may call this and the functions below.
 REDLOCK_EXPORT std::vector<config_issue> validate(const client_options& options);
 
-/// Every problem of an acquisition's options for a client with `client` options, which are good;
-/// empty when there is none. Thread-safe.
+/// Every problem of the options of an acquire; empty if there is none.
+///
+/// **Preconditions.** `client` has no errors.
 REDLOCK_EXPORT std::vector<config_issue> validate(const acquire_options& options,
                                                   const client_options& client);
 
-/// Why `resource` can't name a lock under these options, or an empty text when it can.
+/// Why `resource` can't name a lock under these options; empty if it can. It has 1 to 512 bytes,
+/// and no form that is reserved for the library's own keys.
 REDLOCK_EXPORT std::string validate_resource(const client_options& options,
                                              std::string_view resource);
 
-/// The most time that a node is given for one command where that is measured.
+/// The upper bound of a `node_timeout` that is measured.
 inline constexpr std::chrono::milliseconds longest_measured_timeout{1'000};
-/// The most nodes a client takes.
+/// The most nodes that a client accepts.
 inline constexpr std::size_t max_nodes = 32;
 /// The longest resource name, in bytes.
 inline constexpr std::size_t max_resource_bytes = 512;
@@ -123,10 +138,11 @@ inline constexpr std::size_t max_cluster_bytes = 255;
 /// The longest client name, in characters.
 inline constexpr std::size_t max_client_name = 64;
 
-/// The client_name that stands for an empty one: "host:pid" of this process.
+/// The value that an empty client_name stands for: "host:pid" of this process.
 REDLOCK_EXPORT std::string default_client_name();
 
-/// The name by which a node goes: its own, or else "host:port" or the socket's path.
+/// The name that votes and events show for a node: `name`, or else "host:port" or the socket's
+/// path.
 REDLOCK_EXPORT std::string display_name(const node_options& node);
 
 }  // namespace redlock

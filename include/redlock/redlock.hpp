@@ -1,4 +1,4 @@
-// Everything of the library in one header, for those who prefer that.
+// Includes every public header of the library; declares nothing itself.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -13,12 +13,12 @@
 
 namespace redlock {
 
-/// Why, node by node.
+/// Why there is no lease, node by node.
 struct refusal {
     boost::system::error_code code;
     std::vector<node_vote> votes;
 
-    /// The whole story in one sentence, without secrets.
+    /// The code and the votes in one sentence, without secrets.
     REDLOCK_EXPORT std::string message() const;
 
     friend bool operator==(const refusal& r, const error_code& e) noexcept { return r.code == e; }
@@ -26,8 +26,8 @@ struct refusal {
     friend bool operator==(const refusal& r, condition c) noexcept { return r.code == c; }
 };
 
-/// What `result<T, refusal>::value()` does without a value: throws `boost::system::system_error`
-/// with the code and the sentence.
+/// Called by `result<T, refusal>::value()` if there is no value. Throws
+/// `boost::system::system_error` with the code and `message()`.
 [[noreturn]] REDLOCK_EXPORT void throw_exception_from_error(const refusal& r,
                                                             const boost::source_location& where);
 

@@ -1,4 +1,4 @@
-// Who holds a resource, as the nodes tell it; knows nothing of how they are asked.
+// Which owner holds a resource, by the nodes' answers; sends no command.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace redlock {
 
-/// What one node says about a resource.
+/// What one node answered about a resource, or why there is no answer.
 enum class key_state : std::uint8_t { free, held, shared, quarantine, refused, timed_out,
                                       unreachable };
 
@@ -24,31 +24,32 @@ REDLOCK_EXPORT std::string_view to_string(key_state s) noexcept;
 struct node_state {
     node_name node{};
     key_state state = key_state::unreachable;
-    std::string owner{};                    ///< Abbreviated: who, but not enough to act as them.
-    std::chrono::milliseconds ttl{0};       ///< What is left of the key; -1 ms: no expiry.
-    std::uint64_t fence = 0;                ///< Highest fence this node knows; 0: none.
+    std::string owner{};                    ///< Abbreviated, so that it can't release the lock.
+    std::chrono::milliseconds ttl{0};       ///< Remaining ttl of the key; -1 ms: no expiry.
+    std::uint64_t fence = 0;                ///< Highest fence that this node has stored; 0: none.
     error_code error{};
-    std::string detail{};                   ///< The server's own words where it answered an error.
+    std::string detail{};                   ///< The server's error text, or more about `error`.
 };
 
 struct resource_state {
     std::string resource{};
-    bool held = false;                      ///< A quorum of nodes holds the key of one owner.
-    std::string owner{};                    ///< Abbreviated; empty when not held.
-    /// Of the lease that holds it, as far as a node that granted it still has it; where nobody
-    /// holds it the highest that any node knows. 0: none known, or held with another library.
+    bool held = false;                      ///< On a quorum of nodes the key has the same owner.
+    std::string owner{};                    ///< Abbreviated; empty if not held.
+    /// If held: the fence of the lease, if a node that granted it still stores it. If not held:
+    /// the highest fence on any node. 0: no fence is known, or another library holds the lock.
     std::uint64_t fence = 0;
-    /// How long ago the lease was first granted, where the fence tells it.
+    /// How long ago the lease was first granted; empty if the fence does not show it.
     std::optional<std::chrono::milliseconds> held_for{};
-    /// Time until too few keys are left for a quorum, if nobody renews; -1 ms: never.
+    /// Time until fewer than a quorum of the keys remain, if they are not renewed; -1 ms: never.
     std::chrono::milliseconds valid_for{0};
-    /// How many clients wait for it: the largest number that any node knows of, 1,000 at most. Each
-    /// client counts once, for the first of its acquires. 0 without `fencing`, which has no queue.
+    /// How many clients wait for it: the longest queue on any node, at most 1,000. Each client
+    /// counts once, for the first of its waiters. 0 without `fencing`, since there are no queues
+    /// then.
     std::size_t waiting = 0;
-    /// The place of this client among them: 1 is next. Empty where it does not wait.
+    /// The place of this client in the queue: 1 is next. Empty if it does not wait.
     std::optional<std::size_t> place{};
     std::size_t quorum = 0;
-    bool decided = false;                   ///< A quorum of nodes answered at all.
+    bool decided = false;                   ///< At least a quorum of nodes answered.
     std::vector<node_state> nodes{};        ///< In the order of the configuration.
 };
 

@@ -16,12 +16,12 @@ namespace redlock {
 /// What one node answered.
 enum class vote : std::uint8_t {
     pending,      ///< Nothing yet; the outcome did not depend on it.
-    granted,      ///< The key is ours on this node.
-    held,         ///< Somebody else's key is there.
-    queued,       ///< Others stand before us; `detail` tells where this client is in the way.
-    stale,        ///< Free, but this node has seen a higher fence than the one proposed.
+    granted,      ///< The key on this node is this acquire's.
+    held,         ///< The key on this node has another owner.
+    queued,       ///< Other waiters come first; `detail` says if they are this client's.
+    stale,        ///< The key is free, but this node has seen a fence above the proposed one.
     quarantine,   ///< The node restarted without its data and has no vote yet.
-    refused,      ///< The node answered with an error, or is not fit to vote; `error` says why.
+    refused,      ///< The node answered with an error, or may not vote; `error` says why.
     timed_out,    ///< No answer within `node_timeout`.
     unreachable,  ///< No connection; `error` is the connection's own.
 };
@@ -29,7 +29,7 @@ enum class vote : std::uint8_t {
 /// The name of the enumerator, as it is used in texts.
 REDLOCK_EXPORT std::string_view to_string(vote v) noexcept;
 
-/// A node's name: an immutable string that copies without allocating and outlives the client.
+/// A node's name: an immutable string. A copy allocates nothing and may outlive the client.
 class node_name {
 public:
     node_name() = default;
@@ -51,14 +51,14 @@ private:
 struct node_vote {
     node_name node;                          ///< `node_options::name`.
     vote answer = vote::pending;             ///< What it answered.
-    error_code error{};                      ///< The cause where it is refused or no answer came.
-    std::string detail{};                    ///< The server's words, the holder, or what made it late.
+    error_code error{};                      ///< The cause, if it is refused or did not come.
+    std::string detail{};                    ///< The server's text, the holder, or why it is late.
     std::chrono::microseconds elapsed{0};    ///< From sending the round to this answer.
-    std::chrono::milliseconds retry_in{0};   ///< held: the key's PTTL; quarantine: what is left of it.
-    std::uint64_t fence = 0;                 ///< The highest fence the node told of; 0 when none.
+    std::chrono::milliseconds retry_in{0};   ///< held: the key's PTTL; quarantine: time left.
+    std::uint64_t fence = 0;                 ///< The highest fence in the node's answer; 0: none.
 };
 
-/// One line for people: node, answer, cause, time. Holds no secret and no whole owner id.
+/// One line for people to read: node, answer, cause, time; without secrets and whole owner ids.
 REDLOCK_EXPORT std::string format(const node_vote& v);
 
 }  // namespace redlock

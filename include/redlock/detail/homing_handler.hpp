@@ -1,4 +1,5 @@
-// A completion handler that is called anywhere and runs where it belongs; knows no operation.
+// A completion handler that any thread may call, and that runs on its own executor; knows no
+// operation.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,9 +21,9 @@
 
 namespace redlock::detail {
 
-/// Posts the handler through the client's executor, from where Asio dispatches it to its own; that
-/// has work until then. It is made where the handler's type is known: behind an
-/// `any_completion_handler` each of the steps would cost allocations.
+/// Posts the handler to the client's executor, from where Asio dispatches it to the handler's own
+/// executor, which counts outstanding work until then. It is constructed where the handler's type
+/// is known: behind an `any_completion_handler` each of these steps would allocate.
 template <class Handler>
 class homing_handler {
 public:
@@ -34,12 +35,12 @@ public:
 
     template <class... Results>
     void operator()(Results... results) {
-        // Not the handler's own memory, which may have room for one thing only, and none by now.
+        // The handler's own allocator may have room for one block only, which is in use now.
         auto rest = boost::asio::bind_allocator(
             recycling_memory<void>(),
             boost::asio::append(std::move(handler_), std::move(results)...));
-        // An executor that has lost its type allocates by itself: what it is most often gets its
-        // type back.
+        // A type-erased executor allocates for each post; the most frequent executor type is
+        // therefore recovered first.
         if (const auto* plain = through_.target<boost::asio::io_context::executor_type>()) {
             boost::asio::post(*plain, std::move(rest));
         } else {
@@ -61,7 +62,7 @@ private:
 
 }  // namespace redlock::detail
 
-/// Cancellation is the handler's own.
+/// The cancellation slot, and every other associated object, is the handler's own.
 template <template <class, class> class Associator, class Handler, class Default>
 struct boost::asio::associator<Associator, redlock::detail::homing_handler<Handler>, Default>
     : Associator<Handler, Default> {
@@ -74,7 +75,7 @@ struct boost::asio::associator<Associator, redlock::detail::homing_handler<Handl
     }
 };
 
-/// Memory is the handler's own; recycled where it has none.
+/// The allocator is the handler's own; recycled memory if it has none.
 template <class Handler, class Default>
 struct boost::asio::associated_allocator<redlock::detail::homing_handler<Handler>, Default>
     : boost::asio::associated_allocator<Handler, redlock::detail::recycling_memory<void>> {

@@ -1,4 +1,5 @@
-// The seam between the templates of the client and the compiled library: handlers lose their type.
+// The boundary between the templates of the client and the compiled library, which type-erases
+// handlers.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -42,9 +43,9 @@ using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 
-// The handlers may be called from any thread, and post themselves to where they belong. Where the
-// client was moved from, which is a null `impl`, or its execution context was destroyed, operations
-// complete with client_closed, and `executor_of` is Asio's system executor.
+// Any thread may call the handlers; each posts itself to its executor. If the client was moved
+// from (`impl` is null) or its execution context was destroyed, operations complete with
+// client_closed, and `executor_of` returns Asio's system executor.
 REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
                                   std::string resource, const acquire_options& options,

@@ -1,4 +1,4 @@
-// The known name that a mistyped one may have meant; knows no option.
+// Finds the known name that a misspelt one resembles most; knows no option.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -45,9 +45,9 @@ inline bool is_part(const std::string& typed, std::string_view name) {
     return !typed.empty() && words.find('_' + typed + '_') != words.npos;
 }
 
-/// The name of `known` that is nearest to `word`, by insertions, deletions, replacements and swaps
-/// of neighbours. Where none is near, the shortest name that contains `word` as one or more whole
-/// words; empty where there is none. Letter case and '-' for '_' cost nothing.
+/// The name in `known` that is nearest to `word`, by insertions, deletions, replacements and swaps
+/// of neighbours. If none is near: the shortest name that contains `word` as one or more whole
+/// words, or empty. Letter case does not count, nor '-' in place of '_'.
 inline std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
     if (word.size() > longest_word) return {};
     const std::string typed = folded(word);
@@ -70,7 +70,7 @@ inline std::string_view nearest(std::string_view word, std::span<const std::stri
     return best;
 }
 
-/// "is not known; did you mean "x"?", or the list of what is known.
+/// "is not known; did you mean "x"?", or the list of the known names.
 inline std::string unknown_name(std::string_view word, std::span<const std::string_view> known) {
     if (const auto meant = nearest(word, known); !meant.empty()) {
         return "is not known; did you mean \"" + std::string(meant) + "\"?";

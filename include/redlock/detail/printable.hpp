@@ -1,5 +1,5 @@
-// Which characters of a text from elsewhere may be shown, and the text with all others escaped;
-// knows no operation and no sink.
+// Which characters of an untrusted text may be shown, and the text with all others escaped; knows
+// no operation and no sink.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace redlock::detail {
 
-/// The UTF-8 character (RFC 3629) that a text begins with; a length of 0 where it begins with none.
+/// The UTF-8 character (RFC 3629) that a text begins with; length 0 if it begins with none.
 struct utf8_character {
     std::size_t length = 0;
     std::uint32_t point = 0;
@@ -31,8 +31,8 @@ constexpr utf8_character first_character(std::string_view s) noexcept {
     return overlong || impossible ? utf8_character{} : utf8_character{length, point};
 }
 
-/// False for control characters, which a terminal would obey, and for characters that have no width
-/// or reverse the direction of the text, which would mislead the reader.
+/// False for control characters, which a terminal would execute, and for characters that have no
+/// width or reverse the direction of the text, which would mislead the reader.
 constexpr bool is_shown(std::uint32_t point) noexcept {
     const auto within = [point](std::uint32_t low, std::uint32_t high) {
         return point >= low && point <= high;
@@ -43,8 +43,8 @@ constexpr bool is_shown(std::uint32_t point) noexcept {
              within(0xe0000, 0xe007f));
 }
 
-/// `raw` on one line: characters that may be shown stay, every other byte becomes \xNN, and input
-/// beyond `limit` bytes is replaced by "...".
+/// `raw` on one line: characters that may be shown stay, every other byte becomes \xNN, and "..."
+/// replaces input beyond `limit` bytes.
 inline std::string printable(std::string_view raw, std::size_t limit = std::string_view::npos) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string out;

@@ -1,4 +1,4 @@
-// Memory of locks that are over, kept for the next ones; knows nothing of what lies in it.
+// Memory blocks of ended operations, kept for the next ones; knows nothing of their content.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace redlock::detail {
 
-/// As `operator new` and the sized `operator delete`, from any thread. What is given back is kept
-/// by the thread that gives it, up to 512 KiB of each size, for what it asks for next, and freed
-/// when the thread ends: an acquire and a release of a lock need a dozen blocks, whose sizes are
-/// the same each time, and more of them are under way at once than the caches of most allocators
-/// are for. A library that is built with a sanitizer keeps nothing, so that each use of freed
-/// memory is seen.
+/// As `operator new` and the sized `operator delete`, from any thread. The thread that gives a
+/// block back keeps it for its own next requests, up to 512 KiB of each size, and frees it when
+/// the thread ends. Reason: an acquire and a release need a dozen blocks of the same sizes each
+/// time, and more of them are in use at once than the caches of most allocators hold. A library
+/// that is built with a sanitizer keeps no blocks, so that the sanitizer detects every use of
+/// freed memory.
 REDLOCK_EXPORT void* take_memory(std::size_t bytes);
 REDLOCK_EXPORT void give_memory(void* memory, std::size_t bytes) noexcept;
 
-/// A base of what is allocated by `new` for each operation.
+/// Base class of objects that `new` allocates for each operation.
 class recycled {
 public:
     static void* operator new(std::size_t bytes) { return take_memory(bytes); }
@@ -30,7 +30,7 @@ protected:
     ~recycled() = default;
 };
 
-/// The same as an allocator.
+/// The same memory as an allocator.
 template <class T>
 class recycling_memory {
 public:
