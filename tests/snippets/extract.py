@@ -5,15 +5,22 @@
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
 its path; under `<!-- run in a clone -->` its name ends in .clone.sh. The bash blocks that are not
 run must at least parse, and the files of the project that they name must exist. A ```cmake block
-must stand, line by line, in the project that tests/consumer/find_package builds. A ```sql block is
+must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
+a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
 a write under a fence, and is run; an ```acl block is what the integration test of the rights gives
 its user. Links to files must lead somewhere. Status 1 with what is wrong.
 """
+import json
 import pathlib
 import re
 import sqlite3
 import subprocess
 import sys
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 
 BLOCK = re.compile(r"^(?P<mark><!-- run(?P<clone> in a clone)? -->\n+)?"
                    r"```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
@@ -48,6 +55,19 @@ def check_cmake(where, text):
             wrong.append(f"{where}: no consumer test has the line {line}")
 
 
+def check_json(where, text):
+    try:
+        configuration = json.loads(text)
+    except ValueError as error:
+        wrong.append(f"{where}: {error}")
+        return
+    if jsonschema is None:
+        return
+    schema = json.loads((project / "config/redlock.schema.json").read_text(encoding="utf-8"))
+    for error in jsonschema.Draft202012Validator(schema).iter_errors(configuration):
+        wrong.append(f"{where}: {error.message}")
+
+
 def check_sql(where, text):
     """A write under a fence: the row takes a younger one and refuses an older one."""
     database = sqlite3.connect(":memory:")
@@ -75,6 +95,8 @@ def read(document):
             check_bash(where, code)
             if block["mark"]:
                 write(folder / f"{where}{'.clone' if block['clone'] else ''}.sh", code)
+        elif language == "json":
+            check_json(where, code)
         elif language == "sql":
             check_sql(where, code)
         elif language not in ("acl", "text", "mermaid"):
