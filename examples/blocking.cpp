@@ -1,4 +1,4 @@
-// Locks without an event loop: each call blocks its thread, or is called back; shows no Asio.
+// Locks without an event loop: each call blocks its thread, or is stopped; shows no Asio.
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
@@ -22,12 +22,12 @@ int main(int argc, char** argv) {
     }
     std::cout << "held for another " << lease->remaining().count() << " ms, and renewed\n";
 
-    // Whoever comes second is told why, node by node.
+    // A second acquire fails; its refusal says why, node by node.
     const auto second = client.acquire("example:blocking");
     if (!second) std::cout << "the second: " << second.error().message() << '\n';
     const bool refused = !second && second.error() == redlock::errc::contended;
 
-    // Whoever would wait for long can be called back.
+    // Another thread can stop an acquire that waits.
     bool called_back = false;
     std::jthread third([&](const std::stop_token& stop) {
         const auto never = client.acquire("example:blocking", {.wait = 1min}, stop);

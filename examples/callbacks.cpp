@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One job under the lock, told in the order in which it happens.
+// One job under the lock, in the order in which it happens.
 class job {
 public:
     explicit job(redlock::client& client) : client_(&client) {}
@@ -30,7 +30,7 @@ public:
 
 private:
     void on_acquired(redlock::error_code ec, redlock::lease lease) {
-        if (ec) {  // the empty lease tells what each node answered
+        if (ec) {  // the empty lease carries each node's vote
             const redlock::refusal why{ec, {lease.votes().begin(), lease.votes().end()}};
             std::cerr << "not acquired: " << why.message() << '\n';
             return client_->close();

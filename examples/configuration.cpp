@@ -34,7 +34,7 @@ void show(const redlock::configuration& good) {
               << " to answer, a lock " << good.client.ttl_max.count() << " ms to live at most\n";
 }
 
-// A number out of range, a name misspelt, a text for a number; and a secret nobody shall read.
+// A number out of range, a misspelt name, a text for a number; and a secret that no issue may show.
 constexpr std::string_view secret = "hunter2";
 constexpr std::string_view mistaken = R"({
     "nodes": ["redis://shop:hunter2@127.0.0.1:70000", {"host": "127.0.0.1", "prot": 7002}],

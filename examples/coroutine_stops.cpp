@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Work that would go on for ever, and notes when it was last done.
+// Work that would never end by itself, and notes when it was last done.
 asio::awaitable<void> work(redlock::clock::time_point& last_worked) {
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (;;) {
@@ -35,7 +35,7 @@ asio::awaitable<void> work(redlock::clock::time_point& last_worked) {
 }
 
 asio::awaitable<bool> work_while_held(redlock::client& client) {
-    // Told two seconds before the end: time to stop in good order.
+    // The loss is reported two seconds before the end: time to stop in good order.
     const redlock::acquire_options options{
         .ttl = 5s, .wait = 10s, .max_hold = 3s, .loss_margin = 2s};
     const redlock::lease lease =

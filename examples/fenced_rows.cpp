@@ -1,4 +1,4 @@
-// A table whose rows refuse an older fence: a holder that overslept its lease does no harm to it.
+// A table whose rows refuse an older fence: a holder whose lease has ended can't overwrite it.
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One row per account, with the fence of whoever wrote it last.
+/// One row per account, with the fence of its last writer.
 class ledger {
 public:
     ledger() {
@@ -31,8 +31,8 @@ public:
         run("INSERT INTO account VALUES ('ada', 100, 0)");
     }
 
-    /// Writes only where nobody with a younger lease has written: one statement, so nothing can
-    /// come in between. False when the row refused.
+    /// Writes only if no holder of a later lease has written: one statement, so no other write can
+    /// come in between. False if the row refused.
     bool set_balance(std::int64_t balance, std::uint64_t fence) {
         run("UPDATE account SET balance = " + std::to_string(balance) +
             ", fence = " + std::to_string(fence) + " WHERE name = 'ada' AND fence <= " +

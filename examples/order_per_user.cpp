@@ -33,7 +33,7 @@ struct shop {
     int turned_away = 0;                // clicks that waited in vain
 };
 
-// One click on "buy". Nobody else may ask whether the user has ordered until this one has.
+// One click on "buy". No other click of the user may look for an order until this one has ended.
 asio::awaitable<void> click(redlock::client& server, shop& shop, std::string user) {
     const redlock::acquire_options options{.ttl = 5s, .wait = 30s};
     redlock::lease lease =

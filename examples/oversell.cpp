@@ -40,8 +40,8 @@ int sell(const redlock::client_options& options, const std::string& file) noexce
         }
         const int stock = read_stock(file);
         if (stock == 0) return sold;
-        std::this_thread::sleep_for(2ms);  // time enough for somebody else to read the same number
-        // The lease reads the clock here: after a long pause it may be ours no more.
+        std::this_thread::sleep_for(2ms);  // time for another process to read the number
+        // The test reads the clock here: after a long pause the lease may have ended.
         if (stock < 0 || !*lease) return failure;
         std::ofstream(file) << stock - 1;
     }  // the lease gives the lock back
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
         std::filesystem::temp_directory_path() / ("redlock-stock-" + std::to_string(::getpid()));
     std::ofstream(file) << stock_at_first;
 
-    // A client owns a thread and sockets, which no fork may copy: each process makes its own.
+    // A client owns a thread and sockets, which fork must not copy: each process creates its own.
     std::vector<pid_t> processes;
     for (int i = 0; i < sellers; ++i) {
         const pid_t pid = ::fork();

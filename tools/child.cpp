@@ -79,7 +79,7 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     if (::pipe2(exec_report_, O_CLOEXEC | O_NONBLOCK) != 0) {
         throw std::system_error(errno, std::generic_category(), "pipe");
     }
-    // CMD's orphans come here to be reaped: an unreaped one would keep the group alive for ever.
+    // CMD's orphans come here to be reaped: an unreaped one would keep the group alive.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t parent = ::getpid();
     const signals_blocked until_forked;  // a handler of this process must not run in the child

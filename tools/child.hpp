@@ -52,7 +52,7 @@ public:
     /// No process of the group is left, not even one that waits to be reaped.
     bool group_is_gone() const noexcept;
 
-    /// Once it has ended: the status as a shell tells it, and `errno` of a failed exec, else 0.
+    /// Once it has ended: the status as a shell reports it, and `errno` of a failed exec, else 0.
     bool has_ended() const noexcept { return ended_; }
     int exit_status() const noexcept;
     /// The signal that ended it; 0 where it exited.

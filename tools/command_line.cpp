@@ -1,4 +1,4 @@
-// The command line of redlock, read into what is asked for.
+// Reads the command line of redlock into a request.
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
@@ -26,18 +26,18 @@ using std::chrono::milliseconds;
 
 constexpr const char* statuses =
     "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n\n"
-    "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 somebody\n"
-    "else held RESOURCE until the wait was over; 121 no quorum of nodes; 122 the lease was lost "
-    "and\n"
-    "CMD stopped; 125 redlock itself failed; 126 CMD can't be executed; 127 CMD was not found.\n\n"
+    "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another\n"
+    "holder kept RESOURCE until the wait was over; 121 no quorum of nodes; 122 the lease was lost\n"
+    "and CMD stopped; 125 redlock itself failed; 126 CMD can't be executed; 127 CMD was not\n"
+    "found.\n\n"
     "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the "
     "lease\n"
     "is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so that it is\n"
     "gone before the lease ends. Redlock can't end processes that leave the group, nor any while\n"
-    "it is itself stopped with SIGSTOP, nor those that run as another user (sudo): of these it\n"
-    "says so, and ends with 122 all the same. If redlock is killed, CMD is killed with it, but\n"
-    "not what CMD started. What CMD leaves in the background when it ends runs on without the\n"
-    "lease.";
+    "it is itself stopped with SIGSTOP, nor those that run as another user (sudo): it reports\n"
+    "these, and ends with 122 all the same. If redlock is killed, CMD is killed with it, but\n"
+    "not what CMD started. Processes that CMD leaves in the background when it ends run on\n"
+    "without the lease.";
 
 // CLI11 does not see CMD, so its usage line has to be completed.
 class formatter final : public CLI::Formatter {
@@ -104,10 +104,10 @@ parser::parser() {
     duration(*run_, "--ttl", running_.lease.ttl,
              "Length of the lease, such as 10s; renewed at a third");
     duration(*run_, "--wait", running_.lease.wait,
-             "Wait for the lock at most so long; without: try once");
+             "The longest time to wait for the lock; without: try once");
     duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time; 0s: never");
     duration(*run_, "--margin", running_.lease.margin,
-             "Time to end CMD in when the lease is lost; without: a quarter of the ttl or of "
+             "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
     run_->add_flag("--verbose", running_.verbose,
@@ -119,18 +119,19 @@ parser::parser() {
     run_->add_option("RESOURCE", running_.resource, "What to lock; after -- if it begins with -")
         ->required();
 
-    inspect_ = app_.add_subcommand("inspect", "Show who holds a lock, node by node");
+    inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
     inspect_->footer(
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\nExit status: 0; 121 if too few nodes answered to tell; 125 on "
-        "failure.");
+        "With --json: one object.\n\nExit status: 0; 121 if fewer than a quorum of nodes answered; "
+        "125 on failure.");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
 
-    init_ = app_.add_subcommand("init", "Declare the nodes new: no lock of before can be held");
+    init_ = app_.add_subcommand("init", "Declare the nodes new: no earlier lock can be held");
     init_->footer(
-        "A node that may have lost its data has no vote until no lease of before can be alive.\n"
-        "Where a person knows that there is none, as on a first start with a node missing, init\n"
-        "ends that at once. It asks first. Every node must be reachable.\n"
+        "A node that may have lost its data has no vote until every earlier lease has ended.\n"
+        "If an operator knows that no lease is valid, as on a first start with a node missing,\n"
+        "init gives all nodes their vote at once. If a program does hold a lock, a second holder\n"
+        "gets in. init asks for confirmation first. Every node must be reachable.\n"
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
         "With --json: one object.\n\nExit status: 0; 121 if a node did not take it; 125 on "
         "failure.");

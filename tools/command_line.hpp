@@ -1,4 +1,4 @@
-// The command line of redlock, read into what is asked for; runs none of it.
+// Reads the command line of redlock into a request; runs no request.
 // SPDX-License-Identifier: MIT
 #pragma once
 

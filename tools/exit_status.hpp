@@ -1,4 +1,4 @@
-// What the command tells its caller by its exit status; knows no operation.
+// The exit statuses of the command; knows no operation.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,7 +6,7 @@ namespace redlock::tool {
 
 enum exit_status : int {
     success = 0,
-    contended = 120,       ///< Somebody else held the resource until the wait was over.
+    contended = 120,       ///< Another holder kept the resource until the wait was over.
     no_quorum = 121,       ///< Too few nodes could vote.
     lease_lost = 122,      ///< The lease was lost and CMD stopped.
     own_failure = 125,     ///< Configuration, usage, or the system refused something.

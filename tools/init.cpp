@@ -1,4 +1,4 @@
-// `redlock init`: asks whether it is meant, then tells every node.
+// `redlock init`: asks the operator to confirm, then declares every node new.
 // SPDX-License-Identifier: MIT
 #include "tools/init.hpp"
 
@@ -31,7 +31,7 @@ std::string names(const client_options& client) {
     return out;
 }
 
-// Asked on the terminal, so that a script has to say --yes.
+// Asks on the terminal; a script has to pass --yes instead.
 bool is_meant(const client_options& client) {
     if (::isatty(STDIN_FILENO) == 0) {
         complain("init asks before it does anything, and there is no terminal to ask on: "
@@ -39,8 +39,8 @@ bool is_meant(const client_options& client) {
         return false;
     }
     std::cerr << "This declares that no program holds a lock on " << names(client)
-              << ",\nalso none that started before the nodes last did. If one does, a second holder "
-                 "gets in.\nType yes to go on: "
+              << ",\nnot even one that ran before the nodes last started. If one does, a second "
+                 "holder gets in.\nType yes to go on: "
               << std::flush;
     std::string answer;
     std::getline(std::cin, answer);
@@ -79,7 +79,7 @@ int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
         complain("restart_guard or fencing is off in this configuration, so no node is in quarantine");
         return own_failure;
     }
-    complain((failures.empty() ? ec.message() : failures) + ": mend this and run init again");
+    complain((failures.empty() ? ec.message() : failures) + ": fix this and run init again");
     return no_quorum;
 }
 

@@ -1,4 +1,4 @@
-// `redlock init`: a person declares the nodes new; knows no lease.
+// `redlock init`: an operator declares the nodes new; knows no lease.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// `redlock inspect`: asks every node, and shows the answers.
+// `redlock inspect`: reads the state of a resource from every node, and prints it.
 // SPDX-License-Identifier: MIT
 #include "tools/inspect.hpp"
 
@@ -61,7 +61,7 @@ int show(const resource_state& state, bool json) {
     for (const auto& node : state.nodes) {
         if (node.error) line += " " + node.node.str() + ": " + problem(node) + ";";
     }
-    complain(line + " mend these nodes or their entries in the configuration");
+    complain(line + " fix these nodes or their entries in the configuration");
     return no_quorum;
 }
 

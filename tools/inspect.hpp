@@ -1,4 +1,4 @@
-// `redlock inspect`: who holds a resource, node by node; knows no lease.
+// `redlock inspect`: which owner holds a resource, node by node; knows no lease.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,7 +21,7 @@ int inspect(const inspect_request& request);
 
 /// One object on one line.
 std::string to_json(const resource_state& state);
-/// For people.
+/// A table for people to read.
 std::string to_table(const resource_state& state);
 
 }  // namespace redlock::tool

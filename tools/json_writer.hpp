@@ -1,4 +1,4 @@
-// JSON text, written piece by piece; knows nothing of what is told.
+// Writes JSON text piece by piece; knows nothing of its content.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace redlock::tool {
 
-/// Writes one value without white space. Whoever calls it nests properly: nothing is checked.
+/// Writes one value without white space. The caller must nest properly: nothing is checked.
 class json_writer {
 public:
     json_writer& begin_object() { return open('{'); }

@@ -1,4 +1,4 @@
-// The redlock command: does what its command line asks for.
+// The redlock command: runs the request of its command line.
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 #include "tools/exit_status.hpp"

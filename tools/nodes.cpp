@@ -14,7 +14,7 @@ namespace redlock::tool {
 
 namespace {
 
-// True when nothing of it is an error.
+// True if none of the issues is an error.
 bool report(const std::vector<config_issue>& issues, const std::string& source) {
     bool good = true;
     for (const auto& issue : issues) {
@@ -49,7 +49,7 @@ std::optional<configuration> from_file(const std::string& file) {
     return std::move(*found);
 }
 
-// Who asks `redlock inspect` sees it, and CMD is told it: so it has to be known here.
+// `redlock inspect` shows the name, and CMD finds it in its environment: so it is set here.
 std::string default_client_name() {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);

@@ -1,4 +1,4 @@
-// How the command speaks to whoever started it.
+// What the command writes to standard output and standard error.
 // SPDX-License-Identifier: MIT
 #include "tools/report.hpp"
 

@@ -1,4 +1,4 @@
-// How the command speaks to whoever started it; knows no operation.
+// What the command writes to standard output and standard error; knows no operation.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -39,11 +39,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a group that is being ended is looked at: nothing tells when its last process is gone.
+// How often redlock checks a group that is being ended: no signal says that its last process is
+// gone.
 constexpr auto look_again = 5ms;
-// A process in the kernel's uninterruptible sleep survives KILL: it is not waited for for ever.
+// A process in the kernel's uninterruptible sleep survives KILL: redlock waits no longer than this.
 constexpr auto longest_death = 5s;
-// What standard error is waited for, at most, while CMD runs.
+// The longest time for which redlock waits for standard error while CMD runs.
 constexpr auto longest_line = 100ms;
 constexpr auto between_tries = 250ms;
 
@@ -283,7 +284,7 @@ void runner::refused(error_code ec, const lease& got) {
     const refusal why{ec, {got.votes().begin(), got.votes().end()}};
     const std::string line = name() + ": " + why.message();
     if (ec == errc::contended) {
-        complain(line + ": wait longer (--wait), or see who holds it: redlock inspect");
+        complain(line + ": wait longer (--wait), or find the holder with redlock inspect");
         return finish(request_.contended_status);
     }
     if (ec == errc::validity_exhausted) {
@@ -295,7 +296,7 @@ void runner::refused(error_code ec, const lease& got) {
         return finish(own_failure);
     }
     if (ec == errc::no_quorum || ec == condition::unreachable || ec == condition::configuration) {
-        complain(line + ": mend these nodes, or their entries in the configuration");
+        complain(line + ": fix these nodes, or their entries in the configuration");
         return finish(no_quorum);
     }
     complain(line);
@@ -340,7 +341,7 @@ void runner::on_child_stopped() {
         terminal_.hand_to(child_.pid());
         return child_.send(SIGCONT);
     }
-    if (signal == SIGSTOP) return;  // somebody's own doing: the lease is kept for them
+    if (signal == SIGSTOP) return;  // sent by another process: the lease is kept
     const bool by_terminal = terminal_.exists() && (owns_screen_ || wants_screen);
     if (by_terminal || std::exchange(stop_was_asked_, false)) suspend(by_terminal);
 }
@@ -353,7 +354,7 @@ void runner::suspend(bool whole_job) {
     struct sigaction before {};
     plain.sa_handler = SIG_DFL;
     ::sigaction(SIGTSTP, &plain, &before);
-    ::kill(whole_job ? 0 : ::getpid(), SIGTSTP);  // returns when somebody sent SIGCONT
+    ::kill(whole_job ? 0 : ::getpid(), SIGTSTP);  // returns after SIGCONT
     ::sigaction(SIGTSTP, &before, nullptr);
     if (phase_ != phase::running) return;
     if (is_over()) return;
@@ -396,8 +397,8 @@ void runner::on_lost(loss why) {
             break;
         case loss::taken:
             line +=
-                "a quorum of nodes says that the key is gone or somebody else's; see redlock "
-                "inspect, and who deletes keys";
+                "a quorum of nodes says that the key is gone or has another owner; see redlock "
+                "inspect, and find the program that deletes keys";
             break;
         case loss::unreachable:
             line += "no quorum of nodes renewed it" + nodes_down() + "; check the nodes";
@@ -411,8 +412,8 @@ void runner::on_lost(loss why) {
 void runner::stop_command() {
     phase_ = phase::stopping;
     const auto now = clock::now();
-    // A key that was taken may be somebody else's already, however long it was valid: the margin
-    // is all that CMD gets.
+    // A key that was taken may have another owner already, however long it was valid: so CMD gets
+    // no more time than the margin.
     const auto left = std::min<clock::duration>(lease_.valid_until() - now, terms_.loss_margin);
     kill_at_ = now + left / 2;
     if (left > 0ns) {
@@ -466,7 +467,8 @@ void runner::on_released(error_code ec) {
         complain("the lease of " + name() +
                  " was gone from a quorum of nodes before CMD ended, "
                  "which ended with status " +
-                 std::to_string(status_) + ": see who deletes keys, and check what CMD wrote last");
+                 std::to_string(status_) +
+                 ": find the program that deletes keys, and check what CMD wrote last");
         status_ = lease_lost;
     } else if (ec == errc::no_quorum) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
