@@ -127,15 +127,16 @@ public:
     /// **Preconditions.** `validate_resource` and `validate` find no error in `resource` and
     /// `options`. An `owner` that is given holds or acquires this resource nowhere else in this
     /// client. Otherwise the error is `invalid_argument`, and nothing is sent.
-    /// **Completion.** As soon as the votes decide the outcome, or when `wait` is over.
+    /// **Completion.** As soon as the votes decide the outcome, or when `wait` is over. The client
+    /// then renews the lease until it is released or lost, unless `renew` is off.
     /// **Leaves behind.** Success: grants that arrive later belong to the lease and are released
     /// with it. Any error: the client sends a release to every node to which it sent the request,
     /// whatever that node answered, and removes the waiter from the queues; the handler does not
     /// wait for the answers. A waiter that never was the first in this client has sent nothing;
     /// its votes are `queued`.
     /// **Errors.** `contended`, `no_quorum`, `validity_exhausted`, `invalid_argument`. The lease
-    /// is then empty; its `votes()` give the reason node by node (none for `invalid_argument`),
-    /// also after a cancellation.
+    /// is then empty; its `votes()` give the reason node by node (none for `invalid_argument`;
+    /// after a cancellation those of the last try, if there was one).
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
@@ -203,8 +204,8 @@ public:
     ///
     /// **Preconditions.** The lease is not empty and belongs to this client. Otherwise the error
     /// is `invalid_argument`.
-    /// **Completion.** Success: the lease was lost, for the reason given. The client reports the
-    /// loss no later than `valid_until()`, at once if it is lost already.
+    /// **Completion.** Success: the lease was lost, for the reason given. The client reports it no
+    /// later than `valid_until()` if a thread runs its executor; at once if it is lost already.
     /// **Leaves behind.** Nothing. Cancelling it does not affect the lease.
     /// **Errors.** `not_held`: the lease was released, destroyed or detached instead.
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
@@ -236,8 +237,9 @@ public:
     /// **Completion.** When every node has answered or failed. Success: every node took the
     /// declaration. The votes are `granted` for each node that took it, also after an error.
     /// **Cancellation.** Nodes to which the declaration was sent may still take it.
-    /// **Leaves behind.** A node that took it votes, and belongs to this client's set of nodes.
-    /// Every client repeats its handshake with that node.
+    /// **Leaves behind.** A node that took it belongs to this client's set of nodes, and has a
+    /// vote with each client once that client has repeated its handshake with the node. Until
+    /// then, some round trips, an acquire without `wait` may fail with `no_quorum`.
     /// **Errors.** `no_quorum`: at least one node did not take it.
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
     auto async_init(T&& token = T{}) {

@@ -42,8 +42,8 @@ REDLOCK_EXPORT result<client_options> parse_options(std::string_view text,
                                                     std::vector<config_issue>& issues);
 REDLOCK_EXPORT result<client_options> parse_options(std::string_view text);
 
-/// Reads one node from a URI: "redis://user:password@host:port/database", or "unix:///path?db=0",
-/// each with "?name=" or "&name=". User, password, path and name are percent-encoded there.
+/// Reads one node from a URI: "redis://user:password@host:port/database" or "unix:///path?db=0".
+/// "name=" in the query names the node. User, password, path and name are percent-encoded.
 /// "rediss://" sets `node_options::tls`, which `validate` and the clients refuse.
 ///
 /// **Errors.** `config_invalid`, with every problem in `issues` under the JSON pointer `where`.

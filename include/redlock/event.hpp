@@ -26,7 +26,7 @@ enum class event_kind : std::uint8_t {
     renewal_failed,   ///< A renewal reached no quorum; the client retries until the lease is lost.
     lost,             ///< A lease was lost; `detail` says why, `duration` counts from the grant.
     released,         ///< A quorum answered a release; `duration` is from the grant to the call.
-    release_owed,     ///< A release could not be sent; it goes first on the next connection.
+    release_owed,     ///< A node did not get, or answer, a release; it is sent on reconnection.
     /// An operator should look at a node to which the client is connected. Reported once per node
     /// and cause, and again if the cause comes back. With an `error`, one of: the node has no vote
     /// (not_master, duplicate_node, clock_skew, other_set, in_quarantine); its clock stepped

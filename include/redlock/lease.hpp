@@ -58,7 +58,8 @@ public:
 
     /// One vote per node, as they stood when the acquire completed; also if it failed. If the
     /// acquire gave up during a try, a node that had not answered that try has its vote of the try
-    /// before. The span is valid as long as the lease.
+    /// before. May be empty if the acquire ended before its first try. The span is valid as long
+    /// as the lease.
     std::span<const node_vote> votes() const noexcept;
 
     /// Stop is requested when the lease is lost, before `valid_until()`, or when the client is
