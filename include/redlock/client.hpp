@@ -25,7 +25,8 @@ namespace redlock {
 /// Acquires, keeps and releases locks over N independent Redis masters, by the Redlock algorithm
 /// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 ///
-/// The following holds for every `async_` function; the headings of each function add to it.
+/// The following holds for every `async_` function; the headings of each function add to it. The
+/// default completion token is `asio::deferred`.
 ///
 /// **Completion.** The client posts each handler to the client's executor, which dispatches it to
 /// the handler's associated executor, if it has one. No handler runs inside the function that
@@ -103,8 +104,8 @@ public:
     /// Acquires `resource`. The client sends the request to all nodes in parallel. The lease is
     /// granted once a quorum of nodes has granted it and its validity is still positive. A node
     /// that grants executes `SET resource owner PX ttl` and, unless `fencing` is off, stores the
-    /// lease's fence. A node in quarantine, or whose clock is too far from the others, receives
-    /// the request too, but has no vote.
+    /// lease's fence. A node in quarantine (it may have lost its data), or whose clock is too far
+    /// from the others, receives the request too, but has no vote.
     ///
     /// While the client is still connecting, the acquire first waits for the nodes: at most
     /// `connect_timeout`, plus one `node_timeout` if nodes are about to get their vote.
