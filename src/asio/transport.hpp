@@ -3,7 +3,7 @@
 #pragma once
 
 #include "client/connection.hpp"
-#include "client/counters.hpp"
+#include "client/statistics.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/options.hpp>

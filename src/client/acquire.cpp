@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/acquire.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
 #include "value/owner_text.hpp"
 
@@ -38,13 +38,13 @@ core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noe
 
 // Why nothing may be sent; empty when all is well.
 std::string acquire_operation::check() {
-    const auto& client = home().options();
-    if (auto why = validate_resource(client, resource_); !why.empty()) return why;
-    if (const auto issues = validate(options_, client); !issues.empty()) {
+    const client_options& all = client().shared.options();
+    if (auto why = validate_resource(all, resource_); !why.empty()) return why;
+    if (const auto issues = validate(options_, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
     if (!options_.owner.is_zero()) {
-        has_claim_ = home().owners().begin(options_.owner, resource_);
+        has_claim_ = client().owners.begin(options_.owner, resource_);
         if (!has_claim_) return "this owner holds, or is acquiring, the resource already";
     }
     return {};
@@ -55,29 +55,29 @@ void acquire_operation::start(time_point now) {
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
-    ttl_ = effective_ttl(home().options(), options_.ttl);
-    machine_.begin(home().size(), ttl_, home().drift(), options_.wait, now);
-    home().await_settled(*this, now);
+    ttl_ = effective_ttl(client().shared.options(), options_.ttl);
+    machine_.begin(client().shared.size(), ttl_, client().shared.drift(), options_.wait, now);
+    client().host.await_settled(*this, now);
 }
 
 void acquire_operation::on_settled(time_point now) {
     if (machine_.is_over()) return;
     if (!machine_.waits()) {
         using enum core::admission::answer;
-        switch (home().admission().apply(*this)) {
+        switch (client().admission.apply(*this)) {
             case enter: return try_without_waiting(now);
             case go_away: return refuse_for_backlog(now);
             case wait: break;
         }
         // It does not wait for the lock, but has to for those who were faster.
-        return home().arm(*this, now + home().options().connect_timeout);
+        return client().shared.arm(*this, now + client().shared.options().connect_timeout);
     }
-    machine_.settled(now, home().time_for(home().size()));
-    core::local_queues& lines = home().waiting().local_queues();
+    machine_.settled(now, client().nodes.time_for(client().shared.size()));
+    core::local_queues& lines = client().local;
     lines.join(*this, resource_);
     // The first gets its turn at the end of this one of the engine.
     if (lines.first(resource_) != this) machine_.stands_behind();
-    home().arm(*this, machine_.due_at());
+    client().shared.arm(*this, machine_.due_at());
 }
 
 void acquire_operation::perform(core::acquisition::step what, time_point now) {
@@ -85,13 +85,13 @@ void acquire_operation::perform(core::acquisition::step what, time_point now) {
     switch (what) {
         case none: return;
         case begin_try: return try_once(now);
-        case second_round: home().counts().second_rounds.add(); return send_round(now);
+        case second_round: client().shared.counts().second_rounds.add(); return send_round(now);
         case grant: return take(now);
         case judge: return refused(machine_.reason(), now);
         case sleep: return go_to_sleep(now);
         case ask_for_turn:
-            home().arm(*this, machine_.due_at());
-            return home().waiting().local_queues().ask(*this);
+            client().shared.arm(*this, machine_.due_at());
+            return client().local.ask(*this);
         case give_up:
             if (machine_.is_trying()) recall_votes();
             give_back(false, now);
@@ -108,7 +108,7 @@ void acquire_operation::on_admitted(time_point now) {
 }
 
 void acquire_operation::try_without_waiting(time_point now) {
-    if (home().waiting().local_queues().is_waited_for(resource_)) return refuse_behind_others(now);
+    if (client().local.is_waited_for(resource_)) return refuse_behind_others(now);
     try_once(now);
 }
 
@@ -120,7 +120,7 @@ void acquire_operation::refuse_for_backlog(time_point now) {
 
 // It would not wait, or not any longer, and must not get what others wait for.
 void acquire_operation::refuse_behind_others(time_point now) {
-    const core::waiter* const first = home().waiting().local_queues().first(resource_);
+    const core::waiter* const first = client().local.first(resource_);
     // It has been the first since it came.
     if (first == this && machine_.reason() != errc::contended) return refuse_for_backlog(now);
     mark_all(vote::queued, {},
@@ -134,56 +134,56 @@ void acquire_operation::on_turn(time_point now) {
 }
 
 void acquire_operation::try_once(time_point now) {
-    home().waiting().wake(*this);
+    client().remote.wake(*this);
     machine_.begin_try(now);
     if (machine_.tries() > 1) {
-        home().counts().retries.add();
+        client().shared.counts().retries.add();
         before_ = std::move(votes_);
     }
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
-    owner_ = options_.owner.is_zero() ? home().host().fresh_owner() : options_.owner;
-    left_ = {.key = key(), .value = value(), .born = home().nodes().breaks()};
+    owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
+    left_ = {.key = key(), .value = value(), .born = client().tracker.breaks()};
     // One that a caller gave may be in use elsewhere: another process can have its client_name,
     // too, and an earlier lease's release may still be on its way.
     if (!options_.owner.is_zero()) {
-        left_.value.append("#").append(std::to_string(home().host().random_word()));
+        left_.value.append("#").append(std::to_string(client().shared.random_word()));
     }
     fence_.reset();
     send_round(now);
-    if (machine_.is_trying() && machine_.waits()) home().arm(*this, machine_.due_at());
+    if (machine_.is_trying() && machine_.waits()) client().shared.arm(*this, machine_.due_at());
 }
 
 recycled_string acquire_operation::key() const {
-    return joined({home().options().key_prefix, resource_});
+    return joined({client().shared.options().key_prefix, resource_});
 }
 
 recycled_string acquire_operation::value() const {
     const auto owner = text::whole(owner_);
-    return joined({{owner.data(), owner.size()}, "@", home().options().client_name});
+    return joined({{owner.data(), owner.size()}, "@", client().shared.options().client_name});
 }
 
 bool acquire_operation::draw_fence(time_point now) {
-    if (!home().options().fencing) return true;
-    fence_ = home().nodes().propose(machine_.seen_fence(), now);
+    if (!client().shared.options().fencing) return true;
+    fence_ = client().tracker.propose(machine_.seen_fence(), now);
     if (fence_) draw_ticket(fence_->fence, now);
     return fence_.has_value();
 }
 
 // A ticket is a time: without that it would stand before everybody.
 void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
-    if (place_.ticket != 0 || !home().nodes().node_time_us(now)) return;
+    if (place_.ticket != 0 || !client().tracker.node_time_us(now)) return;
     place_.ticket = fence;
-    if (is_to_be_woken()) place_.id = home().waiting().next_id();
+    if (is_to_be_woken()) place_.id = client().remote.next_id();
 }
 
 bool acquire_operation::is_to_be_woken() const noexcept {
-    return machine_.waits() && home().options().fencing;
+    return machine_.waits() && client().shared.options().fencing;
 }
 
 wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
     const bool lives = is_entered && machine_.may_queue() && !place_.id.empty();
-    return {place_.id, place_.ticket, lives ? home().waiting().entry_life() : duration::zero()};
+    return {place_.id, place_.ticket, lives ? client().remote.entry_life() : duration::zero()};
 }
 
 // Everywhere at its ticket, also where it is not entered: else two might be first on some nodes
@@ -202,28 +202,28 @@ void acquire_operation::send_round(time_point now) {
     mark_all(vote::pending, {}, {});
     if (!draw_fence(now)) {
         mark_all(vote::refused, errc::clock_skew,
-                 home().nodes().is_time_in_doubt()
+                 client().tracker.is_time_in_doubt()
                      ? "the nodes' clocks are too far apart to tell which are right"
                      : "the fences of this resource have run ahead of the nodes' clocks");
         return refused(errc::no_quorum, now);
     }
-    const node_mask ask = home().nodes().askable();
-    for (std::size_t i = 0; i < home().size(); ++i) {
+    const node_mask ask = client().tracker.askable();
+    for (std::size_t i = 0; i < client().shared.size(); ++i) {
         if ((ask >> i & 1U) != 0) continue;
-        if (const auto o = home().nodes().object(i, now, now)) on_failure(i, round, o->why, now);
+        if (const auto o = client().tracker.object(i, now, now)) on_failure(i, round, o->why, now);
     }
     // It is entered only where a wake-up would reach it.
     const bool is_entered = machine_.may_queue() && !place_.id.empty();
-    const node_mask enter = is_entered ? ask & home().waiting().listening() : 0;
+    const node_mask enter = is_entered ? ask & client().remote.listening() : 0;
     if (machine_.is_open(round) && enter != 0) send_to(enter, true, now);
     if (machine_.is_open(round) && (ask & ~enter) != 0) send_to(ask & ~enter, false, now);
 }
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
     const std::uint32_t round = machine_.round();
-    std::string& wire = home().blank();
+    std::string& wire = client().nodes.blank();
     const wire::tail end = write(wire, resp::script_form::by_hash, is_entered);
-    const auto result = home().send(*this, round, wire, end, now, nodes);
+    const auto result = client().nodes.send(*this, round, wire, end, now, nodes);
     left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
     if (is_entered) {
         heard_ |= result.sent;
@@ -234,24 +234,24 @@ void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    if (wire::is_late(reply)) home().nodes().doubt_clock(node, now);
+    if (wire::is_late(reply)) client().tracker.doubt_clock(node, now);
     if (!machine_.is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
         if (!is_asleep() || round != machine_.round()) return;
         const auto late = wire::read_acquire(reply);
-        if (const auto o = home().nodes().object(node, sent_at_, now)) {
+        if (const auto o = client().tracker.object(node, sent_at_, now)) {
             return told(node, {.free_at = now + o->left}, false, now);
         }
         const bool has_voted = core::weigh(late.answer) != core::choice::unable;
         return told(node, outlook_of(late, now), has_voted, now);
     }
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
-    if (++answers_ == redlock::quorum(home().size())) {
-        home().admission().answered(*this, sent_at_, now);
+    if (++answers_ == redlock::quorum(client().shared.size())) {
+        client().admission.answered(*this, sent_at_, now);
     }
     auto answer = fence_ ? wire::read_acquire(reply) : wire::read_set(reply);
     // One node that lies, or has been written to by hand, must not lead all the others astray.
-    if (home().nodes().is_plausible(answer.fence, now)) {
+    if (client().tracker.is_plausible(answer.fence, now)) {
         machine_.saw(answer.fence);
     } else if (answer.answer == vote::stale) {
         answer.answer = vote::refused;
@@ -259,12 +259,12 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
                       "its fence has run ahead of the nodes' clocks"};
     }
     if (answer.lacks_fence) {
-        home().nodes().found_without_fence(node, resource_, answer.why.detail);
+        client().tracker.found_without_fence(node, resource_, answer.why.detail);
     }
-    if (answer.is_amnesiac) home().nodes().on_amnesiac(node, sent_at_, now);
-    if (answer.why.error == errc::not_master) home().nodes().greet_again(node, now);
+    if (answer.is_amnesiac) client().tracker.on_amnesiac(node, sent_at_, now);
+    if (answer.why.error == errc::not_master) client().tracker.greet_again(node, now);
     if (answer.answer != vote::refused) {
-        if (auto o = home().nodes().object(node, sent_at_, now)) {
+        if (auto o = client().tracker.object(node, sent_at_, now)) {
             answer.answer = o->why.answer;
             answer.why = std::move(o->why);
             answer.left = o->left;
@@ -320,17 +320,18 @@ void acquire_operation::take(time_point now) {
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
         machine.valid_until(), std::move(votes_));
-    state->home = home().host().home();
-    home().counts().granted.add();
-    home().emit({.kind = event_kind::granted,
+    state->home = client().host.home();
+    client().shared.counts().granted.add();
+    client().shared.emit({.kind = event_kind::granted,
                  .severity = severity::debug,
                  .resource = state->resource,
                  .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                  .votes = state->votes});
     left_.place = place_;
-    held_lease_ptr lease(new held_lease(home(), state, std::move(left_), machine));
+    held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
+                                        machine));
     if (std::exchange(has_claim_, false)) lease->take_claim();
-    home().adopt(std::move(lease));
+    client().host.adopt(std::move(lease));
     granted_ = state;
     end({}, std::move(state), now);
 }
@@ -340,7 +341,7 @@ void acquire_operation::give_back(bool waits_on, time_point now) {
     const bool keeps_place = waits_on && machine_.may_queue();
     left_.place = place_;
     if (left_.nodes != 0 || (!keeps_place && place_.nodes != 0)) {
-        home().release_in_background(left_, keeps_place, now);
+        client().host.release_in_background(left_, keeps_place, now);
     }
     left_.nodes = 0;
     if (!keeps_place) place_.nodes = 0;
@@ -350,7 +351,7 @@ void acquire_operation::refused(error_code why, time_point now) {
     const operation_ptr keep(this);
     std::optional<core::acquisition::prospects> further;
     if (is_queued() && machine_.may_wait_on(now)) {
-        further = {home().host().random_word(), home().waiting().local_queues().resting()};
+        further = {client().shared.random_word(), client().local.resting()};
     }
     const auto next = machine_.refused(why, now, further);
     if (next != core::acquisition::step::give_up) give_back(true, now);
@@ -367,20 +368,20 @@ bool acquire_operation::is_cut_off() const noexcept {
 }
 
 void acquire_operation::go_to_sleep(time_point now) {
-    core::local_queues& lines = home().waiting().local_queues();
+    core::local_queues& lines = client().local;
     if (machine_.is_resting())
         lines.rests(*this, !is_cut_off());
     else
         lines.sleeps(*this);
     if (is_to_be_woken()) {
-        home().waiting().put_to_sleep(*this, heard_, sent_at_, now);
+        client().remote.put_to_sleep(*this, heard_, sent_at_, now);
     }
-    home().arm(*this, machine_.due_at());
+    client().shared.arm(*this, machine_.due_at());
 }
 
 void acquire_operation::on_wake(std::size_t node, time_point now) {
     machine_.woken(node, now);
-    if (is_asleep()) home().arm(*this, machine_.due_at());
+    if (is_asleep()) client().shared.arm(*this, machine_.due_at());
 }
 
 void acquire_operation::told(std::size_t node, const core::outlook& what, bool has_vote,
@@ -389,16 +390,16 @@ void acquire_operation::told(std::size_t node, const core::outlook& what, bool h
     if (!machine_.is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be
         // reached again: the answers did.
-        home().waiting().local_queues().sleeps(*this);
+        client().local.sleeps(*this);
         if (machine_.may_reach_quorum()) queue_again(now);
     }
-    home().arm(*this, machine_.due_at());
+    client().shared.arm(*this, machine_.due_at());
 }
 
 void acquire_operation::queue_again(time_point now) {
     machine_.queue_again();
     if (place_.ticket != 0) return;
-    const auto drawn = home().nodes().propose(machine_.seen_fence(), now);
+    const auto drawn = client().tracker.propose(machine_.seen_fence(), now);
     if (drawn) draw_ticket(drawn->fence, now);
 }
 
@@ -416,9 +417,9 @@ void acquire_operation::cancel(error_code why, time_point now) {
 }
 
 void acquire_operation::mark_all(vote answer, error_code why, std::string_view detail) {
-    votes_.assign(home().size(), {});
+    votes_.assign(client().shared.size(), {});
     for (std::size_t i = 0; i < votes_.size(); ++i) {
-        votes_[i].node = home().name(i);
+        votes_[i].node = client().shared.name(i);
         votes_[i].answer = answer;
         votes_[i].error = why;
         votes_[i].detail = detail;
@@ -438,18 +439,18 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
     const operation_ptr keep(this);
     machine_.end();
     timer::cancel();
-    if (std::exchange(has_claim_, false)) home().owners().end(options_.owner, resource_);
+    if (std::exchange(has_claim_, false)) client().owners.end(options_.owner, resource_);
     if (outcome == errc::no_quorum && machine_.tries() > 0)
-        home().admission().unanswered(*this, sent_at_, now);
+        client().admission.unanswered(*this, sent_at_, now);
     else
-        home().admission().withdraw(*this);
-    home().waiting().wake(*this);
+        client().admission.withdraw(*this);
+    client().remote.wake(*this);
     if (state && is_queued())
-        home().waiting().local_queues().taken(*this);
+        client().local.taken(*this);
     else
-        home().waiting().local_queues().leave(*this);
+        client().local.leave(*this);
     if (!state) {
-        auto& counts = home().counts();
+        auto& counts = client().shared.counts();
         if (outcome == errc::contended)
             counts.contended.add();
         else if (outcome == errc::no_quorum)
@@ -460,7 +461,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
             counts.cancelled.add();
         const bool is_expected = outcome == errc::contended || outcome == errc::client_closed ||
                                  !(outcome.category() == category());  // cancelled
-        home().emit({.kind = event_kind::refused,
+        client().shared.emit({.kind = event_kind::refused,
                      .severity = is_expected ? severity::info : severity::warning,
                      .resource = resource_,
                      .error = outcome,
@@ -470,7 +471,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
         state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
                                                   std::move(resource_), std::move(votes_));
     }
-    home().finished(*this);
+    client().host.finished(*this);
     complete(outcome, std::move(state));
 }
 

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "client/close.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 
 namespace redlock::detail {
 
-void close_operation::start(time_point now) { home().close(now); }
+void close_operation::start(time_point now) { client().host.close(now); }
 
 void close_operation::cancel(error_code why, time_point) {
-    if (!over_ && why == errc::client_closed) return home().await_closed(*this);
+    if (!over_ && why == errc::client_closed) return client().host.await_closed(*this);
     end(why);
 }
 
@@ -17,7 +17,7 @@ void close_operation::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    home().finished(*this);
+    client().host.finished(*this);
     complete(outcome);
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/declare.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
 #include "wire/answers.hpp"
 #include "wire/node_record.hpp"
@@ -14,15 +14,15 @@
 namespace redlock::detail {
 
 void declare_operation::start(time_point now) {
-    if (!is_guarded(home().options())) return end(errc::invalid_argument);
+    if (!is_guarded(client().shared.options())) return end(errc::invalid_argument);
     sent_at_ = now;
-    open_ = home().size();
-    answers_.resize(home().size());
-    for (std::size_t i = 0; i < answers_.size(); ++i) answers_[i].node = home().name(i);
+    open_ = client().shared.size();
+    answers_.resize(client().shared.size());
+    for (std::size_t i = 0; i < answers_.size(); ++i) answers_[i].node = client().shared.name(i);
     for (std::size_t i = 0; i < answers_.size(); ++i) {
         std::string wire;
-        home().nodes().write_declaration(wire, i);
-        const auto result = home().send(*this, 0, wire, wire::tail::none, now, node_mask{1} << i);
+        client().tracker.write_declaration(wire, i);
+        const auto result = client().nodes.send(*this, 0, wire, wire::tail::none, now, node_mask{1} << i);
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
     }
 }
@@ -32,13 +32,13 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
     if (reply.type() != resp::reply_type::integer) {
         return answered(node, wire::read_failure(reply), now);
     }
-    home().nodes().greet_again(node, now);
+    client().tracker.greet_again(node, now);
     answered(node, {vote::granted, {}, {}}, now);
 }
 
 std::optional<wire::tail> declare_operation::write_with_script(std::size_t node, std::uint32_t,
                                                               std::string& out) const {
-    home().nodes().write_declaration(out, node);
+    client().tracker.write_declaration(out, node);
     return wire::tail::none;
 }
 
@@ -66,7 +66,7 @@ void declare_operation::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    home().finished(*this);
+    client().host.finished(*this);
     complete(outcome, std::move(answers_));
 }
 

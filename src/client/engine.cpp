@@ -16,37 +16,34 @@ namespace redlock::detail {
 using std::chrono::microseconds;
 
 engine::engine(const client_options& options, engine_host& host, traffic& traffic)
-    : options_(&options),
-      host_(&host),
+    : host_(&host),
       traffic_(&traffic),
-      client_id_(host.fresh_owner().to_string()),
-      channel_(options.key_prefix + "redlock:wake:" + client_id_),
-      renewals_(core::node_timeout(options.node_timeout, {}), 1, 2, core::window::growth::steady),
-      admission_(core::node_timeout(options.node_timeout, {})) {
-    const std::size_t n = options.nodes.size();
-    for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
+      shared_(options, host),
+      channel_(options.key_prefix + "redlock:wake:" + std::string(shared_.client_id())),
+      renewals_(core::node_timeout(options.node_timeout, {})),
+      tracker_(shared_, sessions_, *this),
+      remote_(shared_, sessions_, listeners_, tracker_, local_),
+      admission_(core::node_timeout(options.node_timeout, {})),
+      parts_{shared_, sessions_, tracker_, local_, remote_, admission_, owners_, *this} {
+    const std::size_t n = shared_.size();
+    session_owner& of_sessions = *this;
+    listener_owner& of_listeners = *this;
     for (std::size_t i = 0; i < n; ++i) {
-        session_owner& owner = *this;
-        sessions_.push_back(
-            std::make_unique<session>(i, options, host.wire(i), owner, traffic));
+        sessions_.add(std::make_unique<session>(i, options, host.wire(i), of_sessions, traffic));
+        listeners_.add(std::make_unique<listener>(i, options, host.wire(n + i), of_listeners,
+                                                  channel_));
     }
-    for (std::size_t i = 0; i < n; ++i) {
-        listener_owner& owner = *this;
-        listeners_.push_back(
-            std::make_unique<listener>(i, options, host.wire(n + i), owner, channel_));
-    }
-    tracker_ = std::make_unique<node_tracker>(*this);
 }
 
 engine::~engine() { discard(); }
 
 void engine::start(time_point now) {
-    tracker_->start(now);
+    tracker_.start(now);
     for (const auto& s : sessions_) s->start(now);
 }
 
 void engine::enlist(operation& what) {
-    what.engine_ = this;
+    what.client_ = &parts_;
     intrusive_ptr_add_ref(static_cast<call*>(&what));  // the list's, until `finished`
     operations_.push_back(what);
 }
@@ -67,14 +64,14 @@ void engine::finished(operation& what) noexcept {
 
 void engine::adopt(held_lease_ptr what) {
     intrusive_ptr_add_ref(what.get());  // the list's, until `forget`
-    counts_.begun_leases.add();
+    shared_.counts().begun_leases.add();
     held_leases_.push_back(*what);
     what->begin();
 }
 
 void engine::forget(held_lease& what) noexcept {
     if (what.has_claim()) owners_.end(what.state().owner, what.state().resource);
-    remote_queue_.local_queues().freed(what.state().resource);
+    local_.freed(what.state().resource);
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }
@@ -82,12 +79,12 @@ void engine::forget(held_lease& what) noexcept {
 void engine::close(time_point now) {
     if (closing_) return;
     closing_ = true;
-    tracker_->close();
-    remote_queue_.close();
-    stop_listening();
+    tracker_.close();
+    remote_.close();
+    listeners_.close();
     while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
     unsettled_.clear();
-    due_ = {};
+    renewals_.clear();
     while (!held_leases_.empty()) {
         const held_lease_ptr lease(&held_leases_.front());
         lease->end(errc::client_closed, now);
@@ -115,8 +112,8 @@ void engine::await_closed(operation& what) {
 
 void engine::end_turn(time_point now) {
     if (closing_ && !over_ && !is_lingering_) begin_to_linger(now);
-    renew_due(now);
-    remote_queue_.local_queues().give_turns(now);
+    while (const auto round = renewals_.next_round()) begin(round, now);
+    local_.give_turns(now);
     admission_.admit(now);
 }
 
@@ -124,9 +121,9 @@ void engine::end_turn(time_point now) {
 void engine::begin_to_linger(time_point now) {
     is_lingering_ = true;
     answers_awaited_from_ = now;
-    linger_until_ = now + options_->ttl_max;
-    close_timer_at_ = std::min(now + time_for(size()), linger_until_);
-    timers_.set(close_timer_, close_timer_at_);
+    linger_until_ = now + shared_.options().ttl_max;
+    close_timer_at_ = std::min(now + sessions_.time_for(size()), linger_until_);
+    shared_.arm(close_timer_, close_timer_at_);
 }
 
 // When a node that has not answered everything is given up.
@@ -137,7 +134,7 @@ time_point engine::answer_due(const session& node) const noexcept {
 
 void engine::on_close_timer(time_point now) {
     // Where this process stood still, answers may have arrived that it has not read yet.
-    const bool was_asleep = now - close_timer_at_ > time_for(size()) / 2;
+    const bool was_asleep = now - close_timer_at_ > sessions_.time_for(size()) / 2;
     if (was_asleep && now < linger_until_) answers_awaited_from_ = now;
     silence_checked_at_ = now;
     close_timer_at_ = time_point::max();
@@ -145,7 +142,7 @@ void engine::on_close_timer(time_point now) {
         const time_point until = answer_due(*s);
         if (!s->is_idle() && until > now) close_timer_at_ = std::min(close_timer_at_, until);
     }
-    timers_.set(close_timer_, close_timer_at_);
+    shared_.arm(close_timer_, close_timer_at_);
     end_if_idle(now);
 }
 
@@ -163,7 +160,7 @@ void engine::end(time_point now) {
     close_timer_.cancel();
     std::size_t silent = 0;
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
-        const leftovers left = sessions_[i]->close(now);
+        const leftovers left = sessions_[i].close(now);
         if (left.releases == 0) continue;
         ++silent;
         const std::string detail =
@@ -171,8 +168,8 @@ void engine::end(time_point now) {
             (left.releases == 1 ? " release was" : " releases were") +
             " not answered before the client was closed; a key that is left runs out by its ttl" +
             (left.why.detail.empty() ? "" : ": " + left.why.detail);
-        emit({.kind = event_kind::releases_given_up, .severity = severity::warning,
-              .node = names_[i], .error = left.why.error, .detail = detail});
+        shared_.emit({.kind = event_kind::releases_given_up, .severity = severity::warning,
+              .node = shared_.name(i), .error = left.why.error, .detail = detail});
     }
     const bool has_quorum = sessions_.size() - silent >= redlock::quorum(sessions_.size());
     if (!has_quorum) closed_as_ = errc::no_quorum;
@@ -182,10 +179,10 @@ void engine::end(time_point now) {
 void engine::discard() noexcept {
     closing_ = true;
     over_ = true;
-    tracker_->close();
-    remote_queue_.clear();
+    tracker_.close();
+    remote_.clear();
     admission_.clear();
-    due_ = {};
+    renewals_.clear();
     unsettled_.clear();
     while (!held_leases_.empty()) {
         const held_lease_ptr lease(&held_leases_.front());
@@ -204,7 +201,7 @@ void engine::discard() noexcept {
 }
 
 void engine::on_time(time_point now) {
-    timers_.on_time(now);
+    shared_.all_timers().on_time(now);
     for (const auto& s : sessions_) {
         if (s->deadline() <= now) s->on_time(now);
     }
@@ -214,30 +211,21 @@ void engine::on_time(time_point now) {
 }
 
 time_point engine::deadline() const noexcept {
-    time_point first = timers_.deadline();
+    time_point first = shared_.all_timers().deadline();
     for (const auto& s : sessions_) first = std::min(first, s->deadline());
     for (const auto& l : listeners_) first = std::min(first, l->deadline());
     return first;
 }
 
 connection& engine::connection_at(std::size_t index) noexcept {
-    if (index < sessions_.size()) return *sessions_[index];
-    return *listeners_[index - sessions_.size()];
-}
-
-void engine::listen(time_point now) {
-    if (closing_) return;
-    for (const auto& l : listeners_) l->open(now);
-}
-
-void engine::stop_listening() {
-    for (const auto& l : listeners_) l->close();
+    if (index < sessions_.size()) return sessions_[index];
+    return listeners_[index - sessions_.size()];
 }
 
 void engine::give_back(lease_state& state, time_point now) {
     if (state.held_as == nullptr) return;
     const held_lease_ptr lease(state.held_as);
-    if (state.state() != lease_state::status::lost) counts_.released.add();
+    if (state.state() != lease_state::status::lost) shared_.counts().released.add();
     lease->end(errc::not_held, now);
     lease->release_in_background(now);
 }
@@ -245,20 +233,6 @@ void engine::give_back(lease_state& state, time_point now) {
 void engine::let_go(lease_state& state, time_point now) {
     if (state.held_as == nullptr) return;
     held_lease_ptr(state.held_as)->end(errc::not_held, now);
-}
-
-engine::fan_out engine::send(call& what, std::uint32_t round, std::string_view wire,
-                             wire::tail end, time_point now, node_mask mask) {
-    fan_out result;
-    for (std::size_t i = 0; i < sessions_.size(); ++i) {
-        if ((mask >> i & 1U) == 0) continue;
-        if (auto why = sessions_[i]->submit(call_ptr(&what), round, wire, end, now)) {
-            result.failures.emplace_back(i, std::move(*why));
-        } else {
-            result.sent |= node_mask{1} << i;
-        }
-    }
-    return result;
 }
 
 void engine::release_in_background(footprint what, bool waits_on, time_point now) {
@@ -269,7 +243,7 @@ void engine::release_in_background(footprint what, bool waits_on, time_point now
 }
 
 void engine::await_settled(operation& what, time_point now) {
-    if (tracker_->is_settled()) return what.on_settled(now);
+    if (tracker_.is_settled()) return what.on_settled(now);
     unsettled_.emplace_back(&what);
 }
 
@@ -279,7 +253,7 @@ void engine::on_settled(time_point now) {
 
 void engine::on_clock_gap(duration gap, time_point now) {
     const auto length = std::chrono::ceil<microseconds>(gap);
-    emit({.kind = event_kind::clock_gap, .severity = severity::warning, .duration = length,
+    shared_.emit({.kind = event_kind::clock_gap, .severity = severity::warning, .duration = length,
           .detail = "this machine's clock stood still, as in a virtual machine that was paused; "
                     "every lease ends earlier by that"});
     for (operation& what : operations_) what.shorten(gap);
@@ -289,82 +263,40 @@ void engine::on_clock_gap(duration gap, time_point now) {
     for (const held_lease_ptr& lease : held) lease->shorten(gap, now);
 }
 
-void engine::renew(held_lease& what) {
-    // It may become due again while it waits here, since the holder may extend it. A round must not
-    // name it twice: the second answer would deny its own key.
-    if (std::exchange(what.is_due_, true)) return;
-    due_.push({what.machine().report_at(), held_lease_ptr(&what)});
-}
-
-// Many leases are due together, and all at once they would be answered too late.
-void engine::renew_due(time_point now) {
-    while (!due_.empty() && renewals_.has_room()) {
-        const auto round = boost::intrusive_ptr<renewal_round>(new renewal_round);
-        while (!due_.empty() && round->take(due_.top().lease)) {
-            due_.top().lease->is_due_ = false;
-            due_.pop();
-        }
-        renewals_.enter();
-        begin(round, now);
-    }
-}
-
-drift_policy engine::drift() const noexcept {
-    return {options_->drift_factor, options_->drift_min};
-}
-
-void engine::emit(const event& e) const {
-    if (!options_->on_event) return;
-    try {
-        options_->on_event(e);
-    } catch (...) {
-        // An observer that fails must not take a lock down with it.
-    }
-}
-
-duration engine::time_for(std::size_t nodes) const noexcept {
-    std::array<duration, max_nodes> each{};
-    const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(),
-                                    [](const auto& s) { return s->node_timeout(); });
-    const auto nth = each.begin() + static_cast<std::ptrdiff_t>(nodes - 1);
-    std::nth_element(each.begin(), nth, end);
-    return *nth;
-}
-
 void engine::on_greeted(std::size_t node, const greeting& told, time_point began,
                         time_point now) {
-    const duration wanted_in = time_for(redlock::quorum(size()));
+    const duration wanted_in = sessions_.time_for(redlock::quorum(size()));
     renewals_.set_node_timeout(wanted_in);
     admission_.set_node_timeout(wanted_in);
     const node_mask one = node_mask{1} << node;
-    const std::string late = sessions_[node]->lateness();
+    const std::string late = sessions_[node].lateness();
     if (!late.empty() && (reported_late_ & one) == 0) {
         reported_late_ |= one;
-        emit({.kind = event_kind::node_reported, .severity = severity::warning,
-              .node = names_[node], .error = errc::timed_out, .detail = late});
+        shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning,
+              .node = shared_.name(node), .error = errc::timed_out, .detail = late});
     }
-    tracker_->on_greeted(node, told, began, now);
+    tracker_.on_greeted(node, told, began, now);
 }
 
 void engine::on_node_up(std::size_t node, duration took, time_point now) {
-    emit({.kind = event_kind::node_up, .severity = severity::info, .node = names_[node],
+    shared_.emit({.kind = event_kind::node_up, .severity = severity::info, .node = shared_.name(node),
           .duration = std::chrono::duration_cast<microseconds>(took)});
-    tracker_->on_node_up(now);
+    tracker_.on_node_up(now);
 }
 
 void engine::on_node_down(std::size_t node, const wire::failure& why, time_point now) {
-    emit({.kind = event_kind::node_down, .severity = severity::warning, .node = names_[node],
+    shared_.emit({.kind = event_kind::node_down, .severity = severity::warning, .node = shared_.name(node),
           .error = why.error, .detail = why.detail});
-    tracker_->on_node_down(node, now);
+    tracker_.on_node_down(node, now);
 }
 
 void engine::on_release_owed(std::size_t node) {
-    emit({.kind = event_kind::release_owed, .severity = severity::info, .node = names_[node]});
+    shared_.emit({.kind = event_kind::release_owed, .severity = severity::info, .node = shared_.name(node)});
 }
 
 void engine::on_listening(std::size_t node, time_point now) {
     reported_deaf_ &= ~(node_mask{1} << node);
-    remote_queue_.on_listening(node, now);
+    remote_.on_listening(node, now);
 }
 
 void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
@@ -372,38 +304,12 @@ void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
     reported_deaf_ |= node_mask{1} << node;
     std::string detail = "it can't be listened to, so releases by other clients are noticed late";
     if (!why.detail.empty()) detail += ": " + why.detail;
-    emit({.kind = event_kind::node_reported, .severity = severity::warning, .node = names_[node],
+    shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning, .node = shared_.name(node),
           .error = why.error, .detail = detail});
 }
 
 void engine::on_message(std::size_t node, std::string_view payload, time_point now) {
-    remote_queue_.on_message(node, payload, now);
-}
-
-client_stats engine::stats() const noexcept {
-    client_stats s;
-    s.granted = counts_.granted.get();
-    s.contended = counts_.contended.get();
-    s.no_quorum = counts_.no_quorum.get();
-    s.validity_exhausted = counts_.validity_exhausted.get();
-    s.cancelled = counts_.cancelled.get();
-    s.retries = counts_.retries.get();
-    s.second_rounds = counts_.second_rounds.get();
-    s.released = counts_.released.get();
-    s.lost = counts_.lost.get();
-    s.renewals = counts_.renewals.get();
-    s.renewal_failures = counts_.renewal_failures.get();
-    const auto ended = counts_.ended_leases.get();  // first: the difference is never negative
-    s.leases = counts_.begun_leases.get() - ended;
-    s.commands = traffic_->commands.get();
-    s.writes = traffic_->writes.get();
-    s.reads = traffic_->reads.get();
-    s.timeouts = traffic_->timeouts.get();
-    s.late_replies = traffic_->late_replies.get();
-    s.connects = traffic_->connects.get();
-    s.disconnects = traffic_->disconnects.get();
-    s.owed_releases = traffic_->owed_releases.get();
-    return s;
+    remote_.on_message(node, payload, now);
 }
 
 }  // namespace redlock::detail

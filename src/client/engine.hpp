@@ -3,21 +3,19 @@
 #pragma once
 
 #include "client/call.hpp"
+#include "client/client_parts.hpp"
 #include "client/connection.hpp"
-#include "client/counters.hpp"
-#include "client/held_lease.hpp"
+#include "client/context.hpp"
 #include "client/lease_state.hpp"
-#include "client/listener.hpp"
+#include "client/node_listeners.hpp"
+#include "client/node_sessions.hpp"
 #include "client/node_tracker.hpp"
 #include "client/operation.hpp"
 #include "client/owner_claims.hpp"
 #include "client/remote_queue.hpp"
-#include "client/session.hpp"
-#include "client/timers.hpp"
-#include "core/load/admission.hpp"
-#include "core/load/window.hpp"
+#include "client/renewals.hpp"
+#include "client/statistics.hpp"
 
-#include <redlock/event.hpp>
 #include <redlock/options.hpp>
 #include <redlock/stats.hpp>
 
@@ -26,7 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <queue>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,11 +33,9 @@ namespace redlock::detail {
 /// One for commands and one to listen on.
 inline constexpr std::size_t connections_per_node = 2;
 
-/// What the engine needs from whoever performs.
-class engine_host {
+/// What the engine needs from its environment.
+class engine_host : public random_source {
 public:
-    virtual std::uint64_t random_word() = 0;
-    virtual owner_id fresh_owner() = 0;
     /// Of N nodes' commands the first N, of what is listened to on them the next N.
     virtual transport& wire(std::size_t index) = 0;
     virtual std::shared_ptr<lease_home> home() = 0;
@@ -49,14 +44,11 @@ protected:
     ~engine_host() = default;
 };
 
-/// Counts of operations; `net::traffic` counts what they cost.
-struct tallies {
-    counter granted, contended, no_quorum, validity_exhausted, cancelled, retries,
-        second_rounds, released, lost, renewals, renewal_failures, begun_leases, ended_leases;
-};
-
 /// Not thread-safe: everything happens on one strand, or in one simulated client.
-class engine final : private session_owner, private listener_owner {
+class engine final : private operation_host,
+                     private session_owner,
+                     private listener_owner,
+                     private tracker_owner {
 public:
     /// `options` are valid and their client_name is set; all three outlive the engine.
     engine(const client_options& options, engine_host& host, traffic& traffic);
@@ -66,30 +58,24 @@ public:
 
     void start(time_point now);
     void begin(operation_ptr what, time_point now);
-    /// The engine forgets it. Called before the completion is handed over, which may throw where
-    /// memory is short.
-    void finished(operation& what) noexcept;
     /// Ends all operations and leases; releases what is held. A connection lingers until the node
     /// has answered everything, or nothing for node_timeout; at most for ttl_max, when every key
     /// has expired. An event says what is given up then.
-    void close(time_point now);
+    void close(time_point now) override;
     /// Ends the operations that callers wait for. Leases and their renewal stay.
     void cancel(error_code why, time_point now);
-    /// Calls `what.on_closed` when the client is closed, at once if it is. Until then closing does
-    /// not end `what`.
-    void await_closed(operation& what);
-    /// What came of the facts of this turn is handed to the nodes: called once they all were told,
-    /// and before anything is written.
+    /// Hands to the nodes what came of the facts of this turn: called once after all of them, and
+    /// before anything is written.
     void end_turn(time_point now);
     /// While closing: whether the last releases are answered, or given up, is looked at here.
     void end_if_idle(time_point now);
     bool is_over() const noexcept { return over_; }
-    /// The execution context is gone: drops everything, tells nobody.
+    /// The execution context is gone: drops everything without a completion.
     void discard() noexcept;
 
     void on_time(time_point now);
     time_point deadline() const noexcept;
-    session& node(std::size_t i) noexcept { return *sessions_[i]; }
+    session& node(std::size_t i) noexcept { return sessions_[i]; }
     /// Whose bytes the host's wire of that index carries.
     connection& connection_at(std::size_t index) noexcept;
     std::size_t size() const noexcept { return sessions_.size(); }
@@ -98,56 +84,10 @@ public:
     void give_back(lease_state& state, time_point now);
     void let_go(lease_state& state, time_point now);
 
-    /// From now on every node is listened to, as far as it can be reached.
-    void listen(time_point now);
-    void stop_listening();
-    bool is_listening(std::size_t node) const noexcept { return listeners_[node]->is_listening(); }
-    /// What others name to wake this client: drawn once, the last part of its channel's name.
-    std::string_view client_id() const noexcept { return client_id_; }
-
-    // For operations.
-    struct fan_out {
-        node_mask sent = 0;
-        std::vector<std::pair<std::size_t, wire::failure>> failures;
-    };
-    /// Hands a command to the nodes of `mask`. The failures are for the caller to count, after it
-    /// has noted what was sent.
-    fan_out send(call& what, std::uint32_t round, std::string_view wire, wire::tail end,
-                 time_point now, node_mask mask = all_nodes);
-    /// An empty buffer to format one command in, before it is sent: each that is asked for ends the
-    /// one before.
-    std::string& blank() noexcept {
-        blank_.clear();
-        return blank_;
+    remote_queue& waiting() noexcept { return remote_; }
+    client_stats stats() const noexcept {  ///< From any thread.
+        return read_stats(shared_.counts(), *traffic_);
     }
-    /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
-    /// `waits_on` its place in line is kept.
-    void release_in_background(footprint what, bool waits_on, time_point now);
-    /// Calls `on_settled` once who may vote is known: at once, or when it is.
-    void await_settled(operation& what, time_point now);
-    /// It is due for renewal: goes with others that are, at the end of this turn or when fewer
-    /// renewals are under way, before all that have more time.
-    void renew(held_lease& what);
-    core::window& renewals() noexcept { return renewals_; }
-    void adopt(held_lease_ptr what);
-    void forget(held_lease& what) noexcept;
-    void arm(timer& what, time_point when) noexcept { timers_.set(what, when); }
-    owner_claims& owners() noexcept { return owners_; }
-    void emit(const event& e) const;
-
-    const client_options& options() const noexcept { return *options_; }
-    drift_policy drift() const noexcept;
-    const node_name& name(std::size_t node) const noexcept { return names_[node]; }
-    engine_host& host() const noexcept { return *host_; }
-    node_tracker& nodes() noexcept { return *tracker_; }
-    remote_queue& waiting() noexcept { return remote_queue_; }
-    core::admission& admission() noexcept { return admission_; }
-    tallies& counts() noexcept { return counts_; }
-    client_stats stats() const noexcept;  ///< From any thread.
-    /// In what time so many nodes have answered one command, if they ever do: the longest time-out
-    /// of those that have the shortest. Of all nodes, it bounds how long an operation waits for
-    /// them; of a quorum, it is what the windows on the load go by.
-    duration time_for(std::size_t nodes) const noexcept;
 
 private:
     struct close_timer final : timer {
@@ -156,8 +96,19 @@ private:
         engine* engine_;
     };
 
+    // For operations and leases.
+    void finished(operation& what) noexcept override;
+    void await_settled(operation& what, time_point now) override;
+    void await_closed(operation& what) override;
+    void adopt(held_lease_ptr what) override;
+    std::shared_ptr<lease_home> home() const override { return host_->home(); }
+    void renew(held_lease& what) override { renewals_.add(what); }
+    void forget(held_lease& what) noexcept override;
+    void release_in_background(footprint what, bool waits_on, time_point now) override;
+
+    // From the sessions, the listeners and the tracker.
     std::uint64_t random_word() override { return host_->random_word(); }
-    wire::record_request record_wanted() override { return tracker_->record_wanted(); }
+    wire::record_request record_wanted() override { return tracker_.record_wanted(); }
     void on_greeted(std::size_t node, const greeting& told, time_point began,
                     time_point now) override;
     void on_node_up(std::size_t node, duration took, time_point now) override;
@@ -166,27 +117,21 @@ private:
     void on_listening(std::size_t node, time_point now) override;
     void on_deaf(std::size_t node, const wire::failure& why, time_point now) override;
     void on_message(std::size_t node, std::string_view payload, time_point now) override;
-    friend class node_tracker;
-    void on_settled(time_point now);
-    /// Our own clock stood still for `gap`, at most: every validity ends earlier by it.
-    void on_clock_gap(duration gap, time_point now);
-    void renew_due(time_point now);
+    void on_settled(time_point now) override;
+    void on_clock_gap(duration gap, time_point now) override;
+
     void enlist(operation& what);
     void begin_to_linger(time_point now);
     void on_close_timer(time_point now);
     time_point answer_due(const session& node) const noexcept;
     void end(time_point now);
 
-    const client_options* options_;
     engine_host* host_;
-    std::vector<node_name> names_;
-    timers timers_;
     traffic* traffic_;
-    tallies counts_;
-    std::string client_id_;
+    context shared_;
     std::string channel_;  // that is listened to, on every node
-    std::vector<std::unique_ptr<session>> sessions_;
-    std::vector<std::unique_ptr<listener>> listeners_;
+    node_sessions sessions_;
+    node_listeners listeners_;
     node_mask reported_deaf_ = 0;  // since they last could be listened to
     node_mask reported_late_ = 0;  // that node_timeout is too short for them
     using operation_list = boost::intrusive::list<
@@ -199,20 +144,13 @@ private:
         boost::intrusive::constant_time_size<false>>
         held_leases_;
     owner_claims owners_;
-    std::string blank_;
     std::vector<operation_ptr> unsettled_;  // that wait until it is known who may vote
-    struct due_renewal {
-        time_point needed_by;
-        held_lease_ptr lease;
-        bool operator<(const due_renewal& other) const noexcept {
-            return needed_by > other.needed_by;
-        }
-    };
-    std::priority_queue<due_renewal> due_;  // the most urgent first
-    core::window renewals_;                 // rounds under way
-    std::unique_ptr<node_tracker> tracker_;
-    remote_queue remote_queue_{*this};
+    renewals renewals_;
+    node_tracker tracker_;
+    core::local_queues local_;
+    remote_queue remote_;
     core::admission admission_;
+    client_parts parts_;
     close_timer close_timer_{*this};
     time_point answers_awaited_from_{};  // a node has node_timeout from then on
     time_point linger_until_{};          // when every key has expired

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/extend.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void extension_round::send(time_point now) {
     // A client that tries again and again went on raising the fence since a node named it, and does
     // until this round arrives there. Where its clock is ahead of node time, ours would never do.
     const duration lead =
-        round == 1 ? duration{} : now - sent_at_ + home().time_for(redlock::quorum(home().size()));
+        round == 1 ? duration{} : now - sent_at_ + client().nodes.time_for(redlock::quorum(client().shared.size()));
     sent_at_ = now;
     answers_ = 0;
     asked_.clear();
@@ -51,24 +51,24 @@ void extension_round::send(time_point now) {
     for (part& p : parts_) {
         if (p.is == part::state::over) continue;
         p.is = part::state::open;
-        p.machine.emplace(home().size(), now, p.ttl, home().drift(), round == last_round);
+        p.machine.emplace(client().shared.size(), now, p.ttl, client().shared.drift(), round == last_round);
         seen = std::max(seen, p.seen_fence);
         asked_.push_back(&p);
     }
     open_ = asked_.size();
     again_ = 0;
-    if (home().options().fencing) {
-        fence_ = home().nodes().propose(seen, now, lead);
+    if (client().shared.options().fencing) {
+        fence_ = client().tracker.propose(seen, now, lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
     std::string wire;
     const wire::tail end = write(wire, resp::script_form::by_hash, asked_);
-    const node_mask ask = home().nodes().askable();
-    const auto result = home().send(*this, round, wire, end, now, ask);
+    const node_mask ask = client().tracker.askable();
+    const auto result = client().nodes.send(*this, round, wire, end, now, ask);
     for (part* p : asked_) {
         p->lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
     }
-    for (std::size_t i = 0; i < home().size(); ++i) {
+    for (std::size_t i = 0; i < client().shared.size(); ++i) {
         if ((result.sent >> i & 1U) == 0) on_failure(i, round, {}, now);
     }
 }
@@ -77,9 +77,9 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
                                time_point now) {
     if (round != round_) return;
     const operation_ptr keep(this);
-    if (++answers_ == redlock::quorum(home().size())) on_answered(sent_at_, now);
-    const bool is_vote = !home().nodes().object(node, sent_at_, now);
-    if (wire::is_amnesiac(reply)) home().nodes().on_amnesiac(node, sent_at_, now);
+    if (++answers_ == redlock::quorum(client().shared.size())) on_answered(sent_at_, now);
+    const bool is_vote = !client().tracker.object(node, sent_at_, now);
+    if (wire::is_amnesiac(reply)) client().tracker.on_amnesiac(node, sent_at_, now);
     bool is_replica = false;
     const auto otherwise = asked_otherwise_.find(node);
     const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
@@ -89,12 +89,12 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
         auto answer = wire::read_extension(reply, i);
         is_replica = is_replica || answer.why.error == errc::not_master;
         // A node that answers nonsense must not raise the fence on all the others.
-        if (answer.fence != 0 && !home().nodes().is_plausible(answer.fence + 1, now)) answer = {};
+        if (answer.fence != 0 && !client().tracker.is_plausible(answer.fence + 1, now)) answer = {};
         p.seen_fence = std::max(p.seen_fence, answer.fence);
         cast(p, node, is_vote ? answer : wire::compare_answer(), now);
     }
-    if (is_replica) home().nodes().greet_again(node, now);
-    if (wire::is_late(reply)) home().nodes().doubt_clock(node, now);
+    if (is_replica) client().tracker.greet_again(node, now);
+    if (wire::is_late(reply)) client().tracker.doubt_clock(node, now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t round, const wire::failure&,
@@ -115,8 +115,8 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
             if (!p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.new_ttl())) {
                 return end(p, errc::lost, now);
             }
-            home().counts().renewals.add();
-            home().emit({.kind = event_kind::renewed, .severity = severity::debug,
+            client().shared.counts().renewals.add();
+            client().shared.emit({.kind = event_kind::renewed, .severity = severity::debug,
                          .resource = p.lease->state().resource});
             return end(p, {}, now);
         case core::extension::verdict::failed: return end(p, p.machine->reason(), now);
@@ -178,7 +178,7 @@ void extension_round::go_on(time_point now) {
     if (again_ != 0) return send(now);
     if (std::exchange(is_finished_, true)) return;
     on_finished(sent_at_, now);
-    home().finished(*this);
+    client().host.finished(*this);
 }
 
 bool renewal_round::take(const held_lease_ptr& lease) {
@@ -195,7 +195,7 @@ bool renewal_round::take(const held_lease_ptr& lease) {
 
 void renewal_round::start(time_point now) {
     if (size() == 0) return end_unsent(errc::not_held, now);
-    random_ = home().host().random_word();
+    random_ = client().shared.random_word();
     send(now);
 }
 
@@ -208,25 +208,25 @@ void renewal_round::on_end(held_lease* lease, error_code outcome, time_point now
 }
 
 void renewal_round::on_answered(time_point sent, time_point now) {
-    if (std::exchange(is_counted_, false)) home().renewals().answered(sent, now);
+    if (std::exchange(is_counted_, false)) window_.answered(sent, now);
 }
 
 void renewal_round::on_finished(time_point sent, time_point now) {
-    if (std::exchange(is_counted_, false)) home().renewals().unanswered(sent, now);
+    if (std::exchange(is_counted_, false)) window_.unanswered(sent, now);
 }
 
 void extend_operation::start(time_point now) {
     const auto state = std::move(state_);
-    const bool is_ours = state && state->home.lock() == home().host().home();
+    const bool is_ours = state && state->home.lock() == client().host.home();
     if (!is_ours || asked_ <= std::chrono::milliseconds::zero() ||
-        !validate(acquire_options{.ttl = asked_}, home().options()).empty()) {
+        !validate(acquire_options{.ttl = asked_}, client().shared.options()).empty()) {
         return end_unsent(errc::invalid_argument, now);
     }
     if (state->held_as == nullptr || !state->is_live()) {
         const bool was_lost = state->state() == lease_state::status::lost;
         return end_unsent(was_lost ? errc::lost : errc::not_held, now);
     }
-    if (longest_validity(home().options(), asked_) <= state->held_as->machine().loss_margin()) {
+    if (longest_validity(client().shared.options(), asked_) <= state->held_as->machine().loss_margin()) {
         return end_unsent(errc::invalid_argument, now);
     }
     add(held_lease_ptr(state->held_as), asked_, true);

@@ -4,6 +4,7 @@
 
 #include "client/held_lease.hpp"
 #include "client/operation.hpp"
+#include "core/load/window.hpp"
 #include "core/lock/extension.hpp"
 #include "wire/answers.hpp"
 #include "wire/commands.hpp"
@@ -106,6 +107,8 @@ private:
 /// The renewal of all leases that are due, each for its present ttl.
 class renewal_round final : public extension_round {
 public:
+    /// Enters the window when it begins, and leaves it when a quorum has answered, or never will.
+    explicit renewal_round(core::window& window) noexcept : window_(window) {}
     /// False when it is full.
     bool take(const held_lease_ptr& lease);
     void start(time_point now) override;
@@ -117,6 +120,7 @@ private:
     void on_answered(time_point sent, time_point now) override;
     void on_finished(time_point sent, time_point now) override;
 
+    core::window& window_;
     std::size_t bytes_ = 0;
     std::uint64_t random_ = 0;  // of all its leases, for when they are to be tried again
     bool is_counted_ = true;    // among those that are under way

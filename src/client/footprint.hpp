@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/operation.hpp"
+#include "client/node_mask.hpp"
+
+#include <redlock/detail/recycling.hpp>
 
 #include <algorithm>
 #include <cstdint>

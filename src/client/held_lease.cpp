@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: MIT
 #include "client/held_lease.hpp"
 
-#include "client/engine.hpp"
-
 #include <utility>
 
 namespace redlock::detail {
 
-held_lease::held_lease(engine& home, std::shared_ptr<lease_state> state, footprint left,
-                 core::renewal machine)
-    : home_(&home), state_(std::move(state)), left_(std::move(left)), machine_(machine) {}
+held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
+                       footprint left, core::renewal machine)
+    : shared_(&shared),
+      keeper_(&keeper),
+      state_(std::move(state)),
+      left_(std::move(left)),
+      machine_(machine) {}
 
 void held_lease::begin() {
     state_->held_as = this;
@@ -18,7 +20,7 @@ void held_lease::begin() {
 }
 
 void held_lease::rearm() noexcept {
-    home_->arm(*this, machine_.is_lost() ? machine_.valid_until() : machine_.deadline());
+    shared_->arm(*this, machine_.is_lost() ? machine_.valid_until() : machine_.deadline());
 }
 
 void held_lease::on_due(time_point now) {
@@ -33,7 +35,7 @@ void held_lease::on_due(time_point now) {
         case core::renewal::action::lost: lose(now); break;
         case core::renewal::action::renew:
             rearm();
-            home_->renew(*this);
+            keeper_->renew(*this);
             break;
     }
 }
@@ -56,8 +58,8 @@ void held_lease::shorten(duration gap, time_point now) {
 }
 
 void held_lease::renewal_failed(error_code why, time_point now, std::uint64_t random) {
-    home_->counts().renewal_failures.add();
-    home_->emit({.kind = event_kind::renewal_failed, .severity = severity::warning,
+    shared_->counts().renewal_failures.add();
+    shared_->emit({.kind = event_kind::renewal_failed, .severity = severity::warning,
                  .resource = state_->resource, .error = why});
     if (machine_.renewal_failed(why, now, random) == core::renewal::action::lost) {
         lose(now);
@@ -73,9 +75,9 @@ void held_lease::lose(time_point now) {
         // The holder was faster: its own message is on its way and does the rest.
         return;
     }
-    home_->counts().lost.add();
+    shared_->counts().lost.add();
     count_out();
-    home_->emit({.kind = event_kind::lost, .severity = severity::error,
+    shared_->emit({.kind = event_kind::lost, .severity = severity::error,
                  .resource = state_->resource, .error = errc::lost, .duration = held_for(now),
                  .detail = to_string(why)});
     // The keys stay while the holder winds up: nobody else may enter before it is done, or the
@@ -91,7 +93,7 @@ void held_lease::end(error_code why, time_point now) {
     cancel();
     state_->held_as = nullptr;
     count_out();
-    home_->forget(*this);
+    keeper_->forget(*this);
     tell(std::nullopt, why, now);
 }
 
@@ -104,7 +106,7 @@ void held_lease::tell(std::optional<loss> lost, error_code why, time_point now) 
 }
 
 void held_lease::count_out() noexcept {
-    if (!std::exchange(counted_out_, true)) home_->counts().ended_leases.add();
+    if (!std::exchange(counted_out_, true)) shared_->counts().ended_leases.add();
 }
 
 void held_lease::drop() noexcept {
@@ -117,7 +119,7 @@ void held_lease::drop() noexcept {
 }
 
 void held_lease::release_in_background(time_point now) {
-    home_->release_in_background(left_, false, now);
+    keeper_->release_in_background(left_, false, now);
 }
 
 }  // namespace redlock::detail

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "client/context.hpp"
 #include "client/footprint.hpp"
 #include "client/lease_state.hpp"
 #include "client/operation.hpp"
@@ -18,10 +19,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::detail {
 
 class held_lease;
+
+/// What a lease needs of the client that holds it.
+class lease_keeper {
+public:
+    /// The lease is due for renewal: it goes with others that are, before all that have more time.
+    virtual void renew(held_lease& what) = 0;
+    /// The lease has ended, and leaves the client's list.
+    virtual void forget(held_lease& what) noexcept = 0;
+    /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
+    /// `waits_on` its place in the queues is kept.
+    virtual void release_in_background(footprint what, bool waits_on, time_point now) = 0;
+
+protected:
+    ~lease_keeper() = default;
+};
 
 /// An operation that ends with the lease it is about.
 class dependent {
@@ -46,7 +63,8 @@ class held_lease final : public boost::intrusive_ref_counter<held_lease, boost::
                       public recycled,
                       private timer {
 public:
-    held_lease(engine& home, std::shared_ptr<lease_state> state, footprint left, core::renewal machine);
+    held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
+               footprint left, core::renewal machine);
 
     /// What is, or may be, of it on the nodes.
     footprint& left() noexcept { return left_; }
@@ -65,6 +83,8 @@ public:
     bool has_claim() const noexcept { return has_claim_; }
 
     void begin();
+    /// Whether it is in the list of due renewals. Returns what was set before.
+    bool set_due(bool is_due) noexcept { return std::exchange(is_due_, is_due); }
     /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
     /// holder asked for, where it was the holder.
     bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
@@ -91,14 +111,15 @@ private:
     void count_out() noexcept;
     void tell(std::optional<loss> lost, error_code why, time_point now);
 
-    engine* home_;
+    context* shared_;
+    lease_keeper* keeper_;
     std::shared_ptr<lease_state> state_;
     footprint left_;
     core::renewal machine_;
     bool has_claim_ = false;
     bool over_ = false;
     bool counted_out_ = false;
-    bool is_due_ = false;  // the engine lists it among the due renewals
+    bool is_due_ = false;
     boost::intrusive::list<
         dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
         boost::intrusive::constant_time_size<false>>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/inspect.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 #include "core/node/fence_source.hpp"
 #include "core/quorum/read_quorum.hpp"
 #include "value/text.hpp"
@@ -36,22 +36,22 @@ void note_failure(node_state& node, const wire::failure& why) {
 
 void inspect_operation::start(time_point now) {
     state_.resource = resource_;
-    if (!validate_resource(home().options(), resource_).empty()) {
+    if (!validate_resource(client().shared.options(), resource_).empty()) {
         return end(errc::invalid_argument);
     }
     // Nodes that are about to be opened are not yet in quarantine for good.
-    home().await_settled(*this, now);
+    client().host.await_settled(*this, now);
 }
 
 void inspect_operation::on_settled(time_point now) {
     if (over_) return;
-    state_.nodes.resize(home().size());
-    values_.resize(home().size());
-    for (std::size_t i = 0; i < home().size(); ++i) state_.nodes[i].node = home().name(i);
-    const std::string& prefix = home().options().key_prefix;
+    state_.nodes.resize(client().shared.size());
+    values_.resize(client().shared.size());
+    for (std::size_t i = 0; i < client().shared.size(); ++i) state_.nodes[i].node = client().shared.name(i);
+    const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
-    const bool is_fenced = home().options().fencing;
-    open_ = (is_fenced ? 4 : 2) * home().size();
+    const bool is_fenced = client().shared.options().fencing;
+    open_ = (is_fenced ? 4 : 2) * client().shared.size();
     std::string get;
     std::string pttl;
     std::string get_fence;
@@ -68,7 +68,7 @@ void inspect_operation::on_settled(time_point now) {
 }
 
 void inspect_operation::ask(std::uint32_t question, const std::string& wire, time_point now) {
-    const auto result = home().send(*this, question, wire, wire::tail::none, now);
+    const auto result = client().nodes.send(*this, question, wire, wire::tail::none, now);
     for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
 }
 
@@ -102,8 +102,8 @@ void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
 
 // The queue is advice: a node that has none, or does not show it, still counts as having answered.
 void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
-    const std::string own = std::string(home().client_id()) + ':';
-    const auto time_us = home().nodes().node_time_us(node, now).value_or(0);
+    const std::string own = std::string(client().shared.client_id()) + ':';
+    const auto time_us = client().tracker.node_time_us(node, now).value_or(0);
     std::size_t waiting = 0;
     std::size_t place = 0;
     for (std::size_t i = 0; i < reply.size(); ++i) {
@@ -156,7 +156,7 @@ void inspect_operation::note_standing(time_point now) {
             n.state != key_state::shared) {
             continue;
         }
-        const auto o = home().nodes().object(i, now, now);
+        const auto o = client().tracker.object(i, now, now);
         if (!o) continue;
         const bool is_quarantine = o->why.answer == vote::quarantine;
         n.state = is_quarantine ? key_state::quarantine : key_state::refused;
@@ -178,7 +178,7 @@ void inspect_operation::drop_foreign_fence() {
 
 // A fence is a node's time in us when it was drawn, or a little ahead of it.
 void inspect_operation::tell_age(time_point now) {
-    const auto time_us = home().nodes().node_time_us(now);
+    const auto time_us = client().tracker.node_time_us(now);
     if (!state_.held || !time_us || state_.fence == 0) return;
     const auto age_us = *time_us - static_cast<std::int64_t>(state_.fence);
     state_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -200,7 +200,7 @@ void inspect_operation::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    home().finished(*this);
+    client().host.finished(*this);
     complete(outcome, std::move(state_));
 }
 

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "client/lost.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 
 namespace redlock::detail {
 
 void lost_operation::start(time_point) {
     const auto state = std::move(state_);
-    if (!state || state->home.lock() != home().host().home()) {
+    if (!state || state->home.lock() != client().host.home()) {
         return end(errc::invalid_argument, {});
     }
     if (state->state() == lease_state::status::lost) return end({}, state->lost_for());
@@ -31,7 +31,7 @@ void lost_operation::end(error_code outcome, loss why) {
     const operation_ptr keep(this);
     over_ = true;
     part();
-    home().finished(*this);
+    client().host.finished(*this);
     complete(outcome, why);
 }
 

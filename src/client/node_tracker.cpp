@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "client/node_tracker.hpp"
 
-#include "client/engine.hpp"
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
 #include "wire/answers.hpp"
@@ -77,26 +76,28 @@ private:
     failed on_none_;
 };
 
-node_tracker::node_tracker(engine& home)
-    : home_(&home),
-      record_key_(wire::record_key(home.options().key_prefix)),
-      set_(wire::node_set(home.options())),
-      eligibility_(home.size(), is_guarded(home.options()), home.options().ttl_max, home.drift()),
-      bootstrap_(home.size(),
-             is_guarded(home.options()) && home.options().guard == restart_guard::automatic,
-             home.options().ttl_max / 2, home.host().fresh_owner().to_string()),
-      clocks_(home.size(), core::fence_tolerance(home.options().ttl_max), home.drift()),
-      facts_(home.size()),
-      is_settled_(!home.options().fencing) {}
+node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner& owner)
+    : shared_(&shared),
+      nodes_(&nodes),
+      owner_(&owner),
+      record_key_(wire::record_key(shared.options().key_prefix)),
+      set_(wire::node_set(shared.options())),
+      eligibility_(shared.size(), is_guarded(shared.options()), shared.options().ttl_max, shared.drift()),
+      bootstrap_(shared.size(),
+             is_guarded(shared.options()) && shared.options().guard == restart_guard::automatic,
+             shared.options().ttl_max / 2, shared.fresh_owner().to_string()),
+      clocks_(shared.size(), core::fence_tolerance(shared.options().ttl_max), shared.drift()),
+      facts_(shared.size()),
+      is_settled_(!shared.options().fencing) {}
 
 node_tracker::~node_tracker() = default;
 
-session& node_tracker::session_of(std::size_t node) const noexcept { return home_->node(node); }
+session& node_tracker::session_of(std::size_t node) const noexcept { return (*nodes_)[node]; }
 
 void node_tracker::start(time_point now) {
-    connect_by_ = settle_by_ = now + home_->options().connect_timeout;
-    if (!is_settled_) home_->arm(settle_alarm_, settle_by_);
-    home_->arm(probe_alarm_, now + between_probes);
+    connect_by_ = settle_by_ = now + shared_->options().connect_timeout;
+    if (!is_settled_) shared_->arm(settle_alarm_, settle_by_);
+    shared_->arm(probe_alarm_, now + between_probes);
 }
 
 void node_tracker::close() noexcept {
@@ -107,10 +108,10 @@ void node_tracker::close() noexcept {
 wire::record_request node_tracker::record_wanted() const {
     return {.key = record_key_,
             .set = set_,
-            .epoch = home_->host().fresh_owner().to_string(),
+            .epoch = shared_->fresh_owner().to_string(),
             .mark = bootstrap_.mark(),
-            .ttl_max = home_->options().ttl_max,
-            .only_peeks = !is_guarded(home_->options())};
+            .ttl_max = shared_->options().ttl_max,
+            .only_peeks = !is_guarded(shared_->options())};
 }
 
 void node_tracker::write_declaration(std::string& out, std::size_t node) const {
@@ -125,9 +126,9 @@ void node_tracker::on_greeted(std::size_t node, const greeting& told, time_point
     eligibility_.met(node, told.server, now);
     if (told.time_us) on_time(node, {*told.time_us, began, now}, now);
     if (told.server.is_master) report_concerns(node, told.settings);
-    if (!home_->options().fencing) return;
+    if (!shared_->options().fencing) return;
     if (!told.server.is_master) return bootstrap_.down(node);  // it has told of no record, and has no vote
-    if (!is_guarded(home_->options())) return eligibility_.read(node, told.record, now);
+    if (!is_guarded(shared_->options())) return eligibility_.read(node, told.record, now);
     unsettle(now);
     if (!told.record.other_set.empty()) bootstrap_.note_other_set(node);
     else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
@@ -148,7 +149,7 @@ void node_tracker::on_record(std::size_t node, const core::record_facts& record,
 }
 
 void node_tracker::report_ttl_max(std::size_t node, const core::record_facts& record) {
-    const milliseconds own = home_->options().ttl_max;
+    const milliseconds own = shared_->options().ttl_max;
     if (!record.exists || record.ttl_max == own) return;
     const bool is_known = std::any_of(facts_.begin(), facts_.end(), [&](const node_facts& f) {
         return f.told_ttl_max == record.ttl_max;
@@ -158,8 +159,8 @@ void node_tracker::report_ttl_max(std::size_t node, const core::record_facts& re
     const std::string detail = "another client's ttl_max is " + text::brief(record.ttl_max) +
                                ", ours " + text::brief(own) +
                                "; the larger counts: give all clients the same";
-    home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                 .node = home_->name(node), .error = errc::config_invalid, .detail = detail});
+    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                 .node = shared_->name(node), .error = errc::config_invalid, .detail = detail});
 }
 
 void node_tracker::on_node_down(std::size_t node, time_point now) {
@@ -171,7 +172,7 @@ void node_tracker::on_node_down(std::size_t node, time_point now) {
 void node_tracker::drive(time_point now) {
     if (is_closed_) return;
     for (const auto& order : bootstrap_.due(now)) run(order, now);
-    home_->arm(bootstrap_alarm_, bootstrap_.deadline());
+    shared_->arm(bootstrap_alarm_, bootstrap_.deadline());
     compare_clocks(now);
     settle(now);
     report(now);
@@ -240,7 +241,7 @@ void node_tracker::write_look(std::string& out, resp::script_form form, std::siz
     const core::server_facts& server = facts_[node].server;
     // Without the guard the set is looked at again where it did not fit.
     const bool asks_record =
-        is_guarded(home_->options()) || !eligibility_.other_set_of(node).empty();
+        is_guarded(shared_->options()) || !eligibility_.other_set_of(node).empty();
     if (asks_record && server.is_master) {
         auto wanted = record_wanted();
         wanted.leaves_durability = true;
@@ -330,7 +331,7 @@ void node_tracker::on_time(std::size_t node, const core::clock_reading& reading,
     const duration jump = clocks_.read(node, reading);
     session_of(node).set_clock(*clocks_.ahead_us(node));
     judge_skew(now);
-    if (jump == duration::zero() || !is_guarded(home_->options())) return;
+    if (jump == duration::zero() || !is_guarded(shared_->options())) return;
     eligibility_.doubt(node);
     // Its clock or ours: fresh readings of all nodes decide which.
     if (clocks_.is_fresh(node)) start_over(now);
@@ -348,8 +349,8 @@ void node_tracker::start_over(time_point now) {
 // Nodes may soon get their vote: acquires wait for that, for a short time.
 void node_tracker::unsettle(time_point now) {
     if (!std::exchange(is_settled_, false)) return;
-    connect_by_ = settle_by_ = now + home_->options().connect_timeout;
-    home_->arm(settle_alarm_, settle_by_);
+    connect_by_ = settle_by_ = now + shared_->options().connect_timeout;
+    shared_->arm(settle_alarm_, settle_by_);
 }
 
 // The command that was just sent may give the node its vote: acquires wait for the answer, but no
@@ -357,7 +358,7 @@ void node_tracker::unsettle(time_point now) {
 void node_tracker::extend_settling(std::size_t node, time_point now) {
     if (is_settled_) return;
     settle_by_ = std::max(settle_by_, std::min(now, connect_by_) + session_of(node).node_timeout());
-    home_->arm(settle_alarm_, settle_by_);
+    shared_->arm(settle_alarm_, settle_by_);
 }
 
 void node_tracker::judge_skew(time_point now) {
@@ -374,9 +375,9 @@ bool node_tracker::is_looking() const noexcept {
 }
 
 void node_tracker::compare_clocks(time_point now) {
-    if (!is_guarded(home_->options())) return;
+    if (!is_guarded(shared_->options())) return;
     if (const duration gap = clocks_.take_gap(); gap > duration::zero()) {
-        home_->on_clock_gap(gap, now);
+        owner_->on_clock_gap(gap, now);
     }
     for (std::size_t i = 0; i < facts_.size(); ++i) forgive_jump(i, now);
     // Other clients may have corrected the records since we read them. Striking by what we read
@@ -450,8 +451,8 @@ void node_tracker::report_step(std::size_t node, const core::clock_check& found)
                                text::brief(microseconds(std::abs(found.moved_us))) +
                                (found.moved_us < 0 ? " back" : "") +
                                "; keys may have run out early, so it has no vote for a while";
-    home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                 .node = home_->name(node), .error = errc::clock_skew, .detail = detail});
+    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                 .node = shared_->name(node), .error = errc::clock_skew, .detail = detail});
 }
 
 void node_tracker::probe(time_point now) {
@@ -461,7 +462,7 @@ void node_tracker::probe(time_point now) {
         if (!facts_[i].server.is_master) greet_again(i, now);
         if (facts_[i].clock_write == writing::refused) facts_[i].clock_write = writing::idle;
         look(i, now);
-        if (is_guarded(home_->options())) {
+        if (is_guarded(shared_->options())) {
             send(i,
                  new query(
                      *this,
@@ -472,7 +473,7 @@ void node_tracker::probe(time_point now) {
                  now);
         }
     }
-    home_->arm(probe_alarm_, now + between_probes);
+    shared_->arm(probe_alarm_, now + between_probes);
     report(now);
 }
 
@@ -485,7 +486,7 @@ void node_tracker::greet_again(std::size_t node, time_point now) {
     if (is_closed_) return;
     // Not from here: the answer that showed it may stand among others that are still to be read.
     to_greet_ |= node_mask{1} << node;
-    home_->arm(regreet_alarm_, now);
+    shared_->arm(regreet_alarm_, now);
 }
 
 void node_tracker::regreet(time_point now) {
@@ -510,7 +511,7 @@ void node_tracker::settle(time_point now) {
     if (is_settled_ || !may_settle(now)) return;
     is_settled_ = true;
     settle_alarm_.cancel();
-    home_->on_settled(now);
+    owner_->on_settled(now);
 }
 
 // Tells once what keeps a node from voting; while nodes may still be opened that is nothing.
@@ -523,8 +524,8 @@ void node_tracker::report(time_point now) {
         if (std::exchange(facts_[i].reported, why) == why || !why) continue;
         const auto o = object(i, now, now);
         if (!o) continue;
-        home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                     .node = home_->name(i), .error = why,
+        shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                     .node = shared_->name(i), .error = why,
                      .duration = std::chrono::duration_cast<microseconds>(o->left),
                      .detail = o->why.detail});
     }
@@ -534,12 +535,12 @@ void node_tracker::report(time_point now) {
 void node_tracker::report_concerns(std::size_t node, const server_settings& settings) {
     unsigned found = 0;
     for (const auto& c :
-         find_concerns(settings, is_guarded(home_->options()), eligibility_.ttl_max())) {
+         find_concerns(settings, is_guarded(shared_->options()), eligibility_.ttl_max())) {
         const unsigned bit = 1U << static_cast<unsigned>(c.what);
         found |= bit;
         if ((facts_[node].concerns & bit) != 0) continue;
-        home_->emit({.kind = event_kind::node_reported, .severity = c.severity,
-                     .node = home_->name(node), .detail = c.text});
+        shared_->emit({.kind = event_kind::node_reported, .severity = c.severity,
+                     .node = shared_->name(node), .detail = c.text});
     }
     facts_[node].concerns = found;
 }
@@ -558,15 +559,15 @@ void node_tracker::found_without_fence(std::size_t node, std::string_view resour
         "another resource is the same key (\"app:\" with \"r\", and \"\" with \"app:r\"), and then "
         "the fences of the two do not rise over each other: give all clients one key_prefix; or it "
         "has fencing off, and its leases have no fence: turn it on everywhere or nowhere";
-    home_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                 .resource = resource, .node = home_->name(node), .detail = detail});
+    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                 .resource = resource, .node = shared_->name(node), .detail = detail});
 }
 
 std::optional<objection> node_tracker::object(std::size_t node, time_point sent, time_point now) const {
     if (eligibility_.votes_from(node) <= sent) return std::nullopt;
     objection o{{vote::refused, eligibility_.objection(node, now), {}}};
     if (o.why.error == errc::duplicate_node) {
-        o.why.detail = "it is the same server as " + home_->name(eligibility_.first_of(node)).str();
+        o.why.detail = "it is the same server as " + shared_->name(eligibility_.first_of(node)).str();
     } else if (o.why.error == errc::clock_skew) {
         const duration skew = clocks_.skew(node).value_or(duration::zero());
         o.why.detail = "its clock is " +
@@ -612,7 +613,7 @@ node_mask node_tracker::askable() const noexcept {
 
 wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
     return {fence, clocks_.tolerance(), 2 * duration(eligibility_.ttl_max()),
-            home_->options().key_prefix, record_key_};
+            shared_->options().key_prefix, record_key_};
 }
 
 std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now, duration lead) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "client/context.hpp"
 #include "client/footprint.hpp"
-#include "client/session.hpp"
-#include "client/timers.hpp"
+#include "client/node_sessions.hpp"
 #include "core/node/bootstrap.hpp"
 #include "core/node/eligibility.hpp"
 #include "core/node/fence_source.hpp"
@@ -29,10 +29,22 @@ struct objection {
     std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
 };
 
+/// Who is told what the tracker finds.
+class tracker_owner {
+public:
+    /// Who may vote is known as well as it will be for now.
+    virtual void on_settled(time_point now) = 0;
+    /// Our own clock stood still for `gap`, at most: every validity ends earlier by it.
+    virtual void on_clock_gap(duration gap, time_point now) = 0;
+
+protected:
+    ~tracker_owner() = default;
+};
+
 /// Not thread-safe: like the engine that it is a part of.
 class node_tracker {
 public:
-    explicit node_tracker(engine& home);
+    node_tracker(context& shared, node_sessions& nodes, tracker_owner& owner);
     ~node_tracker();
 
     void start(time_point now);
@@ -151,7 +163,9 @@ private:
     std::string tell_of_sets(std::size_t node) const;
     wire::fence_terms terms(std::uint64_t fence) const noexcept;
 
-    engine* home_;
+    context* shared_;
+    node_sessions* nodes_;
+    tracker_owner* owner_;
     std::string record_key_;
     std::string set_;
     core::eligibility eligibility_;

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "client/call.hpp"
+#include "client/node_mask.hpp"
 
 #include <redlock/detail/recycling.hpp>
-#include <redlock/options.hpp>
 
 #include <boost/intrusive/list.hpp>
 
@@ -13,26 +13,22 @@
 
 namespace redlock::detail {
 
-class engine;
-
-/// Nodes that a command went to, as bits.
-using node_mask = std::uint32_t;
-static_assert(max_nodes <= 32);
-inline constexpr node_mask all_nodes = ~node_mask{0};
+struct client_parts;
 
 /// Takes itself out of the list that it is in when it is destroyed.
 using list_hook = boost::intrusive::list_member_hook<
     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// One thing that somebody waits for. It is alive while the engine lists it, a call of it is on its
-/// way, or its caller still may cancel it.
+/// One thing that a caller, or the client itself, waits for. It is alive while the engine lists it,
+/// a call of it is on its way, or its caller still may cancel it.
 class operation : public call, public recycled {
 public:
     /// Begins. Called once, by `engine::begin`.
     virtual void start(time_point now) = 0;
-    /// Who may vote is known as well as it will be: for what asked `engine::await_settled`.
+    /// Who may vote is known as well as it will be: for what asked
+    /// `operation_host::await_settled`.
     virtual void on_settled(time_point) {}
-    /// The client is closed: for operations passed to `engine::await_closed`.
+    /// The client is closed: for operations passed to `operation_host::await_closed`.
     virtual void on_closed(error_code) {}
     /// Our own clock stood still for `gap`: the time since the command was sent is longer by it.
     virtual void shorten(duration /*gap*/) {}
@@ -44,11 +40,12 @@ public:
     virtual void discard() noexcept = 0;
 
 protected:
-    engine& home() const noexcept { return *engine_; }
+    /// What the operation may use of its client, from `start` on.
+    client_parts& client() const noexcept { return *client_; }
 
 private:
     friend class engine;
-    engine* engine_ = nullptr;
+    client_parts* client_ = nullptr;
     list_hook listed_;
 };
 using operation_ptr = boost::intrusive_ptr<operation>;

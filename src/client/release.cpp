@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/release.hpp"
 
-#include "client/engine.hpp"
+#include "client/client_parts.hpp"
 #include "client/remote_queue.hpp"
 #include "wire/answers.hpp"
 
@@ -10,13 +10,13 @@ namespace redlock::detail {
 
 void release_round::send(footprint left, node_mask ask, time_point now) {
     left_ = std::move(left);
-    machine_.emplace(home().size());
+    machine_.emplace(client().shared.size());
     node_mask plain = 0;
-    for (std::size_t node = 0; node < home().size(); ++node) {
+    for (std::size_t node = 0; node < client().shared.size(); ++node) {
         const node_mask one = node_mask{1} << node;
         if ((ask & one) == 0) {
             cast(node, core::choice::unable);
-        } else if (const auto raise = home().nodes().to_raise(node, left_)) {
+        } else if (const auto raise = client().tracker.to_raise(node, left_)) {
             send_to(one, (left_.place.nodes & one) != 0, &*raise, now);
         } else {
             plain |= one;
@@ -31,9 +31,9 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
 wire::tail release_round::write(std::string& out, resp::script_form form, bool has_place,
                                const wire::fence_terms* raise) const {
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
-                            waits_on_ ? home().waiting().entry_life() : duration::zero()};
+                            waits_on_ ? client().remote.entry_life() : duration::zero()};
     wire::release_request what{.key = left_.key, .value = left_.value};
-    if (home().options().fencing) what.key_prefix = home().options().key_prefix;
+    if (client().shared.options().fencing) what.key_prefix = client().shared.options().key_prefix;
     if (has_place) what.entry = &entry;
     what.raise = raise;
     return wire::write_release(out, form, what);
@@ -41,9 +41,9 @@ wire::tail release_round::write(std::string& out, resp::script_form form, bool h
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
                             time_point now) {
-    std::string& wire = home().blank();
+    std::string& wire = client().nodes.blank();
     const wire::tail end = write(wire, resp::script_form::by_hash, has_place, raise);
-    const auto result = home().send(*this, 0, wire, end, now, nodes);
+    const auto result = client().nodes.send(*this, 0, wire, end, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
 
@@ -62,7 +62,7 @@ void release_round::cast(std::size_t node, core::choice b) {
 
 std::optional<wire::tail> release_round::write_with_script(std::size_t node, std::uint32_t,
                                                           std::string& out) const {
-    const auto raise = home().nodes().to_raise(node, left_);
+    const auto raise = client().tracker.to_raise(node, left_);
     // Much later, perhaps: whether it waits still is no longer known here.
     const bool has_place = !waits_on_ && (left_.place.nodes >> node & 1U) != 0;
     return write(out, resp::script_form::whole, has_place, raise ? &*raise : nullptr);
@@ -74,7 +74,7 @@ void release_round::end(error_code outcome) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
-    home().finished(*this);
+    client().host.finished(*this);
     complete(outcome);
 }
 
@@ -91,8 +91,8 @@ void release_operation::start(time_point now) {
 
 void release_operation::settled(error_code outcome) {
     if (!outcome && !was_lost_) {
-        home().counts().released.add();
-        home().emit({.kind = event_kind::released,
+        client().shared.counts().released.add();
+        client().shared.emit({.kind = event_kind::released,
                      .severity = severity::debug,
                      .resource = state_->resource,
                      .duration = held_for_});

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "client/remote_queue.hpp"
 
-#include "client/engine.hpp"
 #include "wire/answers.hpp"
 
 #include <algorithm>
@@ -37,8 +36,8 @@ constexpr duration patience = 30s;
 class remote_queue::question final : public call {
 public:
     /// `enters`: the nodes that are asked shall know of them.
-    question(engine& home, std::vector<remote_waiter_ptr> about, bool enters, time_point now)
-        : home_(&home), about_(std::move(about)), enters_(enters), sent_(now) {
+    question(remote_queue& in, std::vector<remote_waiter_ptr> about, bool enters, time_point now)
+        : in_(&in), about_(std::move(about)), enters_(enters), sent_(now) {
         keys_.reserve(about_.size());
         for (const auto& who : about_) keys_.emplace_back(who->request().key);
     }
@@ -46,7 +45,7 @@ public:
     void send(node_mask nodes, time_point now) {
         std::string wire;
         write(wire, resp::script_form::by_hash);
-        const auto result = home_->send(*this, 0, wire, wire::tail::none, now, nodes);
+        const auto result = in_->nodes_->send(*this, 0, wire, wire::tail::none, now, nodes);
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
         note_entered(result.sent);
     }
@@ -67,11 +66,11 @@ private:
             all.back().key = keys_[i];
             if (!enters(*about_[i])) all.back().entry.life = duration::zero();
         }
-        wire::write_wait(out, form, all, home_->options().key_prefix);
+        wire::write_wait(out, form, all, in_->shared_->options().key_prefix);
     }
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
-        if (const auto o = home_->nodes().object(node, sent_, now)) {
+        if (const auto o = in_->tracker_->object(node, sent_, now)) {
             return tell_all(node, now + o->left, now);
         }
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
@@ -83,7 +82,7 @@ private:
                             {.free_at = is_endless ? time_point::max() : now + said->left,
                              .first_at = now + said->before,
                              .is_foreign = said->is_foreign,
-                             .was_heard = home_->waiting().was_heard(node, sent_)},
+                             .was_heard = in_->was_heard(node, sent_)},
                             true, now);
         }
     }
@@ -105,7 +104,7 @@ private:
         return wire::tail::none;
     }
 
-    engine* home_;
+    remote_queue* in_;
     std::vector<remote_waiter_ptr> about_;
     std::vector<std::string> keys_;  // copies: a grant moves the waiter's own to its lease
     bool enters_;
@@ -113,19 +112,11 @@ private:
 };
 
 std::string remote_queue::next_id() {
-    return std::string(home_->client_id()) + ':' + std::to_string(++last_id_);
-}
-
-node_mask remote_queue::listening() const noexcept {
-    node_mask mask = 0;
-    for (std::size_t i = 0; i < home_->size(); ++i) {
-        if (home_->is_listening(i)) mask |= node_mask{1} << i;
-    }
-    return mask;
+    return std::string(shared_->client_id()) + ':' + std::to_string(++last_id_);
 }
 
 bool remote_queue::was_heard(std::size_t node, time_point sent) const noexcept {
-    return home_->is_listening(node) && listening_since_[node] < sent;
+    return listeners_->is_listening(node) && listening_since_[node] < sent;
 }
 
 void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent, time_point now) {
@@ -133,12 +124,12 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
     asleep_.push_back(who);
     last_needed_ = now;
     if (!std::exchange(is_open_, true)) {
-        home_->listen(now);
+        listeners_->open(now);
         return arm(now);
     }
     node_mask unheard = listening() & ~heard;
-    for (std::size_t i = 0; i < home_->size(); ++i) {
-        if (home_->is_listening(i) && listening_since_[i] > sent) unheard |= node_mask{1} << i;
+    for (std::size_t i = 0; i < shared_->size(); ++i) {
+        if (listeners_->is_listening(i) && listening_since_[i] > sent) unheard |= node_mask{1} << i;
     }
     if (unheard == 0) return;
     ask({remote_waiter_ptr(&who)}, unheard, now);
@@ -156,7 +147,6 @@ void remote_queue::close() noexcept {
 void remote_queue::clear() noexcept {
     close();
     asleep_.clear();
-    local_queues_.clear();
 }
 
 duration remote_queue::entry_life() const noexcept {
@@ -170,20 +160,20 @@ duration remote_queue::entry_life() const noexcept {
 void remote_queue::arm(time_point now) {
     const auto spread = static_cast<std::uint64_t>(jitter.count()) + 1;
     const duration period =
-        refresh + duration(static_cast<duration::rep>(home_->host().random_word() % spread));
+        refresh + duration(static_cast<duration::rep>(shared_->random_word() % spread));
     time_point when = now + period;
     if (!asleep_.empty()) {
         const remote_waiter& first = asleep_.front();
         when = is_hurried(first) ? now : first.asked_at_ + period;
     }
-    home_->arm(tick_, std::max(when, now + between_batches));
+    shared_->arm(tick_, std::max(when, now + between_batches));
 }
 
 void remote_queue::on_tick(time_point now) {
     if (!asleep_.empty()) last_needed_ = now;
     if (now - last_needed_ >= patience) {
         is_open_ = false;
-        home_->stop_listening();
+        listeners_->close();
         return;
     }
     // Those who are due before long, too: whoever began alone goes with the others from then on.
@@ -206,7 +196,7 @@ void remote_queue::on_listening(std::size_t node, time_point now) {
 }
 
 void remote_queue::on_message(std::size_t node, std::string_view resource, time_point now) {
-    if (core::waiter* const first = local_queues_.first(resource)) first->on_wake(node, now);
+    if (core::waiter* const first = local_->first(resource)) first->on_wake(node, now);
 }
 
 void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_point now) {
@@ -218,7 +208,7 @@ void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_p
 void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes, time_point now) {
     const auto send = [&](bool enters, node_mask to) {
         if (to == 0) return;
-        const boost::intrusive_ptr<question> what(new question(*home_, about, enters, now));
+        const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));
         what->send(to, now);
     };
     for (const auto& who : about) who->asked(nodes);

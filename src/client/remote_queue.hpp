@@ -4,8 +4,11 @@
 // It knows when to ask and whom to wake, not what a waiter makes of it.
 #pragma once
 
+#include "client/context.hpp"
+#include "client/node_listeners.hpp"
+#include "client/node_sessions.hpp"
+#include "client/node_tracker.hpp"
 #include "client/operation.hpp"
-#include "client/timers.hpp"
 #include "core/wait/local_queue.hpp"
 #include "core/wait/retry.hpp"
 #include "wire/commands.hpp"
@@ -49,18 +52,23 @@ using remote_waiter_ptr = boost::intrusive_ptr<remote_waiter>;
 /// Not thread-safe: like the engine that it is a part of.
 class remote_queue {
 public:
-    explicit remote_queue(engine& home) : home_(&home) {}
+    remote_queue(context& shared, node_sessions& nodes, node_listeners& listeners,
+                 node_tracker& tracker, core::local_queues& local)
+        : shared_(&shared),
+          nodes_(&nodes),
+          listeners_(&listeners),
+          tracker_(&tracker),
+          local_(&local) {}
     remote_queue(const remote_queue&) = delete;
     remote_queue& operator=(const remote_queue&) = delete;
 
-    core::local_queues& local_queues() noexcept { return local_queues_; }
     /// For a waiter that is to be known to the nodes.
     std::string next_id();
     /// How long a node believes that a waiter is alive which it does not hear of again: 2 s, unless
     /// so many sleep that to ask for all of them so often would keep the nodes busy.
     duration entry_life() const noexcept;
-    /// The nodes on which a wake-up would be heard: only there may it be entered.
-    node_mask listening() const noexcept;
+    /// The nodes on which a wake-up would arrive: only there may a waiter be entered.
+    node_mask listening() const noexcept { return listeners_->listening(); }
     /// Whether nothing was missed that a node published since whoever sleeps was last asked for,
     /// which was done again at `sent`.
     bool was_heard(std::size_t node, time_point sent) const noexcept;
@@ -98,8 +106,11 @@ private:
     void ask_until(waiter_list::iterator last, node_mask nodes, time_point now);
     void ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes, time_point now);
 
-    engine* home_;
-    core::local_queues local_queues_;
+    context* shared_;
+    node_sessions* nodes_;
+    node_listeners* listeners_;
+    node_tracker* tracker_;
+    core::local_queues* local_;
     waiter_list asleep_;  // first those that were not asked for longest
     std::array<time_point, max_nodes> listening_since_{};
     std::uint64_t last_id_ = 0;

@@ -4,7 +4,7 @@
 
 #include "client/call.hpp"
 #include "client/connection.hpp"
-#include "client/counters.hpp"
+#include "client/statistics.hpp"
 #include "client/handshake.hpp"
 #include "core/node/pipeline.hpp"
 #include "core/node/reconnection.hpp"

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "wire/resp/reply_type.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace redlock::resp {
-
-enum class reply_type : std::uint8_t { nil, integer, status, string, error, array };
 
 class reply_arena;
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "wire/resp/reply.hpp"
+#include "wire/resp/reply_type.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/stats.hpp>
+
 #include <atomic>
 #include <cstdint>
 
@@ -19,9 +21,18 @@ private:
     std::atomic<std::uint64_t> value_{0};
 };
 
+/// What became of the operations of one client.
+struct outcome_counts {
+    counter granted, contended, no_quorum, validity_exhausted, cancelled, retries, second_rounds,
+        released, lost, renewals, renewal_failures, begun_leases, ended_leases;
+};
+
 /// What the connections of one client did.
 struct traffic {
     counter commands, writes, reads, timeouts, late_replies, connects, disconnects, owed_releases;
 };
+
+/// From any thread.
+client_stats read_stats(const outcome_counts& outcomes, const traffic& connections) noexcept;
 
 }  // namespace redlock::detail

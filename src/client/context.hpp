@@ -1,0 +1,70 @@
+// What everything of one client shares: options, names, timers, events, counts; knows no connection.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/statistics.hpp"
+#include "client/timers.hpp"
+#include "value/quorum.hpp"
+
+#include <redlock/event.hpp>
+#include <redlock/options.hpp>
+#include <redlock/owner_id.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Where random bits come from.
+class random_source {
+public:
+    virtual std::uint64_t random_word() = 0;
+    virtual owner_id fresh_owner() = 0;
+
+protected:
+    ~random_source() = default;
+};
+
+/// Not thread-safe, as the engine that owns it.
+class context {
+public:
+    /// `options` are valid and their client_name is set. Both outlive the context.
+    context(const client_options& options, random_source& random);
+    context(const context&) = delete;
+    context& operator=(const context&) = delete;
+
+    const client_options& options() const noexcept { return *options_; }
+    drift_policy drift() const noexcept { return {options_->drift_factor, options_->drift_min}; }
+    /// How many nodes there are.
+    std::size_t size() const noexcept { return names_.size(); }
+    const node_name& name(std::size_t node) const noexcept { return names_[node]; }
+    /// What others name to wake this client: drawn once, the last part of its channel's name.
+    std::string_view client_id() const noexcept { return client_id_; }
+
+    std::uint64_t random_word() const { return random_->random_word(); }
+    owner_id fresh_owner() const { return random_->fresh_owner(); }
+
+    /// (Re)arms; the end of time disarms.
+    void arm(timer& what, time_point when) noexcept { timers_.set(what, when); }
+    timers& all_timers() noexcept { return timers_; }
+    const timers& all_timers() const noexcept { return timers_; }
+
+    /// Calls the caller's observer, if there is one. What it throws is dropped: an observer that
+    /// fails must not take a lock down with it.
+    void emit(const event& e) const;
+    outcome_counts& counts() noexcept { return counts_; }
+    const outcome_counts& counts() const noexcept { return counts_; }
+
+private:
+    const client_options* options_;
+    random_source* random_;
+    std::vector<node_name> names_;
+    std::string client_id_;
+    timers timers_;
+    outcome_counts counts_;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,46 @@
+// The listeners of all nodes as one: opened and closed together; knows no waiter.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/listener.hpp"
+#include "client/node_mask.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+class node_listeners {
+public:
+    void add(std::unique_ptr<listener> l) { listeners_.push_back(std::move(l)); }
+    void clear() noexcept { listeners_.clear(); }
+
+    std::size_t size() const noexcept { return listeners_.size(); }
+    listener& operator[](std::size_t node) const noexcept { return *listeners_[node]; }
+    auto begin() const noexcept { return listeners_.begin(); }
+    auto end() const noexcept { return listeners_.end(); }
+
+    /// From now on every node is listened to, as far as it can be reached; until `close`.
+    void open(time_point now) const {
+        for (const auto& l : listeners_) l->open(now);
+    }
+    void close() const {
+        for (const auto& l : listeners_) l->close();
+    }
+    bool is_listening(std::size_t node) const noexcept { return listeners_[node]->is_listening(); }
+    /// The nodes on which a wake-up would arrive.
+    node_mask listening() const noexcept {
+        node_mask mask = 0;
+        for (std::size_t i = 0; i < listeners_.size(); ++i) {
+            if (is_listening(i)) mask |= node_mask{1} << i;
+        }
+        return mask;
+    }
+
+private:
+    std::vector<std::unique_ptr<listener>> listeners_;
+};
+
+}  // namespace redlock::detail

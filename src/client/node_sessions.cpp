@@ -1,0 +1,33 @@
+// The sessions of all nodes as one.
+// SPDX-License-Identifier: MIT
+#include "client/node_sessions.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace redlock::detail {
+
+node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round, std::string_view wire,
+                                           wire::tail end, time_point now, node_mask mask) const {
+    fan_out result;
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+        if ((mask >> i & 1U) == 0) continue;
+        if (auto why = sessions_[i]->submit(call_ptr(&what), round, wire, end, now)) {
+            result.failures.emplace_back(i, std::move(*why));
+        } else {
+            result.sent |= node_mask{1} << i;
+        }
+    }
+    return result;
+}
+
+duration node_sessions::time_for(std::size_t nodes) const noexcept {
+    std::array<duration, max_nodes> each{};
+    const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(),
+                                    [](const auto& s) { return s->node_timeout(); });
+    const auto nth = each.begin() + static_cast<std::ptrdiff_t>(nodes - 1);
+    std::nth_element(each.begin(), nth, end);
+    return *nth;
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,53 @@
+// The sessions of all nodes as one: hands commands to them; knows no operation and no answer.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/call.hpp"
+#include "client/node_mask.hpp"
+#include "client/session.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+class node_sessions {
+public:
+    void add(std::unique_ptr<session> s) { sessions_.push_back(std::move(s)); }
+    void clear() noexcept { sessions_.clear(); }
+
+    std::size_t size() const noexcept { return sessions_.size(); }
+    session& operator[](std::size_t node) const noexcept { return *sessions_[node]; }
+    auto begin() const noexcept { return sessions_.begin(); }
+    auto end() const noexcept { return sessions_.end(); }
+
+    struct fan_out {
+        node_mask sent = 0;
+        std::vector<std::pair<std::size_t, wire::failure>> failures;
+    };
+    /// Hands a command to the nodes of `mask`. The failures are for the caller to count, after it
+    /// has noted what was sent.
+    fan_out send(call& what, std::uint32_t round, std::string_view wire, wire::tail end,
+                 time_point now, node_mask mask = all_nodes) const;
+    /// An empty buffer to format one command in, before it is sent. Each call ends the use of the
+    /// one before.
+    std::string& blank() noexcept {
+        blank_.clear();
+        return blank_;
+    }
+    /// In what time so many nodes have answered one command, if they ever do: the longest time-out
+    /// of those that have the shortest. Of all nodes, it bounds how long an operation waits for
+    /// them; of a quorum, it is what the windows on the load go by.
+    duration time_for(std::size_t nodes) const noexcept;
+
+private:
+    std::vector<std::unique_ptr<session>> sessions_;
+    std::string blank_;
+};
+
+}  // namespace redlock::detail
