@@ -143,7 +143,7 @@ void acquire_operation::try_once(time_point now) {
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
-    left_ = {.key = key(), .value = value(), .born = client().tracker.breaks()};
+    left_ = {{.born = client().tracker.breaks()}, key(), value(), {}};
     // One that a caller gave may be in use elsewhere: another process can have its client_name,
     // too, and an earlier lease's release may still be on its way.
     if (!options_.owner.is_zero()) {

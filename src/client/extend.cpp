@@ -21,44 +21,34 @@ constexpr std::size_t most_bytes = 1U << 20;
 }  // namespace
 
 void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
-    part& p = parts_.emplace_back(*this, std::move(lease), ttl, sets_ttl);
+    part& p = parts_.emplace_back(*this, std::move(lease), machine_.add(ttl, sets_ttl));
     p.lease->add(p);
-    ++open_;
 }
 
 wire::tail extension_round::write(std::string& out, resp::script_form form,
-                                 const selection& about) const {
+                                  const selection& about) const {
     std::vector<wire::lease_request> leases;
     leases.reserve(about.size());
     for (const part* p : about) {
-        leases.push_back({p->lease->left().key, p->lease->left().value, p->ttl});
+        leases.push_back({p->lease->left().key, p->lease->left().value, machine_.ttl(p->index)});
     }
     return wire::write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
 }
 
 void extension_round::send(time_point now) {
     const operation_ptr keep(this);
-    const std::uint32_t round = ++round_;
-    // A client that tries again and again went on raising the fence since a node named it, and does
-    // until this round arrives there. Where its clock is ahead of node time, ours would never do.
-    const duration lead =
-        round == 1 ? duration{} : now - sent_at_ + client().nodes.time_for(redlock::quorum(client().shared.size()));
-    sent_at_ = now;
+    const std::size_t nodes = client().shared.size();
+    const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
+                                       client().nodes.time_for(redlock::quorum(nodes)));
+    const std::uint32_t round = machine_.round();
     answers_ = 0;
     asked_.clear();
     asked_otherwise_.clear();
-    std::uint64_t seen = 0;
     for (part& p : parts_) {
-        if (p.is == part::state::over) continue;
-        p.is = part::state::open;
-        p.machine.emplace(client().shared.size(), now, p.ttl, client().shared.drift(), round == last_round);
-        seen = std::max(seen, p.seen_fence);
-        asked_.push_back(&p);
+        if (machine_.is_open(p.index)) asked_.push_back(&p);
     }
-    open_ = asked_.size();
-    again_ = 0;
     if (client().shared.options().fencing) {
-        fence_ = client().tracker.propose(seen, now, lead);
+        fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
     std::string wire;
@@ -68,30 +58,30 @@ void extension_round::send(time_point now) {
     for (part* p : asked_) {
         p->lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
     }
-    for (std::size_t i = 0; i < client().shared.size(); ++i) {
+    for (std::size_t i = 0; i < nodes; ++i) {
         if ((result.sent >> i & 1U) == 0) on_failure(i, round, {}, now);
     }
 }
 
 void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                time_point now) {
-    if (round != round_) return;
+    if (round != machine_.round()) return;
     const operation_ptr keep(this);
-    if (++answers_ == redlock::quorum(client().shared.size())) on_answered(sent_at_, now);
-    const bool is_vote = !client().tracker.object(node, sent_at_, now);
-    if (wire::is_amnesiac(reply)) client().tracker.on_amnesiac(node, sent_at_, now);
+    const time_point sent = machine_.sent();
+    if (++answers_ == redlock::quorum(client().shared.size())) on_answered(sent, now);
+    const bool is_vote = !client().tracker.object(node, sent, now);
+    if (wire::is_amnesiac(reply)) client().tracker.on_amnesiac(node, sent, now);
     bool is_replica = false;
     const auto otherwise = asked_otherwise_.find(node);
     const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
     // The last lease that is decided may begin the next round, which changes `asked_`.
-    for (std::size_t i = 0; round == round_ && i < about.size(); ++i) {
-        part& p = *about[i];
+    for (std::size_t i = 0; round == machine_.round() && i < about.size(); ++i) {
         auto answer = wire::read_extension(reply, i);
         is_replica = is_replica || answer.why.error == errc::not_master;
         // A node that answers nonsense must not raise the fence on all the others.
         if (answer.fence != 0 && !client().tracker.is_plausible(answer.fence + 1, now)) answer = {};
-        p.seen_fence = std::max(p.seen_fence, answer.fence);
-        cast(p, node, is_vote ? answer : wire::compare_answer(), now);
+        if (!is_vote) answer.choice = core::choice::unable;
+        cast(*about[i], node, answer, now);
     }
     if (is_replica) client().tracker.greet_again(node, now);
     if (wire::is_late(reply)) client().tracker.doubt_clock(node, now);
@@ -100,39 +90,35 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
 void extension_round::on_failure(std::size_t node, std::uint32_t round, const wire::failure&,
                                  time_point now) {
     const operation_ptr keep(this);
-    for (std::size_t i = 0; round == round_ && i < asked_.size(); ++i) {
+    for (std::size_t i = 0; round == machine_.round() && i < asked_.size(); ++i) {
         cast(*asked_[i], node, {}, now);
     }
 }
 
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now) {
-    if (p.is != part::state::open) return;
-    switch (p.machine->cast(node, answer.choice, now, p.lease->machine().valid_until(),
-                            answer.fence != 0)) {
+    switch (machine_.cast(p.index, node, answer.choice, answer.fence, now,
+                           p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
-            if (!p.lease->extended(p.machine->sent(), p.machine->valid_until(), p.new_ttl())) {
+            if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
+                                   machine_.new_ttl(p.index))) {
                 return end(p, errc::lost, now);
             }
             client().shared.counts().renewals.add();
             client().shared.emit({.kind = event_kind::renewed, .severity = severity::debug,
-                         .resource = p.lease->state().resource});
+                                  .resource = p.lease->state().resource});
             return end(p, {}, now);
-        case core::extension::verdict::failed: return end(p, p.machine->reason(), now);
-        case core::extension::verdict::again:
-            p.is = part::state::again;
-            --open_;
-            ++again_;
-            return go_on(now);
+        case core::extension::verdict::failed: return end(p, machine_.reason(p.index), now);
+        case core::extension::verdict::again: return go_on(now);
     }
 }
 
 std::optional<wire::tail> extension_round::write_with_script(std::size_t node, std::uint32_t,
-                                                            std::string& out) const {
+                                                             std::string& out) const {
     selection left;
     std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(left),
-                 [](const part* p) { return p->is == part::state::open; });
+                 [this](const part* p) { return machine_.is_open(p->index); });
     const wire::tail end = write(out, resp::script_form::whole, left);
     asked_otherwise_[node] = std::move(left);
     return end;
@@ -141,25 +127,17 @@ std::optional<wire::tail> extension_round::write_with_script(std::size_t node, s
 void extension_round::cancel(error_code why, time_point now) {
     const operation_ptr keep(this);
     if (parts_.empty()) return end_unsent(why, now);
-    // There is no next round any more: leases that wait for it end with the others.
-    for (part& p : parts_) {
-        if (p.is == part::state::again) p.is = part::state::open;
-    }
-    open_ += std::exchange(again_, 0);
+    machine_.end_rounds();
     for (part& p : parts_) end(p, why, now);
 }
 
 void extension_round::shorten(duration gap) {
-    for (part& p : parts_) {
-        if (p.machine) p.machine->shorten(gap);
-    }
+    machine_.shorten(gap);
 }
 
 void extension_round::end(part& p, error_code outcome, time_point now) {
-    const auto was = std::exchange(p.is, part::state::over);
-    if (was == part::state::over) return;
+    if (!machine_.end(p.index)) return;
     const operation_ptr keep(this);
-    --(was == part::state::again ? again_ : open_);
     p.part::dependent::part();
     on_end(p.lease.get(), outcome, now);
     go_on(now);
@@ -167,17 +145,22 @@ void extension_round::end(part& p, error_code outcome, time_point now) {
 
 void extension_round::end_unsent(error_code outcome, time_point now) {
     if (is_finished_) return;
-    sent_at_ = now;  // no node is to be blamed for the time that it waited
     on_end(nullptr, outcome, now);
-    go_on(now);
+    finish(now, now);  // no node is to be blamed for the time that it waited
 }
 
 // Begins the next round, or ends the operation.
 void extension_round::go_on(time_point now) {
-    if (open_ != 0) return;
-    if (again_ != 0) return send(now);
+    switch (machine_.what_next()) {
+        case core::extension_rounds::next::wait: return;
+        case core::extension_rounds::next::begin: return send(now);
+        case core::extension_rounds::next::finished: return finish(machine_.sent(), now);
+    }
+}
+
+void extension_round::finish(time_point sent, time_point now) {
     if (std::exchange(is_finished_, true)) return;
-    on_finished(sent_at_, now);
+    on_finished(sent, now);
     client().host.finished(*this);
 }
 

@@ -5,7 +5,7 @@
 #include "client/held_lease.hpp"
 #include "client/operation.hpp"
 #include "core/load/window.hpp"
-#include "core/lock/extension.hpp"
+#include "core/lock/extension_rounds.hpp"
 #include "wire/answers.hpp"
 #include "wire/commands.hpp"
 
@@ -21,14 +21,9 @@
 
 namespace redlock::detail {
 
-/// One round over all nodes, one command each, for any number of leases. Each lease has a count of
-/// its own: what happens to one does not touch the others. All share one fresh fence, under which a
+/// Prolongs leases: one command per node and round for all of them. What a round decides, and
+/// whether another one follows, its machine says; all leases share one fresh fence, under which a
 /// node that lost a key may take it again.
-///
-/// Where such a node refuses the fence, it answers the highest that it has seen. Leases that lack
-/// only such nodes for a quorum are sent once more, at once, under a fence above all answered ones.
-/// Waiting for the next renewal would not do: a client that tries again and again to acquire raises
-/// the fence each time.
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
@@ -50,26 +45,18 @@ protected:
     virtual void on_finished(time_point /*sent*/, time_point /*now*/) {}
 
 private:
+    /// One lease of it.
     class part final : public dependent {
     public:
-        enum class state : std::uint8_t { open, again, over };
-
-        part(extension_round& in, held_lease_ptr of, duration for_ttl, bool is_new)
-            : round(&in), lease(std::move(of)), ttl(for_ttl), sets_ttl(is_new) {}
-        std::optional<duration> new_ttl() const {
-            return sets_ttl ? std::optional(ttl) : std::nullopt;
-        }
+        part(extension_round& in, held_lease_ptr of, std::size_t at)
+            : round(&in), lease(std::move(of)), index(at) {}
         void on_lease_over(std::optional<loss> lost, error_code why, time_point now) override {
             round->end(*this, lost ? error_code(errc::lost) : why, now);
         }
 
         extension_round* round;
         held_lease_ptr lease;
-        duration ttl;
-        bool sets_ttl;
-        std::optional<core::extension> machine;
-        std::uint64_t seen_fence = 0;  // the highest that a node named when it refused ours
-        state is = state::open;
+        std::size_t index;  // in the machine
     };
     using selection = std::vector<part*>;
 
@@ -78,29 +65,25 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final {
-        return round == round_ && open_ != 0;
+        return machine_.is_open_round(round);
     }
     /// A lease may have ended since the command was written: its key must not be taken again.
-    bool is_outdated(std::uint32_t) const noexcept final { return open_ != asked_.size(); }
+    bool is_outdated(std::uint32_t) const noexcept final { return machine_.open() != asked_.size(); }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
     wire::tail write(std::string& out, resp::script_form form, const selection& about) const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);
-
-    static constexpr std::uint32_t last_round = 2;
+    void finish(time_point sent, time_point now);
 
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
-    std::size_t open_ = 0;    // parts whose present round is not decided
-    std::size_t again_ = 0;   // parts that wait for the next round
-    std::uint32_t round_ = 0;
+    core::extension_rounds machine_;
     selection asked_;  // the parts that the command names, in the order of the answers
     // The nodes that were sent the command again, and the parts that it named then.
     mutable std::map<std::size_t, selection> asked_otherwise_;
     std::size_t answers_ = 0;
     std::optional<wire::fence_terms> fence_;
-    time_point sent_at_{};
     bool is_finished_ = false;
 };
 

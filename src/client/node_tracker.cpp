@@ -87,6 +87,7 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
              is_guarded(shared.options()) && shared.options().guard == restart_guard::automatic,
              shared.options().ttl_max / 2, shared.fresh_owner().to_string()),
       clocks_(shared.size(), core::fence_tolerance(shared.options().ttl_max), shared.drift()),
+      disruptions_(shared.size()),
       facts_(shared.size()),
       is_settled_(!shared.options().fencing) {}
 
@@ -138,7 +139,7 @@ void node_tracker::on_greeted(std::size_t node, const greeting& told, time_point
 
 void node_tracker::on_record(std::size_t node, const core::record_facts& record, time_point now) {
     node_facts& f = facts_[node];
-    if (eligibility_.record_of(node).epoch != record.epoch) f.forgot_at = ++breaks_;
+    if (eligibility_.record_of(node).epoch != record.epoch) disruptions_.forgot(node);
     f.read_at = now;
     report_ttl_max(node, record);
     eligibility_.read(node, record, now);
@@ -164,7 +165,7 @@ void node_tracker::report_ttl_max(std::size_t node, const core::record_facts& re
 }
 
 void node_tracker::on_node_down(std::size_t node, time_point now) {
-    facts_[node].broke_at = ++breaks_;
+    disruptions_.broke(node);
     bootstrap_.down(node);
     drive(now);
 }
@@ -633,12 +634,7 @@ bool node_tracker::is_plausible(std::uint64_t fence, time_point now) const noexc
 }
 
 std::optional<wire::fence_terms> node_tracker::to_raise(std::size_t node, const footprint& what) const {
-    const node_facts& f = facts_[node];
-    // What was sent under another record can't take anything any more, and a fence that the node
-    // has forgotten counts as more than what was written down then. So only a break since then can
-    // hide something that still can.
-    const bool may_arrive = f.broke_at > std::max(what.born, f.forgot_at);
-    if (what.highest_fence == 0 || !may_arrive) return std::nullopt;
+    if (!disruptions_.may_arrive_late(node, what)) return std::nullopt;
     return terms(what.highest_fence);
 }
 

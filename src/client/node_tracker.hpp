@@ -6,6 +6,7 @@
 #include "client/footprint.hpp"
 #include "client/node_sessions.hpp"
 #include "core/node/bootstrap.hpp"
+#include "core/node/disruptions.hpp"
 #include "core/node/eligibility.hpp"
 #include "core/node/fence_source.hpp"
 #include "core/node/node_clocks.hpp"
@@ -86,7 +87,7 @@ public:
     /// node can't take the key any more; nothing where there can be no such thing.
     std::optional<wire::fence_terms> to_raise(std::size_t node, const footprint& what) const;
     /// How many connections have broken, and records changed, so far.
-    std::uint64_t breaks() const noexcept { return breaks_; }
+    std::uint64_t breaks() const noexcept { return disruptions_.so_far(); }
 
     std::chrono::milliseconds ttl_max() const noexcept { return eligibility_.ttl_max(); }
     std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
@@ -117,8 +118,6 @@ private:
         looking look = looking::idle;         // at its clock and its record
         core::server_facts server;
         time_point read_at{};         // when its record was last read
-        std::uint64_t broke_at = 0;   // in `breaks_`
-        std::uint64_t forgot_at = 0;  // likewise: when its record was seen to be another
         error_code reported;          // the last objection that was told
         std::chrono::milliseconds told_ttl_max{0};  // another client's, as its record last had it
         unsigned concerns = 0;        // a bit for each kind that its last handshake showed
@@ -172,8 +171,8 @@ private:
     core::bootstrap bootstrap_;
     core::node_clocks clocks_;
     core::fence_source fences_;
+    core::disruptions disruptions_;
     std::vector<node_facts> facts_;
-    std::uint64_t breaks_ = 0;
     node_mask to_greet_ = 0;
     std::vector<std::string> without_fence_;     // the resources that were reported
     bool is_settled_;

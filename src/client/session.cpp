@@ -17,7 +17,6 @@ namespace redlock::detail {
 namespace {
 
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once: each brings its script
-constexpr duration between_refusals = std::chrono::seconds(1);
 
 // How long after it was sent a command may take a key: much longer than any operation waits for the
 // answer, so that a node which is merely slow does not refuse it.
@@ -143,11 +142,8 @@ bool session::send_with_script(entry& item, time_point now) {
     return true;
 }
 
-// A node that was frozen may execute, when it thaws, what lay in the connection that broke, and the
-// key lives from then on. So neither the ttl nor a fixed number bounds what is owed: each lease
-// that was in flight is owed one release.
 void session::owe(entry item) {
-    owed_.push_back(std::move(item));
+    owed_.owe(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index_);
 }
@@ -224,23 +220,16 @@ void session::on_ready(time_point now) {
 }
 
 void session::send_owed(time_point now) {
-    ask_again_at_ = time_point::max();
-    while (!owed_.empty() && outgoing_.size() < most_owed_bytes) {
-        entry item = std::move(owed_.front());
-        owed_.pop_front();
-        send_with_script(item, now);
-    }
-    if (!owed_.empty()) ask_again_at_ = now;  // the first of the rest asks for the next part
+    owed_.pay(
+        now, [&] { return outgoing_.size() < most_owed_bytes; },
+        [&](entry item) { send_with_script(item, now); });
 }
 
-// There may be thousands, and the node in no state to take them: the first tells for all.
 void session::probe_owed(time_point now) {
-    ask_again_at_ = time_point::max();
-    if (owed_.empty()) return;
-    entry first = std::move(owed_.front());
-    owed_.pop_front();
-    first.is_probe = true;
-    send_with_script(first, now);
+    auto first = owed_.take_first();
+    if (!first) return;
+    first->is_probe = true;
+    send_with_script(*first, now);
 }
 
 void session::on_answer(const resp::reply& reply, time_point now) {
@@ -262,8 +251,7 @@ void session::on_answer(const resp::reply& reply, time_point now) {
     const bool was_probe = std::exchange(item.is_probe, false);
     if (is_passing(reply) && item.what->is_owed(index_)) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
-        owed_.push_back(item);
-        ask_again_at_ = std::min(ask_again_at_, now + between_refusals);
+        owed_.refused(item, now);
     } else if (was_probe) {
         send_owed(now);
     }
@@ -283,7 +271,7 @@ void session::give_up(wire::failure why, bool stalled, time_point now) {
     const bool open_again = link_.down(now, stalled, owner_->random_word()) ==
                             core::reconnection::action::open;
     outgoing_.clear();
-    ask_again_at_ = time_point::max();  // the next connection asks at once
+    owed_.disconnected();
     tell_all(told, now);
     owner_->on_node_down(index_, told, now);
     if (open_again) wire_->open();
@@ -343,7 +331,7 @@ time_point session::stall_deadline() const noexcept {
 }
 
 time_point session::deadline() const noexcept {
-    return std::min({link_.deadline(), pipeline_.deadline(), stall_deadline(), ask_again_at_});
+    return std::min({link_.deadline(), pipeline_.deadline(), stall_deadline(), owed_.due()});
 }
 
 void session::on_time(time_point now) {
@@ -353,7 +341,7 @@ void session::on_time(time_point now) {
         const call_ptr what = item.what;  // the call may submit more, and move the entries
         what->on_failure(index_, item.round, {vote::timed_out, errc::timed_out, lateness()}, now);
     });
-    if (now >= ask_again_at_) probe_owed(now);
+    if (now >= owed_.due()) probe_owed(now);
     if (now >= stall_deadline()) {
         give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"}, true, now);
         return;

@@ -6,6 +6,7 @@
 #include "client/connection.hpp"
 #include "client/statistics.hpp"
 #include "client/handshake.hpp"
+#include "core/node/debts.hpp"
 #include "core/node/pipeline.hpp"
 #include "core/node/reconnection.hpp"
 #include "core/node/round_trip.hpp"
@@ -148,8 +149,7 @@ private:
     core::pipeline<entry> pipeline_;
     std::deque<queued> waiting_;  // submitted while the link was on its way
     std::size_t waiting_bytes_ = 0;
-    std::deque<entry> owed_;
-    time_point ask_again_at_ = time_point::max();  // for what is owed, on this connection
+    core::debts<entry> owed_;
     std::string outgoing_;
     std::string epoch_;          // formatted as an argument of a command
     std::optional<std::int64_t> clock_ahead_us_;

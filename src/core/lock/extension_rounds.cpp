@@ -1,0 +1,78 @@
+// The rounds of one extension, for any number of leases.
+// SPDX-License-Identifier: MIT
+#include "core/lock/extension_rounds.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::core {
+
+extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl) {
+    assert(round_ == 0);
+    leases_.push_back({.ttl = ttl, .sets_ttl = sets_ttl, .count = {}});
+    ++open_;
+    return leases_.size() - 1;
+}
+
+extension_rounds::fence_bounds extension_rounds::begin(std::size_t nodes, drift_policy drift,
+                                                       time_point now, duration quorum_time) {
+    assert(round_ < last_round);
+    ++round_;
+    fence_bounds fence;
+    if (round_ > 1) fence.lead = now - sent_ + quorum_time;
+    sent_ = now;
+    open_ = 0;
+    again_ = 0;
+    for (lease& l : leases_) {
+        if (l.is == state::over) continue;
+        l.is = state::open;
+        l.count.emplace(nodes, now, l.ttl, drift, round_ == last_round);
+        fence.seen = std::max(fence.seen, l.seen_fence);
+        ++open_;
+    }
+    return fence;
+}
+
+extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choice c,
+                                          std::uint64_t seen_fence, time_point now,
+                                          time_point old_valid_until) noexcept {
+    assert(i < leases_.size());
+    lease& l = leases_[i];
+    l.seen_fence = std::max(l.seen_fence, seen_fence);
+    if (l.is != state::open) return extension::verdict::open;
+    const bool is_stale = c == choice::no && seen_fence != 0;
+    const auto v = l.count->cast(node, c, now, old_valid_until, is_stale);
+    if (v != extension::verdict::again) return v;
+    l.is = state::again;
+    --open_;
+    ++again_;
+    return v;
+}
+
+bool extension_rounds::end(lease_index i) noexcept {
+    assert(i < leases_.size());
+    const auto was = std::exchange(leases_[i].is, state::over);
+    if (was == state::over) return false;
+    --(was == state::again ? again_ : open_);
+    return true;
+}
+
+void extension_rounds::end_rounds() noexcept {
+    for (lease& l : leases_) {
+        if (l.is == state::again) l.is = state::open;
+    }
+    open_ += std::exchange(again_, 0);
+}
+
+extension_rounds::next extension_rounds::what_next() const noexcept {
+    if (open_ != 0) return next::wait;
+    return again_ != 0 ? next::begin : next::finished;
+}
+
+void extension_rounds::shorten(duration gap) noexcept {
+    for (lease& l : leases_) {
+        if (l.count) l.count->shorten(gap);
+    }
+}
+
+}  // namespace redlock::core

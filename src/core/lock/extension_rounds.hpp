@@ -1,0 +1,105 @@
+// The rounds of one extension, for any number of leases; knows neither keys nor what is sent.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/lock/extension.hpp"
+#include "value/quorum.hpp"
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace redlock::core {
+
+/// Leases that are prolonged together share one fence and one command per node. Each has a count of
+/// its own: what happens to one does not touch the others.
+///
+/// A node that lost a key takes it again only under a fence above all that it has seen, and names
+/// the highest where it refuses. Leases that lack only such nodes for a quorum go out once more, at
+/// once, above all fences that were named. (Waiting for the next renewal would not do: a client that
+/// tries again and again to acquire raises the fence each time, and the lease would be lost with a
+/// quorum of healthy nodes.)
+class extension_rounds {
+public:
+    /// Numbered in the order of `add`.
+    using lease_index = std::size_t;
+    enum class next : std::uint8_t {
+        wait,      ///< For answers to the present round.
+        begin,     ///< Call `begin` and send: some leases go out once more.
+        finished,  ///< The outcome of every lease is known.
+    };
+
+    /// Before the first round. `sets_ttl`: later renewals use `ttl`, too. False for a renewal: it
+    /// may have been sent after the holder's own extension and still carry the old ttl, which must
+    /// not come back.
+    lease_index add(duration ttl, bool sets_ttl);
+    std::size_t size() const noexcept { return leases_.size(); }
+
+    /// What the fence of a round has to be above, and by how much more where it can be.
+    struct fence_bounds {
+        std::uint64_t seen = 0;
+        duration lead{};
+    };
+    /// Begins a round, of all leases that are not over. A quorum of nodes answers within
+    /// `quorum_time`, if ever: for so long, and since the last round, a rival may have gone on
+    /// raising the fence. Where its clock is ahead of node time, ours alone would never pass it.
+    fence_bounds begin(std::size_t nodes, drift_policy drift, time_point now, duration quorum_time);
+    std::uint32_t round() const noexcept { return round_; }
+    time_point sent() const noexcept { return sent_; }
+    bool is_open(lease_index lease) const noexcept { return at(lease).is == state::open; }
+    /// Whether an answer to that round still matters to any lease.
+    bool is_open_round(std::uint32_t round) const noexcept {
+        return round == round_ && open_ != 0;
+    }
+    /// How many leases the present round is still about.
+    std::size_t open() const noexcept { return open_; }
+
+    /// A node answered for one lease. `seen_fence`: the highest fence that it has seen, where that
+    /// alone made it refuse; 0 otherwise. It counts also where the lease is not open any more. `old_valid_until` is the validity that stands at `now`. After
+    /// `extended` and `failed` the caller calls `end`.
+    extension::verdict cast(lease_index lease, std::size_t node, choice c, std::uint64_t seen_fence,
+                            time_point now, time_point old_valid_until) noexcept;
+    /// Of a lease that is extended: counted from when its round was sent.
+    time_point valid_until(lease_index lease) const noexcept { return at(lease).count->valid_until(); }
+    /// The ttl of later renewals, where this extension sets it.
+    std::optional<duration> new_ttl(lease_index lease) const {
+        return at(lease).sets_ttl ? std::optional(at(lease).ttl) : std::nullopt;
+    }
+    duration ttl(lease_index lease) const noexcept { return at(lease).ttl; }
+    error_code reason(lease_index lease) const noexcept { return at(lease).count->reason(); }
+
+    /// The lease is no longer part of it. False where that was known.
+    bool end(lease_index lease) noexcept;
+    /// There will be no next round: leases that wait for one have to be ended with the others.
+    void end_rounds() noexcept;
+    next what_next() const noexcept;
+    /// Our own clock stood still for `gap` since the round was sent.
+    void shorten(duration gap) noexcept;
+
+private:
+    enum class state : std::uint8_t { open, again, over };
+    struct lease {
+        duration ttl;
+        bool sets_ttl;
+        std::uint64_t seen_fence = 0;
+        state is = state::open;
+        std::optional<extension> count;
+    };
+
+    const lease& at(lease_index i) const noexcept {
+        assert(i < leases_.size());
+        return leases_[i];
+    }
+
+    static constexpr std::uint32_t last_round = 2;
+
+    std::deque<lease> leases_;
+    std::size_t open_ = 0;   // leases that the present round has not decided
+    std::size_t again_ = 0;  // leases that wait for the next round
+    std::uint32_t round_ = 0;
+    time_point sent_{};
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,21 @@
+// What was sent of an attempt, or of the lease that it became; knows no key and no connection.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace redlock::core {
+
+struct traces {
+    std::uint64_t born = 0;           ///< `disruptions::so_far` before anything of it was sent.
+    std::uint32_t nodes = 0;          ///< As bits: those that were handed a command that takes keys.
+    std::uint64_t highest_fence = 0;  ///< That was proposed for it, extensions included; 0: none.
+
+    void note_sent(std::uint32_t to, std::uint64_t fence) noexcept {
+        nodes |= to;
+        highest_fence = std::max(highest_fence, fence);
+    }
+};
+
+}  // namespace redlock::core

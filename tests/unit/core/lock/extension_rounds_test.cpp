@@ -1,0 +1,157 @@
+// The rounds of an extension: which leases go out once more, above which fence, and with which ttl.
+// SPDX-License-Identifier: MIT
+#include "core/lock/extension_rounds.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::choice;
+using core::extension_rounds;
+using next = core::extension_rounds::next;
+using verdict = core::extension::verdict;
+
+namespace {
+
+constexpr time_point start = time_point(72h);
+constexpr time_point old_end = start + 50ms;
+constexpr duration quorum_time = 10ms;
+
+struct rounds {
+    extension_rounds machine;
+
+    extension_rounds::fence_bounds begin(time_point now) {
+        return machine.begin(3, {}, now, quorum_time);
+    }
+    verdict cast(std::size_t lease, std::size_t node, choice c, std::uint64_t seen_fence = 0,
+                 time_point now = start + 1ms) {
+        return machine.cast(lease, node, c, seen_fence, now, old_end);
+    }
+    // Node 0 has it, node 1 lost it and refuses the fence, node 2 does not answer.
+    verdict refuse_by_fence(std::size_t lease, std::uint64_t seen_fence) {
+        cast(lease, 0, choice::yes);
+        cast(lease, 1, choice::no, seen_fence);
+        return cast(lease, 2, choice::unable);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("an extension is over when every lease of it has ended") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    const auto b = r.machine.add(200ms, false);
+    r.begin(start);
+    CHECK(r.machine.open() == 2);
+    CHECK(r.cast(a, 0, choice::yes) == verdict::open);
+    CHECK(r.cast(a, 1, choice::yes) == verdict::extended);
+    CHECK(r.machine.valid_until(a) == start + 97ms);
+    CHECK(r.machine.end(a));
+    CHECK(r.machine.what_next() == next::wait);
+    CHECK(r.machine.is_open_round(1));
+    CHECK(r.machine.end(b));
+    CHECK(r.machine.what_next() == next::finished);
+    CHECK_FALSE(r.machine.is_open_round(1));
+}
+
+TEST_CASE("a lease ends once") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    CHECK(r.machine.end(a));  // also before anything was sent
+    CHECK_FALSE(r.machine.end(a));
+    CHECK(r.machine.what_next() == next::finished);
+}
+
+TEST_CASE("the first round has no fence to pass") {
+    rounds r;
+    r.machine.add(100ms, false);
+    const auto fence = r.begin(start);
+    CHECK(fence.seen == 0);
+    CHECK(fence.lead == duration::zero());
+}
+
+TEST_CASE("leases that a fence refused go out once more, above all fences that were named") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    const auto b = r.machine.add(100ms, false);
+    const auto done = r.machine.add(100ms, false);
+    r.begin(start);
+    CHECK(r.refuse_by_fence(a, 700) == verdict::again);
+    CHECK(r.machine.what_next() == next::wait);  // for the others: all go together
+    CHECK(r.refuse_by_fence(b, 900) == verdict::again);
+    r.cast(done, 0, choice::yes);
+    CHECK(r.cast(done, 1, choice::yes) == verdict::extended);
+    r.machine.end(done);
+    REQUIRE(r.machine.what_next() == next::begin);
+    const auto fence = r.begin(start + 4ms);
+    CHECK(fence.seen == 900);
+    CHECK(fence.lead == 4ms + quorum_time);
+    CHECK(r.machine.round() == 2);
+    CHECK(r.machine.open() == 2);
+    CHECK_FALSE(r.machine.is_open(done));
+    CHECK(r.machine.sent() == start + 4ms);
+}
+
+TEST_CASE("a fence that is named after the lease was decided counts for the next round") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    const auto b = r.machine.add(100ms, false);
+    r.begin(start);
+    r.cast(a, 0, choice::yes);
+    r.cast(a, 1, choice::unable);
+    CHECK(r.cast(a, 2, choice::no, 700) == verdict::again);
+    CHECK(r.cast(a, 1, choice::no, 900) == verdict::open);
+    r.machine.end(b);
+    REQUIRE(r.machine.what_next() == next::begin);
+    CHECK(r.begin(start + 1ms).seen == 900);
+}
+
+TEST_CASE("there is no third round") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    r.begin(start);
+    REQUIRE(r.refuse_by_fence(a, 700) == verdict::again);
+    r.begin(start + 1ms);
+    CHECK(r.refuse_by_fence(a, 900) == verdict::failed);
+    CHECK(r.machine.reason(a) == errc::no_quorum);
+}
+
+TEST_CASE("without further rounds leases that wait for one are to be ended") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    const auto b = r.machine.add(100ms, false);
+    r.begin(start);
+    REQUIRE(r.refuse_by_fence(a, 700) == verdict::again);
+    r.machine.end_rounds();
+    CHECK(r.machine.what_next() == next::wait);
+    r.machine.end(a);
+    r.machine.end(b);
+    CHECK(r.machine.what_next() == next::finished);
+}
+
+TEST_CASE("only the holder's own extension sets the ttl of later renewals") {
+    extension_rounds machine;
+    const auto renewal = machine.add(100ms, false);
+    const auto own = machine.add(200ms, true);
+    CHECK(machine.new_ttl(renewal) == std::nullopt);
+    CHECK(machine.new_ttl(own) == duration(200ms));
+    CHECK(machine.ttl(renewal) == 100ms);
+}
+
+TEST_CASE("a gap of our clock shortens what is on its way") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    r.begin(start);
+    r.machine.shorten(30ms);
+    CHECK(r.machine.valid_until(a) == start + 67ms);
+}
+
+TEST_CASE("an answer of nobody's fence is no refusal by the fence") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    r.begin(start);
+    r.cast(a, 0, choice::yes);
+    r.cast(a, 1, choice::unable, 700);  // it named a fence, but has no vote
+    CHECK(r.cast(a, 2, choice::unable) == verdict::failed);
+    CHECK(r.machine.reason(a) == errc::no_quorum);
+}
