@@ -57,8 +57,9 @@ void connection::carry(lane& on, bool to_node, std::string bytes) {
     }
     on.last = std::max(on.last + std::chrono::nanoseconds(1),
                        net_->when_->now() + net_->delay(node_, dice_));
-    net_->when_->at(on.last, [self = shared_from_this(), &on, to_node, bytes = std::move(bytes)] {
-        self->arrive(on, to_node, bytes);
+    net_->when_->at(on.last, [self = shared_from_this(), &on, to_node,
+                              bytes = std::move(bytes)]() mutable {
+        self->arrive(on, to_node, std::move(bytes));
     });
 }
 

@@ -11,6 +11,7 @@
 #include "simulation/referee.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
+#include "simulation/texts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -153,7 +154,7 @@ private:
     std::unique_ptr<detail::engine> engine_;
     std::vector<std::unique_ptr<worker>> workers_;
     std::vector<std::function<void()>> backlog_;  // of a process that is stopped
-    std::set<std::string, std::less<>> owners_;   // that this process has drawn
+    text_set owners_;                             // that this process has drawn
     std::set<std::string, std::less<>> running_out_;
     time_point armed_for_ = time_point::max();  // by its own clock
     std::uint64_t alarms_ = 0;

@@ -5,6 +5,7 @@
 #include "client/lease_state.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
+#include "simulation/texts.hpp"
 
 #include <array>
 #include <cstddef>
@@ -101,6 +102,12 @@ private:
         time_point cap = time_point::max();
         bool has_found_gap = false;  // its holder, in this turn
     };
+    struct support {
+        std::uint32_t votes = 0;  // servers, as bits, of the round with the highest fence
+        std::int64_t fence = 0;
+        std::array<time_point, 8> until{};  // by server
+    };
+    support& support_of(std::string_view identity);
     void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);
@@ -110,19 +117,14 @@ private:
     const schedule* when_;
     std::vector<held> open_;
     std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
-    struct support {
-        std::uint32_t votes = 0;  // servers, as bits, of the round with the highest fence
-        std::int64_t fence = 0;
-        std::array<time_point, 8> until{};  // by server
-    };
-    std::map<std::string, support, std::less<>> support_;  // by the owner's identity
+    text_map<support> support_;  // by the owner's identity
     std::map<std::string, time_point, std::less<>> foreign_;
     struct idleness {
         duration over{};  // of the times that have ended
         std::optional<time_point> since;
     };
     std::map<std::size_t, idleness> idle_;  // by the number of the resource
-    std::map<std::string, time_point, std::less<>> dead_;  // by the owner's identity
+    text_map<time_point> dead_;  // by the owner's identity
     std::optional<violation> first_;
 };
 

@@ -96,6 +96,7 @@ void server::read(const socket_ptr& at) {
     std::int64_t commands = 0;
     while (at->parser_.feed(bytes, r) == resp::parser::outcome::complete) {
         fakes::command c;
+        c.reserve(r.size());
         for (std::size_t i = 0; i < r.size(); ++i) c.emplace_back(r[i].text());
         witness_.before(c, at->client_, when_->now());
         const auto said = model_.execute(at->client_, c, when_->now());
@@ -106,12 +107,12 @@ void server::read(const socket_ptr& at) {
             return "n" + std::to_string(index_) + "  for " + ready_.front().second + ": " +
                    brief(c) + " -> " + brief(said);
         });
-        out += to_resp2(said);
+        append_resp2(out, said);
     }
     counts_->commands += static_cast<std::uint64_t>(commands);
     at->unread_.clear();
-    answer(commands, [at, out = std::move(out), pushed = std::exchange(pushed_, {})] {
-        if (!out.empty()) at->reply_(out);
+    answer(commands, [at, out = std::move(out), pushed = std::exchange(pushed_, {})]() mutable {
+        if (!out.empty()) at->reply_(std::move(out));
         for (const auto& [to, message] : pushed) {
             if (const auto s = to.lock()) s->reply_(message);
         }

@@ -4,12 +4,12 @@
 
 #include "simulation/plan.hpp"
 #include "simulation/referee.hpp"
+#include "simulation/texts.hpp"
 #include "support/redis_model/redis_model.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 
 namespace redlock::simulation {
@@ -59,9 +59,9 @@ private:
     bool is_late_checked_;  // what is promised of late commands is promised in this world
     duration good_for_;     // how long a command of a program that is gone may take a key
     std::size_t database_ = 0;
-    std::vector<claim> claims_;                      // of the command that is being executed
-    std::optional<release> release_;                 // likewise
-    std::set<std::string, std::less<>> given_back_;  // of which a release was executed
+    std::vector<claim> claims_;       // of the command that is being executed
+    std::optional<release> release_;  // likewise
+    text_set given_back_;             // of which a release was executed
 };
 
 }  // namespace redlock::simulation

@@ -17,15 +17,15 @@ std::int64_t us(duration d) noexcept { return std::chrono::floor<microseconds>(d
 
 std::int64_t us(time_point t) noexcept { return us(t.time_since_epoch()); }
 
-// The two values in the middle; the same one twice where their number is odd.
-std::pair<std::int64_t, std::int64_t> middle_two(std::vector<std::int64_t> of) {
+// The two values in the middle; the same one twice where their number is odd. Sorts them.
+std::pair<std::int64_t, std::int64_t> middle_two(std::vector<std::int64_t>& of) {
     std::sort(of.begin(), of.end());
     return {of[(of.size() - 1) / 2], of[of.size() / 2]};
 }
 
 // Where two differ neither is known to be right: the point between them is far from both.
 std::int64_t median(std::vector<std::int64_t> of) {
-    const auto [lower, upper] = middle_two(std::move(of));
+    const auto [lower, upper] = middle_two(of);
     return lower + (upper - lower) / 2;
 }
 
@@ -133,6 +133,7 @@ std::optional<node_clocks::cluster_offset> node_clocks::median_of(time_point now
     std::vector<std::int64_t> high;
     std::vector<std::int64_t> sure_low;
     std::vector<std::int64_t> sure_high;
+    for (auto* const all : {&low, &high, &sure_low, &sure_high}) all->reserve(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!use(i)) continue;
         const bounds& o = *nodes_[i].offset;
@@ -153,7 +154,7 @@ std::optional<node_clocks::cluster_offset> node_clocks::median_of(time_point now
     // known which of them stepped, and the point between them, which is far from both, is taken.
     const std::int64_t apart_us = middle_two(sure_low).second - middle_two(sure_high).first;
     const bool is_in_doubt = apart_us > us(drift_.allowance(oldest)) + 1;
-    const auto pick = [&](const std::vector<std::int64_t>& of) {
+    const auto pick = [&](std::vector<std::int64_t>& of) {
         const auto [lower, upper] = middle_two(of);
         return is_in_doubt ? lower + (upper - lower) / 2 : lower;
     };

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace redlock::fakes {
@@ -126,7 +126,7 @@ r rpush(keyspace& in, const command& c, std::int64_t now_ms) {
 }  // namespace
 
 const data_command* find_data_command(std::string_view name) {
-    static const std::map<std::string_view, data_command> all = {
+    static const std::unordered_map<std::string_view, data_command> all = {
         {"GET", {{2, 0}, get}},
         {"GETRANGE", {{4, 0}, getrange}},
         {"MGET", {{-2, 0}, mget}},

@@ -30,5 +30,6 @@ struct model_reply {
 };
 
 std::string to_resp2(const model_reply& r);
+void append_resp2(std::string& out, const model_reply& r);
 
 }  // namespace redlock::fakes

@@ -3,7 +3,7 @@
 #include "support/redis_model/redis_model.hpp"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -67,7 +67,7 @@ struct redis_model::server_command {
 
 const redis_model::server_command* redis_model::find_server_command(std::string_view name) {
     using namespace trait;
-    static const std::map<std::string_view, server_command> all = {
+    static const std::unordered_map<std::string_view, server_command> all = {
         {"AUTH", {{-2, while_loading | not_in_scripts | before_auth}, &redis_model::auth}},
         {"SELECT", {{2, while_loading}, &redis_model::select}},
         {"PING", {{-1, while_subscribed}, &redis_model::ping}},
@@ -358,27 +358,34 @@ r redis_model::config_get(client_state&, const command& c, time_point) {
 }
 
 r redis_model::info(client_state&, const command& c, time_point) {
-    const std::pair<const char*, std::string> sections[] = {
-        {"Server", "redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + run_id_ + "\r\n"},
-        {"Persistence", std::string("loading:") + (is_loading_ ? "1" : "0") +
-                            "\r\naof_enabled:" + (is_durable_ ? "1" : "0") +
-                            "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
-                            "\r\naof_last_bgrewrite_status:ok"
-                            "\r\naof_last_write_status:ok\r\n"},
-        {"Replication", std::string("role:") + (is_replica_ ? "slave" : "master") +
-                            "\r\nconnected_slaves:" + std::to_string(attached_replicas_) +
-                            "\r\nmaster_replid:" + replid_ + "\r\nmaster_replid2:" + replid2_ +
-                            "\r\n"},
+    const auto is_asked = [&](std::string_view section) {
+        return c.size() == 1 || std::any_of(c.begin() + 1, c.end(), [&](const auto& wanted) {
+            const std::string s = in_lower_case(wanted);
+            return s == section || s == "all" || s == "default" || s == "everything";
+        });
     };
     std::string text;
-    for (const auto& [name, lines] : sections) {
-        const bool is_asked = std::any_of(c.begin() + 1, c.end(), [n = name](const auto& wanted) {
-            const std::string s = in_lower_case(wanted);
-            return s == in_lower_case(n) || s == "all" || s == "default" || s == "everything";
-        });
-        if (c.size() > 1 && !is_asked) continue;
+    const auto begin = [&](std::string_view title) {
         if (!text.empty()) text += "\r\n";
-        text += std::string("# ") + name + "\r\n" + lines;
+        text.append("# ").append(title).append("\r\n");
+    };
+    if (is_asked("server")) {
+        begin("Server");
+        text += "redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + run_id_ + "\r\n";
+    }
+    if (is_asked("persistence")) {
+        begin("Persistence");
+        text += std::string("loading:") + (is_loading_ ? "1" : "0") +
+                "\r\naof_enabled:" + (is_durable_ ? "1" : "0") +
+                "\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0"
+                "\r\naof_last_bgrewrite_status:ok"
+                "\r\naof_last_write_status:ok\r\n";
+    }
+    if (is_asked("replication")) {
+        begin("Replication");
+        text += std::string("role:") + (is_replica_ ? "slave" : "master") +
+                "\r\nconnected_slaves:" + std::to_string(attached_replicas_) +
+                "\r\nmaster_replid:" + replid_ + "\r\nmaster_replid2:" + replid2_ + "\r\n";
     }
     return r::bulk(std::move(text));
 }

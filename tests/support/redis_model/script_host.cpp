@@ -23,7 +23,7 @@ void push_text(lua_State* lua, const std::string& text) {
 }
 
 void push_field_table(lua_State* lua, const char* field, const std::string& text) {
-    lua_newtable(lua);
+    lua_createtable(lua, 0, 1);
     push_text(lua, text);
     lua_setfield(lua, -2, field);
 }
@@ -41,7 +41,7 @@ void push_reply(lua_State* lua, const model_reply& r) {
         case model_reply::kind::error: push_field_table(lua, "err", r.text); break;
         case model_reply::kind::bulk: push_text(lua, r.text); break;
         case model_reply::kind::array:
-            lua_newtable(lua);
+            lua_createtable(lua, static_cast<int>(r.items.size()), 0);
             for (std::size_t i = 0; i < r.items.size(); ++i) {
                 push_reply(lua, r.items[i]);
                 lua_rawseti(lua, -2, static_cast<int>(i + 1));
@@ -86,6 +86,7 @@ model_reply read_reply(lua_State* lua) {
     if (read_field(lua, "err", text)) return model_reply::error(text);
     if (read_field(lua, "ok", text)) return model_reply::status(text);
     std::vector<model_reply> items;
+    items.reserve(lua_objlen(lua, -1));
     for (int i = 1;; ++i) {
         lua_rawgeti(lua, -1, i);
         const bool is_end = lua_isnil(lua, -1);
@@ -104,6 +105,7 @@ bool perform(lua_State* lua) {
         return true;
     }
     std::vector<std::string> words;
+    words.reserve(static_cast<std::size_t>(n));
     for (int i = 1; i <= n; ++i) {
         if (lua_type(lua, i) == LUA_TNUMBER) {
             char digits[64];
@@ -245,7 +247,7 @@ std::string sha1_of(std::string_view text) {
 
 void script_host::closing::operator()(lua_State* lua) const noexcept { lua_close(lua); }
 
-script_host::script_host() : lua_(luaL_newstate()) {
+script_host::script_host() : lua_(lua_newstate(script_memory::on_request, &memory_)) {
     lua_State* const lua = lua_.get();
     if (lua == nullptr) throw std::bad_alloc();
     open_library(lua, "", luaopen_base);

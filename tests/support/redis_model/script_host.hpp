@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/redis_model/model_reply.hpp"
+#include "support/redis_model/script_memory.hpp"
 
 #include <map>
 #include <memory>
@@ -49,6 +50,7 @@ private:
     void set_list(const char* name, std::span<const std::string> values);
     void protect_globals();
 
+    script_memory memory_;
     std::unique_ptr<lua_State, closing> lua_;
     std::map<std::string, int, std::less<>> compiled_;      // to references in Lua's registry
     std::unordered_map<std::string, std::string> known_;  // texts to their SHA1

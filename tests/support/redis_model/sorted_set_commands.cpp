@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace redlock::fakes {
@@ -209,7 +209,7 @@ r zrangebyscore(keyspace& in, const command& c, std::int64_t now_ms) {
 }  // namespace
 
 const data_command* find_sorted_set_command(std::string_view name) {
-    static const std::map<std::string_view, data_command> all = {
+    static const std::unordered_map<std::string_view, data_command> all = {
         {"ZADD", {{-4, trait::writes | trait::needs_memory}, zadd}},
         {"ZREM", {{-3, trait::writes}, zrem}},
         {"ZCARD", {{2, 0}, zcard}},
