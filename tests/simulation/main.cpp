@@ -8,6 +8,7 @@
 #include "simulation/world.hpp"
 
 #include <CLI/CLI.hpp>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -206,6 +207,7 @@ int main(int argc, char** argv) {
     app.add_flag("--digests", terms.prints_digests, "Also print the digest of each seed's story");
     app.add_flag("--whole", is_whole, "Do not shrink a seed that fails");
     CLI11_PARSE(app, argc, argv);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);  // what one world leaves is for the next
     if (one->count() != 0) return tell_one(seed, terms.how, !is_whole);
     if (every->count() != 0) {
         return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9));

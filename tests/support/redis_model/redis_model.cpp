@@ -101,7 +101,7 @@ std::optional<redis_model::known_command> redis_model::look_up(const command& c)
 }
 
 redis_model::redis_model(std::uint64_t seed)
-    : scripts_(std::make_unique<script_host>()), seed_(seed) {
+    : scripts_(script_host::make()), seed_(seed) {
     start_process();
 }
 

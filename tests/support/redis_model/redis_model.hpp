@@ -116,7 +116,7 @@ private:
 
     std::array<keyspace, 16> databases_{};
     std::array<keyspace, 16> saved_{};
-    std::unique_ptr<script_host> scripts_;
+    script_host::ptr scripts_;
     std::shared_ptr<channels> channels_{};  // of this process
     std::set<std::string> cached_;          // the SHA1 of the scripts that this process knows
     std::set<std::string> forbidden_;

@@ -203,17 +203,8 @@ int on_global_written(lua_State* lua) {
     return luaL_error(lua, "Attempt to modify a readonly table");
 }
 
-/// What compiling gives is the same in each state, and costs more than a script's run.
-struct compiled_text {
-    std::string sha1;
-    std::string code;
-};
-thread_local std::unordered_map<std::string, compiled_text> compiled_texts;
-
-int on_code(lua_State*, const void* part, std::size_t bytes, void* to) {
-    static_cast<std::string*>(to)->append(static_cast<const char*>(part), bytes);
-    return 0;
-}
+/// Whose servers are gone.
+thread_local std::vector<std::unique_ptr<script_host>> idle_hosts;
 
 void open_library(lua_State* lua, const char* name, lua_CFunction open) {
     lua_pushcfunction(lua, open);
@@ -267,6 +258,17 @@ script_host::script_host() : lua_(lua_newstate(script_memory::on_request, &memor
 
 script_host::~script_host() = default;
 
+script_host::ptr script_host::make() {
+    if (idle_hosts.empty()) return ptr(new script_host);
+    ptr next(idle_hosts.back().release());
+    idle_hosts.pop_back();
+    return next;
+}
+
+void script_host::handing_on::operator()(script_host* host) const noexcept {
+    idle_hosts.emplace_back(host);
+}
+
 // Scripts see the globals through a table that takes no new ones, and learn of a missing one.
 void script_host::protect_globals() {
     lua_State* const lua = lua_.get();
@@ -301,22 +303,17 @@ model_reply script_host::compile(const std::string& text) {
         return model_reply::bulk(known->second);
     }
     lua_State* const lua = lua_.get();
-    compiled_text& made = compiled_texts[text];
-    const std::string& code = made.code.empty() ? text : made.code;
-    if (luaL_loadbuffer(lua, code.data(), code.size(), "@user_script") != 0) {
+    if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
         const std::string why = text_at(lua, -1);
         lua_pop(lua, 1);
         return model_reply::error("ERR Error compiling script (new function): " + why);
     }
-    if (made.code.empty()) {
-        lua_dump(lua, on_code, &made.code);
-        made.sha1 = sha1_of(text);
-    }
     lua_getfield(lua, LUA_REGISTRYINDEX, globals_slot);
     lua_setfenv(lua, -2);
-    compiled_.emplace(made.sha1, luaL_ref(lua, LUA_REGISTRYINDEX));
-    known_.emplace(text, made.sha1);
-    return model_reply::bulk(made.sha1);
+    const std::string sha1 = sha1_of(text);
+    compiled_.emplace(sha1, luaL_ref(lua, LUA_REGISTRYINDEX));
+    known_.emplace(text, sha1);
+    return model_reply::bulk(sha1);
 }
 
 void script_host::set_list(const char* name, std::span<const std::string> values) {

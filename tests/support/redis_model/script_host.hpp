@@ -31,6 +31,15 @@ public:
         ~caller() = default;
     };
 
+    /// A server's share of one, which serves the next server of its thread when this one is gone:
+    /// scripts can't change what later ones see, and to compile them again costs more than to run
+    /// them.
+    struct handing_on {
+        void operator()(script_host* host) const noexcept;
+    };
+    using ptr = std::unique_ptr<script_host, handing_on>;
+    static ptr make();
+
     script_host();
     ~script_host();
     script_host(const script_host&) = delete;
