@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
     mallopt(M_TRIM_THRESHOLD, 64 << 20);  // what one world leaves is for the next
     if (one->count() != 0) return tell_one(seed, terms.how, !is_whole);
     if (every->count() != 0) {
-        return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9));
+        return search_orders(which, seconds(soak->count() != 0 ? minutes * 60 : 1e9), jobs);
     }
     if (listed->count() != 0) {
         terms.these = read_list(list);

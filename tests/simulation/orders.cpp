@@ -5,12 +5,15 @@
 #include "simulation/small_world.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bitset>
 #include <cstdint>
 #include <iostream>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -232,29 +235,52 @@ const std::vector<small_world>& small_worlds() {
     return all;
 }
 
-bool search(const small_world& in, std::chrono::duration<double> limit) {
-    orders all(in, limit);
-    all.run();
-    all.print();
-    return all.is_well();
-}
+/// Some worlds, on all processors: each search is one thread's.
+class searches {
+public:
+    explicit searches(std::chrono::duration<double> limit) : limit_(limit) {}
+
+    void add(const small_world& in) { worlds_.push_back(&in); }
+    bool is_empty() const noexcept { return worlds_.empty(); }
+    /// Whether all promises were kept.
+    bool run(unsigned jobs) {
+        std::vector<std::thread> crew;
+        for (unsigned i = 0; i < jobs; ++i) crew.emplace_back([this] { work(); });
+        for (auto& t : crew) t.join();
+        return is_well_;
+    }
+
+private:
+    void work() {
+        for (std::size_t i = next_++; i < worlds_.size(); i = next_++) {
+            orders all(*worlds_[i], limit_);
+            all.run();
+            const std::lock_guard lock(mutex_);
+            all.print();
+            is_well_ = is_well_ && all.is_well();
+        }
+    }
+
+    std::chrono::duration<double> limit_;
+    std::vector<const small_world*> worlds_;
+    std::atomic<std::size_t> next_{0};
+    std::mutex mutex_;  // of what is printed, and the verdict
+    bool is_well_ = true;
+};
 
 }  // namespace
 
-int search_orders(const std::string& which, std::chrono::duration<double> limit) {
-    bool is_known = false;
-    bool is_well = true;
+int search_orders(const std::string& which, std::chrono::duration<double> limit, unsigned jobs) {
+    searches wanted(limit);
     for (const small_world& w : small_worlds()) {
-        if (which != w.name && which != "all" && (which != "small" || w.is_deep)) continue;
-        is_known = true;
-        is_well = search(w, limit) && is_well;
+        if (which == w.name || which == "all" || (which == "small" && !w.is_deep)) wanted.add(w);
     }
-    if (!is_known) {
+    if (wanted.is_empty()) {
         std::cerr << "simulate: there is no small world \"" << which << "\"; these are:\n";
         for (const small_world& w : small_worlds()) std::cerr << "    " << w.name << '\n';
         return 2;
     }
-    return is_well ? 0 : 1;
+    return wanted.run(jobs) ? 0 : 1;
 }
 
 }  // namespace redlock::simulation

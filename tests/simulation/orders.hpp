@@ -14,8 +14,8 @@
 namespace redlock::simulation {
 
 /// Every order, or as many as there is time for in each, of the small worlds that `which` means:
-/// "small", "all", or one by its name. A line of JSON for each, and before it, where a promise is
-/// broken, the story of that order. The exit status of a program.
-int search_orders(const std::string& which, std::chrono::duration<double> limit);
+/// "small", "all", or one by its name; `jobs` of them at once. A line of JSON for each as it ends,
+/// and before it, where a promise is broken, the story of that order. The exit status of a program.
+int search_orders(const std::string& which, std::chrono::duration<double> limit, unsigned jobs);
 
 }  // namespace redlock::simulation
