@@ -49,6 +49,13 @@ struct faulty_five {
             if (f == fault::hung) nodes.stop(i);
         }
     }
+    // What is owed to a node that never answers well would keep the client until it is forgotten.
+    ~faulty_five() {
+        for (const auto& server : hostiles) {
+            server->behave(hostile::none());
+            server->cut();
+        }
+    }
     void replace(client_options& options, std::size_t i, misbehaviour script) {
         nodes.kill(i);
         hostiles.push_back(std::make_unique<hostile_server>(std::move(script)));
