@@ -181,6 +181,7 @@ void engine::discard() noexcept {
     over_ = true;
     tracker_.close();
     remote_.clear();
+    local_.clear();
     admission_.clear();
     renewals_.clear();
     unsettled_.clear();

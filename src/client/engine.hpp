@@ -84,7 +84,10 @@ public:
     void give_back(lease_state& state, time_point now);
     void let_go(lease_state& state, time_point now);
 
-    remote_queue& waiting() noexcept { return remote_; }
+    client_parts& parts() noexcept { return parts_; }
+    node_listeners& listeners() noexcept { return listeners_; }
+    /// On the rounds of renewals that are under way.
+    core::window& renewal_window() noexcept { return renewals_.window(); }
     client_stats stats() const noexcept {  ///< From any thread.
         return read_stats(shared_.counts(), *traffic_);
     }

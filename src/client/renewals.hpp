@@ -26,6 +26,7 @@ public:
     /// The round to begin now, of those that are due; null where none is due or the window is full.
     boost::intrusive_ptr<renewal_round> next_round();
     void clear() noexcept { due_ = {}; }
+    core::window& window() noexcept { return window_; }
 
 private:
     struct due_renewal {

@@ -35,7 +35,7 @@ enum word : std::size_t { epoch, run_id, since, replid = 7, cluster_since, set, 
 std::size_t voters(world& w) {
     std::size_t n = 0;
     for (std::size_t i = 0; i < w.nodes.size(); ++i) {
-        n += w.engine->nodes().object(i, w.now, w.now) ? 0U : 1U;
+        n += w.engine->parts().tracker.object(i, w.now, w.now) ? 0U : 1U;
     }
     const auto e = w.granted("voters", {.ttl = 1s, .renew = false});
     CHECK((e->outcome() == error_code{}) == (n > w.nodes.size() / 2));
@@ -71,7 +71,7 @@ std::size_t strikes(const world& w) {
 }
 
 bool has_vote(world& w, std::size_t node) {
-    return !w.engine->nodes().object(node, w.now, w.now);
+    return !w.engine->parts().tracker.object(node, w.now, w.now);
 }
 
 }  // namespace

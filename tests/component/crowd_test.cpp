@@ -327,6 +327,6 @@ TEST_CASE("a lease that is given back before its renewal had its turn says nothi
     REQUIRE(all[2]->held);
     all[2]->held = lease();
     w.run_for(5s);
-    CHECK(w.engine->renewals().size() == 2);
+    CHECK(w.engine->renewal_window().size() == 2);
     CHECK(all[0]->held);
 }

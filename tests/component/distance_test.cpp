@@ -60,9 +60,9 @@ TEST_CASE("each node has four of its own round trips before it counts as hung") 
     CHECK(w.engine->node(0).node_timeout() == 50ms);
     CHECK(w.engine->node(1).node_timeout() == 160ms);
     CHECK(w.engine->node(2).node_timeout() == 400ms);
-    CHECK(w.engine->time_for(1) == 50ms);
-    CHECK(w.engine->time_for(2) == 160ms);
-    CHECK(w.engine->time_for(3) == 400ms);
+    CHECK(w.engine->parts().nodes.time_for(1) == 50ms);
+    CHECK(w.engine->parts().nodes.time_for(2) == 160ms);
+    CHECK(w.engine->parts().nodes.time_for(3) == 400ms);
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
     const auto before = w.now;
     const auto e = w.granted("r");

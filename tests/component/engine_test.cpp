@@ -48,7 +48,7 @@ struct busy {
             w.latency[3] = 20ms;
         }
         for (auto& n : w.nodes) n.flush_scripts();
-        w.engine->listen(w.now);
+        w.engine->listeners().open(w.now);
         all = {w.acquire("a"),
                w.acquire("contended", {.wait = 5s}),
                w.extend(kept->held, 3s),
@@ -72,7 +72,7 @@ constexpr std::size_t enough_turns = 120;
 
 std::size_t listening(const world& w) {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < w.nodes.size(); ++i) n += w.engine->is_listening(i) ? 1U : 0U;
+    for (std::size_t i = 0; i < w.nodes.size(); ++i) n += w.engine->listeners().is_listening(i) ? 1U : 0U;
     return n;
 }
 
@@ -269,16 +269,16 @@ TEST_CASE("nodes are listened to once somebody wants it, on a channel of the cli
     hearing(w).connected();
     CHECK(w.count_sent("SUBSCRIBE") == 0);
     const auto connects = w.traffic.connects.get();
-    w.engine->listen(w.now);
+    w.engine->listeners().open(w.now);
     w.run_for(1ms);
     CHECK(listening(w) == 3);
     for (const auto& n : w.nodes) {
         CHECK(n.count("SUBSCRIBE") == 1);
         CHECK(n.seen.back() == fakes::command{"SUBSCRIBE", "app:redlock:wake:" +
-                                                               std::string(w.engine->client_id())});
+                                                               std::string(w.engine->parts().shared.client_id())});
     }
-    CHECK(w.engine->client_id().size() == 22);
-    w.engine->listen(w.now);
+    CHECK(w.engine->parts().shared.client_id().size() == 22);
+    w.engine->listeners().open(w.now);
     w.run_for(20s);
     CHECK(listening(w) == 3);
     CHECK(w.count_sent("SUBSCRIBE") == 3);
@@ -291,14 +291,14 @@ TEST_CASE("nodes are listened to once somebody wants it, on a channel of the cli
 TEST_CASE("nodes can be left and listened to again") {
     world w;
     hearing(w).connected();
-    w.engine->listen(w.now);
+    w.engine->listeners().open(w.now);
     w.run_for(1ms);
-    w.engine->stop_listening();
+    w.engine->listeners().close();
     CHECK(listening(w) == 0);
     w.run_for(20s);
     CHECK(w.count_sent("SUBSCRIBE") == 3);
     CHECK(w.count_sent("PING") == 0);
-    w.engine->listen(w.now);
+    w.engine->listeners().open(w.now);
     w.run_for(1ms);
     CHECK(listening(w) == 3);
     CHECK(w.count_sent("SUBSCRIBE") == 6);
@@ -313,7 +313,7 @@ TEST_CASE("a node that can't be listened to is told of once, until it can be") {
                                         : std::nullopt;
     });
     w.connected();
-    w.engine->listen(w.now);
+    w.engine->listeners().open(w.now);
     w.run_for(20s);
     CHECK(listening(w) == 2);
     CHECK(w.nodes[0].count("SUBSCRIBE") > 10);
@@ -337,13 +337,13 @@ TEST_CASE("a closed client listens to nothing") {
     world w;
     hearing(w).connected();
     const auto e = w.granted("r");
-    w.engine->listen(w.now);
+    w.engine->listeners().open(w.now);
     if (GENERATE(false, true)) w.run_for(1ms);
     w.set_mode(0, mode::mute);  // so that the releases linger
     w.close();
     CHECK_FALSE(w.engine->is_over());
     CHECK(listening(w) == 0);
-    w.engine->listen(w.now);
+    w.engine->listeners().open(w.now);
     w.run_for(10s);
     CHECK(listening(w) == 0);
     CHECK(w.engine->is_over());

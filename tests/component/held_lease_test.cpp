@@ -233,7 +233,7 @@ TEST_CASE("a lease that waits for room among the renewals is not renewed twice i
     world w(fakes::fenced_options_for(3));
     w.connected();
     const auto e = w.granted("r", {.ttl = 1s});
-    auto& under_way = w.engine->renewals();
+    auto& under_way = w.engine->renewal_window();
     while (under_way.has_room()) under_way.enter();
     w.run_for(340ms);  // it is due, and has to wait
     const auto x = w.extend(e->held, 1s);

@@ -139,7 +139,7 @@ TEST_CASE("a look at a node brings no script along, but for one that lost its sc
     CHECK(w.nodes[1].count("EVAL") >= whole + 1);
     CHECK(w.nodes[1].count("EVAL") <= whole + 2);  // the look at the record, and what was found
     CHECK(w.traffic.disconnects.get() == 0);
-    CHECK_FALSE(w.engine->nodes().object(1, w.now, w.now));
+    CHECK_FALSE(w.engine->parts().tracker.object(1, w.now, w.now));
 }
 
 TEST_CASE("a vote counts only where the quarantine was over when its round was sent") {

@@ -84,7 +84,7 @@ TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") 
     CHECK(held.valid_until() <= got.when() + 9'898ms);
     CHECK(held.valid_until() >= before + 9'898ms);
 
-    REQUIRE(d.until([&] { return nodes.held_lease("orders") == size; }));
+    REQUIRE(d.until([&] { return nodes.holding("orders") == size; }));
     for (std::size_t i = 0; i < size; ++i) {
         const auto value = nodes.ask(i).get("orders").value_or("");
         CHECK(value == held.owner().to_string() + "@test");
@@ -98,7 +98,7 @@ TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") 
         else CHECK_FALSE(fence);
     }
     CHECK(d.release(std::move(held)) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("orders") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("orders") == 0; }));
 }
 
 TEST_CASE("somebody else's lease refuses, and says who on which node", "[acquire]") {
@@ -109,7 +109,7 @@ TEST_CASE("somebody else's lease refuses, and says who on which node", "[acquire
     driver second(nodes.options());
     auto held = first.acquire("r", {.ttl = 30s});
     REQUIRE(held.error() == error_code{});
-    REQUIRE(first.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(first.until([&] { return nodes.holding("r") == 3; }));
 
     auto refused = second.acquire("r", {.ttl = 30s});
     CHECK(refused.error() == errc::contended);
@@ -126,7 +126,7 @@ TEST_CASE("somebody else's lease refuses, and says who on which node", "[acquire
 
     // What the refused gave back was not the holder's.
     second.pass(50ms);
-    CHECK(nodes.held_lease("r") == 3);
+    CHECK(nodes.holding("r") == 3);
     CHECK(held.value());
     CHECK(first.release(std::move(held.value())) == error_code{});
     auto then = second.acquire("r", {.ttl = 30s, .wait = 5s});
@@ -159,7 +159,7 @@ TEST_CASE("plain locks of other programs exclude us, and ours exclude them", "[a
         foreign(3);
         auto got = d.acquire("r");
         CHECK(got.error() == errc::contended);
-        CHECK(d.until([&] { return nodes.held_lease("r") == 3; }));
+        CHECK(d.until([&] { return nodes.holding("r") == 3; }));
         CHECK(foreign_left() == 3);
     }
     SECTION("on a minority") {
@@ -169,7 +169,7 @@ TEST_CASE("plain locks of other programs exclude us, and ours exclude them", "[a
         REQUIRE(got.error() == error_code{});
         CHECK(foreign_left() == 2);
         CHECK(d.release(std::move(got.value())) == error_code{});
-        CHECK(d.until([&] { return nodes.held_lease("r") == 2; }));
+        CHECK(d.until([&] { return nodes.holding("r") == 2; }));
         CHECK(foreign_left() == 2);
     }
     SECTION("without expiry") {
@@ -181,7 +181,7 @@ TEST_CASE("plain locks of other programs exclude us, and ours exclude them", "[a
     SECTION("ours") {
         auto got = d.acquire("r", {.ttl = 30s});
         REQUIRE(got.error() == error_code{});
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 5; }));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 5; }));
         for (std::size_t i = 0; i < 5; ++i) {
             CHECK_FALSE(nodes.ask(i).set_nx_px("r", "foreign", 1s));
         }
@@ -195,7 +195,7 @@ TEST_CASE("a key that is no string costs that node's vote and is left alone", "[
     auto got = d.acquire("r", {.ttl = 5s});
     REQUIRE(got.error() == error_code{});
     CHECK(d.release(std::move(got.value())) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 1; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 1; }));
     CHECK(nodes.ask(1).command({"LLEN", "r"}).number == 1);
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire]") 
     REQUIRE(next.granted());
     CHECK(next.release());
     CHECK(log.count(event_kind::node_reported, severity::warning) == 0);
-    CHECK(d.until([&] { return nodes.held_lease("lock:r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("lock:r") == 0; }));
     for (std::size_t i = 0; i < 3; ++i) {
         // It was woken, and nothing was refused but what can be done without.
         if (options.fencing) CHECK(nodes.ask(i).calls("publish") > 0);
@@ -295,7 +295,7 @@ TEST_CASE("nodes are reached over unix sockets", "[acquire]") {
     REQUIRE(got.error() == error_code{});
     CHECK(got.value().votes()[2].node.str().find(nodes[2].unix_socket()) != std::string::npos);
     CHECK(d.release(std::move(got.value())) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     nodes.kill(0);
     nodes.kill(1);
     CHECK(d.acquire("r").error() == errc::no_quorum);
@@ -388,7 +388,7 @@ TEST_CASE("an owner that is given is used, and not twice at once", "[acquire]") 
     auto again = d.acquire("r", {.owner = me});
     CHECK_FALSE(again.value());
     CHECK(again.error() != error_code{});
-    CHECK(nodes.held_lease("r") == 3);
+    CHECK(nodes.holding("r") == 3);
     CHECK(d.release(std::move(got.value())) == error_code{});
     CHECK(d.acquire("r", {.owner = me}).error() == error_code{});
 }
@@ -448,7 +448,7 @@ TEST_CASE("waiting ends by its deadline", "[acquire]") {
         nodes.cont(0);
         nodes.cont(1);
     }
-    CHECK(d.until([&] { return nodes.held_lease("free") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("free") == 0; }));
     CHECK(held.value());
 }
 
@@ -517,7 +517,7 @@ TEST_CASE("of those who try at the same time at most one is granted", "[acquire]
             REQUIRE(run_until(context, [&] { return released.done(); }));
         }
         // Votes of a failed round are given back, so the next round starts from nothing.
-        REQUIRE(run_until(context, [&] { return nodes.held_lease("r") == 0; }));
+        REQUIRE(run_until(context, [&] { return nodes.holding("r") == 0; }));
     }
     CHECK(granted > 0);
 }

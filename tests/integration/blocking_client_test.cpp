@@ -30,7 +30,7 @@ TEST_CASE("acquires, extends, inspects and releases", "[blocking_client]") {
     CHECK(static_cast<bool>(*got));
     CHECK(got->resource() == "r");
     CHECK(client.stats().granted == 1);
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     const auto before = got->valid_until();
     CHECK(client.extend(*got, 30s).has_value());
     CHECK(got->valid_until() > before + 20s);
@@ -38,7 +38,7 @@ TEST_CASE("acquires, extends, inspects and releases", "[blocking_client]") {
     REQUIRE(state.has_value());
     CHECK(state->held);
     CHECK(client.release(std::move(*got)).has_value());
-    CHECK(eventually([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(eventually([&] { return nodes.holding("r") == 0; }));
     CHECK(client.stats().leases == 0);
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("a refusal says why, and contention need not be an error", "[blocking_
     blocking_client client(nodes.options());
     auto held = holder.acquire("r", {.ttl = 30s});
     REQUIRE(held.has_value());
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     const auto refused = client.acquire("r");
     REQUIRE(refused.has_error());
     const refusal why = refused.error();
@@ -95,7 +95,7 @@ TEST_CASE("a lease of another client, or none, is refused", "[blocking_client]")
     REQUIRE(held.has_value());
     CHECK((b.extend(*held, 5s).error() == errc::invalid_argument));
     CHECK((b.release(std::move(*held)).error() == errc::invalid_argument));
-    CHECK(eventually([&] { return nodes.held_lease("r") == 0; }));  // its own client released it
+    CHECK(eventually([&] { return nodes.holding("r") == 0; }));  // its own client released it
     CHECK((a.release(lease{}).error() == errc::invalid_argument));
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("stops from several threads race with grants", "[blocking_client][thre
     threads.clear();
     CHECK(granted + stopped == 200);
     CHECK(other == 0);
-    CHECK(eventually([&] { return nodes.held_lease("r0") == 0 && nodes.held_lease("r1") == 0; }));
+    CHECK(eventually([&] { return nodes.holding("r0") == 0 && nodes.holding("r1") == 0; }));
 }
 
 TEST_CASE("many threads share one client and one lock", "[blocking_client][threads]") {
@@ -251,18 +251,18 @@ TEST_CASE("the destructor releases what is still out", "[blocking_client]") {
     auto b = client->acquire("b", {.ttl = 60s});
     REQUIRE(a.has_value());
     REQUIRE(b.has_value());
-    REQUIRE(eventually([&] { return nodes.held_lease("a") == 5 && nodes.held_lease("b") == 5; }));
+    REQUIRE(eventually([&] { return nodes.holding("a") == 5 && nodes.holding("b") == 5; }));
     SECTION("all nodes answer") {
         client.reset();
-        CHECK(nodes.held_lease("a") == 0);
-        CHECK(nodes.held_lease("b") == 0);
+        CHECK(nodes.holding("a") == 0);
+        CHECK(nodes.holding("b") == 0);
     }
     SECTION("two hang, and it returns all the same") {
         nodes.stop(0);
         nodes.stop(3);
         client.reset();
-        CHECK(nodes.held_lease("a") == 0);
-        CHECK(nodes.held_lease("b") == 0);
+        CHECK(nodes.holding("a") == 0);
+        CHECK(nodes.holding("b") == 0);
     }
     CHECK_FALSE(*a);  // a lease outlives its client and knows
 }
@@ -274,17 +274,17 @@ TEST_CASE("a client can be closed, and says whether the nodes answered", "[block
     blocking_client client(options);
     auto held = client.acquire("r", {.ttl = 60s, .wait = 10s});
     REQUIRE(held.has_value());
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     SECTION("they do") {
         CHECK(client.close().has_value());
-        CHECK(nodes.held_lease("r") == 0);
+        CHECK(nodes.holding("r") == 0);
         CHECK(client.close().has_value());
     }
     SECTION("most of them hang") {
         nodes.stop(0);
         nodes.stop(1);
         CHECK(client.close().error() == errc::no_quorum);
-        CHECK(nodes.held_lease("r") == 0);
+        CHECK(nodes.holding("r") == 0);
         CHECK(client.close().error() == errc::no_quorum);
     }
     SECTION("one thread waits meanwhile") {
@@ -308,9 +308,9 @@ TEST_CASE("one that was moved from is closed; wrong options throw", "[blocking_c
     CHECK(first.stats().granted == 0);
     auto got = second.acquire("r");
     REQUIRE(got.has_value());
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     second = blocking_client(nodes.options());
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
     CHECK(second.acquire("r").has_value());
     CHECK_THROWS_AS(blocking_client(client_options{}), std::invalid_argument);
 }

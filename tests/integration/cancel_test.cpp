@@ -30,7 +30,7 @@ TEST_CASE("an acquire may be cancelled at every step", "[cancel]") {
             CHECK(trying.error() == asio::error::operation_aborted);
             CHECK_FALSE(trying.value());
         }
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }, 10s));
     }
     CHECK(cancelled);
     CHECK(granted);
@@ -50,7 +50,7 @@ TEST_CASE("every type of cancellation ends an acquire", "[cancel]") {
     }
     CHECK(d.client().stats().cancelled == 3);
     for (std::size_t i = 0; i < 3; ++i) nodes.cont(i);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     CHECK(d.acquire("r", {.ttl = 5s, .wait = 10s}).error() == error_code{});
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a waiter may be cancelled", "[cancel]") {
     }
     CHECK(held.value());
     CHECK(d.release(std::move(held.value())) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("a cancelled acquire whose grants come late leaves no key", "[cancel]") {
@@ -91,7 +91,7 @@ TEST_CASE("a cancelled acquire whose grants come late leaves no key", "[cancel]"
     for (std::size_t i = 0; i < 3; ++i) nodes.cont(i);
     // With a fence it is two that a taken key costs.
     REQUIRE(eventually([&] { return nodes.ask(0).calls("set") == (options.fencing ? 2 : 1); }));
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
 }
 
 TEST_CASE("cancelling an acquire that is over does nothing", "[cancel]") {
@@ -101,7 +101,7 @@ TEST_CASE("cancelling an acquire that is over does nothing", "[cancel]") {
     got.cancel();
     d.pass(20ms);
     CHECK(got.value());
-    CHECK(nodes.held_lease("r") == 3);
+    CHECK(nodes.holding("r") == 3);
 }
 
 TEST_CASE("a release goes on when it is cancelled", "[cancel]") {
@@ -116,7 +116,7 @@ TEST_CASE("a release goes on when it is cancelled", "[cancel]") {
         d.finish(releasing);
         const auto error = releasing.error();
         CHECK((error == error_code{} || error == asio::error::operation_aborted));
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }, 10s));
     }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("cancelling all operations of a client leaves its leases", "[cancel]")
     d.client().async_close(closing.handler());
     d.client().cancel();
     CHECK(d.finish(closing).error() == asio::error::operation_aborted);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("inspecting may be cancelled", "[cancel]") {
@@ -196,5 +196,5 @@ TEST_CASE("cancelling before anything ran sends nothing that stays", "[cancel]")
     CHECK(d.finish(trying).error() == asio::error::operation_aborted);
     d.await_up(3);
     d.pass(50ms);
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
 }

@@ -55,5 +55,5 @@ TEST_CASE("a hundred contenders for one resource all get their turn, one at a ti
           fences.end());
     for (auto& user : clients) user->close();
     context.run_for(10s);
-    CHECK(eventually([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(eventually([&] { return nodes.holding("r") == 0; }));
 }

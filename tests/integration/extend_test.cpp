@@ -22,7 +22,7 @@ struct scene {
         auto got = d.acquire("r", {.ttl = ttl, .renew = renew});
         REQUIRE(got.error() == error_code{});
         held = std::move(got.value());
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     }
     static client_options options(const cluster& nodes, bool fencing,
                                   std::chrono::milliseconds node_timeout) {
@@ -98,7 +98,7 @@ TEST_CASE("an extension takes deleted keys again under a fresh fence", "[extend]
         CHECK(std::stoull(s.nodes.ask(i).get("{r}:fence").value_or("0")) > fence);
     }
     CHECK(s.d.release(std::move(s.held)) == error_code{});
-    CHECK(s.d.until([&] { return s.nodes.held_lease("r") == 0; }));
+    CHECK(s.d.until([&] { return s.nodes.holding("r") == 0; }));
     auto next = s.d.acquire("r");
     REQUIRE(next.value());
     CHECK(next.value().fence() > fence);
@@ -177,7 +177,7 @@ TEST_CASE("an extension does not revive a lease that is over", "[extend]") {
     REQUIRE(s.d.finish(lost).error() == error_code{});
     CHECK(s.d.extend(s.held, 30s) == errc::lost);
     CHECK_FALSE(s.held);
-    CHECK(s.d.until([&] { return s.nodes.held_lease("r") == 0; }));
+    CHECK(s.d.until([&] { return s.nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("an extension that ends after the validity does not count", "[extend]") {

@@ -100,7 +100,7 @@ TEST_CASE("any minority of nodes may fail in any way", "[faults]") {
         }
         CHECK(d.extend(got.value(), 30s) == error_code{});
         CHECK(d.release(std::move(got.value())) == error_code{});
-        REQUIRE(d.until([&] { return five.nodes.held_lease("r") == 0; }));
+        REQUIRE(d.until([&] { return five.nodes.holding("r") == 0; }));
     }
     // The next holder is refused by the good ones, too, so exclusion stands.
     auto held = d.acquire("r", {.ttl = 20s});
@@ -127,13 +127,13 @@ TEST_CASE("where a quorum fails, the votes name the nodes and the causes", "[fau
             CHECK(is_expected(f, votes[n]));
             CHECK(votes[n].error != error_code{});
         }
-        CHECK(d.until([&] { return five.nodes.held_lease("r") == 0; }));
+        CHECK(d.until([&] { return five.nodes.holding("r") == 0; }));
     }
     if (f != fault::hung) return;
     // What the hung ones had in their buffers is given back as well.
     for (std::size_t n = 0; n < five.bad; ++n) five.nodes.cont(n);
     d.await_up(5);
-    CHECK(d.until([&] { return five.nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return five.nodes.holding("r") == 0; }));
     CHECK(d.acquire("r", {.ttl = 20s, .wait = 15s}).error() == error_code{});
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("nodes out of memory refuse, and say so", "[faults]") {
     driver d(nodes.options());
     auto held = d.acquire("held", {.ttl = 20s});
     REQUIRE(held.value());
-    REQUIRE(d.until([&] { return nodes.held_lease("held") == 5; }));
+    REQUIRE(d.until([&] { return nodes.holding("held") == 5; }));
     const auto bad = static_cast<std::size_t>(GENERATE(2, 3));
     for (std::size_t i = 0; i < bad; ++i) {
         nodes.ask(i).config_set("maxmemory-policy", "noeviction");
@@ -161,11 +161,11 @@ TEST_CASE("nodes out of memory refuse, and say so", "[faults]") {
             CHECK(got.value().votes()[i].detail.starts_with("OOM"));
         }
     }
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     // What was held before is prolonged and released as ever.
     CHECK(d.extend(held.value(), 30s) == error_code{});
     CHECK(d.release(std::move(held.value())) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("held") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("held") == 0; }));
     for (std::size_t i = 0; i < bad; ++i) nodes.ask(i).config_set("maxmemory", "0");
     CHECK(d.acquire("r", {.ttl = 20s}).error() == error_code{});
 }
@@ -189,7 +189,7 @@ TEST_CASE("replicas do not vote", "[faults]") {
         CHECK(got.value().votes()[i].answer == vote::refused);
         CHECK(got.value().votes()[i].error == errc::not_master);
     }
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     for (std::size_t i = 0; i < 2; ++i) nodes.ask(i).command({"REPLICAOF", "NO", "ONE"});
     const auto promoted = clock::now();
     auto then = d.acquire("r", {.ttl = 2s, .wait = 15s});
@@ -226,7 +226,7 @@ TEST_CASE("a wrong password is told as such, and never repeated", "[faults]") {
     }
     CHECK(text_of(got.value()).find("right-one") == std::string::npos);
     got.value() = lease{};
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("a user without the right to run scripts is told as such", "[faults]") {
@@ -290,20 +290,20 @@ TEST_CASE("scripts may be flushed at any moment", "[faults]") {
     if (moment == 0) flush();
     auto got = d.acquire("r", {.ttl = 20s});
     REQUIRE(got.error() == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     if (moment == 1) flush();
     CHECK(d.extend(got.value(), 40s) == error_code{});
     CHECK(d.until([&] { return nodes.ask(0).pttl("r") > 30s; }));
     if (moment == 2) flush();
     CHECK(d.release(std::move(got.value())) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     // Each is sent whole once at most, and from then on known again, by hash.
     const auto cycle = [&] {
         auto next = d.acquire("r", {.ttl = 20s});
         REQUIRE(next.value());
         CHECK(d.extend(next.value(), 30s) == error_code{});
         CHECK(d.release(std::move(next.value())) == error_code{});
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
     };
     // A node that is behind the quorum is not sent what it lacks until a later cycle.
     for (int i = 0; i < 10; ++i) cycle();
@@ -320,7 +320,7 @@ TEST_CASE("scripts flushed while a refused attempt is given back leave no key", 
     for (int round = 0; round < 10; ++round) {
         for (std::size_t i = 0; i < 5; ++i) nodes.ask(i).script_flush();
         CHECK(d.acquire("r", {.ttl = 60s}).error() == errc::contended);
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     }
 }
 
@@ -347,7 +347,7 @@ TEST_CASE("connections may be cut between any two calls", "[faults]") {
         if (moment == 2) cut();
         const auto error = d.release(std::move(got.value()));
         CHECK((error == error_code{} || error == errc::no_quorum || error == errc::not_held));
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }, 10s));
         d.await_up(3);
     }
 }
@@ -406,7 +406,7 @@ TEST_CASE("restarted nodes are found again", "[faults]") {
             CHECK(got.error() == errc::no_quorum);
             CHECK(std::any_of(got.value().votes().begin(), got.value().votes().end(),
                               [](const auto& v) { return v.answer == vote::quarantine; }));
-            REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+            REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
             got = d.acquire("r", {.wait = 15s});
             CHECK(got.when() - restarted >= 6s);
         }
@@ -442,7 +442,7 @@ TEST_CASE("a grant that comes too late for its ttl is no grant", "[faults]") {
     CHECK(d.finish(trying).error() == errc::validity_exhausted);
     CHECK_FALSE(trying.value());
     CHECK(d.client().stats().validity_exhausted == 1);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("a killed node that kept its data is cleaned after a failed acquire", "[faults]") {
@@ -456,9 +456,9 @@ TEST_CASE("a killed node that kept its data is cleaned after a failed acquire", 
     auto got = d.acquire("r", {.ttl = 60s});
     CHECK_FALSE(got.value());
     nodes.cont(1);
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 1; }, 10s));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 1; }, 10s));
     nodes.restart(1);
     d.await_up("n1");
-    CHECK(d.until([&] { return nodes.held_lease("r") == 1; }, 10s));
+    CHECK(d.until([&] { return nodes.holding("r") == 1; }, 10s));
     CHECK(nodes.ask(0).get("r") == "foreign");
 }

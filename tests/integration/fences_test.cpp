@@ -185,7 +185,7 @@ TEST_CASE("nothing is left on a node that died between acquire and release", "[f
     driver d(nodes.options());
     auto held = d.acquire("r", {.ttl = 20s});
     REQUIRE(held.error() == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.kill(1);
     d.await_down("n1");
     CHECK(d.release(std::move(held.value())) == error_code{});

@@ -235,7 +235,7 @@ TEST_CASE("a lease under renewal outlives a rolling restart of all nodes", "[gua
         CHECK(got.value());
     }
     CHECK(got.value().fence() == fence);
-    CHECK(nodes.held_lease("r") == 3);
+    CHECK(nodes.holding("r") == 3);
     CHECK(d.release(std::move(got.value())) == error_code{});
     CHECK(d.until([&] { return nodes.keys() == 0; }));
 }

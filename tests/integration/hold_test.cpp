@@ -53,13 +53,13 @@ TEST_CASE("renewal keeps a lease alive far beyond its ttl", "[hold]") {
     while (d.client().stats().renewals < 4) {
         d.pass(50ms);
         REQUIRE(held);
-        REQUIRE(nodes.held_lease("r") >= 2);
+        REQUIRE(nodes.holding("r") >= 2);
     }
     CHECK(held.fence() == fence);
     CHECK(d.client().stats().lost == 0);
     CHECK(d.log().count(event_kind::renewed) >= 4);
     CHECK(d.release(std::move(held)) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     // Nothing renews what is released.
     const auto renewals = d.client().stats().renewals;
     d.pass(1'900ms);
@@ -91,7 +91,7 @@ TEST_CASE("a lease that is not renewed expires, and says so before it does", "[h
     // Who asks later hears the same, at once.
     CHECK(d.finish(d.start_lost(held)).value() == loss::expired);
     CHECK(d.release(std::move(held)) == errc::lost);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("the loss is reported before the validity ends without a margin, too", "[hold]") {
@@ -117,7 +117,7 @@ TEST_CASE("a lease whose keys a quorum lost is reported as taken", "[hold]") {
     auto options = nodes.options(GENERATE(true, false));
     driver d(options);
     auto held = must_acquire(d, {.ttl = 6s});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto end = held.valid_until();
     bool overwritten = false;
     SECTION("deleted in the plain mode") {
@@ -137,7 +137,7 @@ TEST_CASE("a lease whose keys a quorum lost is reported as taken", "[hold]") {
     CHECK_FALSE(held);
     CHECK(held.remaining() == 0ms);
     // The key that is left is of no use to anybody.
-    CHECK(d.until([&] { return nodes.held_lease("r") == (overwritten ? 2U : 0U); }, 10s));
+    CHECK(d.until([&] { return nodes.holding("r") == (overwritten ? 2U : 0U); }, 10s));
     if (overwritten) CHECK(nodes.ask(0).get("r") == "foreign");
 }
 
@@ -145,21 +145,21 @@ TEST_CASE("a lease whose keys were deleted takes them again under a fresh fence"
     cluster nodes(3);
     driver d(nodes.options());
     auto held = must_acquire(d, {.ttl = 6s});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto fence = held.fence();
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).del("r");
     const auto renewals = d.client().stats().renewals;
     REQUIRE(d.until([&] { return d.client().stats().renewals > renewals; }));
     CHECK(held);
     CHECK(held.fence() == fence);
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(nodes.ask(i).get("r") == held.owner().to_string() + "@test");
         CHECK(std::stoull(nodes.ask(i).get("{r}:fence").value_or("0")) > fence);
     }
     CHECK(d.log().count(event_kind::lost) == 0);
     CHECK(d.release(std::move(held)) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("a lease that cannot be renewed is reported as unreachable", "[hold]") {
@@ -187,14 +187,14 @@ TEST_CASE("a lease that cannot be renewed is reported as unreachable", "[hold]")
     CHECK_FALSE(held);
     CHECK(d.client().stats().renewal_failures >= 1);
     CHECK(d.log().count(event_kind::renewal_failed) >= 1);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
 }
 
 TEST_CASE("a lease outlives a quorum that comes back in time", "[hold]") {
     cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
     driver d(nodes.options());
     auto held = must_acquire(d, {.ttl = 12s});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     const auto first_end = held.valid_until();
     nodes.kill(0);
     nodes.kill(1);
@@ -212,7 +212,7 @@ TEST_CASE("a lease outlives the restart of every node, one after the other", "[h
     cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
     driver d(nodes.options());
     auto held = must_acquire(d, {.ttl = 5s});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     for (std::size_t i = 0; i < 3; ++i) {
         d.beside([&] { nodes.restart(i); });
         const auto renewed = d.client().stats().renewals;
@@ -220,7 +220,7 @@ TEST_CASE("a lease outlives the restart of every node, one after the other", "[h
         REQUIRE(held);
     }
     CHECK(d.release(std::move(held)) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("a hung minority does not keep a lease from being renewed", "[hold]") {
@@ -233,7 +233,7 @@ TEST_CASE("a hung minority does not keep a lease from being renewed", "[hold]") 
     CHECK(d.client().stats().renewal_failures == 0);
     nodes.cont(1);
     CHECK(d.release(std::move(held)) == error_code{});
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("max_hold caps what renewal prolongs", "[hold]") {
@@ -253,7 +253,7 @@ TEST_CASE("max_hold caps what renewal prolongs", "[hold]") {
     CHECK(lost.when() <= cap);
     CHECK(d.client().stats().renewals >= 1);
     CHECK_FALSE(got.value());
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("waiting for the loss of what ends otherwise", "[hold]") {
@@ -295,14 +295,14 @@ TEST_CASE("a detached lease runs out by itself", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
     auto held = must_acquire(d, {.ttl = 3s});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.ask(0).reset_calls();
     held.detach();
     CHECK_FALSE(held);
     CHECK(held.resource().empty());
     d.pass(100ms);
-    CHECK(nodes.held_lease("r") == 3);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(nodes.holding("r") == 3);
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     for (const auto* c : {"del", "pexpire"}) {
         CHECK(nodes.ask(0).calls(c) == 0);  // neither released nor renewed
     }

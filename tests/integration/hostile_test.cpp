@@ -204,7 +204,7 @@ TEST_CASE("a hostile node among three costs its own vote and nothing else", "[ho
             if (!is_silent) REQUIRE(d.inspect("r").error() == error_code{});
             is_silent = is_silent || clock::now() - asked > 1s;
             REQUIRE(d.release(std::move(got.value())) == error_code{});
-            REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+            REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
         }
         CHECK(resident_kib() - memory < 100 * 1024);
         CHECK(d.client().stats().granted == 4);
@@ -250,7 +250,7 @@ TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]"
         auto got = d.acquire("r", {.ttl = 60s});
         INFO(text_of(got.value()));
         CHECK(got.error() == errc::no_quorum);
-        CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+        CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     }
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("a held resource tells its holder, but not enough to act as it", "[ins
     driver d(options);
     auto held = holder.acquire("r", {.ttl = 30s});
     REQUIRE(held.value());
-    REQUIRE(holder.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
     const auto state = d.inspect("r").value();
     CHECK(state.held);
     CHECK(state.decided);
@@ -66,9 +66,9 @@ TEST_CASE("a holder that has no fence is not given that of the lease before it",
     auto before = d.acquire("r", {.ttl = 30s});
     REQUIRE(before.value());
     const auto fence = before.value().fence();
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     REQUIRE(d.release(std::move(before.value())) == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "foreign");
     const auto state = d.inspect("r").value();
     CHECK(state.held);
@@ -86,7 +86,7 @@ TEST_CASE("nodes that are gone are told with their cause", "[inspect]") {
     driver d(options);
     auto held = d.acquire("r", {.ttl = 30s});
     REQUIRE(held.value());
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.kill(0);
     SECTION("a minority") {
         const auto state = d.inspect("r").value();

@@ -254,7 +254,7 @@ TEST_CASE("a client may be destroyed and moved inside its own handlers", "[lifet
     context.restart();
     context.run_for(10s);
     CHECK(context.stopped());
-    CHECK(eventually([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(eventually([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("handlers are never called from within the initiating function", "[lifetime]") {
@@ -286,12 +286,12 @@ TEST_CASE("a lease may be destroyed before its client connected again", "[lifeti
         {
             auto got = d.acquire("r", {.ttl = 40s, .wait = 10s});
             REQUIRE(got.value());
-            REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+            REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
             for (std::size_t i = 0; i < 3; ++i) nodes.kill(i);
             if (round == 1) d.await_down("n0");
         }
         for (std::size_t i = 0; i < 3; ++i) nodes.restart(i);
         d.await_up(3);
-        CHECK(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+        CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
     }
 }

@@ -17,7 +17,7 @@ TEST_CASE("a released key is gone on every node", "[release]") {
         REQUIRE(got.error() == error_code{});
         REQUIRE(d.release(std::move(got.value())) == error_code{});
         CHECK_FALSE(got.value());
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
     }
     CHECK(d.client().stats().released == 20);
     CHECK(d.client().stats().leases == 0);
@@ -38,7 +38,7 @@ TEST_CASE("a node that answers late gets the release behind its acquire", "[rele
         nodes.cont(2);
     }
     d.await_up("n2");
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     // The stopped node took the key before it let it go, or never got that far.
     CHECK(d.acquire("r").error() == error_code{});
 }
@@ -48,15 +48,15 @@ TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[re
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.kill(2);
     SECTION("released by hand") {
         CHECK(d.release(std::move(got.value())) == error_code{});
     }
     SECTION("released by the destructor") { got.value() = lease{}; }
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
     nodes.restart(2);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }, 10s));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }, 10s));
     CHECK(d.client().stats().owed_releases >= 1);
     CHECK(d.log().count(event_kind::release_owed) >= 1);
 }
@@ -66,21 +66,21 @@ TEST_CASE("somebody else's key is never deleted", "[release]") {
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});
     REQUIRE(got.error() == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     SECTION("on a quorum: not_held") {
         nodes.ask(0).set("r", "foreign");
         nodes.ask(2).set("r", "foreign");
         const auto error = d.release(std::move(got.value()));
         CHECK(error == errc::not_held);
         CHECK(error == condition::ownership);
-        CHECK(d.until([&] { return nodes.held_lease("r") == 2; }));
+        CHECK(d.until([&] { return nodes.holding("r") == 2; }));
         CHECK(nodes.ask(0).get("r") == "foreign");
         CHECK(nodes.ask(2).get("r") == "foreign");
     }
     SECTION("on a minority: ours is released") {
         nodes.ask(1).set("r", "foreign");
         CHECK(d.release(std::move(got.value())) == error_code{});
-        CHECK(d.until([&] { return nodes.held_lease("r") == 1; }));
+        CHECK(d.until([&] { return nodes.holding("r") == 1; }));
         CHECK(nodes.ask(1).get("r") == "foreign");
     }
 }
@@ -90,11 +90,11 @@ TEST_CASE("no key on a quorum is not_held", "[release]") {
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s, .renew = false});
     REQUIRE(got.error() == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.ask(0).del("r");
     nodes.ask(1).del("r");
     CHECK(d.release(std::move(got.value())) == errc::not_held);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") {
@@ -102,15 +102,15 @@ TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") 
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.kill(0);
     nodes.kill(1);
     const auto error = d.release(std::move(got.value()));
     CHECK(error == errc::no_quorum);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     nodes.restart(0);
     nodes.restart(1);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("what is no lease of this client cannot be released through it", "[release]") {
@@ -122,7 +122,7 @@ TEST_CASE("what is no lease of this client cannot be released through it", "[rel
     REQUIRE(got.error() == error_code{});
     CHECK(other.release(std::move(got.value())) == errc::invalid_argument);
     // The lease went with the call: its own client gives it back.
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
 TEST_CASE("the lease is over when the release is called", "[release]") {
@@ -149,10 +149,10 @@ TEST_CASE("a lease that is destroyed is given back", "[release]") {
         auto next = d.acquire("s", {.ttl = 60s});
         got.value() = std::move(next.value());
         CHECK(got.value().resource() == "s");
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
-        CHECK(nodes.held_lease("s") >= 2);
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
+        CHECK(nodes.holding("s") >= 2);
     }
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0 && nodes.held_lease("s") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0 && nodes.holding("s") == 0; }));
 }
 
 TEST_CASE("a closed client has given its leases back", "[release]") {
@@ -162,15 +162,15 @@ TEST_CASE("a closed client has given its leases back", "[release]") {
     auto detached = d.acquire("s", {.ttl = 60s});
     REQUIRE(got.value());
     REQUIRE(detached.value());
-    REQUIRE(d.until([&] { return nodes.held_lease("s") == 3; }));
+    REQUIRE(d.until([&] { return nodes.holding("s") == 3; }));
     detached.value().detach();
     CHECK_FALSE(detached.value());
     SECTION("by close") { d.client().close(); }
     SECTION("by its destructor") { d.destroy_client(); }
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
     CHECK_FALSE(got.value());
     CHECK(got.value().remaining() == 0ms);
-    CHECK(nodes.held_lease("s") == 3);
+    CHECK(nodes.holding("s") == 3);
 }
 
 TEST_CASE("a closed client refuses everything at once", "[release]") {
@@ -188,5 +188,5 @@ TEST_CASE("a closed client refuses everything at once", "[release]") {
     CHECK(d.extend(got.value(), 5s) == errc::client_closed);
     CHECK(d.inspect("s").error() == errc::client_closed);
     CHECK(d.release(std::move(got.value())) == errc::client_closed);
-    CHECK(d.until([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }

@@ -30,14 +30,14 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
     driver d(options);
     constexpr long long cycles = 50;
     REQUIRE(d.release(std::move(d.acquire("before").value())) == error_code{});
-    REQUIRE(d.until([&] { return nodes.held_lease("before") == 0; }));
+    REQUIRE(d.until([&] { return nodes.holding("before") == 0; }));
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).reset_calls();
     const auto before = d.client().stats();
     for (int i = 0; i < cycles; ++i) {
         auto got = d.acquire("r", {.ttl = 10s});
         REQUIRE(got.value());
         REQUIRE(d.release(std::move(got.value())) == error_code{});
-        REQUIRE(d.until([&] { return nodes.held_lease("r") == 0; }));
+        REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
     }
     for (std::size_t i = 0; i < 3; ++i) {
         auto ask = nodes.ask(i);
@@ -90,7 +90,7 @@ TEST_CASE("renewals that are due together are one command per node", "[stats]") 
     }
     for (auto& t : tries) REQUIRE(d.finish(t).value());
     for (std::size_t i = 0; i < many; ++i) {
-        REQUIRE(d.until([&] { return nodes.held_lease("r" + std::to_string(i)) == 3; }));
+        REQUIRE(d.until([&] { return nodes.holding("r" + std::to_string(i)) == 3; }));
     }
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).reset_calls();
     REQUIRE(d.until([&] { return d.client().stats().renewals >= many; }));

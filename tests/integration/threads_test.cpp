@@ -94,8 +94,8 @@ TEST_CASE("fifty cancellations from four threads", "[threads]") {
     CHECK(counts.cancelled > 0);
     CHECK(counts.other == 0);
     CHECK(eventually([&] {
-        std::size_t left = nodes.held_lease("shared");
-        for (int i = 0; i < 4; ++i) left += nodes.held_lease("own" + std::to_string(i));
+        std::size_t left = nodes.holding("shared");
+        for (int i = 0; i < 4; ++i) left += nodes.holding("own" + std::to_string(i));
         return left == 0;
     }));
 }
@@ -137,7 +137,7 @@ TEST_CASE("a client is used from many threads at once", "[threads]") {
     CHECK(counts.other == 0);
     CHECK(bad_releases == 0);
     CHECK(spans.overlaps().empty());
-    CHECK(eventually([&] { return nodes.held_lease("shared") == 0; }));
+    CHECK(eventually([&] { return nodes.holding("shared") == 0; }));
     user.close();
     pool.join();
 }
@@ -175,7 +175,7 @@ TEST_CASE("leases are read and destroyed in other threads than the client's", "[
     pool.join();
     CHECK(eventually([&] {
         std::size_t left = 0;
-        for (int i = 0; i < 4; ++i) left += nodes.held_lease("r" + std::to_string(i));
+        for (int i = 0; i < 4; ++i) left += nodes.holding("r" + std::to_string(i));
         return left == 0;
     }));
 }
@@ -200,7 +200,7 @@ TEST_CASE("a client is closed by one thread while others use it", "[threads]") {
         pool.join();
         CHECK(eventually([&] {
             std::size_t left = 0;
-            for (int i = 0; i < 4; ++i) left += nodes.held_lease("r" + std::to_string(i));
+            for (int i = 0; i < 4; ++i) left += nodes.holding("r" + std::to_string(i));
             return left == 0;
         }));
     }

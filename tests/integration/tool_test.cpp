@@ -110,7 +110,7 @@ TEST_CASE("run ends as its command ended, and gives the lock back", "[tool]") {
         const auto got = run_tool(on(nodes, {"run", "r", "--", "sh", "-c", script}));
         CHECK(got.status == status);
         CHECK(got.err.empty());
-        CHECK(nodes.held_lease("r") == 0);
+        CHECK(nodes.holding("r") == 0);
     }
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("a command that can't be run is told apart from one that fails", "[too
     got = run_tool(on(nodes, {"run", "r", "--", "/etc/passwd"}));
     CHECK(got.status == 126);
     CHECK(has(got.err, "/etc/passwd: Permission denied"));
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("the command gets its arguments untouched and nothing that is not its own", "[tool]") {
@@ -148,7 +148,7 @@ TEST_CASE("the command is told resource, fence and owner", "[tool]") {
     tool_process holder(
         on(nodes, {"run", "a resource", "--", "sh", "-c", script, folder / "gate"}));
     REQUIRE(eventually([&] { return lines(holder.out()) == 1; }));
-    REQUIRE(eventually([&] { return nodes.held_lease("a resource") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("a resource") == 3; }));
     const auto owner = nodes.ask(1).get("a resource").value_or("");
     const auto fence = nodes.ask(1).get("{a resource}:fence").value_or("");
     CHECK(holder.out() == "a resource|" + fence + "|" + owner + "\n");
@@ -165,7 +165,7 @@ TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process holder(on(nodes, {"run", "r", "--", "cat", folder / "gate"}));
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     const auto refused = run_tool(on(nodes, {"run", "r", "--", "true"}));
     CHECK(refused.status == 120);
     CHECK(lines(refused.err) == 1);
@@ -179,7 +179,7 @@ TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
     const auto second = finish(waiter);
     CHECK(second.status == 0);
     CHECK(second.out == "mine\n");
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("with --json run reports what it does, one object a line", "[tool]") {
@@ -187,7 +187,7 @@ TEST_CASE("with --json run reports what it does, one object a line", "[tool]") {
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process holder(on(nodes, {"run", "--json", "r", "--", "cat", folder / "gate"}));
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     const auto refused =
         run_tool(on(nodes, {"run", "--json", "--wait", "1500ms", "r", "--", "true"}));
     CHECK(refused.status == 120);
@@ -242,7 +242,7 @@ TEST_CASE("redlock that was started with closed streams writes to no descriptor 
     // CMD finds them as redlock did.
     const std::string look = "for n in 0 1 2; do [ ! -h /proc/$$/fd/$n ] || exit 8; done; exit 9";
     CHECK(run_shell(nodes, "$R --config $C run r -- sh -c '" + look + "'" + closed).status == 9);
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("a full disk is reported", "[tool]") {
@@ -315,7 +315,7 @@ TEST_CASE("without a quorum nothing is run", "[tool]") {
     for (const std::size_t i : {0, 2, 3}) {
         CHECK(has(got.err, ":" + std::to_string(nodes[i].port())));
     }
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("passwords are used and never shown", "[tool]") {
@@ -547,7 +547,7 @@ TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
         "exec $REDLOCK_TOOL --config \"$0\" run --json --ttl 60s r -- cat \"$1\" 2>\"$2\"";
     tool_process running(tool_process::program{"/bin/sh"},
                          {"-c", script, nodes.config(), gate, fifo});
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     std::string said;
     CHECK(eventually(
         [&] {
@@ -584,7 +584,7 @@ TEST_CASE("a lost lease asks with TERM first", "[tool]") {
     SECTION("somebody deleted the key") {
         tool_process running(
             on(nodes, {"run", "--ttl", "9s", "--margin", "4s", "r", "--", "sh", "-c", script}));
-        REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.held_lease("r") == 3; }));
+        REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
         for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "thief");
         CHECK(running.wait() == 122);
         CHECK(running.out() == "up\nasked\n");
@@ -615,10 +615,10 @@ TEST_CASE("redlock that slept over the end of its lease kills at once", "[tool]"
         "trap 'echo asked' TERM; echo $$ >\"$0\"; echo up; while :; do sleep 0.01; done";
     tool_process running(
         on(nodes, {"run", "--ttl", "6s", "r", "--", "sh", "-c", script, folder / "group"}));
-    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
     const auto pgid = static_cast<pid_t>(number_in(folder / "group"));
     running.send(SIGSTOP);
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 0; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 0; }));
     CHECK(is_alive(-pgid));  // nobody could stop it: that is a documented limit
     running.send(SIGCONT);
     CHECK(running.wait() == 122);
@@ -632,14 +632,14 @@ TEST_CASE("redlock that slept for a moment goes on", "[tool]") {
     scratch folder;
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process running(on(nodes, {"run", "--ttl", "30s", "r", "--", "cat", folder / "gate"}));
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
     running.send(SIGSTOP);
     int status = 0;
     REQUIRE(::waitpid(running.pid(), &status, WUNTRACED) == running.pid());
     running.send(SIGCONT);
     std::ofstream(folder / "gate") << "";
     CHECK(running.wait() == 0);
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
 }
 
 TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "[tool]") {
@@ -654,7 +654,7 @@ TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "
     SECTION("too late: the command does not run again") { ttl = "6s"; }
     const bool is_late = ttl == "6s";
     tool_process running(on(nodes, {"run", "--ttl", ttl, "r", "--", "sh", "-c", script, gate}));
-    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.held_lease("r") == 3; }));
+    REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
     running.send(SIGTSTP);
     int status = 0;
     REQUIRE(eventually(
@@ -662,7 +662,7 @@ TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "
     REQUIRE(WIFSTOPPED(status));
     std::fstream writer(gate);  // both ways: it must not wait for a reader that is stopped
     writer << "go\n" << std::flush;
-    if (is_late) REQUIRE(eventually([&] { return nodes.held_lease("r") == 0; }));
+    if (is_late) REQUIRE(eventually([&] { return nodes.holding("r") == 0; }));
     running.send(SIGCONT);
     CHECK(running.wait() == (is_late ? 122 : 0));
     CHECK(running.out() == (is_late ? "up\n" : "up\nwent on\n"));

@@ -156,7 +156,7 @@ bool ten_clients_are_served_in_order() {
         CHECK(waiter->release());
     }
     print_ms("the longest of ten hand-overs", longest);
-    CHECK(eventually([&] { return all_know_of(nodes, 0) && nodes.held_lease("r") == 0; }));
+    CHECK(eventually([&] { return all_know_of(nodes, 0) && nodes.holding("r") == 0; }));
     return in_order;
 }
 
@@ -330,7 +330,7 @@ TEST_CASE("a holder that dies costs the waiters its ttl", "[waiting]") {
     cluster nodes(5);
     found(nodes);
     tool_process holder(run_on(nodes, {"--ttl", "6s"}, {"sleep", "60"}));
-    REQUIRE(eventually([&] { return nodes.held_lease("r") == 5; }));
+    REQUIRE(eventually([&] { return nodes.holding("r") == 5; }));
     waiting_client waiter(nodes.options());
     REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
     holder.send(SIGKILL);
@@ -449,7 +449,7 @@ int prompt_hand_overs(fault f, std::size_t bad) {
     for (std::size_t i = 0; i < bad; ++i) {
         if (f == fault::stopped) nodes.cont(i);
     }
-    CHECK(eventually([&] { return nodes.held_lease("r") == 0; }));
+    CHECK(eventually([&] { return nodes.holding("r") == 0; }));
     return prompt;
 }
 
@@ -521,7 +521,7 @@ TEST_CASE("nobody jumps the queue of a key that is free for a moment", "[waiting
     CHECK(soon.error() == errc::contended);
     CHECK(count(soon.value().votes(), vote::queued) >= 3);
     CHECK(clock::now() - planted < life);  // else the machine was too slow for this test
-    CHECK(nodes.held_lease("r") == 0);
+    CHECK(nodes.holding("r") == 0);
     auto later = d.acquire("r", {.wait = 30s});
     REQUIRE(later.value());
     CHECK(later.when() - planted >= life - 2ms);  // Redis reckons in whole ms

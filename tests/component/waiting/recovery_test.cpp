@@ -242,7 +242,7 @@ TEST_CASE("whatever became of the nodes, who waits has its place once they are b
     w.run_for(5s + options.ttl_max + 2s);
     REQUIRE_FALSE(e->is_over());
     CHECK(sent_in_all(w) - sent <= 100 * n);  // 19 refreshes, and some tries with their releases
-    CHECK(w.engine->waiting().local_queues().resting() == 0);
+    CHECK(w.engine->parts().local.resting() == 0);
     check_place_on_all(w, "r");
     stranger(w).release_all("r");
     CHECK(time_until_over(w, *e) <= 3 * 2 * slowest);

@@ -47,7 +47,7 @@ TEST_CASE("a waiter is entered with its first ticket, and only where it listens"
     const auto e = w.acquire("r", {.wait = 60s});
     while (w.turn(w.now + 20ms)) {
         for (std::size_t i = 0; i < 3; ++i) {
-            if (!queue_of(w, i, "r").empty()) CHECK(w.engine->is_listening(i));
+            if (!queue_of(w, i, "r").empty()) CHECK(w.engine->listeners().is_listening(i));
         }
     }
     std::string ticket;
@@ -57,7 +57,7 @@ TEST_CASE("a waiter is entered with its first ticket, and only where it listens"
     for (std::size_t i = 0; i < 3; ++i) {
         const auto all = queue_of(w, i, "r");
         REQUIRE(all.size() == 1);
-        CHECK(all[0].id == std::string(w.engine->client_id()) + ":1");
+        CHECK(all[0].id == std::string(w.engine->parts().shared.client_id()) + ":1");
         CHECK(all[0].ticket == std::stod(ticket));
     }
     // Also after another try, which has another fence.
@@ -176,7 +176,7 @@ TEST_CASE("however long the nodes were away, who sleeps again has its place and 
         w.set_mode(0, mode::up);
         w.run_for(3s);
         CHECK_FALSE(e->is_over());
-        REQUIRE(w.engine->waiting().local_queues().resting() == 0);
+        REQUIRE(w.engine->parts().local.resting() == 0);
         // Else nobody would wake it.
         REQUIRE(queue_of(w, 0, "r").size() == 1);
         REQUIRE(queue_of(w, 2, "r").size() == 1);
@@ -280,7 +280,7 @@ TEST_CASE("the nodes are listened to for half a minute after the last waiter") {
     stranger ear(w);
     const auto listening = [&] {
         std::int64_t n = 0;
-        for (std::size_t i = 0; i < 3; ++i) n += ear.audience(i, w.engine->client_id());
+        for (std::size_t i = 0; i < 3; ++i) n += ear.audience(i, w.engine->parts().shared.client_id());
         return n;
     };
     CHECK(listening() == 0);

@@ -40,7 +40,7 @@ public:
     }
 
     /// On how many of the servers that run and are not stopped a key exists.
-    std::size_t held_lease(const std::string& key) {
+    std::size_t holding(const std::string& key) {
         std::size_t found = 0;
         for (auto& server : servers_) {
             if (server.reachable() && direct(server.port(), server.password()).exists(key)) ++found;
