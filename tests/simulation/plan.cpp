@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/plan.hpp"
 
+#include "simulation/shared_node.hpp"
+
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -37,6 +39,7 @@ public:
         draw_all();
         draw_distances();
         draw_upheavals();
+        draw_shared_nodes();
         give_time_to_connect();
         draw_lists();
         return std::move(out_);
@@ -88,15 +91,24 @@ private:
         for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 60ms);
     }
 
+    bool may_be_upset() const {
+        return out_.within == bounds::safe && !out_.double_of && !is_plain_ && !is_slow_ &&
+               out_.about != style::rolling && out_.node_timeout > 0ms;
+    }
+
+    void draw_shared_nodes() {
+        chance dice(out_.seed, 10);
+        if (!dice.happens(0.1) || !may_be_upset() || has_upheavals_) return;
+        has_upheavals_ = true;
+        draw_shared_node(out_, dice);
+    }
+
     // Clocks that leap, servers that boot with a wrong one, masters that were replicas meanwhile,
     // machines whose clocks stand still: one after the other, of one node or program, and nothing
     // else, so that each is seen in time. A fault that comes and goes unseen no client can know of.
     void draw_upheavals() {
         chance dice(out_.seed, 8);
-        const bool is_possible = out_.within == bounds::safe && !out_.double_of && !is_plain_ &&
-                                 !is_slow_ && out_.about != style::rolling &&
-                                 out_.node_timeout > 0ms && out_.nodes.size() > 2;
-        if (!dice.happens(0.16) || !is_possible) return;
+        if (!dice.happens(0.16) || !may_be_upset() || out_.nodes.size() < 3) return;
         has_upheavals_ = true;
         out_.faults.clear();
         out_.tail = 0;
