@@ -42,6 +42,7 @@ public:
         draw_shared_nodes();
         give_time_to_connect();
         draw_lists();
+        out_.are_twins = chance(out_.seed, 11).happens(0.04);
         return std::move(out_);
     }
 
@@ -722,7 +723,8 @@ std::string plan::describe() const {
         << name_of(about) << ": " << nodes.size() << " nodes, " << programs.size() << " programs, "
         << foreigners.size() << " foreigners, " << faults.size() << " faults in "
         << seconds(length).count() << " s; ttl_max " << ttl_max.count() << " ms, node_timeout "
-        << node_timeout.count() << " ms, connect_timeout " << connect_timeout.count() << " ms\n";
+        << node_timeout.count() << " ms, connect_timeout " << connect_timeout.count() << " ms"
+        << (are_twins ? "; all of one name, with owners that they give" : "") << '\n';
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         const node_plan& n = nodes[i];
         out << "    n" << i << (n.is_durable ? ", durable" : "") << ", clock off by "

@@ -128,6 +128,9 @@ struct plan {
     std::size_t resources = 1;
     double tail = 0;  ///< How often a message takes much longer than usual.
     duration tail_delay{};
+    /// All programs have one name, and their workers give the same owners: containers, of which one
+    /// takes another's place while that still runs.
+    bool are_twins = false;
     std::optional<std::size_t> double_of{};  ///< The last node of the list is this one once more.
     std::vector<node_plan> nodes{};
     std::vector<program_plan> programs{};

@@ -108,7 +108,7 @@ client_options options_of(const plan& in, std::size_t index) {
     o.ttl_max = in.ttl_max;
     o.drift_factor = in.drift_factor;
     o.drift_min = in.drift_min;
-    o.client_name = "p" + std::to_string(index);
+    o.client_name = in.are_twins ? "p" : "p" + std::to_string(index);
     o.fencing = terms.is_fenced;
     o.guard = terms.is_guarded ? restart_guard::automatic : restart_guard::off;
     return o;
@@ -368,18 +368,18 @@ bool program::is_young_in_cluster_time(std::size_t node) const {
     return std::chrono::microseconds(later_us) > std::chrono::seconds(1);
 }
 
-void program::expect_gone(std::string resource, const owner_id& owner) {
+void program::expect_gone(std::string resource, std::string owner_value) {
     if (!terms().is_fenced) return;  // a late command may take it again
     const duration soon = 2 * duration(around_.in.longest_node_timeout());
-    after(soon, [this, resource = std::move(resource), owner = owner.to_string(), soon,
+    after(soon, [this, resource = std::move(resource), value = std::move(owner_value), soon,
                  until = around_.when.now() + around_.in.ttl_max] {
-        check_gone(resource, owner, soon, until);
+        check_gone(resource, value, soon, until);
     });
 }
 
 // Now and then until it would have run out by itself.
-void program::check_gone(const std::string& resource, const std::string& owner, duration after_that,
-                         time_point until) {
+void program::check_gone(const std::string& resource, const std::string& owner_value,
+                         duration after_that, time_point until) {
     for (const std::size_t n : nodes_) {
         if (!around_.well.is_well(index_, n, around_.when.now())) continue;
         const auto& model = around_.net.at(n).model();
@@ -387,14 +387,14 @@ void program::check_gone(const std::string& resource, const std::string& owner, 
         const auto at = all.find(resource);
         if (at == all.end() || at->second.is_gone(model.wall.ms(around_.when.now()))) continue;
         const std::string* value = at->second.text();
-        around_.judge.require(value == nullptr || !value->starts_with(owner), "litter", [&] {
+        around_.judge.require(value == nullptr || *value != owner_value, "litter", [&] {
             return name() + " gave " + resource + " back, and n" + std::to_string(n) +
                    " still has it";
         });
     }
     if (around_.when.now() + after_that > until) return;
-    after(after_that, [this, resource, owner, after_that, until] {
-        check_gone(resource, owner, 2 * after_that, until);
+    after(after_that, [this, resource, owner_value, after_that, until] {
+        check_gone(resource, owner_value, 2 * after_that, until);
     });
 }
 

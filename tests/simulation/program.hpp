@@ -97,8 +97,8 @@ public:
     time_point true_time(time_point local) const override { return clock_.true_time(local); }
     time_point local_now() const override { return clock_.boot_time(around_.when.now()); }
 
-    /// The lease with this owner was given back: soon no node that is well may have its key.
-    void expect_gone(std::string resource, const owner_id& owner);
+    /// The lease with this owner value was given back: soon no node that is well may have its key.
+    void expect_gone(std::string resource, std::string owner_value);
 
     // For its workers.
     void begin(const detail::operation_ptr& what);
@@ -128,8 +128,8 @@ private:
     struct house;
 
     std::vector<std::string> record_on(std::size_t node) const;
-    void check_gone(const std::string& resource, const std::string& owner, duration after_that,
-                    time_point until);
+    void check_gone(const std::string& resource, const std::string& owner_value,
+                    duration after_that, time_point until);
     void check_closing(time_point began);
     void turn(const std::function<void()>& what);
     void arm();

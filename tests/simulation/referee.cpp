@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/referee.hpp"
 
+#include "runtime/holding.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -31,7 +33,7 @@ referee::support& referee::support_of(std::string_view identity) {
 }
 
 void referee::voted(std::string_view owner_value, std::size_t server, std::int64_t fence) {
-    support& of = support_of(owner_value.substr(0, identity_length));
+    support& of = support_of(owner_value);
     if (fence > of.fence) {  // votes for an earlier round do not count
         of.votes = 0;
         of.fence = fence;
@@ -42,7 +44,7 @@ void referee::voted(std::string_view owner_value, std::size_t server, std::int64
 void referee::covered(std::string_view owner_value, std::size_t server, time_point until) {
     // Never less than before: on a server that lost the key the quarantine stands in for the rest
     // of its time, also where a shorter renewal on its way has taken it again since.
-    time_point& known = support_of(owner_value.substr(0, identity_length)).until.at(server);
+    time_point& known = support_of(owner_value).until.at(server);
     known = std::max(known, until);
 }
 
@@ -50,7 +52,7 @@ void referee::covered(std::string_view owner_value, std::size_t server, time_poi
 void referee::judge_end(held& of) {
     of.true_until = of.by->true_time(of.until);
     if (of.by->is_misled()) {
-        auto ends = support_of(of.lease->owner.to_string()).until;
+        auto ends = support_of(of.value).until;
         std::sort(ends.begin(), ends.end(), std::greater<>());
         of.true_until = std::min(of.true_until, ends.at(of.by->quorum() - 1));
         return;
@@ -62,7 +64,7 @@ void referee::judge_end(held& of) {
 // The keys on a quorum of different servers outlive the validity.
 void referee::check_cover(const held& of) {
     if (!is_safe()) return;
-    const auto& by_server = support_of(of.lease->owner.to_string()).until;
+    const auto& by_server = support_of(of.value).until;
     const auto servers = std::count_if(by_server.begin(), by_server.end(),
                                        [&](time_point until) { return until >= of.true_until; });
     require(static_cast<std::size_t>(servers) >= of.by->quorum(), "quorum", [&] {
@@ -78,6 +80,7 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
         std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
         plan_->drift_min;
     held h{.by = &by, .lease = std::move(lease)};
+    h.value = h.lease->held_as->left().value;
     if (max_hold > milliseconds(0)) h.cap = now + max_hold;
     h.until = h.lease->valid_until();
     require(h.until > now, "validity",
@@ -86,7 +89,7 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
             [&] { return by.name() + " was handed a lease for longer than its ttl allows"; });
     require(asked <= now, "validity",
             [&] { return std::string("granted before it was asked for"); });
-    const auto votes = std::popcount(support_of(h.lease->owner.to_string()).votes);
+    const auto votes = std::popcount(support_of(h.value).votes);
     require(static_cast<std::size_t>(votes) >= by.quorum(), "quorum", [&] {
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";

@@ -19,7 +19,8 @@
 
 namespace redlock::simulation {
 
-/// An owner value begins with the lease's identity, in so many characters.
+/// An owner value begins with the lease's identity, in so many characters. Two processes may give
+/// the same one: then only the whole values differ.
 inline constexpr std::size_t identity_length = 22;
 
 struct violation {
@@ -97,6 +98,7 @@ private:
     struct held {
         const holder* by;
         std::shared_ptr<detail::lease_state> lease;
+        std::string value{};  // of its keys
         time_point until{};  // as it was last seen, by the holder's clock
         time_point true_until{};
         time_point cap = time_point::max();
@@ -117,7 +119,7 @@ private:
     const schedule* when_;
     std::vector<held> open_;
     std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
-    text_map<support> support_;  // by the owner's identity
+    text_map<support> support_;  // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;
     struct idleness {
         duration over{};  // of the times that have ended

@@ -115,9 +115,17 @@ void worker::take() {
             std::chrono::duration_cast<milliseconds>(dice_.between_orders(1ms, 3 * longest));
     }
     if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
+    if (in_->around().in.are_twins && dice_.happens(0.7)) how.owner = own_owner();
     // What would be lost at once is refused.
     if (how.max_hold > 0ms) how.max_hold += std::max(how.loss_margin, 5ms);
     take(dice_.below(in_->around().in.resources), how);
+}
+
+// The same in each program, and in each process of it.
+owner_id worker::own_owner() const {
+    owner_id id;
+    id.bytes.fill(static_cast<std::uint8_t>(index_ + 1));
+    return id;
 }
 
 void worker::take(std::size_t resource, const acquire_options& how) {
@@ -222,6 +230,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     });
     extended_to_ = 0ms;
     held_ = state;
+    value_ = state->held_as->left().value;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
     judge.leaves_idle(resource_);
@@ -342,7 +351,7 @@ void worker::let_go() {
     if (detaches)
         in_->will_run_out(held_->owner);
     else
-        in_->expect_gone(held_->resource, held_->owner);
+        in_->expect_gone(held_->resource, value_);
     held_.reset();
     if (detaches) {
         lease_.detach();
@@ -357,7 +366,7 @@ void worker::give_back() {
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return std::string("gives it back"); });
     in_->around().judge.ended(*held_);
-    in_->expect_gone(held_->resource, held_->owner);
+    in_->expect_gone(held_->resource, value_);
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
     begin<releasing>(std::move(lease_).surrender());

@@ -50,6 +50,7 @@ private:
     void plan(duration delay, void (worker::*step)());
     void take();
     void take(std::size_t resource, const acquire_options& how);
+    owner_id own_owner() const;
     void prove_next();
     void keep();
     void look();
@@ -80,6 +81,7 @@ private:
     std::uint64_t pauses_ = 0;  // of the program, when the operation began
     duration idle_before_{};    // of the resource, when it was asked for
     std::shared_ptr<detail::lease_state> held_;
+    std::string value_;  // of its keys
     lease lease_;
     milliseconds asked_for_{};   // by the extension that is under way, or was last
     milliseconds extended_to_{};  // 0: not extended
