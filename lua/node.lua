@@ -3,7 +3,8 @@
 --
 -- KEYS[1]  the node record
 -- ARGV[1]  the server's run_id
--- ARGV[2]  1 where everything it answers for is on disk by then, else 0; empty: as it stands there
+-- ARGV[2]  1 where everything it answers for is on disk by then, else 0; empty, long after the
+--          handshake: this and the replication id stay as the same process has them there
 -- ARGV[3]  the client's ttl_max in ms
 -- ARGV[4]  an epoch for a record that is made, or reset, here: 22 characters
 -- ARGV[5]  what to do where there is no record:
@@ -40,8 +41,13 @@ end
 if absent == 'peek' or not r and absent == 'look' then
     return {now}
 end
+-- By now another client may know better. A first replica that attaches gives the server another
+-- replication id: the handshakes that follow reset the record once, and the looks must not undo it.
 if durable == '' then
-    durable = r and r.run_id == run_id and r.durable or '0'
+    durable = '0'
+    if r and r.run_id == run_id then
+        durable, replid = r.durable, r.replid
+    end
 end
 
 if r and r.run_id == run_id and r.replid == replid and r.durable == durable and r.set == set and

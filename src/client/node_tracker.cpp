@@ -245,7 +245,7 @@ void node_tracker::write_look(std::string& out, resp::script_form form, std::siz
         is_guarded(shared_->options()) || !eligibility_.other_set_of(node).empty();
     if (asks_record && server.is_master) {
         auto wanted = record_wanted();
-        wanted.leaves_durability = true;
+        wanted.is_much_later = true;
         wire::write_record_call(out, form, wanted, bootstrap::task::look, server);
     } else {
         resp::append_command(out, {"TIME"});

@@ -23,7 +23,7 @@ std::string_view as_word(std::string_view text) { return text.empty() ? "-" : te
 
 void write_node_call(std::string& out, script_form form, const record_request& r,
                      std::string_view absent, const core::server_facts& server) {
-    const std::string_view durable = r.leaves_durability ? "" : server.is_durable ? "1" : "0";
+    const std::string_view durable = r.is_much_later ? "" : server.is_durable ? "1" : "0";
     resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
                                durable, std::to_string(r.ttl_max.count()), r.epoch, absent,
                                as_word(server.replid), r.set});

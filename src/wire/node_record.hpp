@@ -26,9 +26,9 @@ struct record_request {
     std::chrono::milliseconds ttl_max{0};
     /// Only compares the set, and writes nothing: for a client without the restart guard.
     bool only_peeks = false;
-    /// Long after the handshake: how durable the node was then is not written down again, since
-    /// another client may know better by now.
-    bool leaves_durability = false;
+    /// Long after the handshake: how durable the node was then, and its replication id, are not
+    /// written down again, since another client may know better by now.
+    bool is_much_later = false;
 };
 
 /// Calls node.lua or birth.lua.

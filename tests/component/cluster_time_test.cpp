@@ -374,6 +374,33 @@ TEST_CASE("a master that was a replica has another server's data") {
     CHECK(has_vote(w, 1));
 }
 
+TEST_CASE("a first replica costs one quarantine, however many clients learn of it") {
+    world w(guarded());
+    w.connected();
+    w.run_for(1s);
+    const auto before = record_on(w, 1);
+    w.nodes[1].set_attached_replicas(1);
+    auto words = before;
+    SECTION("where this client is the first") {
+        w.run_for(6s);
+        words = record_on(w, 1);
+        CHECK(words[epoch] != before[epoch]);
+        CHECK(words[replid] == w.nodes[1].replid());
+    }
+    SECTION("where another client was") {
+        words[epoch] = std::string(22, 'x');
+        words[since] = std::to_string(w.nodes[1].wall.us(w.now));
+        words[replid] = w.nodes[1].replid();
+        std::string text;
+        for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
+        w.nodes[1].put("redlock:node", text, core::time_point::max());
+    }
+    w.run_for(20s);
+    CHECK(record_on(w, 1)[epoch] == words[epoch]);
+    CHECK(record_on(w, 1)[since] == words[since]);
+    CHECK(has_vote(w, 1));
+}
+
 TEST_CASE("a promoted replica, or a server with replicas, does not count as durable") {
     world w(guarded());
     for (auto& n : w.nodes) n.set_durable(true);

@@ -624,6 +624,18 @@ TEST_CASE("a process with another replication id has another server's data", "[s
     CHECK(record.find(replid) == std::string::npos);
 }
 
+TEST_CASE("a look long after the handshake leaves durability and replication id", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "1"));
+    const std::string before = n.get("N").value_or("");
+    CHECK(n.greet(run_id, "", "look", 60'000, std::string(40, 'e')) ==
+          "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
+    CHECK(n.get("N") == before);
+    CHECK(n.greet(other_run_id, "", "look", 60'000, std::string(40, 'e')) ==
+          "{" + text(now_us) + " " + other_epoch + " " + text(now_us) + " 60000 - 0}");
+    CHECK(n.get("N").value_or("").find(std::string(40, 'e')) != std::string::npos);
+}
+
 TEST_CASE("the record of another set's node is not written", "[scripts]") {
     scripted_node n;
     n.set("N", record(epoch, run_id, 7, "1"));

@@ -109,6 +109,7 @@ void redis_model::start_process() {
     run_id_ = sha1_of(std::to_string(seed_) + ":" + std::to_string(starts_++));
     replid_ = next_replid();
     replid2_ = std::string(40, '0');
+    has_backlog_ = false;
     cached_.clear();
     channels_ = std::make_shared<channels>();
 }
@@ -122,6 +123,14 @@ void redis_model::set_replica(bool is) {
     is_replica_ = is;
     if (!is) replid2_ = replid_;
     replid_ = next_replid();
+}
+
+void redis_model::set_attached_replicas(std::size_t n) {
+    attached_replicas_ = n;
+    if (n == 0 || has_backlog_) return;
+    has_backlog_ = true;
+    replid_ = next_replid();
+    replid2_ = std::string(40, '0');
 }
 
 void redis_model::crash(data what) {

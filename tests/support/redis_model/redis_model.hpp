@@ -55,7 +55,8 @@ public:
     /// Of another server, whose replication id it has from then on; or a master again, with one of
     /// its own. What becomes of its data is the caller's to say.
     void set_replica(bool is);
-    void set_attached_replicas(std::size_t n) noexcept { attached_replicas_ = n; }
+    /// The first that ever attaches to the process changes its replication id.
+    void set_attached_replicas(std::size_t n);
     void set_durable(bool is) noexcept { is_durable_ = is; }
     /// By its name in upper case, as "GET" or "SCRIPT|LOAD".
     void forbid(std::string name) { forbidden_.insert(std::move(name)); }
@@ -73,6 +74,7 @@ public:
     void step_clock(duration by, time_point now);
 
     const std::string& run_id() const noexcept { return run_id_; }
+    const std::string& replid() const noexcept { return replid_; }
     keyspace& database(std::size_t i = 0) { return databases_.at(i); }
     const keyspace& database(std::size_t i = 0) const { return databases_.at(i); }
 
@@ -127,6 +129,7 @@ private:
     std::uint64_t starts_ = 0;
     std::uint64_t replids_ = 0;
     std::size_t attached_replicas_ = 0;
+    bool has_backlog_ = false;  // of what it wrote, for replicas
     bool is_loading_ = false;
     bool is_out_of_memory_ = false;
     bool is_replica_ = false;
