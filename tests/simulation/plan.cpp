@@ -18,7 +18,7 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
-                           "copy",       "stall"};
+                           "copy",       "stall",         "declare"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -42,6 +42,7 @@ public:
         draw_shared_nodes();
         give_time_to_connect();
         draw_lists();
+        draw_move();
         out_.are_twins = chance(out_.seed, 11).happens(0.04);
         return std::move(out_);
     }
@@ -300,6 +301,42 @@ private:
             all_begun = std::max(all_begun, p.begins);
         }
         draw_mild_faults(all_begun + later, lists[0] & lists[1]);
+    }
+
+    // The nodes of a list are given to a longer one, as an operator does: when no lease of the
+    // programs that name the first can be alive. Those with the other may wait for it already.
+    void draw_move() {
+        dice_ = chance(out_.seed, 12);
+        if (!dice_.happens(0.05) || !may_be_upset() || has_upheavals_ || out_.has_lists()) return;
+        while (out_.nodes.size() < 5) out_.nodes.push_back(out_.nodes.front());
+        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        for (node_plan& n : out_.nodes) {
+            n.clock_offset = std::clamp<duration>(n.clock_offset, -spread, spread);
+        }
+        out_.foreigners.clear();  // a quorum of theirs is another one
+        out_.tail = 0;
+        if (out_.programs.size() < 2) out_.programs.push_back(out_.programs.front());
+        const auto all = static_cast<std::uint32_t>((1U << out_.nodes.size()) - 1);
+        const std::uint32_t first = some_of(out_.nodes.size(), false);
+        const duration begun = 2 * duration(out_.connect_timeout) + 1s;
+        const duration stops = begun + dice_.between(0ms, 5s);
+        const duration moves =
+            stops + duration(out_.ttl_max) * 102 / 100 + begun + dice_.between(0ms, 1s);
+        fault stop{.kind = fault_kind::kill, .at = stops};
+        fault move{.kind = fault_kind::declare, .at = moves, .nodes = all, .programs = 1U};
+        for (std::size_t i = 0; i < out_.programs.size(); ++i) {
+            program_plan& p = out_.programs[i];
+            const bool is_first = i == 1 || (i > 1 && dice_.happens(0.5));
+            if (is_first) {
+                p.list = first;
+                stop.programs |= 1U << i;
+            }
+            p.begins = is_first ? dice_.between(0ms, 50ms) : dice_.between(begun, moves - begun);
+        }
+        draw_mild_faults(moves + out_.aftermath(fault_kind::declare), all);
+        stop.lasts = out_.length;
+        out_.faults.push_back(stop);
+        out_.faults.push_back(move);
     }
 
     // One after the other, each short, and forgotten before the next.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/program.hpp"
 
+#include "client/declare.hpp"
+#include "simulation/watched.hpp"
 #include "simulation/worker.hpp"
 #include "wire/node_set.hpp"
 
@@ -301,6 +303,23 @@ void program::close() {
         });
         check_closing(began);
     });
+}
+
+struct program::declaration final : watched<detail::declare_operation, program> {
+    using watched::watched;
+    void complete(error_code outcome, std::vector<node_vote>) override {
+        program& by = ended();
+        by.around_.judge.require(!outcome, "available", [&] {
+            return by.name() + " could not declare its nodes new: " + outcome.message();
+        });
+        by.around_.judge.require(!by.is_displaced(), "available", [&] {
+            return by.name() + " has declared its nodes new, and one belongs to another set";
+        });
+    }
+};
+
+void program::declare() {
+    deliver([this] { begin(detail::operation_ptr(new declaration(*this, *this))); });
 }
 
 // It waits for nodes that answer, and for no others.

@@ -70,6 +70,8 @@ public:
     bool is_done() const noexcept;
     /// Its client, whatever it is at: all of that ends at once.
     void close();
+    /// Declares its nodes new and of its set, as `redlock init` does.
+    void declare();
 
     bool is_running() const noexcept { return engine_ != nullptr; }
     bool is_connected(std::size_t node) const noexcept { return engine_->node(node).is_ready(); }
@@ -126,6 +128,7 @@ public:
 private:
     class cable;
     struct house;
+    struct declaration;
 
     std::vector<std::string> record_on(std::size_t node) const;
     void check_gone(const std::string& resource, const std::string& owner_value,

@@ -18,6 +18,7 @@ bool ends_by_itself(fault_kind k) noexcept {
         case fault_kind::step_clock:
         case fault_kind::cut:
         case fault_kind::deafen:
+        case fault_kind::declare:
         case fault_kind::half_open: return false;
         default: return true;
     }
@@ -278,6 +279,9 @@ void world::befall(const fault& f, bool is_end) {
         case fault_kind::kill:
             counts_.client_deaths += is_end ? 0 : 1;
             each_program(f, [&](program& p, std::size_t i) { is_end ? start(i) : p.kill(); });
+            break;
+        case fault_kind::declare:
+            each_program(f, [&](program& p, std::size_t) { p.declare(); });
             break;
         case fault_kind::close:
             each_program(f, [&](program& p, std::size_t i) {
