@@ -26,7 +26,12 @@ public:
         out_->foreigners.clear();
         out_->faults.clear();
         out_->resources = 1;
-        switch (dice_->below(3)) {
+        const std::size_t what = dice_->below(3);
+        if (chance(out_->seed, 13).happens(0.25)) {
+            draw_keeper(ttl() / 2, ttl());
+            return draw_copy();
+        }
+        switch (what) {
             case 0:
                 draw_keeper(ttl() / 2, ttl());
                 return draw_wrong_boot();
@@ -121,6 +126,15 @@ private:
         const duration up = restart(fault_kind::crash_keep, by);
         add_rival(up + dice_->between(0ms, 300ms));
         step(out_->length - 1s, -by);
+    }
+
+    // The node is a replica for a while, and has older data afterwards in the same process: in those
+    // the keeper's key runs out before it comes back, and the lease does not.
+    void draw_copy() {
+        const duration lasts = lease_ * 55 / 100;
+        out_->faults.push_back(
+            {.kind = fault_kind::copy, .at = at_, .lasts = lasts, .nodes = shared});
+        add_rival(at_ + lasts + dice_->between(0ms, 300ms));
     }
 
     // Returns when the node is up again.
