@@ -81,7 +81,7 @@ void engine::close(time_point now) {
     closing_ = true;
     tracker_.close();
     remote_.close();
-    listeners_.close();
+    listeners_.close_for_good();
     while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
     unsettled_.clear();
     renewals_.clear();

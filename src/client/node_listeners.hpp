@@ -22,12 +22,18 @@ public:
     auto begin() const noexcept { return listeners_.begin(); }
     auto end() const noexcept { return listeners_.end(); }
 
-    /// From now on every node is listened to, as far as it can be reached; until `close`.
+    /// From now on every node is listened to, as far as it can be reached; until `close`. Does
+    /// nothing after `close_for_good`.
     void open(time_point now) const {
+        if (is_closed_) return;
         for (const auto& l : listeners_) l->open(now);
     }
     void close() const {
         for (const auto& l : listeners_) l->close();
+    }
+    void close_for_good() {
+        is_closed_ = true;
+        close();
     }
     bool is_listening(std::size_t node) const noexcept { return listeners_[node]->is_listening(); }
     /// The nodes on which a wake-up would arrive.
@@ -41,6 +47,7 @@ public:
 
 private:
     std::vector<std::unique_ptr<listener>> listeners_;
+    bool is_closed_ = false;
 };
 
 }  // namespace redlock::detail

@@ -393,7 +393,7 @@ TEST_CASE("a first replica costs one quarantine, however many clients learn of i
         words[replid] = w.nodes[1].replid();
         std::string text;
         for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-        w.nodes[1].put("redlock:node", text, core::time_point::max());
+        w.nodes[1].put("redlock:node", text, time_point::max());
     }
     w.run_for(20s);
     CHECK(record_on(w, 1)[epoch] == words[epoch]);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/referee.hpp"
 
-#include "runtime/holding.hpp"
+#include "client/held_lease.hpp"
 
 #include <algorithm>
 #include <bit>
