@@ -10,7 +10,7 @@
 -- ARGV[5]  what to do where there is no record:
 --            look   nothing
 --            -      make one
---            other  make one with this birth mark: it is one of a cluster that may be all new
+--            other  make one with this bootstrap mark: it is one of a cluster that may be all new
 --            peek   nothing, nor where there is a record: only the set is compared
 -- ARGV[6]  the server's replication id
 -- ARGV[7]  the set of nodes that the client names

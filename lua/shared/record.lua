@@ -9,7 +9,7 @@
 --   created        when the record was made, in us of the node's clock
 --   ttl_max        the largest of all clients, in ms
 --   durable        1 where each write is on disk before it is answered, else 0
---   mark           the birth mark of a client that has not yet opened the node
+--   mark           the bootstrap mark of a client that has not yet opened the node
 --   replid         the server's replication id
 --   cluster_since  `since` in cluster time, in us
 --   set            the set of nodes to which the node belongs

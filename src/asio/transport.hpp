@@ -57,7 +57,8 @@ public:
     void flush();
 
 private:
-    using socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, io_strand>;
+    using socket =
+        boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, io_strand>;
     using resolver = boost::asio::ip::basic_resolver<boost::asio::ip::tcp, io_strand>;
     using endpoint = boost::asio::generic::stream_protocol::endpoint;
 
@@ -86,9 +87,9 @@ private:
     traffic* counts_;
     socket socket_;
     resolver resolver_;
-    boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                      boost::asio::wait_traits<std::chrono::steady_clock>, io_strand>
-        address_timer_;                // limits the try of one address
+    boost::asio::basic_waitable_timer<
+        std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, io_strand>
+        address_timer_;  // limits the try of one address
     clock::duration connect_timeout_;
     clock::time_point give_up_at_{};
     std::vector<endpoint> endpoints_;

@@ -188,10 +188,11 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 
 // Everywhere at its ticket, also where it is not entered: else two might be first on some nodes
 // each.
-wire::tail acquire_operation::write(std::string& out, resp::script_form form, bool is_entered) const {
+wire::tail acquire_operation::write(std::string& out, resp::script_form form,
+                                    bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    return wire::write_acquire(out, form, {left().key, left().value, ttl_}, fence_ ? &*fence_ : nullptr,
-                         place_.id.empty() ? nullptr : &at);
+    return wire::write_acquire(out, form, {left().key, left().value, ttl_},
+                               fence_ ? &*fence_ : nullptr, place_.id.empty() ? nullptr : &at);
 }
 
 void acquire_operation::send_round(time_point now) {

@@ -43,7 +43,8 @@ public:
     virtual bool is_outdated(std::uint32_t) const noexcept { return false; }
     /// Writes the command for a node with the script's text in place of its SHA1, all but the tail
     /// that it returns. Nothing where it calls no script.
-    virtual std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t, std::string&) const {
+    virtual std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t,
+                                                        std::string&) const {
         return std::nullopt;
     }
     /// Whether it is owed to a node whose connection breaks before it answered.

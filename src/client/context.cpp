@@ -1,4 +1,4 @@
-// What everything of one client shares.
+// What the parts of one client share.
 // SPDX-License-Identifier: MIT
 #include "client/context.hpp"
 

@@ -1,4 +1,4 @@
-// What everything of one client shares: options, names, timers, events, counts; knows no connection.
+// What the parts of one client share: options, names, timers, events, counts; knows no connection.
 // SPDX-License-Identifier: MIT
 #pragma once
 

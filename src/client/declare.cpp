@@ -22,7 +22,8 @@ void declare_operation::start(time_point now) {
     for (std::size_t i = 0; i < answers_.size(); ++i) {
         std::string wire;
         client().tracker.write_declaration(wire, i);
-        const auto result = client().nodes.send(*this, 0, wire, wire::tail::none, now, node_mask{1} << i);
+        const auto result =
+            client().nodes.send(*this, 0, wire, wire::tail::none, now, node_mask{1} << i);
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
     }
 }

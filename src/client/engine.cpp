@@ -280,19 +280,25 @@ void engine::on_greeted(std::size_t node, const greeting& told, time_point began
 }
 
 void engine::on_node_up(std::size_t node, duration took, time_point now) {
-    shared_.emit({.kind = event_kind::node_up, .severity = severity::info, .node = shared_.name(node),
-          .duration = std::chrono::duration_cast<microseconds>(took)});
+    shared_.emit({.kind = event_kind::node_up,
+                  .severity = severity::info,
+                  .node = shared_.name(node),
+                  .duration = std::chrono::duration_cast<microseconds>(took)});
     tracker_.on_node_up(now);
 }
 
 void engine::on_node_down(std::size_t node, const wire::failure& why, time_point now) {
-    shared_.emit({.kind = event_kind::node_down, .severity = severity::warning, .node = shared_.name(node),
-          .error = why.error, .detail = why.detail});
+    shared_.emit({.kind = event_kind::node_down,
+                  .severity = severity::warning,
+                  .node = shared_.name(node),
+                  .error = why.error,
+                  .detail = why.detail});
     tracker_.on_node_down(node, now);
 }
 
 void engine::on_release_owed(std::size_t node) {
-    shared_.emit({.kind = event_kind::release_owed, .severity = severity::info, .node = shared_.name(node)});
+    shared_.emit(
+        {.kind = event_kind::release_owed, .severity = severity::info, .node = shared_.name(node)});
 }
 
 void engine::on_listening(std::size_t node, time_point now) {
@@ -305,8 +311,11 @@ void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
     reported_deaf_ |= node_mask{1} << node;
     std::string detail = "it can't be listened to, so releases by other clients are noticed late";
     if (!why.detail.empty()) detail += ": " + why.detail;
-    shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning, .node = shared_.name(node),
-          .error = why.error, .detail = detail});
+    shared_.emit({.kind = event_kind::node_reported,
+                  .severity = severity::warning,
+                  .node = shared_.name(node),
+                  .error = why.error,
+                  .detail = detail});
 }
 
 void engine::on_message(std::size_t node, std::string_view payload, time_point now) {

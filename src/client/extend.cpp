@@ -209,7 +209,8 @@ void extend_operation::start(time_point now) {
         const bool was_lost = state->state() == lease_state::status::lost;
         return end_unsent(was_lost ? errc::lost : errc::not_held, now);
     }
-    if (longest_validity(client().shared.options(), asked_) <= state->held_as->machine().loss_margin()) {
+    if (longest_validity(client().shared.options(), asked_) <=
+        state->held_as->machine().loss_margin()) {
         return end_unsent(errc::invalid_argument, now);
     }
     add(held_lease_ptr(state->held_as), asked_, true);

@@ -68,7 +68,9 @@ private:
         return machine_.is_open_round(round);
     }
     /// A lease may have ended since the command was written: its key must not be taken again.
-    bool is_outdated(std::uint32_t) const noexcept final { return machine_.open() != asked_.size(); }
+    bool is_outdated(std::uint32_t) const noexcept final {
+        return machine_.open() != asked_.size();
+    }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                std::string& out) const final;
     wire::tail write(std::string& out, resp::script_form form, const selection& about) const;

@@ -23,8 +23,10 @@ bool was_replica(std::string_view info) {
 }
 
 bool has_settled_log(std::string_view info) {
-    return wire::field(info, "aof_enabled") == "1" && wire::field(info, "aof_rewrite_in_progress") == "0" &&
-           wire::field(info, "aof_rewrite_scheduled") == "0" &&  // until then nothing is written down
+    return wire::field(info, "aof_enabled") == "1" &&
+           wire::field(info, "aof_rewrite_in_progress") == "0" &&
+           // until then nothing is written down
+           wire::field(info, "aof_rewrite_scheduled") == "0" &&
            wire::field(info, "aof_last_write_status") == "ok" &&
            wire::field(info, "aof_last_bgrewrite_status") == "ok";
 }
@@ -62,7 +64,8 @@ void handshake::begin(std::string& out) {
 void handshake::ask_record(std::string& out, const wire::record_request& r) {
     said_.push_back(step::record);
     // The scripts may have been flushed since they were loaded.
-    wire::write_record_call(out, resp::script_form::whole, r, core::bootstrap::task::look, told_.server);
+    wire::write_record_call(out, resp::script_form::whole, r, core::bootstrap::task::look,
+                            told_.server);
 }
 
 handshake::outcome handshake::fail(wire::failure why) {

@@ -59,9 +59,10 @@ private:
     list_hook listed_;
 };
 
-class held_lease final : public boost::intrusive_ref_counter<held_lease, boost::thread_safe_counter>,
-                      public recycled,
-                      private timer {
+class held_lease final
+    : public boost::intrusive_ref_counter<held_lease, boost::thread_safe_counter>,
+      public recycled,
+      private timer {
 public:
     held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
                footprint left, core::renewal machine);

@@ -47,7 +47,8 @@ void inspect_operation::on_settled(time_point now) {
     if (over_) return;
     state_.nodes.resize(client().shared.size());
     values_.resize(client().shared.size());
-    for (std::size_t i = 0; i < client().shared.size(); ++i) state_.nodes[i].node = client().shared.name(i);
+    for (std::size_t i = 0; i < client().shared.size(); ++i)
+        state_.nodes[i].node = client().shared.name(i);
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
     const bool is_fenced = client().shared.options().fencing;

@@ -87,7 +87,8 @@ void listener::on_greeting(const resp::reply& reply, time_point now) {
         case step::auth: awaited_ = step::set_name; break;
         case step::set_name:
             if (is_error) {
-                if (const auto away = wire::read_turned_away(reply)) return give_up(*away, true, now);
+                if (const auto away = wire::read_turned_away(reply))
+                    return give_up(*away, true, now);
             }
             awaited_ = step::subscribe;
             break;

@@ -39,7 +39,8 @@ constexpr std::size_t most_without_fence = 16;
 class node_tracker::query final : public call {
 public:
     using written = std::function<void(std::string&, resp::script_form)>;
-    using answered = void (node_tracker::*)(const query&, std::size_t, const resp::reply&, time_point);
+    using answered = void (node_tracker::*)(const query&, std::size_t, const resp::reply&,
+                                            time_point);
     using failed = void (node_tracker::*)(std::size_t, time_point);
 
     query(node_tracker& home, written write, answered on_answer, failed on_none, time_point at,
@@ -82,10 +83,11 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
       owner_(&owner),
       record_key_(wire::record_key(shared.options().key_prefix)),
       set_(wire::node_set(shared.options())),
-      eligibility_(shared.size(), is_guarded(shared.options()), shared.options().ttl_max, shared.drift()),
+      eligibility_(shared.size(), is_guarded(shared.options()), shared.options().ttl_max,
+                   shared.drift()),
       bootstrap_(shared.size(),
-             is_guarded(shared.options()) && shared.options().guard == restart_guard::automatic,
-             shared.options().ttl_max / 2, shared.fresh_owner().to_string()),
+                 is_guarded(shared.options()) && shared.options().guard == restart_guard::automatic,
+                 shared.options().ttl_max / 2, shared.fresh_owner().to_string()),
       clocks_(shared.size(), core::fence_tolerance(shared.options().ttl_max), shared.drift()),
       disruptions_(shared.size()),
       facts_(shared.size()),
@@ -103,7 +105,8 @@ void node_tracker::start(time_point now) {
 
 void node_tracker::close() noexcept {
     is_closed_ = true;
-    for (alarm* a : {&settle_alarm_, &bootstrap_alarm_, &probe_alarm_, &regreet_alarm_}) a->cancel();
+    for (alarm* a : {&settle_alarm_, &bootstrap_alarm_, &probe_alarm_, &regreet_alarm_})
+        a->cancel();
 }
 
 wire::record_request node_tracker::record_wanted() const {
@@ -128,7 +131,8 @@ void node_tracker::on_greeted(std::size_t node, const greeting& told, time_point
     if (told.time_us) on_time(node, {*told.time_us, began, now}, now);
     if (told.server.is_master) report_concerns(node, told.settings);
     if (!shared_->options().fencing) return;
-    if (!told.server.is_master) return bootstrap_.down(node);  // it has told of no record, and has no vote
+    if (!told.server.is_master)
+        return bootstrap_.down(node);  // it has told of no record, and has no vote
     if (!is_guarded(shared_->options())) return eligibility_.read(node, told.record, now);
     unsettle(now);
     if (!told.record.other_set.empty()) bootstrap_.note_other_set(node);
@@ -189,9 +193,10 @@ bool node_tracker::send(std::size_t node, query* what, time_point now) {
 }
 
 void node_tracker::run(const bootstrap::order& o, time_point now) {
-    // Not for a look at the record of another client's birth, which is repeated until that ends.
-    const bool is_a_look = o.what == bootstrap::task::look ||
-                           (o.what == bootstrap::task::make && eligibility_.record_of(o.node).exists);
+    // Not for a look at the record of another client's bootstrap, which is repeated until that ends.
+    const bool is_a_look =
+        o.what == bootstrap::task::look ||
+        (o.what == bootstrap::task::make && eligibility_.record_of(o.node).exists);
     if (!is_a_look) extend_settling(o.node, now);
     auto* const what = new query(
         *this,
@@ -233,7 +238,8 @@ void node_tracker::look(std::size_t node, time_point now) {
     if (f.look == looking::asked || !session_of(node).is_ready()) return;
     f.look = looking::asked;
     auto* const what = new query(
-        *this, [this, node](std::string& out, resp::script_form form) { write_look(out, form, node); },
+        *this,
+        [this, node](std::string& out, resp::script_form form) { write_look(out, form, node); },
         &node_tracker::on_look, &node_tracker::on_look_failed, now);
     if (!send(node, what, now)) f.look = looking::failed;
 }
@@ -286,7 +292,8 @@ void node_tracker::write_clock(std::size_t node, const core::clock_check& found,
     // `known` is the record that the clock was compared with, also where the command is sent again.
     auto* const what = new query(
         *this,
-        [this, known = eligibility_.record_of(node), found](std::string& out, resp::script_form form) {
+        [this, known = eligibility_.record_of(node), found](std::string& out,
+                                                            resp::script_form form) {
             wire::write_clock(out, form, record_wanted(), known, found);
         },
         &node_tracker::on_clock, &node_tracker::on_clock_failed, now);
@@ -521,7 +528,8 @@ void node_tracker::report(time_point now) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
         if (!session_of(i).is_ready()) continue;
         const error_code why = eligibility_.objection(i, now);
-        if (why == errc::in_quarantine && !eligibility_.is_compared(i)) continue;  // over in a moment
+        if (why == errc::in_quarantine && !eligibility_.is_compared(i))
+            continue;  // over in a moment
         if (std::exchange(facts_[i].reported, why) == why || !why) continue;
         const auto o = object(i, now, now);
         if (!o) continue;
@@ -564,11 +572,13 @@ void node_tracker::found_without_fence(std::size_t node, std::string_view resour
                  .resource = resource, .node = shared_->name(node), .detail = detail});
 }
 
-std::optional<objection> node_tracker::object(std::size_t node, time_point sent, time_point now) const {
+std::optional<objection> node_tracker::object(std::size_t node, time_point sent,
+                                              time_point now) const {
     if (eligibility_.votes_from(node) <= sent) return std::nullopt;
     objection o{{vote::refused, eligibility_.objection(node, now), {}}};
     if (o.why.error == errc::duplicate_node) {
-        o.why.detail = "it is the same server as " + shared_->name(eligibility_.first_of(node)).str();
+        o.why.detail =
+            "it is the same server as " + shared_->name(eligibility_.first_of(node)).str();
     } else if (o.why.error == errc::clock_skew) {
         const duration skew = clocks_.skew(node).value_or(duration::zero());
         o.why.detail = "its clock is " +
@@ -617,7 +627,8 @@ wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
             shared_->options().key_prefix, record_key_};
 }
 
-std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now, duration lead) {
+std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now,
+                                                       duration lead) {
     // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
     // right.
     if (clocks_.is_in_doubt()) return std::nullopt;
@@ -633,7 +644,8 @@ bool node_tracker::is_plausible(std::uint64_t fence, time_point now) const noexc
     return latest > 0 && fence <= static_cast<std::uint64_t>(latest);
 }
 
-std::optional<wire::fence_terms> node_tracker::to_raise(std::size_t node, const footprint& what) const {
+std::optional<wire::fence_terms> node_tracker::to_raise(std::size_t node,
+                                                        const footprint& what) const {
     if (!disruptions_.may_arrive_late(node, what)) return std::nullopt;
     return terms(what.highest_fence);
 }

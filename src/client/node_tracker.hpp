@@ -73,14 +73,15 @@ public:
     void found_without_fence(std::size_t node, std::string_view resource, std::string_view holder);
     /// The node refused a command as late: its clock may not be what we take it for.
     void doubt_clock(std::size_t node, time_point now) { look(node, now); }
-    /// Calls birth.lua: an operator declares the node new, and a member of this client's set.
+    /// Calls bootstrap.lua: an operator declares the node new, and a member of this client's set.
     void write_declaration(std::string& out, std::size_t node) const;
 
     /// So many clocks are far from the median that no quorum can vote.
     bool is_time_in_doubt() const noexcept { return clocks_.is_in_doubt(); }
     /// A fresh fence, above `seen`, by `lead` where that is not too far ahead of node time. Nothing
     /// where `seen` is, or node time is in doubt.
-    std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now, duration lead = {});
+    std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
+                                             duration lead = {});
     /// Whether a fence that a node told of can have been drawn by a client that goes by the rules.
     bool is_plausible(std::uint64_t fence, time_point now) const noexcept;
     /// How a release raises the fence, so that what may still lie in a broken connection to that

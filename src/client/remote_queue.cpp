@@ -86,7 +86,8 @@ private:
                             true, now);
         }
     }
-    void on_failure(std::size_t node, std::uint32_t, const wire::failure&, time_point now) override {
+    void on_failure(std::size_t node, std::uint32_t, const wire::failure&,
+                    time_point now) override {
         tell_all(node, {}, now);
     }
     // What it told before is no longer worth waiting for: whoever can reach no quorum has to find
@@ -119,7 +120,8 @@ bool remote_queue::was_heard(std::size_t node, time_point sent) const noexcept {
     return listeners_->is_listening(node) && listening_since_[node] < sent;
 }
 
-void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent, time_point now) {
+void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent,
+                                time_point now) {
     who.asked_at_ = sent;
     asleep_.push_back(who);
     last_needed_ = now;
@@ -205,7 +207,8 @@ void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_p
     if (!some.empty()) ask(some, nodes, now);
 }
 
-void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes, time_point now) {
+void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes,
+                       time_point now) {
     const auto send = [&](bool enters, node_mask to) {
         if (to == 0) return;
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));

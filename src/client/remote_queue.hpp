@@ -99,10 +99,13 @@ private:
 
     void on_tick(time_point now);
     void arm(time_point now);
-    bool is_hurried(const remote_waiter& who) const noexcept { return who.asked_at_ <= hurried_at_; }
+    bool is_hurried(const remote_waiter& who) const noexcept {
+        return who.asked_at_ <= hurried_at_;
+    }
     using waiter_list = boost::intrusive::list<
-        remote_waiter, boost::intrusive::member_hook<remote_waiter, boost::intrusive::list_member_hook<>,
-                                               &remote_waiter::listed_in_queue_>>;
+        remote_waiter,
+        boost::intrusive::member_hook<remote_waiter, boost::intrusive::list_member_hook<>,
+                                      &remote_waiter::listed_in_queue_>>;
     void ask_until(waiter_list::iterator last, node_mask nodes, time_point now);
     void ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes, time_point now);
 

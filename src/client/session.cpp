@@ -63,12 +63,14 @@ bool session::is_full(std::size_t more_bytes) const noexcept {
            outgoing_.size() + waiting_bytes_ + more_bytes > limits_.max_bytes;
 }
 
-std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round, std::string_view wire,
-                                       wire::tail end, time_point now) {
+std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
+                                             std::string_view wire, wire::tail end,
+                                             time_point now) {
     const bool is_release = what->is_owed(index_);
     // Releases are bounded by the leases in flight: refusing them would only leave keys behind.
     if (!is_release && is_full(wire.size())) {
-        return wire::failure{vote::unreachable, errc::backlog, "too much waits for this node already"};
+        return wire::failure{vote::unreachable, errc::backlog,
+                             "too much waits for this node already"};
     }
     const bool is_served = link_.is_ready() || link_.is_hopeful();
     if (is_served && what->begins_lease() && owed_.size() >= limits_.max_owed) {

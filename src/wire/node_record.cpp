@@ -40,15 +40,16 @@ void write_record_call(std::string& out, script_form form, const record_request&
         case bootstrap::task::settle: return write_node_call(out, form, r, "-", server);
         case bootstrap::task::open:
         case bootstrap::task::withdraw:
-            resp::append_command(out, {verb(form), body(form, resp::birth()), "1", r.key,
-                                       what == bootstrap::task::open ? "open" : "withdraw", r.mark});
+            resp::append_command(out,
+                                 {verb(form), body(form, resp::bootstrap()), "1", r.key,
+                                  what == bootstrap::task::open ? "open" : "withdraw", r.mark});
     }
 }
 
 void write_declaration(std::string& out, const record_request& r,
                        const core::server_facts& server) {
     constexpr auto form = script_form::whole;  // once in a cluster's life
-    resp::append_command(out, {verb(form), body(form, resp::birth()), "1", r.key, "declare",
+    resp::append_command(out, {verb(form), body(form, resp::bootstrap()), "1", r.key, "declare",
                                r.epoch, server.run_id, server.is_durable ? "1" : "0",
                                std::to_string(r.ttl_max.count()), as_word(server.replid), r.set});
 }

@@ -31,10 +31,10 @@ struct record_request {
     bool is_much_later = false;
 };
 
-/// Calls node.lua or birth.lua.
+/// Calls node.lua or bootstrap.lua.
 void write_record_call(std::string& out, resp::script_form form, const record_request& r,
                        core::bootstrap::task what, const core::server_facts& server);
-/// Calls birth.lua: an operator says that no earlier lease can be alive.
+/// Calls bootstrap.lua: an operator says that no earlier lease can be alive.
 void write_declaration(std::string& out, const record_request& r, const core::server_facts& server);
 /// Calls clock.lua with what was found of a node's clock. `known` is the record that it was
 /// compared with.

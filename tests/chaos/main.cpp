@@ -14,8 +14,8 @@
 namespace {
 
 constexpr auto usage =
-    R"(usage: redlock_chaos [--minutes M] [--seconds S] [--seed N] [--majority] [--witness PROGRAM]
-       redlock_chaos --self-test [--witness PROGRAM]
+    R"(usage: redlock_chaos [--minutes M] [--seconds S] [--seed N] [--majority] [--second-checker PROGRAM]
+       redlock_chaos --self-test [--second-checker PROGRAM]
        redlock_chaos check HISTORY...
 
 Five Redis masters and four contending processes on this machine; a minority of the masters is
@@ -29,7 +29,7 @@ once, fences in order, losses told, nothing left behind, everybody progressed.
 --majority                 Any number of masters is hit at once, often all by the same. Every other
                            ten seconds they may also forget by the majority: two holders, or fences
                            out of order, are excused until one ttl_max after, and counted.
---witness PROGRAM          Has the histories judged by it, too: PROGRAM DIRECTORY ends with 0 or 1.
+--second-checker PROGRAM   Has the histories judged by it, too: PROGRAM DIRECTORY ends with 0 or 1.
 --self-test                Plants violations and checks that each is seen.
 check HISTORY...           Judges what other programs wrote, which must be gone by now.
 
@@ -56,8 +56,8 @@ command_line parse(const std::vector<std::string>& words) {
             line.run.majority = true;
         } else if (word == "--self-test") {
             line.is_self_test = true;
-        } else if (word == "--witness") {
-            line.run.witness = value();
+        } else if (word == "--second-checker") {
+            line.run.second_checker = value();
         } else if (word == "--minutes") {
             time += std::chrono::minutes(std::stoull(value()));
         } else if (word == "--seconds") {
@@ -88,7 +88,7 @@ int main(int argc, char** argv) try {
     }
     if (first == "check") return run_check({words.begin() + 1, words.end()});
     const auto line = parse(words);
-    return line.is_self_test ? run_self_test(line.run.witness) : run_chaos(line.run);
+    return line.is_self_test ? run_self_test(line.run.second_checker) : run_chaos(line.run);
 } catch (const std::exception& failure) {
     std::cerr << "chaos: " << failure.what() << '\n';
     return 2;

@@ -43,7 +43,7 @@ nodes::nodes(std::uint64_t seed, milliseconds ttl_max, std::function<void(const 
                           redis_server(std::move(options), redis_server::start::do_not_wait)});
     }
     for (auto& n : nodes_) n.server.await_ready();
-    next_fault_ = clock::now() + 1s;  // the birth of the cluster first
+    next_fault_ = clock::now() + 1s;  // the bootstrap of the cluster first
 }
 
 int nodes::between(int from, int to) {

@@ -5,7 +5,7 @@
 #include "checker.hpp"
 #include "crew.hpp"
 #include "nodes.hpp"
-#include "witness.hpp"
+#include "second_checker.hpp"
 
 #include <csignal>
 #include <cstdlib>
@@ -52,7 +52,7 @@ private:
     bool wait_until_quiet();
     std::vector<found_key> litter();
     void finish();
-    void ask_the_witness();
+    void ask_the_second_checker();
     bool assumptions_held(clock::time_point at) const;
     void check_interrupt() const;
     void log(const std::string& text);
@@ -99,7 +99,7 @@ crew::terms chaos_run::crew_terms(std::uint64_t seed) {
     t.each.ports = nodes_.ports();
     t.directory = directory_;
     t.seed = seed;
-    t.keeps_histories = !options_.witness.empty();
+    t.keeps_histories = !options_.second_checker.empty();
     return t;
 }
 
@@ -194,20 +194,21 @@ void chaos_run::finish() {
                        key.key, clock::now()});
     }
     judge_.check_progress(workers, contenders);
-    if (!options_.witness.empty()) ask_the_witness();
+    if (!options_.second_checker.empty()) ask_the_second_checker();
 }
 
-void chaos_run::ask_the_witness() {
+void chaos_run::ask_the_second_checker() {
     std::ofstream unjudged(directory_ / "unjudged");
     for (const auto& time : nodes_.forgotten_times()) {
         unjudged << time.from.time_since_epoch().count() << ' '
                  << time.until.time_since_epoch().count() << '\n';
     }
     unjudged.close();
-    if (ask_witness(options_.witness, directory_)) return;
-    judge_.report({"the witness " + options_.witness.string() + " saw no lock in the histories",
-                   {},
-                   clock::now()});
+    if (ask_second_checker(options_.second_checker, directory_)) return;
+    judge_.report(
+        {"the second checker " + options_.second_checker.string() + " saw no lock in the histories",
+         {},
+         clock::now()});
 }
 
 bool chaos_run::assumptions_held(clock::time_point at) const {

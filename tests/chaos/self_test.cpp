@@ -4,7 +4,7 @@
 #include "journal.hpp"
 #include "nodes.hpp"
 #include "run.hpp"
-#include "witness.hpp"
+#include "second_checker.hpp"
 
 #include <unistd.h>
 
@@ -49,7 +49,8 @@ entry ended(std::uint64_t section, int ms) {
 
 class self_test {
 public:
-    explicit self_test(std::filesystem::path witness) : witness_(std::move(witness)) {}
+    explicit self_test(std::filesystem::path second_checker)
+        : second_checker_(std::move(second_checker)) {}
 
     int run() {
         histories();
@@ -147,14 +148,16 @@ private:
             judge.died(who);
         }
         note(what, verdict.empty() ? found.empty() : found.find(verdict) != found.npos);
-        if (!witness_.empty()) ask_about(directory, verdict.empty());
+        if (!second_checker_.empty()) ask_about(directory, verdict.empty());
         std::filesystem::remove_all(directory);
     }
 
     void ask_about(const std::filesystem::path& directory, bool is_good) {
-        note("  likewise the witness", ask_witness(witness_, directory) == is_good);
+        note("  likewise the second checker",
+             ask_second_checker(second_checker_, directory) == is_good);
         std::ofstream(directory / "unjudged") << "0 " << at(1'000).time_since_epoch().count();
-        note("  who passes over what is not to be judged", ask_witness(witness_, directory));
+        note("  who passes over what is not to be judged",
+             ask_second_checker(second_checker_, directory));
     }
 
     void note(const std::string& what, bool is_good) {
@@ -162,13 +165,15 @@ private:
         ++(is_good ? passed_ : failed_);
     }
 
-    std::filesystem::path witness_;
+    std::filesystem::path second_checker_;
     int passed_ = 0;
     int failed_ = 0;
 };
 
 }  // namespace
 
-int run_self_test(const std::filesystem::path& witness) { return self_test(witness).run(); }
+int run_self_test(const std::filesystem::path& second_checker) {
+    return self_test(second_checker).run();
+}
 
 }  // namespace redlock::chaos

@@ -404,7 +404,7 @@ TEST_CASE("an owner that is in use can't be given again") {
 TEST_CASE("a grant is announced with the time since the call, and so is a refusal") {
     world w(fakes::fenced_options_for(3));
     w.connected();
-    w.run_for(10s);  // the nodes are new: a birth
+    w.run_for(10s);  // the nodes are new: a bootstrap
     const auto holder = w.granted("r");
     const auto called_at = w.now;
     const auto since_call = [&] {

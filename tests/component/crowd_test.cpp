@@ -35,7 +35,7 @@ constexpr acquire_options quiet{.ttl = 60s, .renew = false};
 TEST_CASE("more than the nodes answer in time is asked bit by bit, and all of it is granted") {
     world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
     w.connected();
-    w.run_for(10s);  // fenced nodes are new: a birth
+    w.run_for(10s);  // fenced nodes are new: a bootstrap
     w.service = 100us;
     const auto all = acquire_many(w, 1'000, quiet);
     w.run_for(490ms);

@@ -72,7 +72,8 @@ constexpr std::size_t enough_turns = 120;
 
 std::size_t listening(const world& w) {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < w.nodes.size(); ++i) n += w.engine->listeners().is_listening(i) ? 1U : 0U;
+    for (std::size_t i = 0; i < w.nodes.size(); ++i)
+        n += w.engine->listeners().is_listening(i) ? 1U : 0U;
     return n;
 }
 
@@ -274,8 +275,9 @@ TEST_CASE("nodes are listened to once somebody wants it, on a channel of the cli
     CHECK(listening(w) == 3);
     for (const auto& n : w.nodes) {
         CHECK(n.count("SUBSCRIBE") == 1);
-        CHECK(n.seen.back() == fakes::command{"SUBSCRIBE", "app:redlock:wake:" +
-                                                               std::string(w.engine->parts().shared.client_id())});
+        CHECK(n.seen.back() ==
+              fakes::command{"SUBSCRIBE", "app:redlock:wake:" +
+                                              std::string(w.engine->parts().shared.client_id())});
     }
     CHECK(w.engine->parts().shared.client_id().size() == 22);
     w.engine->listeners().open(w.now);

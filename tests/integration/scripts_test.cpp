@@ -738,69 +738,69 @@ TEST_CASE("node leaves what is no record alone", "[scripts]") {
     CHECK(n.type("N") == "list");
 }
 
-TEST_CASE("birth opens and withdraws only where the mark is its own", "[scripts]") {
+TEST_CASE("bootstrap opens and withdraws only where the mark is its own", "[scripts]") {
     scripted_node n;
     const auto young = record(epoch, run_id, now_us - 30'000'000, "0", "mark");
     n.set("N", young);
-    CHECK(n.birth("open", "other") == "0");
-    CHECK(n.birth("withdraw", "other") == "0");
+    CHECK(n.bootstrap("open", "other") == "0");
+    CHECK(n.bootstrap("withdraw", "other") == "0");
     CHECK(n.get("N") == young);
     SECTION("opened") {
-        CHECK(n.birth("open", "mark") == "1");
+        CHECK(n.bootstrap("open", "mark") == "1");
         CHECK(n.get("N") == record(epoch, run_id, 0, "0"));
-        CHECK(n.birth("withdraw", "mark") == "0");
-        CHECK(n.birth("open", "mark") == "0");
+        CHECK(n.bootstrap("withdraw", "mark") == "0");
+        CHECK(n.bootstrap("open", "mark") == "0");
         CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + epoch + " 0 60000 - 0}");
     }
     SECTION("withdrawn") {
-        CHECK(n.birth("withdraw", "mark") == "1");
+        CHECK(n.bootstrap("withdraw", "mark") == "1");
         CHECK_FALSE(n.exists("N"));
-        CHECK(n.birth("withdraw", "mark") == "0");
-        CHECK(n.birth("open", "mark") == "0");
+        CHECK(n.bootstrap("withdraw", "mark") == "0");
+        CHECK(n.bootstrap("open", "mark") == "0");
         CHECK_FALSE(n.exists("N"));
     }
     SECTION("withdrawn too late") {
         const auto old = record(epoch, run_id, now_us - 30'000'001, "0", "mark");
         n.set("N", old);
-        CHECK(n.birth("withdraw", "mark") == "0");
+        CHECK(n.bootstrap("withdraw", "mark") == "0");
         CHECK(n.get("N") == old);
     }
     SECTION("something else") {
         n.set("N", "mark");
-        CHECK(n.birth("open", "mark") == "!FOREIGN");
-        CHECK(n.birth("withdraw", "mark") == "!FOREIGN");
-        CHECK(n.birth("declare", other_epoch) == "!FOREIGN");
+        CHECK(n.bootstrap("open", "mark") == "!FOREIGN");
+        CHECK(n.bootstrap("withdraw", "mark") == "!FOREIGN");
+        CHECK(n.bootstrap("declare", other_epoch) == "!FOREIGN");
         CHECK(n.get("N") == "mark");
     }
 }
 
-TEST_CASE("birth declares a node new under a new epoch", "[scripts]") {
+TEST_CASE("bootstrap declares a node new under a new epoch", "[scripts]") {
     scripted_node n;
     SECTION("whatever mark it bears") {
         const std::string mark = GENERATE("mark", "-");
         n.set("N", record(epoch, run_id, 7, "0", mark));
-        CHECK(n.birth("declare", other_epoch) == "1");
+        CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == record(other_epoch, run_id, 0, "1"));
         CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + other_epoch + " 0 60000 - 0}");
     }
     SECTION("also where there is no record") {
         n.del("N");
-        CHECK(n.birth("declare", other_epoch) == "1");
+        CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 " + text(now_us) + " 60000 1 - " +
                                 replid + " 0 3:set - - -");
     }
     SECTION("and gives it to the set of the list") {
         n.set("N", epoch + " " + run_id + " 7 5 60000 1 - " + replid + " 9 5:other 11 12 13");
-        CHECK(n.birth("declare", other_epoch) == "1");
+        CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 5 60000 1 - " + replid +
                                 " 0 3:set 11 12 13");
     }
     SECTION("which is a string") {
         n.del("N");
         n.make_list("N");
-        CHECK(n.birth("declare", other_epoch) == "!WRONGTYPE");
-        CHECK(n.birth("open", "mark") == "!WRONGTYPE");
-        CHECK(n.birth("withdraw", "mark") == "!WRONGTYPE");
+        CHECK(n.bootstrap("declare", other_epoch) == "!WRONGTYPE");
+        CHECK(n.bootstrap("open", "mark") == "!WRONGTYPE");
+        CHECK(n.bootstrap("withdraw", "mark") == "!WRONGTYPE");
         CHECK(n.type("N") == "list");
     }
 }
@@ -871,9 +871,9 @@ TEST_CASE("leases live on and end where memory has run out", "[scripts]") {
         n.run_out_of_memory();
         CHECK(n.greet(run_id, "0") ==
               "{" + text(now_us) + " " + epoch + " " + text(now_us - 1) + " 60000 mark 0}");
-        CHECK(n.birth("open", "mark").front() == '!');
+        CHECK(n.bootstrap("open", "mark").front() == '!');
         CHECK(n.get("N") == standing);
-        CHECK(n.birth("withdraw", "mark") == "1");
+        CHECK(n.bootstrap("withdraw", "mark") == "1");
     }
     n.config_set("maxmemory", "0");
 }

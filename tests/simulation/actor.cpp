@@ -57,7 +57,7 @@ void actor::extend() {
 
 void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
     acquire_.reset();
-    referee& judge = in_->around().judge;
+    lease_checker& judge = in_->around().judge;
     judge.require(state != nullptr && state->votes.size() == in_->around().in.nodes.size(),
                   "says why",
                   [&] { return in_->name() + ": an acquire ended without a vote of each node"; });

@@ -48,7 +48,7 @@ enum class fault_kind : std::uint8_t {
     close,       ///< It closes its client in the middle of things, and begins anew.
     copy,        ///< A replica for a while, then a master with older data, in one process.
     stall,       ///< A program and all of its clocks stand still: its host paused its machine.
-    declare,     ///< `redlock init`: an operator gives all `nodes` to the list of one of `programs`.
+    declare,  ///< `redlock init`: an operator gives all `nodes` to the list of one of `programs`.
 };
 const char* name_of(fault_kind kind) noexcept;
 /// Whether it befalls programs, and no node.

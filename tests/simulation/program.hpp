@@ -8,7 +8,7 @@
 #include "simulation/local_clock.hpp"
 #include "simulation/network.hpp"
 #include "simulation/plan.hpp"
-#include "simulation/referee.hpp"
+#include "simulation/lease_checker.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
 #include "simulation/texts.hpp"
@@ -33,7 +33,7 @@ struct surroundings {
     schedule& when;
     story& told;
     counters& counts;
-    referee& judge;
+    lease_checker& judge;
     network& net;
     const health& well;
 };

@@ -39,7 +39,7 @@ std::string brief(const fakes::model_reply& r) {
 }  // namespace
 
 server::server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts,
-               referee& judge)
+               lease_checker& judge)
     : index_(index),
       when_(&when),
       story_(&told),

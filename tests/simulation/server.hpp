@@ -4,10 +4,10 @@
 
 #include "simulation/chance.hpp"
 #include "simulation/plan.hpp"
-#include "simulation/referee.hpp"
+#include "simulation/lease_checker.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
-#include "simulation/witness.hpp"
+#include "simulation/node_checker.hpp"
 #include "support/redis_model/redis_model.hpp"
 #include "wire/resp/parser.hpp"
 
@@ -44,7 +44,7 @@ using socket_ptr = std::shared_ptr<socket>;
 class server {
 public:
     server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts,
-           referee& judge);
+           lease_checker& judge);
 
     /// False where nobody listens.
     bool accept(const socket_ptr& from);
@@ -91,7 +91,7 @@ private:
     duration most_busy_;  // with what it reads at once: it is well soon after it was slow
     chance dice_;
     fakes::redis_model model_;
-    witness witness_;
+    node_checker witness_;
     fakes::client_state anonymous_{};
     std::deque<std::pair<socket_ptr, std::string>>
         ready_;  // sockets with something to read, and whose

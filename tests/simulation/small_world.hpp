@@ -10,7 +10,7 @@
 #include "simulation/network.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
-#include "simulation/referee.hpp"
+#include "simulation/lease_checker.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/server.hpp"
 #include "simulation/story.hpp"
@@ -187,7 +187,7 @@ private:
     story* told_;
     schedule when_;
     counters counts_;
-    referee referee_;
+    lease_checker referee_;
     std::vector<std::unique_ptr<server>> servers_;
     network net_;
     health health_;

@@ -9,7 +9,7 @@
 
 namespace redlock::simulation {
 
-/// The referee hears of one that ends twice.
+/// The lease checker hears of one that ends twice.
 template <class Operation, class Who>
 class watched : public Operation {
 public:

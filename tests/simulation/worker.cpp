@@ -188,7 +188,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
                    3 * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
-    referee& judge = in_->around().judge;
+    lease_checker& judge = in_->around().judge;
     judge.require(state != nullptr, "says why",
                   [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
@@ -321,7 +321,7 @@ void worker::on_extended(error_code outcome, const detail::lease_state& of) {
 }
 
 void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since) {
-    referee& judge = in_->around().judge;
+    lease_checker& judge = in_->around().judge;
     judge.require(outcome != errc::lost, "loss in time",
                   [&] { return name() + " was not told of its loss when it happened"; });
     if (outcome) return;

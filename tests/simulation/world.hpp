@@ -8,7 +8,7 @@
 #include "simulation/network.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
-#include "simulation/referee.hpp"
+#include "simulation/lease_checker.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/server.hpp"
 #include "simulation/story.hpp"
@@ -57,7 +57,7 @@ private:
     story* story_;
     schedule when_;
     counters counts_;
-    referee referee_;
+    lease_checker referee_;
     std::vector<std::unique_ptr<server>> servers_;
     network net_;
     health health_;

@@ -12,7 +12,8 @@ void acquisition::begin(std::size_t nodes, duration ttl, drift_policy drift, dur
     nodes_ = nodes;
     ttl_ = ttl;
     drift_ = drift;
-    if (longest_wait > duration::zero()) retry_ = std::make_unique<retry>(nodes, now + longest_wait);
+    if (longest_wait > duration::zero())
+        retry_ = std::make_unique<retry>(nodes, now + longest_wait);
 }
 
 void acquisition::settled(time_point now, duration longest) noexcept {

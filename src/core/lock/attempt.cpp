@@ -38,7 +38,8 @@ attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcep
         return decide(verdict::refused, errc::validity_exhausted);
     }
     if (tally_.has_lost() && !second_may_win(tally_.pending())) {
-        return decide(verdict::refused, tally_.is_undecidable() ? errc::no_quorum : errc::contended);
+        return decide(verdict::refused,
+                      tally_.is_undecidable() ? errc::no_quorum : errc::contended);
     }
     // Nobody who answers later can change the clock.
     if (now >= valid_until_) return decide(verdict::refused, errc::validity_exhausted);

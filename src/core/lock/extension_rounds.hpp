@@ -57,12 +57,15 @@ public:
     std::size_t open() const noexcept { return open_; }
 
     /// A node answered for one lease. `seen_fence`: the highest fence that it has seen, where that
-    /// alone made it refuse; 0 otherwise. It counts also where the lease is not open any more. `old_valid_until` is the validity that stands at `now`. After
-    /// `extended` and `failed` the caller calls `end`.
+    /// alone made it refuse; 0 otherwise. It counts also where the lease is not open any more.
+    /// `old_valid_until` is the validity that stands at `now`. After `extended` and `failed` the
+    /// caller calls `end`.
     extension::verdict cast(lease_index lease, std::size_t node, choice c, std::uint64_t seen_fence,
                             time_point now, time_point old_valid_until) noexcept;
     /// Of a lease that is extended: counted from when its round was sent.
-    time_point valid_until(lease_index lease) const noexcept { return at(lease).count->valid_until(); }
+    time_point valid_until(lease_index lease) const noexcept {
+        return at(lease).count->valid_until();
+    }
     /// The ttl of later renewals, where this extension sets it.
     std::optional<duration> new_ttl(lease_index lease) const {
         return at(lease).sets_ttl ? std::optional(at(lease).ttl) : std::nullopt;

@@ -80,7 +80,8 @@ void renewal::shorten(duration gap) noexcept {
     }
 }
 
-renewal::action renewal::renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept {
+renewal::action renewal::renewal_failed(error_code why, time_point now,
+                                        std::uint64_t random) noexcept {
     if (lost_) return action::none;
     renewing_ = false;
     if (why == errc::not_held) return lose(loss::taken);

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How long another client's birth is given, and how often it is looked at.
+// How long another client's bootstrap is given, and how often it is looked at.
 constexpr std::chrono::microseconds patience = 5s;
 constexpr duration between_looks = 20ms;
 

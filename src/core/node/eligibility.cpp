@@ -7,7 +7,8 @@
 
 namespace redlock::core {
 
-eligibility::eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max, drift_policy drift)
+eligibility::eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max,
+                         drift_policy drift)
     : is_on_(is_on), ttl_max_(ttl_max), drift_(drift), nodes_(nodes) {}
 
 void eligibility::met(std::size_t node, const server_facts& server, time_point now) {

@@ -34,7 +34,7 @@ struct record_facts {
     std::int64_t since_us = 0;  ///< 0: no earlier lease can be alive.
     std::optional<std::int64_t> cluster_since_us{};  ///< The same in cluster time.
     std::chrono::milliseconds ttl_max{0};
-    std::string mark{};  ///< Of an unfinished birth; empty: none.
+    std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
     std::optional<recorded_offset> offset{};  ///< Of the node's clock.
     std::string other_set{};  ///< The node's set, where it is not ours; then all else is unknown.
 };
@@ -45,7 +45,8 @@ struct record_facts {
 /// A vote counts where `votes_from(node)` is not after the instant at which its round was sent.
 class eligibility {
 public:
-    eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max, drift_policy drift);
+    eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max,
+                drift_policy drift);
 
     /// A handshake succeeded. The node has no vote until its clock is compared again.
     void met(std::size_t node, const server_facts& server, time_point now);

@@ -29,7 +29,8 @@ void reconnection::greeted(time_point now) noexcept {
     serving_since_ = now;
 }
 
-reconnection::action reconnection::down(time_point now, bool stalled, std::uint64_t random) noexcept {
+reconnection::action reconnection::down(time_point now, bool stalled,
+                                        std::uint64_t random) noexcept {
     if (phase_ == phase::closed || phase_ == phase::idle || phase_ == phase::resting) {
         return action::none;
     }

@@ -21,7 +21,7 @@ enum class choice : std::uint8_t {
     unable,   ///< It can't vote: refused, timed out, unreachable.
 };
 
-/// Counts the ballots of one round over N nodes. The first ballot of a node stands.
+/// Counts the choices of one round over N nodes. The first choice of a node stands.
 class tally {
 public:
     explicit tally(std::size_t nodes) noexcept : nodes_(nodes) { assert(nodes <= max_nodes); }

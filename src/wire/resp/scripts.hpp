@@ -16,7 +16,7 @@ struct script {
 // One per file in lua/, with what it includes. The definitions are generated from the files,
 // qualified, so a file without a declaration here does not compile.
 const script& acquire() noexcept;
-const script& birth() noexcept;
+const script& bootstrap() noexcept;
 const script& clock() noexcept;
 const script& extend() noexcept;
 const script& node() noexcept;

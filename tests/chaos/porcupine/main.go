@@ -1,7 +1,7 @@
 // Judges the histories of a chaos run with Porcupine, as a lock that hands out fences; knows no redlock.
 // SPDX-License-Identifier: MIT
 
-// The program is a second witness: it reads the files that journal.hpp describes and shares nothing
+// The program is a second checker: it reads the files that journal.hpp describes and shares nothing
 // else with the checker.
 package main
 

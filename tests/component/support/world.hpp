@@ -424,8 +424,8 @@ inline void fake_wire::open() {
     in_->after(in_->latency[node_], [this, generation] {
         if (generation != generation_) return;
         if (in_->modes[node_] == mode::refuses) {
-            return in_->engine->connection_at(index_).on_down(boost::asio::error::connection_refused,
-                                                         in_->now);
+            return in_->engine->connection_at(index_).on_down(
+                boost::asio::error::connection_refused, in_->now);
         }
         to_ = std::make_shared<connection>();
         to_->push = [this, generation](std::string message) {
@@ -489,7 +489,8 @@ inline void fake_wire::break_off() {
     if (!std::exchange(to_, nullptr)) return;
     in_->after(0ns, [this, generation] {
         if (generation == generation_) {
-            in_->engine->connection_at(index_).on_down(boost::asio::error::connection_reset, in_->now);
+            in_->engine->connection_at(index_).on_down(boost::asio::error::connection_reset,
+                                                       in_->now);
         }
     });
 }

@@ -280,7 +280,8 @@ TEST_CASE("the nodes are listened to for half a minute after the last waiter") {
     stranger ear(w);
     const auto listening = [&] {
         std::int64_t n = 0;
-        for (std::size_t i = 0; i < 3; ++i) n += ear.audience(i, w.engine->parts().shared.client_id());
+        for (std::size_t i = 0; i < 3; ++i)
+            n += ear.audience(i, w.engine->parts().shared.client_id());
         return n;
     };
     CHECK(listening() == 0);

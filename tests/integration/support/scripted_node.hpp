@@ -163,8 +163,8 @@ public:
         return show(last());
     }
 
-    std::string birth(const std::string& what, const std::string& mark) {
-        return eval(with_held_clock(resp::birth().text), {"N"},
+    std::string bootstrap(const std::string& what, const std::string& mark) {
+        return eval(with_held_clock(resp::bootstrap().text), {"N"},
                     {what, mark, run_id, "1", "60000", replid, "3:set"});
     }
 

@@ -127,7 +127,8 @@ TEST_CASE("nothing is reported of settings that are not known") {
     auto silent = sound();
     silent.fsync.clear();  // no right to CONFIG
     CHECK(found(silent).empty());
-    CHECK(found(detail::read_settings("maxmemory:x\r\nused_memory:99\r\naof_enabled:\r\n")).empty());
+    CHECK(
+        found(detail::read_settings("maxmemory:x\r\nused_memory:99\r\naof_enabled:\r\n")).empty());
 }
 
 TEST_CASE("a server that evicts is reported with the effect and the remedy") {

@@ -20,7 +20,8 @@ const std::vector<errc> all_codes = {
     errc::lost,           errc::would_deadlock, errc::invalid_argument,  errc::client_closed,
     errc::auth_failed,    errc::script_rejected, errc::config_invalid,   errc::timed_out,
     errc::backlog,        errc::protocol_error, errc::server_error,      errc::not_master,
-    errc::duplicate_node, errc::clock_skew,    errc::in_quarantine,      errc::foreign_data};
+    errc::duplicate_node, errc::clock_skew,    errc::in_quarantine,      errc::foreign_data,
+    errc::other_set};
 
 std::set<errc> under(condition c) {
     std::set<errc> out;
@@ -34,7 +35,7 @@ std::set<errc> under(condition c) {
 
 TEST_CASE("the numbers of the codes stay as they are") {
     const std::vector<int> numbers = {1,  2,  3,  4,   5,   6,   7,   8,   9,   10,
-                                      11, 100, 101, 102, 103, 104, 105, 106, 107, 108};
+                                      11, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109};
     REQUIRE(numbers.size() == all_codes.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         CHECK(error_code(all_codes[i]).value() == numbers[i]);

@@ -156,7 +156,7 @@ TEST_CASE("an attempt that can no longer be granted in time is refused by the ne
     CHECK(just_in_time.cast(0, vote::granted, end - 1ns) == verdict::open);
 }
 
-TEST_CASE("thirty-two nodes grant with the seventeenth and are hopeless with the sixteenth no") {
+TEST_CASE("thirty-two nodes grant with the seventeenth and have lost with the sixteenth no") {
     attempt granted = fresh(32);
     for (std::size_t node = 0; node < 16; ++node) granted.cast(node, vote::granted, sent);
     CHECK(granted.state() == verdict::open);

@@ -195,7 +195,7 @@ TEST_CASE("an extension heeds the old validity that stands at each answer") {
     CHECK(e.cast(1, choice::yes, old_end, old_end + 10ms) == verdict::extended);
 }
 
-TEST_CASE("a second ballot of a node, a pending one and one of no node prolong nothing") {
+TEST_CASE("a second choice of a node, a pending one and one of no node prolong nothing") {
     extension e = fresh(2);
     e.cast(0, choice::yes, sent, old_end);
     for (const choice c : all_choices) {

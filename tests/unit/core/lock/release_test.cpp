@@ -125,7 +125,7 @@ TEST_CASE("a release that too few answer says so at once") {
     CHECK_FALSE(most.outcome());
 }
 
-TEST_CASE("a second ballot of a node, a pending one and one of no node release nothing") {
+TEST_CASE("a second choice of a node, a pending one and one of no node release nothing") {
     core::release r(2);
     r.cast(0, choice::yes);
     for (const choice c : all_choices) {

@@ -1,4 +1,4 @@
-// The birth of a cluster: by hand, and by clients of chance on nodes that break and forget.
+// The bootstrap of a cluster: by hand, and by clients of chance on nodes that break and forget.
 // SPDX-License-Identifier: MIT
 #include "core/node/bootstrap.hpp"
 
@@ -101,7 +101,7 @@ TEST_CASE("an open node is never under way whatever mark it bears") {
     CHECK_FALSE(b.is_pending());
 }
 
-TEST_CASE("a connection that breaks after the record was made voids the birth") {
+TEST_CASE("a connection that breaks after the record was made voids the bootstrap") {
     bootstrap b = fresh();
     b.found(0, made_by("m"), start);
     b.down(0);
@@ -113,7 +113,7 @@ TEST_CASE("a connection that breaks after the record was made voids the birth") 
     CHECK(due(b, start).empty());
 }
 
-TEST_CASE("a make that was not answered voids the birth and a look does not") {
+TEST_CASE("a make that was not answered voids the bootstrap and a look does not") {
     bootstrap b = fresh();
     for (std::size_t i = 0; i < 3; ++i) b.found(i, none, start);
     CHECK(due(b, start) == "0 make, 1 make, 2 make");
@@ -196,7 +196,7 @@ TEST_CASE("of two clients the lower mark goes on and makes what the other takes 
     CHECK(due(b, start + 41ms) == "0 open, 1 open, 2 open");
 }
 
-TEST_CASE("patience ends with the birth that it was for") {
+TEST_CASE("patience ends with the bootstrap that it was for") {
     // The other client took its mark back long ago; the last node comes late, within the window.
     bootstrap b = fresh();
     b.down(2);
@@ -514,7 +514,7 @@ private:
         drive(c);
     }
 
-    // lua/node.lua and lua/birth.lua, on a server that never restarts but may forget.
+    // lua/node.lua and lua/bootstrap.lua, on a server that never restarts but may forget.
     void execute(message m) {
         auto& r = nodes_[m.node];
         record_facts told{.time_us = now_us()};

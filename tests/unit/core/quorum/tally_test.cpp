@@ -16,7 +16,7 @@ using core::testing::plain_count;
 
 namespace {
 
-const std::vector<choice> all_ballots{choice::yes, choice::no, choice::unable};
+const std::vector<choice> all_choices{choice::yes, choice::no, choice::unable};
 
 struct counting {
     explicit counting(std::size_t nodes) : machine(nodes) {}
@@ -43,7 +43,7 @@ auto checked_step(oracle& o) {
         bool good = c.machine.cast(node, b);
         count(c.expected, b);
         good = good && agrees(c.machine, c.expected, o);
-        for (const choice again : all_ballots) good = good && !c.machine.cast(node, again);
+        for (const choice again : all_choices) good = good && !c.machine.cast(node, again);
         if (good && agrees(c.machine, c.expected, o)) return;
         INFO("yes " << c.expected.yes << ", no " << c.expected.no << ", unable "
                     << c.expected.unable << " of " << c.machine.nodes());
@@ -58,7 +58,7 @@ TEST_CASE("a tally counts every vector in every order as the brute force does") 
     for (std::size_t nodes = 1; nodes <= 5; ++nodes) {
         oracle o(nodes);
         CHECK(agrees(tally(nodes), {}, o));
-        CHECK(core::testing::every_order(nodes, all_ballots, counting(nodes), checked_step(o)) ==
+        CHECK(core::testing::every_order(nodes, all_choices, counting(nodes), checked_step(o)) ==
               sequences[nodes]);
     }
 }
@@ -67,7 +67,7 @@ TEST_CASE("a tally counts every vector of six to nine nodes as the brute force d
     const std::vector<std::size_t> vectors{729, 2187, 6561, 19683};
     for (std::size_t nodes = 6; nodes <= 9; ++nodes) {
         oracle o(nodes);
-        CHECK(core::testing::several_orders(nodes, all_ballots, false, counting(nodes),
+        CHECK(core::testing::several_orders(nodes, all_choices, false, counting(nodes),
                                             checked_step(o)) == vectors[nodes - 6]);
     }
 }
@@ -103,11 +103,11 @@ TEST_CASE("the most nodes a client takes are counted to the last") {
     CHECK(carried.has_won());
     CHECK(carried.quorum() == 17);
 
-    tally crippled(max_nodes);
-    for (std::size_t node = 0; node < 15; ++node) crippled.cast(31 - node, choice::unable);
-    CHECK_FALSE(crippled.is_undecidable());
-    CHECK_FALSE(crippled.has_lost());
-    crippled.cast(0, choice::unable);
-    CHECK(crippled.is_undecidable());
-    CHECK(crippled.has_lost());
+    tally undecidable(max_nodes);
+    for (std::size_t node = 0; node < 15; ++node) undecidable.cast(31 - node, choice::unable);
+    CHECK_FALSE(undecidable.is_undecidable());
+    CHECK_FALSE(undecidable.has_lost());
+    undecidable.cast(0, choice::unable);
+    CHECK(undecidable.is_undecidable());
+    CHECK(undecidable.has_lost());
 }

@@ -297,7 +297,8 @@ TEST_CASE("a hundred thousand resources and a line of ten thousand are nothing s
             REQUIRE(each[k].turns == 1);
             all.sleeps(each[k]);
         }
-        REQUIRE((i + local_queues::most_turns >= each.size() || each[i + local_queues::most_turns].turns == 0));
+        REQUIRE((i + local_queues::most_turns >= each.size() ||
+                 each[i + local_queues::most_turns].turns == 0));
     }
     all.give_turns(now);
     CHECK(crowd.front().turns == 1);

@@ -43,7 +43,7 @@ TEST_CASE("scripts are in the order of their names") {
 
 TEST_CASE("an accessor gives the script of its name") {
     CHECK(redlock::resp::acquire().name == "acquire");
-    CHECK(redlock::resp::birth().name == "birth");
+    CHECK(redlock::resp::bootstrap().name == "bootstrap");
     CHECK(redlock::resp::clock().name == "clock");
     CHECK(redlock::resp::extend().name == "extend");
     CHECK(redlock::resp::node().name == "node");

@@ -29,7 +29,7 @@ struct violation {
     time_point at{};
 };
 
-/// What the referee wants to know of whoever holds a lease.
+/// What the lease checker wants to know of whoever holds a lease.
 class holder {
 public:
     virtual std::string name() const = 0;
@@ -46,9 +46,9 @@ protected:
     ~holder() = default;
 };
 
-class referee {
+class lease_checker {
 public:
-    referee(const plan& in, const schedule& when) : plan_(&in), when_(&when) {}
+    lease_checker(const plan& in, const schedule& when) : plan_(&in), when_(&when) {}
 
     /// A server said yes to the attempt with this owner value, under that fence.
     void voted(std::string_view owner_value, std::size_t server, std::int64_t fence);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "simulation/plan.hpp"
-#include "simulation/referee.hpp"
+#include "simulation/lease_checker.hpp"
 #include "simulation/texts.hpp"
 #include "support/redis_model/redis_model.hpp"
 
@@ -14,9 +14,10 @@
 
 namespace redlock::simulation {
 
-class witness {
+class node_checker {
 public:
-    witness(std::size_t node, const plan& in, const fakes::redis_model& model, referee& judge);
+    node_checker(std::size_t node, const plan& in, const fakes::redis_model& model,
+                 lease_checker& judge);
 
     void before(const fakes::command& c, const fakes::client_state& client, time_point now);
     /// The same command has been executed.
@@ -55,7 +56,7 @@ private:
 
     std::size_t node_;
     const fakes::redis_model* model_;
-    referee* judge_;
+    lease_checker* judge_;
     bool is_late_checked_;  // what is promised of late commands is promised in this world
     duration good_for_;     // how long a command of a program that is gone may take a key
     std::size_t database_ = 0;

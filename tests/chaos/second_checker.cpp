@@ -1,6 +1,6 @@
 // Runs the other judge and takes its status for its verdict.
 // SPDX-License-Identifier: MIT
-#include "witness.hpp"
+#include "second_checker.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,8 @@
 
 namespace redlock::chaos {
 
-bool ask_witness(const std::filesystem::path& program, const std::filesystem::path& directory) {
+bool ask_second_checker(const std::filesystem::path& program,
+                        const std::filesystem::path& directory) {
     std::cout << std::flush;  // it writes to the same place
     const std::string name = program.string();
     const std::string where = directory.string();

@@ -1,6 +1,6 @@
 // Judging one node's answers by what it holds before and after.
 // SPDX-License-Identifier: MIT
-#include "simulation/witness.hpp"
+#include "simulation/node_checker.hpp"
 
 #include "wire/resp/scripts.hpp"
 
@@ -17,7 +17,8 @@ bool calls(const fakes::command& c, const resp::script& s) {
 
 }  // namespace
 
-witness::witness(std::size_t node, const plan& in, const fakes::redis_model& model, referee& judge)
+node_checker::node_checker(std::size_t node, const plan& in, const fakes::redis_model& model,
+                           lease_checker& judge)
     : node_(node),
       model_(&model),
       judge_(&judge),
@@ -27,7 +28,8 @@ witness::witness(std::size_t node, const plan& in, const fakes::redis_model& mod
                                    [](const auto& p) { return p.is_fenced && p.is_guarded; })),
       good_for_(in.good_for()) {}
 
-std::optional<witness::key_facts> witness::find(const std::string& key, time_point now) const {
+std::optional<node_checker::key_facts> node_checker::find(const std::string& key,
+                                                          time_point now) const {
     const auto& all = model_->database(database_).all();
     const auto at = all.find(key);
     if (at == all.end() || at->second.is_gone(model_->wall.ms(now))) return std::nullopt;
@@ -36,7 +38,8 @@ std::optional<witness::key_facts> witness::find(const std::string& key, time_poi
     return key_facts{*text, at->second.expires_ms};
 }
 
-void witness::before(const fakes::command& c, const fakes::client_state& client, time_point now) {
+void node_checker::before(const fakes::command& c, const fakes::client_state& client,
+                          time_point now) {
     claims_.clear();
     release_.reset();
     database_ = client.database;
@@ -69,7 +72,7 @@ void witness::before(const fakes::command& c, const fakes::client_state& client,
     }
 }
 
-void witness::after(const fakes::command& c, const fakes::model_reply& said, time_point now) {
+void node_checker::after(const fakes::command& c, const fakes::model_reply& said, time_point now) {
     if (release_ && !said.is_error()) given_back_.insert(release_->value);
     const bool is_others =
         release_ && release_->key_before && release_->key_before->value != release_->value;
@@ -95,7 +98,7 @@ void witness::after(const fakes::command& c, const fakes::model_reply& said, tim
     }
 }
 
-void witness::check_taken(const claim& of, const key_facts& key, time_point now) const {
+void node_checker::check_taken(const claim& of, const key_facts& key, time_point now) const {
     judge_->require(!is_late_checked_ || !given_back_.contains(key.value), "litter", [&] {
         return "a late command takes " + of.key + " on " + name() +
                " again, after its lease was given back there";
@@ -117,7 +120,7 @@ void witness::check_taken(const claim& of, const key_facts& key, time_point now)
 }
 
 // The process is gone, and would not release it.
-void witness::check_in_time(const claim& of, const key_facts& key, time_point now) const {
+void node_checker::check_in_time(const claim& of, const key_facts& key, time_point now) const {
     const bool was_ours = of.key_before && of.key_before->value == of.value;
     if (!is_late_checked_ || (was_ours && of.key_before->expires_ms == key.expires_ms)) return;
     const auto death = judge_->death_of(of.value);
@@ -126,7 +129,7 @@ void witness::check_in_time(const claim& of, const key_facts& key, time_point no
     });
 }
 
-void witness::check_fence(const claim& of, time_point now) const {
+void node_checker::check_fence(const claim& of, time_point now) const {
     const auto fence = find(of.fence_key, now);
     const bool is_current = fence && std::stoll(fence->value) >= of.fence;
     const bool is_old = of.fence <= model_->wall.us(now) - of.tolerance_us;

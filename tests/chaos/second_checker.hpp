@@ -8,6 +8,7 @@ namespace redlock::chaos {
 
 /// Has `program` judge the histories in a directory: whether all is as it should be. Throws where
 /// it comes to no verdict.
-bool ask_witness(const std::filesystem::path& program, const std::filesystem::path& directory);
+bool ask_second_checker(const std::filesystem::path& program,
+                        const std::filesystem::path& directory);
 
 }  // namespace redlock::chaos

@@ -4,11 +4,11 @@
 -- KEYS[1]  the node record (see node.lua)
 -- ARGV[1]  what to do
 --            open      the whole cluster is new: since becomes 0 where the record bears the mark
---            withdraw  another client's birth goes first: the record goes where it bears the mark
+--            withdraw  another client's bootstrap goes first: the record goes where it bears the mark
 --                      and is so young that nobody can rely on it
 --            declare   an operator says so: since becomes 0, under a new epoch, and the node
 --                      belongs to the given set from now on, whether or not there was a record
--- ARGV[2]  the birth mark; for declare the new epoch
+-- ARGV[2]  the bootstrap mark; for declare the new epoch
 -- ARGV[3..7]  for declare: run_id, durable, ttl_max, replication id and set, as in node.lua
 --
 -- Returns 1 where it was done, 0 where the record bears another mark or is missing; an error reply

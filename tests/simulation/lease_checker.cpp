@@ -1,6 +1,6 @@
 // The checkers.
 // SPDX-License-Identifier: MIT
-#include "simulation/referee.hpp"
+#include "simulation/lease_checker.hpp"
 
 #include "client/held_lease.hpp"
 
@@ -22,17 +22,17 @@ std::string in_ms(duration d) {
 
 std::string resource_name(std::size_t number) { return "r" + std::to_string(number); }
 
-void referee::blame(std::string_view checker, std::string text) {
+void lease_checker::blame(std::string_view checker, std::string text) {
     const bool is_judged = plan_->promise.empty() || plan_->promise == checker;
     if (is_judged && !first_) first_ = {std::string(checker), std::move(text), when_->now()};
 }
 
-referee::support& referee::support_of(std::string_view identity) {
+lease_checker::support& lease_checker::support_of(std::string_view identity) {
     const auto at = support_.find(identity);
     return at != support_.end() ? at->second : support_[std::string(identity)];
 }
 
-void referee::voted(std::string_view owner_value, std::size_t server, std::int64_t fence) {
+void lease_checker::voted(std::string_view owner_value, std::size_t server, std::int64_t fence) {
     support& of = support_of(owner_value);
     if (fence > of.fence) {  // votes for an earlier round do not count
         of.votes = 0;
@@ -41,7 +41,7 @@ void referee::voted(std::string_view owner_value, std::size_t server, std::int64
     if (fence == of.fence) of.votes |= 1U << server;
 }
 
-void referee::covered(std::string_view owner_value, std::size_t server, time_point until) {
+void lease_checker::covered(std::string_view owner_value, std::size_t server, time_point until) {
     // Never less than before: on a server that lost the key the quarantine stands in for the rest
     // of its time, also where a shorter renewal on its way has taken it again since.
     time_point& known = support_of(owner_value).until.at(server);
@@ -49,7 +49,7 @@ void referee::covered(std::string_view owner_value, std::size_t server, time_poi
 }
 
 // When it is over in true time, as far as its holder can know, and whether that is promised.
-void referee::judge_end(held& of) {
+void lease_checker::judge_end(held& of) {
     of.true_until = of.by->true_time(of.until);
     if (of.by->is_misled()) {
         auto ends = support_of(of.value).until;
@@ -62,7 +62,7 @@ void referee::judge_end(held& of) {
 }
 
 // The keys on a quorum of different servers outlive the validity.
-void referee::check_cover(const held& of) {
+void lease_checker::check_cover(const held& of) {
     if (!is_safe()) return;
     const auto& by_server = support_of(of.value).until;
     const auto servers = std::count_if(by_server.begin(), by_server.end(),
@@ -73,7 +73,7 @@ void referee::check_cover(const held& of) {
     });
 }
 
-void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
+void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
                       time_point asked, milliseconds ttl, milliseconds max_hold) {
     const time_point now = by.local_now();
     const duration allowance =
@@ -106,7 +106,7 @@ void referee::granted(const holder& by, std::shared_ptr<detail::lease_state> lea
     open_.push_back(std::move(h));
 }
 
-void referee::check_exclusion(const held& of) {
+void lease_checker::check_exclusion(const held& of) {
     if (!is_safe()) return;
     const time_point now = when_->now();
     for (const held& other : open_) {
@@ -127,11 +127,11 @@ void referee::check_exclusion(const held& of) {
     }
 }
 
-void referee::ended(const detail::lease_state& lease) {
+void lease_checker::ended(const detail::lease_state& lease) {
     std::erase_if(open_, [&](const held& h) { return h.lease.get() == &lease; });
 }
 
-void referee::after_turn(const holder& by, time_point alarm) {
+void lease_checker::after_turn(const holder& by, time_point alarm) {
     for (std::size_t i = 0; i < open_.size();) {
         held& h = open_[i];
         if (h.by != &by) {
@@ -161,17 +161,17 @@ void referee::after_turn(const holder& by, time_point alarm) {
     }
 }
 
-void referee::found_gap(const holder& by) {
+void lease_checker::found_gap(const holder& by) {
     for (held& h : open_) h.has_found_gap = h.has_found_gap || h.by == &by;
 }
 
-void referee::is_sure_again(const holder& by) {
+void lease_checker::is_sure_again(const holder& by) {
     for (held& h : open_) {
         if (h.by == &by && h.lease->is_live()) judge_end(h);
     }
 }
 
-void referee::after_alarm(const holder& by) {
+void lease_checker::after_alarm(const holder& by) {
     for (const held& h : open_) {
         if (h.by != &by || !h.lease->is_live()) continue;
         require(h.until > by.local_now(), "loss in time", [&] {
@@ -180,7 +180,7 @@ void referee::after_alarm(const holder& by) {
     }
 }
 
-void referee::foreigner_granted(std::size_t resource, time_point until) {
+void lease_checker::foreigner_granted(std::size_t resource, time_point until) {
     if (!is_safe() || plan_->is_amnesia_possible()) return;
     const std::string name = resource_name(resource);
     for (const held& h : open_) {
@@ -191,15 +191,17 @@ void referee::foreigner_granted(std::size_t resource, time_point until) {
     foreign_[name] = until;
 }
 
-void referee::foreigner_ended(std::size_t resource) { foreign_.erase(resource_name(resource)); }
+void lease_checker::foreigner_ended(std::size_t resource) {
+    foreign_.erase(resource_name(resource));
+}
 
-void referee::leaves_idle(std::size_t resource) { idle_[resource].since = when_->now(); }
+void lease_checker::leaves_idle(std::size_t resource) { idle_[resource].since = when_->now(); }
 
-void referee::takes_up(std::size_t resource) {
+void lease_checker::takes_up(std::size_t resource) {
     idle_[resource] = {idle_time(resource), std::nullopt};
 }
 
-duration referee::idle_time(std::size_t resource) const {
+duration lease_checker::idle_time(std::size_t resource) const {
     const auto at = idle_.find(resource);
     if (at == idle_.end()) return {};
     const idleness& i = at->second;
