@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <functional>
 #include <string>
 #include <utility>
@@ -63,6 +64,7 @@ void engine::finished(operation& what) noexcept {
 }
 
 void engine::adopt(held_lease_ptr what) {
+    assert(!what->listed_.is_linked());
     intrusive_ptr_add_ref(what.get());  // the list's, until `forget`
     shared_.counts().begun_leases.add();
     held_leases_.push_back(*what);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace redlock::detail {
 
@@ -22,6 +23,7 @@ node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round, std:
 }
 
 duration node_sessions::time_for(std::size_t nodes) const noexcept {
+    assert(nodes > 0 && nodes <= sessions_.size());
     std::array<duration, max_nodes> each{};
     const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(),
                                     [](const auto& s) { return s->node_timeout(); });

@@ -9,6 +9,7 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <cassert>
 #include <cstdint>
 
 namespace redlock::detail {
@@ -41,7 +42,10 @@ public:
 
 protected:
     /// What the operation may use of its client, from `start` on.
-    client_parts& client() const noexcept { return *client_; }
+    client_parts& client() const noexcept {
+        assert(client_ != nullptr);
+        return *client_;
+    }
 
 private:
     friend class engine;

@@ -3,10 +3,12 @@
 #include "core/load/window.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace redlock::core {
 
 void window::enter() noexcept {
+    assert(has_room());
     if (inside_ == 0) quickest_ = duration::max();
     ++inside_;
 }

@@ -4,6 +4,7 @@
 
 #include "value/quorum.hpp"
 
+#include <cassert>
 #include <cstddef>
 
 namespace redlock::core {
@@ -36,7 +37,10 @@ public:
     /// No quorum will.
     void unanswered(time_point sent, time_point now) noexcept;
     /// Nobody wants to know any more.
-    void leave() noexcept { --inside_; }
+    void leave() noexcept {
+        assert(inside_ > 0);
+        --inside_;
+    }
 
 private:
     void grow() noexcept;

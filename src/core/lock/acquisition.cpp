@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 namespace redlock::core {
 
 void acquisition::begin(std::size_t nodes, duration ttl, drift_policy drift, duration longest_wait,
                         time_point now) {
+    assert(nodes > 0 && nodes <= max_nodes && phase_ == phase::queued);
     nodes_ = nodes;
     ttl_ = ttl;
     drift_ = drift;
@@ -17,11 +19,13 @@ void acquisition::begin(std::size_t nodes, duration ttl, drift_policy drift, dur
 }
 
 void acquisition::settled(time_point now, duration longest) noexcept {
+    assert(waits());
     first_until_ = std::max(retry_->deadline(), now + longest);
     due_at_ = first_until_;
 }
 
 void acquisition::stands_behind() noexcept {
+    assert(waits());
     reason_ = errc::contended;
     due_at_ = retry_->deadline();
 }
@@ -33,6 +37,7 @@ acquisition::step acquisition::turn() noexcept {
 }
 
 void acquisition::begin_try(time_point now) noexcept {
+    assert(!is_over());
     phase_ = phase::trying;
     is_called_again_ = false;
     voters_ = 0;
@@ -44,12 +49,14 @@ void acquisition::begin_try(time_point now) noexcept {
 }
 
 std::uint32_t acquisition::begin_round(time_point now) noexcept {
+    assert(attempt_);
     attempt_->begin_second(now);
     return ++round_;
 }
 
 acquisition::step acquisition::cast(std::size_t node, vote v, const outlook& what,
                                     time_point now) noexcept {
+    assert(attempt_);
     if (retry_) retry_->told(node, what, now);
     switch (attempt_->cast(node, v, now)) {
         case attempt::verdict::open: break;
@@ -78,6 +85,7 @@ acquisition::step acquisition::refused(error_code why, time_point now,
 }
 
 void acquisition::woken(std::size_t node, time_point now) noexcept {
+    assert(waits());
     retry_->woken(node, now);
     if (phase_ == phase::asleep) due_at_ = retry_->next();
 }

@@ -3,6 +3,7 @@
 #include "core/node/bootstrap.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 
 namespace redlock::core {
@@ -53,6 +54,7 @@ void bootstrap::look_soon(time_point now) noexcept {
 
 void bootstrap::found(std::size_t node, const record_facts& record, time_point now,
                   time_point asked) {
+    assert(node < nodes_.size());
     node_state& n = nodes_[node];
     if (n.is == state::asked) asked = std::min(asked, n.asked_at);
     if (!record.exists) {
@@ -77,11 +79,13 @@ void bootstrap::found(std::size_t node, const record_facts& record, time_point n
 }
 
 void bootstrap::note_other_set(std::size_t node) noexcept {
+    assert(node < nodes_.size());
     nodes_[node].is = state::other_set;
     may_open_ = false;
 }
 
 void bootstrap::down(std::size_t node) noexcept {
+    assert(node < nodes_.size());
     node_state& n = nodes_[node];
     if (n.is == state::other_set) return;
     const bool was_ours = n.is == state::ours || (n.is == state::asked && n.asked != task::look);
@@ -90,6 +94,7 @@ void bootstrap::down(std::size_t node) noexcept {
 }
 
 void bootstrap::done(std::size_t node, time_point now) noexcept {
+    assert(node < nodes_.size());
     node_state& n = nodes_[node];
     if (n.is != state::asked) return;
     n.is = n.asked == task::withdraw ? state::empty : state::settled;

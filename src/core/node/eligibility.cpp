@@ -3,6 +3,7 @@
 #include "core/node/eligibility.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace redlock::core {
@@ -12,6 +13,7 @@ eligibility::eligibility(std::size_t nodes, bool is_on, std::chrono::millisecond
     : is_on_(is_on), ttl_max_(ttl_max), drift_(drift), nodes_(nodes) {}
 
 void eligibility::met(std::size_t node, const server_facts& server, time_point now) {
+    assert(node < nodes_.size());
     standing& s = nodes_[node];
     if (!s.is_met || s.run_id != server.run_id) {
         s.met_as = ++meetings_;
@@ -27,6 +29,7 @@ void eligibility::met(std::size_t node, const server_facts& server, time_point n
 
 // Under a new epoch the node's memory begins now, until `compared` tells its age.
 void eligibility::read(std::size_t node, const record_facts& record, time_point now) {
+    assert(node < nodes_.size());
     standing& s = nodes_[node];
     ttl_max_ = std::max(ttl_max_, record.ttl_max);
     const bool is_news = s.record.epoch != record.epoch || s.record.since_us != record.since_us;
@@ -36,6 +39,7 @@ void eligibility::read(std::size_t node, const record_facts& record, time_point 
 }
 
 void eligibility::opened(std::size_t node, time_point now) {
+    assert(node < nodes_.size());
     nodes_[node].record.since_us = 0;
     refresh(now);
 }
@@ -43,6 +47,7 @@ void eligibility::opened(std::size_t node, time_point now) {
 // The age of the memory is the smaller of the ages by the node's clock and by cluster time. A
 // server may boot with a wrong clock that is set right later: its memory is not older by that.
 void eligibility::compared(std::size_t node, const clock_check& clock, time_point now) {
+    assert(node < nodes_.size());
     standing& s = nodes_[node];
     s.is_compared = true;
     const std::int64_t age_us =
@@ -108,12 +113,14 @@ time_point eligibility::quarantine_end(const standing& s) const noexcept {
 }
 
 time_point eligibility::votes_from(std::size_t node) const noexcept {
+    assert(node < nodes_.size());
     const standing& s = nodes_[node];
     if (!s.is_met || s.unfit || !is_compared(node)) return time_point::max();
     return std::max(s.fit_since, quarantine_end(s));
 }
 
 error_code eligibility::objection(std::size_t node, time_point now) const noexcept {
+    assert(node < nodes_.size());
     const standing& s = nodes_[node];
     if (s.unfit) return s.unfit;
     const bool is_over = is_compared(node) && quarantine_end(s) <= now;

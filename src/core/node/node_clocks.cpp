@@ -3,6 +3,7 @@
 #include "core/node/node_clocks.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -32,6 +33,7 @@ std::int64_t median(std::vector<std::int64_t> of) {
 }  // namespace
 
 duration node_clocks::read(std::size_t node, const clock_reading& r) {
+    assert(node < nodes_.size());
     bounds fresh{r.time_us - us(r.received) - 1, r.time_us - us(r.sent) + 1, r.sent};
     std::int64_t jump_us = 0;
     facts& f = nodes_[node];
@@ -73,11 +75,13 @@ std::optional<std::int64_t> node_clocks::now_us(std::size_t node, time_point now
 }
 
 std::optional<duration> node_clocks::skew(std::size_t node) const noexcept {
+    assert(node < nodes_.size());
     if (!nodes_[node].offset) return std::nullopt;
     return microseconds(nodes_[node].offset->middle_us() - *median_us_);
 }
 
 std::optional<std::int64_t> node_clocks::ahead_us(std::size_t node) const noexcept {
+    assert(node < nodes_.size());
     if (!nodes_[node].offset) return std::nullopt;
     return nodes_[node].offset->high_us;
 }
@@ -164,6 +168,7 @@ std::optional<node_clocks::cluster_offset> node_clocks::median_of(time_point now
 
 std::optional<clock_check> node_clocks::check(std::size_t node, time_point now,
                                               bool is_last) const {
+    assert(node < nodes_.size());
     if (!is_fresh(node)) return std::nullopt;
     const auto whole = cluster(now, is_last);
     if (!whole) return std::nullopt;

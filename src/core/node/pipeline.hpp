@@ -7,6 +7,7 @@
 #include <boost/circular_buffer.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <utility>
 
@@ -36,6 +37,7 @@ public:
 
     /// The next reply belongs to this. Precondition: not empty.
     slot pop() {
+        assert(!empty());
         slot first = std::move(slots_.front());
         slots_.pop_front();
         if (live_ > 0) --live_;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/wait/local_queue.hpp"
 
+#include <cassert>
+
 namespace redlock::core {
 
 local_queues::queue* local_queues::find(std::string_view resource) noexcept {
@@ -33,6 +35,7 @@ void local_queues::set(waiter& who, waiter::state to) noexcept {
 }
 
 void local_queues::join(waiter& who, std::string_view resource) {
+    assert(!who.is_queued());
     auto at = queues_.find(resource);
     if (at == queues_.end()) {
         at = queues_.try_emplace(std::string(resource)).first;
@@ -56,6 +59,7 @@ void local_queues::leave(waiter& who) noexcept {
 }
 
 void local_queues::taken(waiter& who) noexcept {
+    assert(who.is_queued());
     queue& l = *who.queue_;
     l.is_taken = true;
     if (l.due.is_linked()) due_.erase(due_.iterator_to(l));

@@ -6,6 +6,7 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -86,6 +87,7 @@ public:
     std::size_t resting() const noexcept { return resting_; }
     /// The first wants a turn; one that it still has is over.
     void ask(waiter& who) noexcept {
+        assert(who.is_queued());
         sleeps(who);
         now_due(*who.queue_);
     }

@@ -4,6 +4,7 @@
 
 #include "wire/resp/reply_type.hpp"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,6 +35,7 @@ public:
     }
 
     void set_text(std::size_t index, reply_type type, std::string_view text) {
+        assert(index < elements_.size());
         const std::size_t begin = text_.size();
         text_.append(text);
         elements_[index] = {type, 0, begin, text.size()};
@@ -41,6 +43,7 @@ public:
 
     /// The children are nil until they are set.
     void set_array(std::size_t index, std::size_t size) {
+        assert(index < elements_.size());
         const std::size_t begin = elements_.size();
         elements_.resize(begin + size);
         elements_[index] = {reply_type::array, 0, begin, size};
