@@ -9,8 +9,13 @@
 #include "client/timers.hpp"
 #include "core/load/admission.hpp"
 #include "core/lock/acquisition.hpp"
-#include "wire/answers.hpp"
-#include "wire/commands.hpp"
+#include "wire/acquire.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/queue_entry.hpp"
+#include "wire/resp/scripts.hpp"
+#include "wire/tail.hpp"
+#include "wire/wait.hpp"
 
 #include <redlock/options.hpp>
 

@@ -4,8 +4,9 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
 #include "wire/node_record.hpp"
+#include "wire/tail.hpp"
 
 #include <algorithm>
 #include <chrono>

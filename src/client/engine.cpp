@@ -4,6 +4,7 @@
 
 #include "client/extend.hpp"
 #include "client/release.hpp"
+#include "wire/keys.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,7 @@ engine::engine(const client_options& options, engine_host& host, traffic& traffi
     : host_(&host),
       traffic_(&traffic),
       shared_(options, host),
-      channel_(options.key_prefix + "redlock:wake:" + std::string(shared_.client_id())),
+      channel_(wire::wake_channel(options.key_prefix, shared_.client_id())),
       renewals_(core::node_timeout(options.node_timeout, {})),
       tracker_(shared_, sessions_, *this),
       remote_(shared_, sessions_, listeners_, tracker_, local_),

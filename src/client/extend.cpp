@@ -4,6 +4,8 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "wire/acquire.hpp"
+#include "wire/extend.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -6,8 +6,11 @@
 #include "client/operation.hpp"
 #include "core/load/window.hpp"
 #include "core/lock/extension_rounds.hpp"
-#include "wire/answers.hpp"
-#include "wire/commands.hpp"
+#include "wire/compare_answer.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/resp/scripts.hpp"
+#include "wire/tail.hpp"
 
 #include <chrono>
 #include <cstddef>

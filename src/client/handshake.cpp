@@ -3,11 +3,12 @@
 #include "client/handshake.hpp"
 
 #include "value/lease_terms.hpp"
-#include "wire/answers.hpp"
 #include "wire/auth.hpp"
+#include "wire/failure.hpp"
 #include "wire/info.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/resp/scripts.hpp"
+#include "wire/time.hpp"
 
 #include <string>
 #include <utility>

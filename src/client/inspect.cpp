@@ -6,8 +6,12 @@
 #include "core/node/fence_source.hpp"
 #include "core/quorum/read_quorum.hpp"
 #include "value/text.hpp"
-#include "wire/answers.hpp"
-#include "wire/commands.hpp"
+#include "wire/failure.hpp"
+#include "wire/inspect.hpp"
+#include "wire/keys.hpp"
+#include "wire/owner_value.hpp"
+#include "wire/tail.hpp"
+#include "wire/time.hpp"
 
 #include <algorithm>
 #include <charconv>

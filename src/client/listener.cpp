@@ -3,8 +3,8 @@
 #include "client/listener.hpp"
 
 #include "value/text.hpp"
-#include "wire/answers.hpp"
 #include "wire/auth.hpp"
+#include "wire/failure.hpp"
 #include "wire/resp/command.hpp"
 
 #include <algorithm>

@@ -4,9 +4,13 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/keys.hpp"
 #include "wire/node_set.hpp"
 #include "wire/resp/command.hpp"
+#include "wire/tail.hpp"
+#include "wire/time.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -10,7 +10,8 @@
 #include "core/node/eligibility.hpp"
 #include "core/node/fence_source.hpp"
 #include "core/node/node_clocks.hpp"
-#include "wire/commands.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
 #include "wire/node_record.hpp"
 
 #include <chrono>

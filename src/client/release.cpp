@@ -4,7 +4,11 @@
 
 #include "client/client_parts.hpp"
 #include "client/remote_queue.hpp"
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/queue_entry.hpp"
+#include "wire/release.hpp"
+#include "wire/tail.hpp"
 
 namespace redlock::detail {
 

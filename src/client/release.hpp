@@ -6,7 +6,10 @@
 #include "client/lease_state.hpp"
 #include "client/operation.hpp"
 #include "core/lock/release.hpp"
-#include "wire/commands.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/resp/scripts.hpp"
+#include "wire/tail.hpp"
 
 #include <memory>
 #include <string>

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "client/remote_queue.hpp"
 
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
+#include "wire/tail.hpp"
+#include "wire/wait.hpp"
 
 #include <algorithm>
 #include <chrono>

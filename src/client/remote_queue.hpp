@@ -11,7 +11,7 @@
 #include "client/operation.hpp"
 #include "core/wait/local_queue.hpp"
 #include "core/wait/retry.hpp"
-#include "wire/commands.hpp"
+#include "wire/wait.hpp"
 
 #include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>

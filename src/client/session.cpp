@@ -4,7 +4,8 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
+#include "wire/tail.hpp"
 
 #include <algorithm>
 #include <array>

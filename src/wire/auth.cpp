@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/auth.hpp"
 
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
 #include "wire/resp/command.hpp"
 
 #include <algorithm>

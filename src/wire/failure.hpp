@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "wire/resp/reply.hpp"
+
 #include <redlock/error.hpp>
 #include <redlock/vote.hpp>
 
@@ -14,5 +16,8 @@ struct failure {
     error_code error;
     std::string detail;
 };
+
+/// An error reply, or a reply of a kind that the command can't have.
+failure read_failure(const resp::reply& reply);
 
 }  // namespace redlock::wire

@@ -4,17 +4,14 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
-#include "wire/answers.hpp"
+#include "wire/failure.hpp"
+#include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
 
 namespace redlock::wire {
 
 using core::bootstrap;
 using resp::script_form;
-
-std::string record_key(std::string_view key_prefix) {
-    return std::string(key_prefix) + "redlock:node";
-}
 
 namespace {
 

@@ -15,9 +15,6 @@
 
 namespace redlock::wire {
 
-/// The key of the record under a prefix.
-std::string record_key(std::string_view key_prefix);
-
 struct record_request {
     std::string key{};
     std::string set{};    ///< `node_set` of this client.

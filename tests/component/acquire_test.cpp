@@ -3,8 +3,9 @@
 #include "client/acquire.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/commands.hpp"
 #include "wire/resp/scripts.hpp"
+
+#include "wire/keys.hpp"
 
 #include <functional>
 #include <optional>

@@ -2,8 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
-#include "wire/commands.hpp"
 #include "wire/resp/scripts.hpp"
+
+#include "wire/acquire.hpp"
+#include "wire/extend.hpp"
+#include "wire/fenced.hpp"
+#include "wire/inspect.hpp"
+#include "wire/queue_entry.hpp"
+#include "wire/release.hpp"
+#include "wire/tail.hpp"
+#include "wire/wait.hpp"
 
 #include <string>
 

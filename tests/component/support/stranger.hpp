@@ -3,7 +3,7 @@
 #pragma once
 
 #include "component/support/world.hpp"
-#include "wire/commands.hpp"
+#include "wire/keys.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <cstddef>

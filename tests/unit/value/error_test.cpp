@@ -71,7 +71,7 @@ TEST_CASE("the codes fall under the conditions that the header names") {
     CHECK(under(condition::configuration) ==
           std::set<errc>{errc::auth_failed, errc::script_rejected, errc::config_invalid,
                          errc::not_master, errc::duplicate_node, errc::clock_skew,
-                         errc::foreign_data});
+                         errc::foreign_data, errc::other_set});
 }
 
 TEST_CASE("errors of a connection are unreachable, and nothing else of the system is") {

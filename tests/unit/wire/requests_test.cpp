@@ -1,8 +1,17 @@
-// Tests what replies mean as votes; knows no connection.
+// Tests what the answers to each request mean; knows no connection.
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
-#include "wire/answers.hpp"
 #include "wire/resp/parser.hpp"
+
+#include "wire/acquire.hpp"
+#include "wire/compare_answer.hpp"
+#include "wire/extend.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/owner_value.hpp"
+#include "wire/release.hpp"
+#include "wire/time.hpp"
+#include "wire/wait.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,0 +1,105 @@
+// Acquire, as it is asked and answered.
+// SPDX-License-Identifier: MIT
+#include "wire/acquire.hpp"
+
+#include "wire/keys.hpp"
+#include "wire/owner_value.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/time.hpp"
+#include "wire/words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <span>
+
+namespace redlock::wire {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+namespace {
+
+bool is_foreign(std::string_view value) { return !value.empty() && !is_of_our_form(value); }
+
+}  // namespace
+
+tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
+                        const fence_terms* fencing, const queue_entry* entry) {
+    const decimal ttl(in<milliseconds>(lease.ttl));
+    if (fencing == nullptr) {
+        resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
+        return tail::none;
+    }
+    const auto fence = fence_of(fencing->key_prefix, lease.key);
+    const auto queue = queue_of(fencing->key_prefix, lease.key);
+    const decimal proposed(fencing->fence);
+    const decimal tolerance(in<microseconds>(fencing->tolerance));
+    const decimal fence_life(in<milliseconds>(fencing->life));
+    const queue_entry place = entry != nullptr ? *entry : queue_entry{};
+    const decimal ticket(place.ticket);
+    const decimal entry_life(in<milliseconds>(place.life));
+    const std::array<std::string_view, 15> words{verb(form), body(form, resp::acquire()),
+                                                 "4",        lease.key,
+                                                 fence,      fencing->record_key,
+                                                 queue,      lease.value,
+                                                 ttl,        proposed,
+                                                 tolerance,  fence_life,
+                                                 place.id,   ticket,
+                                                 entry_life};
+    const std::size_t of_place = entry != nullptr ? 0 : 3;
+    constexpr auto end = tail::epoch_and_limit;
+    resp::append_command(out, std::span(words).first(words.size() - of_place),
+                         word_count(end));
+    return end;
+}
+
+acquire_answer read_set(const resp::reply& reply) {
+    if (reply.type() == resp::reply_type::status && reply.text() == "OK") {
+        return {.answer = vote::granted};
+    }
+    if (reply.type() == resp::reply_type::nil) return {.answer = vote::held};
+    return {.why = read_failure(reply)};
+}
+
+acquire_answer read_acquire(const resp::reply& reply) {
+    if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
+        return {.answer = vote::granted};
+    }
+    if (is_late(reply)) {
+        return {.why = {vote::refused, errc::clock_skew,
+                        "by its clock the command came too late: it stood still, or its clock was "
+                        "set"}};
+    }
+    const auto fence = [](const resp::reply& r) {
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
+    };
+    const bool has_outcome = reply[0].type() == resp::reply_type::integer;
+    switch (has_outcome ? reply[0].integer() : -1) {
+        case 0:
+            return {.answer = vote::quarantine,
+                    .is_amnesiac = true,
+                    .why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
+        case 2:
+            return {.answer = vote::held,
+                    .why = {vote::held, {}, abbreviate_owner(reply[2].text())},
+                    .lacks_fence = fence(reply[3]) == 0 && is_of_our_form(reply[2].text()),
+                    .left = read_pttl(reply[1].integer()),
+                    .fence = fence(reply[3]),
+                    .before = read_pttl(reply[4].integer()),
+                    .is_foreign = is_foreign(reply[2].text()),
+                    .holder = std::hash<std::string_view>()(reply[2].text())};
+        case 3:
+            return {.answer = vote::queued,
+                    .why = {vote::queued, {}, {}},
+                    .fence = fence(reply[2]),
+                    .before = read_pttl(reply[1].integer())};
+        case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
+        case 5:
+            return {.why = {vote::refused, errc::clock_skew,
+                            "the fence is too far ahead of its clock"}};
+        default: return {.why = read_failure(reply)};
+    }
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,50 @@
+// Acquire, as it is asked and answered: acquire.lua, or SET for a plain lock; counts nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/quorum.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/queue_entry.hpp"
+#include "wire/resp/reply.hpp"
+#include "wire/resp/scripts.hpp"
+#include "wire/tail.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redlock::wire {
+
+/// One lease that is asked for, or prolonged.
+struct lease_request {
+    std::string_view key;
+    std::string_view value;
+    duration ttl{};
+};
+
+/// Returns what the session has to put behind it. Without `fencing` it is the plain command of every
+/// Redlock, and touches no other key. With `entry`, which a plain lock can't have, the waiter stands
+/// at its ticket.
+tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
+                   const fence_terms* fencing, const queue_entry* entry = nullptr);
+
+/// The answer to an acquire: `SET key value NX PX ttl`, or acquire.lua.
+struct acquire_answer {
+    vote answer = vote::refused;
+    bool is_amnesiac = false;  ///< The node record is another than in the handshake: no vote.
+    failure why{};             ///< When refused; the detail also when held: by whom.
+    bool lacks_fence = false;  ///< held: by a value of our form, and there is no fence beside it.
+    std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.
+    std::uint64_t fence = 0;  ///< held, queued, stale: the highest that the node has seen.
+    /// held, queued: for how long others may stand before us.
+    std::chrono::milliseconds before{0};
+    bool is_foreign = false;  ///< held: by a value that this library never writes.
+    std::size_t holder = 0;   ///< held: differs from value to value.
+};
+acquire_answer read_set(const resp::reply& reply);
+acquire_answer read_acquire(const resp::reply& reply);
+
+}  // namespace redlock::wire

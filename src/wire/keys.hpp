@@ -1,0 +1,49 @@
+// The names of all keys that the library keeps on a node; knows nothing of what they hold.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace redlock::wire {
+
+/// The name of a key that belongs to another. Allocates only for very long ones.
+class companion_key {
+public:
+    companion_key(std::string_view key_prefix, std::string_view key, std::string_view what) {
+        for (const std::string_view part :
+             {key_prefix, std::string_view("{"), key, std::string_view("}:"), what}) {
+            text_.insert(text_.end(), part.begin(), part.end());
+        }
+    }
+    operator std::string_view() const noexcept { return {text_.data(), text_.size()}; }
+
+private:
+    boost::container::small_vector<char, 128> text_;
+};
+
+/// Where the fence of a key is kept, and the queue of its waiters.
+inline companion_key fence_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "fence"};
+}
+inline companion_key queue_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "queue"};
+}
+inline std::string fence_key(std::string_view key_prefix, std::string_view key) {
+    return std::string(std::string_view(fence_of(key_prefix, key)));
+}
+inline std::string queue_key(std::string_view key_prefix, std::string_view key) {
+    return std::string(std::string_view(queue_of(key_prefix, key)));
+}
+/// Where the node record is kept.
+inline std::string record_key(std::string_view key_prefix) {
+    return std::string(key_prefix) + "redlock:node";
+}
+/// Not a key: the channel on which a client is woken.
+inline std::string wake_channel(std::string_view key_prefix, std::string_view client_id) {
+    return std::string(key_prefix).append("redlock:wake:").append(client_id);
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,34 @@
+// The value of a key, read for whose it is.
+// SPDX-License-Identifier: MIT
+#include "wire/owner_value.hpp"
+
+#include "value/text.hpp"
+
+#include <cstddef>
+
+namespace redlock::wire {
+
+namespace {
+
+constexpr std::size_t id_length = 22;  // of the identity with which an owner value begins
+
+}  // namespace
+
+bool is_of_our_form(std::string_view value) noexcept {
+    constexpr std::string_view base64url =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    return value.size() > id_length && value[id_length] == '@' &&
+           value.substr(0, id_length).find_first_not_of(base64url) == value.npos;
+}
+
+std::string abbreviate_owner(std::string_view value) {
+    if (value.size() > id_length && value[id_length] == '@') {
+        return text::printable(value.substr(0, 6)) + "...@" +
+               text::printable(value.substr(id_length + 1));
+    }
+    constexpr std::size_t shown = 12;
+    if (value.size() <= shown) return text::printable(value);
+    return text::printable(value.substr(0, shown)) + "...";
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,32 @@
+// Release, as it is asked and answered; counts nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "wire/compare_answer.hpp"
+#include "wire/fenced.hpp"
+#include "wire/queue_entry.hpp"
+#include "wire/resp/reply.hpp"
+#include "wire/resp/scripts.hpp"
+#include "wire/tail.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::wire {
+
+/// One key that is given back.
+struct release_request {
+    std::string_view key;
+    std::string_view value;
+    /// Nothing for a plain lock, of which nobody is told.
+    std::optional<std::string_view> key_prefix{};
+    const queue_entry* entry = nullptr;  ///< This one and the next only with the prefix.
+    const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
+};
+
+/// Returns what the session has to put behind it.
+tail write_release(std::string& out, resp::script_form form, const release_request& what);
+compare_answer read_release(const resp::reply& reply);
+
+}  // namespace redlock::wire

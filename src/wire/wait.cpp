@@ -1,0 +1,55 @@
+// Waiting, as it is asked for many waiters and answered for each.
+// SPDX-License-Identifier: MIT
+#include "wire/wait.hpp"
+
+#include "wire/keys.hpp"
+#include "wire/owner_value.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/time.hpp"
+#include "wire/words.hpp"
+
+#include <vector>
+
+namespace redlock::wire {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+bool is_foreign(std::string_view value) { return !value.empty() && !is_of_our_form(value); }
+
+}  // namespace
+
+void write_wait(std::string& out, resp::script_form form, std::span<const wait_request> waiters,
+                std::string_view key_prefix) {
+    const std::size_t n = waiters.size();
+    const decimal count(n);
+    const decimal keys(2 * n);
+    std::vector<std::string> queues;
+    std::vector<decimal> numbers;
+    std::vector<std::string_view> words{verb(form), body(form, resp::wait()), keys};
+    words.reserve(5 * n + 4);
+    queues.reserve(n);
+    numbers.reserve(2 * n);
+    for (const auto& w : waiters) words.push_back(w.key);
+    for (const auto& w : waiters) {
+        words.push_back(queues.emplace_back(queue_key(key_prefix, w.key)));
+    }
+    words.push_back(count);
+    for (const auto& w : waiters) words.push_back(w.entry.id);
+    for (const auto& w : waiters) words.push_back(numbers.emplace_back(w.entry.ticket));
+    for (const auto& w : waiters) {
+        words.push_back(numbers.emplace_back(in<milliseconds>(w.entry.life)));
+    }
+    resp::append_command(out, words);
+}
+
+std::optional<wait_answer> read_wait(const resp::reply& reply, std::size_t waiter) {
+    const resp::reply one = reply[waiter];
+    if (one[0].type() != resp::reply_type::integer) return std::nullopt;
+    return wait_answer{.left = read_pttl(one[0].integer()),
+                       .before = read_pttl(one[1].integer()),
+                       .is_foreign = is_foreign(one[2].text())};
+}
+
+}  // namespace redlock::wire
