@@ -588,7 +588,7 @@ TEST_CASE("a lost lease asks with TERM first", "[tool]") {
         for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "thief");
         CHECK(running.wait() == 122);
         CHECK(running.out() == "up\nasked\n");
-        CHECK(has(running.err(), "gone or somebody else's"));
+        CHECK(has(running.err(), "gone or has another owner"));
         for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("r") == "thief");
     }
 }
