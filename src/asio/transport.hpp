@@ -35,7 +35,7 @@ public:
     virtual std::shared_ptr<transport_host> keep_alive() noexcept = 0;
     /// Whose bytes the transport of that index carries; it has to exist while that is open.
     virtual connection& connection_at(std::size_t index) = 0;
-    /// Called after the facts of one completion were told to the connection.
+    /// Called after the transport has reported all events of one completion to the connection.
     virtual void end_turn() = 0;
 
 protected:

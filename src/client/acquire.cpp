@@ -295,7 +295,7 @@ const footprint& acquire_operation::left() const noexcept {
 }
 
 std::optional<wire::tail> acquire_operation::write_with_script(std::size_t node, std::uint32_t,
-                                                              std::string& out) const {
+                                                               std::string& out) const {
     if (!fence_) return std::nullopt;
     return write(out, resp::script_form::whole, (place_.nodes >> node & 1U) != 0);
 }
@@ -313,10 +313,10 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
 
 void acquire_operation::take(time_point now) {
     core::renewal machine(now, machine_.valid_until(),
-                       {.ttl = ttl_,
-                        .renew = options_.renew,
-                        .max_hold = options_.max_hold,
-                        .loss_margin = options_.loss_margin});
+                          {.ttl = ttl_,
+                           .renew = options_.renew,
+                           .max_hold = options_.max_hold,
+                           .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
@@ -324,10 +324,10 @@ void acquire_operation::take(time_point now) {
     state->home = client().host.home();
     client().shared.counts().granted.add();
     client().shared.emit({.kind = event_kind::granted,
-                 .severity = severity::debug,
-                 .resource = state->resource,
-                 .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                 .votes = state->votes});
+                          .severity = severity::debug,
+                          .resource = state->resource,
+                          .duration = std::chrono::duration_cast<microseconds>(now - begun_),
+                          .votes = state->votes});
     left_.place = place_;
     held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
                                         machine));
@@ -463,12 +463,12 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
         const bool is_expected = outcome == errc::contended || outcome == errc::client_closed ||
                                  !(outcome.category() == category());  // cancelled
         client().shared.emit({.kind = event_kind::refused,
-                     .severity = is_expected ? severity::info : severity::warning,
-                     .resource = resource_,
-                     .error = outcome,
-                     .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                     .votes = votes_,
-                     .detail = detail});
+                              .severity = is_expected ? severity::info : severity::warning,
+                              .resource = resource_,
+                              .error = outcome,
+                              .duration = std::chrono::duration_cast<microseconds>(now - begun_),
+                              .votes = votes_,
+                              .detail = detail});
         state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
                                                   std::move(resource_), std::move(votes_));
     }

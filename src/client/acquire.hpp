@@ -56,7 +56,7 @@ private:
     bool is_wanted(std::uint32_t round) const noexcept final;
     bool begins_lease() const noexcept final { return true; }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
-                                               std::string& out) const final;
+                                                std::string& out) const final;
     void on_due(time_point now) final;
     void on_turn(time_point now) final;
     void on_admitted(time_point now) final;

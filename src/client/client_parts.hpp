@@ -17,7 +17,7 @@
 
 namespace redlock::detail {
 
-/// Who keeps the operations, and the leases that they are granted.
+/// Keeps the operations, and the leases that they are granted.
 class operation_host : public lease_keeper {
 public:
     /// The operation is forgotten. Called before its completion is handed over, which may throw

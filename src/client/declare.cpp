@@ -39,7 +39,7 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
 }
 
 std::optional<wire::tail> declare_operation::write_with_script(std::size_t node, std::uint32_t,
-                                                              std::string& out) const {
+                                                               std::string& out) const {
     client().tracker.write_declaration(out, node);
     return wire::tail::none;
 }

@@ -32,7 +32,7 @@ private:
     /// It carries what the server says in the handshake, so it is written again after one.
     bool is_outdated(std::uint32_t) const noexcept final { return true; }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
-                                               std::string& out) const final;
+                                                std::string& out) const final;
     void answered(std::size_t node, wire::failure what, time_point now);
     void end(error_code outcome);
 

@@ -7,9 +7,7 @@
 #include "wire/keys.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -172,7 +170,7 @@ void engine::end(time_point now) {
             " not answered before the client was closed; a key that is left runs out by its ttl" +
             (left.why.detail.empty() ? "" : ": " + left.why.detail);
         shared_.emit({.kind = event_kind::releases_given_up, .severity = severity::warning,
-              .node = shared_.name(i), .error = left.why.error, .detail = detail});
+                      .node = shared_.name(i), .error = left.why.error, .detail = detail});
     }
     const bool has_quorum = sessions_.size() - silent >= redlock::quorum(sessions_.size());
     if (!has_quorum) closed_as_ = errc::no_quorum;
@@ -259,7 +257,7 @@ void engine::on_clock_gap(duration gap, time_point now) {
     const auto length = std::chrono::ceil<microseconds>(gap);
     shared_.emit({.kind = event_kind::clock_gap, .severity = severity::warning, .duration = length,
           .detail = "this machine's clock stood still, as in a virtual machine that was paused; "
-                    "every lease ends earlier by that"});
+                            "every lease ends earlier by that"});
     for (operation& what : operations_) what.shorten(gap);
     // A lease that is lost by it leaves the list.
     std::vector<held_lease_ptr> held;
@@ -277,7 +275,7 @@ void engine::on_greeted(std::size_t node, const greeting& told, time_point began
     if (!late.empty() && (reported_late_ & one) == 0) {
         reported_late_ |= one;
         shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning,
-              .node = shared_.name(node), .error = errc::timed_out, .detail = late});
+                      .node = shared_.name(node), .error = errc::timed_out, .detail = late});
     }
     tracker_.on_greeted(node, told, began, now);
 }

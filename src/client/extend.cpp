@@ -100,7 +100,7 @@ void extension_round::on_failure(std::size_t node, std::uint32_t round, const wi
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now) {
     switch (machine_.cast(p.index, node, answer.choice, answer.fence, now,
-                           p.lease->machine().valid_until())) {
+                          p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
@@ -221,7 +221,7 @@ void extend_operation::start(time_point now) {
 
 void extend_operation::on_end(held_lease* lease, error_code outcome, time_point now) {
     complete(outcome);
-    // A quorum that says "not yours" ends the lease, whoever asked.
+    // If a quorum of nodes denies the lease it ends, as after a renewal.
     if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {
         lease->renewal_failed(outcome, now, 0);
     }

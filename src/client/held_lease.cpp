@@ -60,7 +60,7 @@ void held_lease::shorten(duration gap, time_point now) {
 void held_lease::renewal_failed(error_code why, time_point now, std::uint64_t random) {
     shared_->counts().renewal_failures.add();
     shared_->emit({.kind = event_kind::renewal_failed, .severity = severity::warning,
-                 .resource = state_->resource, .error = why});
+                   .resource = state_->resource, .error = why});
     if (machine_.renewal_failed(why, now, random) == core::renewal::action::lost) {
         lose(now);
     } else {
@@ -78,8 +78,8 @@ void held_lease::lose(time_point now) {
     shared_->counts().lost.add();
     count_out();
     shared_->emit({.kind = event_kind::lost, .severity = severity::error,
-                 .resource = state_->resource, .error = errc::lost, .duration = held_for(now),
-                 .detail = to_string(why)});
+                   .resource = state_->resource, .error = errc::lost, .duration = held_for(now),
+                   .detail = to_string(why)});
     // The keys stay while the holder winds up: nobody else may enter before it is done, or the
     // validity is over.
     rearm();

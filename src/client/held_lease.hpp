@@ -84,7 +84,7 @@ public:
     bool has_claim() const noexcept { return has_claim_; }
 
     void begin();
-    /// Whether it is in the list of due renewals. Returns what was set before.
+    /// Notes whether the list of due renewals has it. Returns what was noted before.
     bool set_due(bool is_due) noexcept { return std::exchange(is_due_, is_due); }
     /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
     /// holder asked for, where it was the holder.

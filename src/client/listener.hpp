@@ -1,4 +1,4 @@
-// What one node publishes to this client: its link, its subscription, its pulse; touches no socket.
+// What one node publishes to this client: connection, subscription and pulse; touches no socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 

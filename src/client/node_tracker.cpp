@@ -48,7 +48,7 @@ public:
     using failed = void (node_tracker::*)(std::size_t, time_point);
 
     query(node_tracker& home, written write, answered on_answer, failed on_none, time_point at,
-           bootstrap::task what = bootstrap::task::look)
+          bootstrap::task what = bootstrap::task::look)
         : sent(at), task(what), home_(&home), write_(std::move(write)), on_answer_(on_answer),
           on_none_(on_none) {}
 
@@ -70,7 +70,7 @@ private:
     /// itself.
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
     std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t,
-                                               std::string& out) const override {
+                                                std::string& out) const override {
         write(out, resp::script_form::whole);
         return wire::tail::none;
     }
@@ -127,7 +127,7 @@ void node_tracker::write_declaration(std::string& out, std::size_t node) const {
 }
 
 void node_tracker::on_greeted(std::size_t node, const greeting& told, time_point began,
-                        time_point now) {
+                              time_point now) {
     facts_[node].server = told.server;
     facts_[node].look = looking::idle;
     facts_[node].clock_write = writing::idle;
@@ -135,8 +135,8 @@ void node_tracker::on_greeted(std::size_t node, const greeting& told, time_point
     if (told.time_us) on_time(node, {*told.time_us, began, now}, now);
     if (told.server.is_master) report_concerns(node, told.settings);
     if (!shared_->options().fencing) return;
-    if (!told.server.is_master)
-        return bootstrap_.down(node);  // it has told of no record, and has no vote
+    // A replica reports no record, and has no vote.
+    if (!told.server.is_master) return bootstrap_.down(node);
     if (!is_guarded(shared_->options())) return eligibility_.read(node, told.record, now);
     unsettle(now);
     if (!told.record.other_set.empty()) bootstrap_.note_other_set(node);
@@ -169,7 +169,7 @@ void node_tracker::report_ttl_max(std::size_t node, const core::record_facts& re
                                ", ours " + text::brief(own) +
                                "; the larger counts: give all clients the same";
     shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                 .node = shared_->name(node), .error = errc::config_invalid, .detail = detail});
+                   .node = shared_->name(node), .error = errc::config_invalid, .detail = detail});
 }
 
 void node_tracker::on_node_down(std::size_t node, time_point now) {
@@ -197,7 +197,7 @@ bool node_tracker::send(std::size_t node, query* what, time_point now) {
 }
 
 void node_tracker::run(const bootstrap::order& o, time_point now) {
-    // Not for a look at the record of another client's bootstrap, which is repeated until that ends.
+    // Not for a look at the record of another client's bootstrap: it is repeated until that ends.
     const bool is_a_look =
         o.what == bootstrap::task::look ||
         (o.what == bootstrap::task::make && eligibility_.record_of(o.node).exists);
@@ -212,7 +212,7 @@ void node_tracker::run(const bootstrap::order& o, time_point now) {
 }
 
 void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::reply& reply,
-                      time_point now) {
+                                time_point now) {
     const bootstrap::task what = of.task;
     const bool is_number = reply.type() == resp::reply_type::integer;
     if (what == bootstrap::task::open || what == bootstrap::task::withdraw) {
@@ -263,7 +263,7 @@ void node_tracker::write_look(std::string& out, resp::script_form form, std::siz
 }
 
 void node_tracker::on_look(const query& of, std::size_t node, const resp::reply& reply,
-                     time_point now) {
+                           time_point now) {
     facts_[node].look = looking::idle;
     if (facts_[node].clock_write == writing::done) facts_[node].clock_write = writing::idle;
     if (const auto time = wire::read_time(reply)) {
@@ -305,7 +305,7 @@ void node_tracker::write_clock(std::size_t node, const core::clock_check& found,
 }
 
 void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply& reply,
-                      time_point now) {
+                            time_point now) {
     const auto answer = wire::read_record(reply);
     if (!answer.record) return on_clock_failed(node, now);
     // Where another client wrote first, the clock is compared with what it wrote.
@@ -328,7 +328,7 @@ void node_tracker::on_clock_failed(std::size_t node, time_point now) {
 }
 
 void node_tracker::on_replication(const query&, std::size_t node, const resp::reply& reply,
-                            time_point now) {
+                                  time_point now) {
     if (reply.type() != resp::reply_type::string) return;
     const core::server_facts& known = facts_[node].server;
     core::server_facts fresh;
@@ -464,7 +464,7 @@ void node_tracker::report_step(std::size_t node, const core::clock_check& found)
                                (found.moved_us < 0 ? " back" : "") +
                                "; keys may have run out early, so it has no vote for a while";
     shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                 .node = shared_->name(node), .error = errc::clock_skew, .detail = detail});
+                   .node = shared_->name(node), .error = errc::clock_skew, .detail = detail});
 }
 
 void node_tracker::probe(time_point now) {
@@ -503,7 +503,7 @@ void node_tracker::greet_again(std::size_t node, time_point now) {
 
 void node_tracker::regreet(time_point now) {
     const wire::failure why{vote::unreachable, errc::in_quarantine,
-                           "it is no longer what it was in the handshake; greeting it again"};
+                            "it is no longer what it was in the handshake; greeting it again"};
     for (node_mask left = std::exchange(to_greet_, 0); left != 0; left &= left - 1) {
         session_of(static_cast<std::size_t>(std::countr_zero(left))).reconnect(why, now);
     }
@@ -538,9 +538,9 @@ void node_tracker::report(time_point now) {
         const auto o = object(i, now, now);
         if (!o) continue;
         shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                     .node = shared_->name(i), .error = why,
-                     .duration = std::chrono::duration_cast<microseconds>(o->left),
-                     .detail = o->why.detail});
+                       .node = shared_->name(i), .error = why,
+                       .duration = std::chrono::duration_cast<microseconds>(o->left),
+                       .detail = o->why.detail});
     }
 }
 
@@ -553,13 +553,13 @@ void node_tracker::report_concerns(std::size_t node, const server_settings& sett
         found |= bit;
         if ((facts_[node].concerns & bit) != 0) continue;
         shared_->emit({.kind = event_kind::node_reported, .severity = c.severity,
-                     .node = shared_->name(node), .detail = c.text});
+                       .node = shared_->name(node), .detail = c.text});
     }
     facts_[node].concerns = found;
 }
 
 void node_tracker::found_without_fence(std::size_t node, std::string_view resource,
-                                 std::string_view holder) {
+                                       std::string_view holder) {
     const auto& known = without_fence_;
     if (known.size() == most_without_fence ||
         std::find(known.begin(), known.end(), resource) != known.end()) {
@@ -573,7 +573,7 @@ void node_tracker::found_without_fence(std::size_t node, std::string_view resour
         "the fences of the two do not rise over each other: give all clients one key_prefix; or it "
         "has fencing off, and its leases have no fence: turn it on everywhere or nowhere";
     shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                 .resource = resource, .node = shared_->name(node), .detail = detail});
+                   .resource = resource, .node = shared_->name(node), .detail = detail});
 }
 
 std::optional<objection> node_tracker::object(std::size_t node, time_point sent,

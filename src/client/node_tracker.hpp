@@ -31,7 +31,7 @@ struct objection {
     std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
 };
 
-/// Who is told what the tracker finds.
+/// Receives what the tracker finds.
 class tracker_owner {
 public:
     /// Who may vote is known as well as it will be for now.

@@ -33,9 +33,9 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
 }
 
 wire::tail release_round::write(std::string& out, resp::script_form form, bool has_place,
-                               const wire::fence_terms* raise) const {
+                                const wire::fence_terms* raise) const {
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
-                            waits_on_ ? client().remote.entry_life() : duration::zero()};
+                                  waits_on_ ? client().remote.entry_life() : duration::zero()};
     wire::release_request what{.key = left_.key, .value = left_.value};
     if (client().shared.options().fencing) what.key_prefix = client().shared.options().key_prefix;
     if (has_place) what.entry = &entry;
@@ -65,7 +65,7 @@ void release_round::cast(std::size_t node, core::choice b) {
 }
 
 std::optional<wire::tail> release_round::write_with_script(std::size_t node, std::uint32_t,
-                                                          std::string& out) const {
+                                                           std::string& out) const {
     const auto raise = client().tracker.to_raise(node, left_);
     // Much later, perhaps: whether it waits still is no longer known here.
     const bool has_place = !waits_on_ && (left_.place.nodes >> node & 1U) != 0;
@@ -97,9 +97,9 @@ void release_operation::settled(error_code outcome) {
     if (!outcome && !was_lost_) {
         client().shared.counts().released.add();
         client().shared.emit({.kind = event_kind::released,
-                     .severity = severity::debug,
-                     .resource = state_->resource,
-                     .duration = held_for_});
+                              .severity = severity::debug,
+                              .resource = state_->resource,
+                              .duration = held_for_});
     }
     end(was_lost_ ? error_code(errc::lost) : outcome);
 }

@@ -101,7 +101,7 @@ private:
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t,
-                                               std::string& out) const override {
+                                                std::string& out) const override {
         write(out, resp::script_form::whole);
         note_entered(node_mask{1} << node);  // some may have got their place back since it was sent
         return wire::tail::none;

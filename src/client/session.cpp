@@ -1,4 +1,4 @@
-// One node: its link, its handshake, its pipeline and what is owed to it.
+// One node: its connection, its handshake, its pipeline and what is owed to it.
 // SPDX-License-Identifier: MIT
 #include "client/session.hpp"
 
@@ -76,7 +76,7 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
     const bool is_served = link_.is_ready() || link_.is_hopeful();
     if (is_served && what->begins_lease() && owed_.size() >= limits_.max_owed) {
         return wire::failure{vote::unreachable, errc::backlog,
-                       "too many releases are owed to this node already"};
+                             "too many releases are owed to this node already"};
     }
     entry item{std::move(what), round};
     if (link_.is_ready()) {
@@ -198,7 +198,7 @@ void session::on_greeting(const resp::reply& reply, time_point now) {
 
 void session::on_ready(time_point now) {
     const wire::failure unwanted{vote::unreachable,
-                           make_error_code(boost::system::errc::operation_canceled), {}};
+                                 make_error_code(boost::system::errc::operation_canceled), {}};
     link_.greeted(now);
     was_up_ = true;
     counts_->connects.add();

@@ -1,4 +1,4 @@
-// One node: its link, its handshake, its pipeline and what is owed to it; touches no socket.
+// One node: its connection, its handshake, its pipeline and what is owed to it; touches no socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -66,7 +66,7 @@ public:
     /// Hands a command to the node. A failure is returned when it can't be taken; otherwise the
     /// call hears of it exactly once. A release that can't be sent now is owed, and fails.
     std::optional<wire::failure> submit(call_ptr what, std::uint32_t round, std::string_view wire,
-                                  wire::tail end, time_point now);
+                                        wire::tail end, time_point now);
     /// From now on the node goes by another record.
     void set_record(const core::record_facts& record);
     /// By how much the node's clock is ahead of ours at most. Until this is known, commands that

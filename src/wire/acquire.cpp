@@ -18,14 +18,8 @@ namespace redlock::wire {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-namespace {
-
-bool is_foreign(std::string_view value) { return !value.empty() && !is_of_our_form(value); }
-
-}  // namespace
-
 tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
-                        const fence_terms* fencing, const queue_entry* entry) {
+                   const fence_terms* fencing, const queue_entry* entry) {
     const decimal ttl(in<milliseconds>(lease.ttl));
     if (fencing == nullptr) {
         resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});

@@ -25,9 +25,9 @@ struct lease_request {
     duration ttl{};
 };
 
-/// Returns what the session has to put behind it. Without `fencing` it is the plain command of every
-/// Redlock, and touches no other key. With `entry`, which a plain lock can't have, the waiter stands
-/// at its ticket.
+/// Returns what the session has to put behind it. Without `fencing` it is the plain command of
+/// every Redlock, and touches no other key. With `entry`, which a plain lock can't have, the waiter
+/// stands at its ticket.
 tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
                    const fence_terms* fencing, const queue_entry* entry = nullptr);
 

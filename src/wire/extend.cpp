@@ -15,7 +15,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 tail write_extend(std::string& out, resp::script_form form, std::span<const lease_request> leases,
-                       const fence_terms* fencing) {
+                  const fence_terms* fencing) {
     const std::size_t n = leases.size();
     const decimal count(n);
     const decimal keys(fencing != nullptr ? 2 * n + 1 : n);

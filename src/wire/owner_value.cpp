@@ -21,6 +21,10 @@ bool is_of_our_form(std::string_view value) noexcept {
            value.substr(0, id_length).find_first_not_of(base64url) == value.npos;
 }
 
+bool is_foreign(std::string_view value) noexcept {
+    return !value.empty() && !is_of_our_form(value);
+}
+
 std::string abbreviate_owner(std::string_view value) {
     if (value.size() > id_length && value[id_length] == '@') {
         return text::printable(value.substr(0, 6)) + "...@" +

@@ -19,7 +19,7 @@ namespace redlock::wire {
 struct release_request {
     std::string_view key;
     std::string_view value;
-    /// Nothing for a plain lock, of which nobody is told.
+    /// Empty for a plain lock: its release wakes no waiter.
     std::optional<std::string_view> key_prefix{};
     const queue_entry* entry = nullptr;  ///< This one and the next only with the prefix.
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.

@@ -14,12 +14,6 @@ namespace redlock::wire {
 
 using std::chrono::milliseconds;
 
-namespace {
-
-bool is_foreign(std::string_view value) { return !value.empty() && !is_of_our_form(value); }
-
-}  // namespace
-
 void write_wait(std::string& out, resp::script_form form, std::span<const wait_request> waiters,
                 std::string_view key_prefix) {
     const std::size_t n = waiters.size();

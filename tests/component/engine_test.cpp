@@ -277,7 +277,7 @@ TEST_CASE("nodes are listened to once somebody wants it, on a channel of the cli
         CHECK(n.count("SUBSCRIBE") == 1);
         CHECK(n.seen.back() ==
               fakes::command{"SUBSCRIBE", "app:redlock:wake:" +
-                                              std::string(w.engine->parts().shared.client_id())});
+                             std::string(w.engine->parts().shared.client_id())});
     }
     CHECK(w.engine->parts().shared.client_id().size() == 22);
     w.engine->listeners().open(w.now);

@@ -491,7 +491,7 @@ TEST_CASE("a connection on which nothing is answered is given up") {
     SECTION("after ten times node_timeout, or connect_timeout where that is longer") {
         r.options.connect_timeout = GENERATE(500ms, 2000ms);
         const auto limit = std::max<duration>(r.options.connect_timeout,
-                                                    10 * r.options.node_timeout);
+                                              10 * r.options.node_timeout);
         r.ready();
         r.now += 5s;
         const auto release = r.make_release("R");

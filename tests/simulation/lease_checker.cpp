@@ -74,7 +74,7 @@ void lease_checker::check_cover(const held& of) {
 }
 
 void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
-                      time_point asked, milliseconds ttl, milliseconds max_hold) {
+                            time_point asked, milliseconds ttl, milliseconds max_hold) {
     const time_point now = by.local_now();
     const duration allowance =
         std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +

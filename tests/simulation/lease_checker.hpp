@@ -29,7 +29,7 @@ struct violation {
     time_point at{};
 };
 
-/// What the lease checker wants to know of whoever holds a lease.
+/// What the lease checker needs of the program that holds a lease.
 class holder {
 public:
     virtual std::string name() const = 0;

@@ -47,7 +47,7 @@ server::server(std::size_t index, const plan& in, schedule& when, story& told, c
       most_busy_(8 * duration(in.longest_node_timeout())),
       dice_(in.seed, 100 + index),
       model_(in.seed * 64 + index),
-      witness_(index, in, model_, judge) {
+      checker_(index, in, model_, judge) {
     const node_plan& n = in.nodes[index];
     is_durable_ = n.is_durable;
     model_.set_durable(n.is_durable);
@@ -98,9 +98,9 @@ void server::read(const socket_ptr& at) {
         fakes::command c;
         c.reserve(r.size());
         for (std::size_t i = 0; i < r.size(); ++i) c.emplace_back(r[i].text());
-        witness_.before(c, at->client_, when_->now());
+        checker_.before(c, at->client_, when_->now());
         const auto said = model_.execute(at->client_, c, when_->now());
-        witness_.after(c, said, when_->now());
+        checker_.after(c, said, when_->now());
         ++commands;
         counts_->noscripts += said.text.starts_with("NOSCRIPT") ? 1 : 0;
         story_->tell(when_->now(), [&] {
@@ -149,7 +149,7 @@ void server::start(fault_kind how) {
     if (how == fault_kind::crash_rewind && is_durable_) how = fault_kind::crash_keep;
     if (how != fault_kind::crash_keep) {
         ++counts_->empty_restarts;
-        witness_.forget();  // keys of before may be back
+        checker_.forget();  // keys of before may be back
         ++losses_;
     }
     model_.crash(how == fault_kind::crash_keep   ? data::kept
@@ -161,7 +161,7 @@ void server::start(fault_kind how) {
 void server::set_copy(bool is) {
     model_.set_replica(is);
     if (!is) return;
-    witness_.forget();
+    checker_.forget();
     ++losses_;
     model_.load_saved();
     note_brought_back();

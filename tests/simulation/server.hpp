@@ -91,7 +91,7 @@ private:
     duration most_busy_;  // with what it reads at once: it is well soon after it was slow
     chance dice_;
     fakes::redis_model model_;
-    node_checker witness_;
+    node_checker checker_;
     fakes::client_state anonymous_{};
     std::deque<std::pair<socket_ptr, std::string>>
         ready_;  // sockets with something to read, and whose

@@ -59,7 +59,7 @@ renewal::action renewal::on_time(time_point now) noexcept {
 }
 
 void renewal::extended(time_point sent, time_point valid_until,
-                    std::optional<duration> new_ttl) noexcept {
+                       std::optional<duration> new_ttl) noexcept {
     if (lost_) return;
     valid_until_ = std::max(valid_until_, std::min(valid_until, cap_));
     renewing_ = false;

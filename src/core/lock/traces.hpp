@@ -9,7 +9,7 @@ namespace redlock::core {
 
 struct traces {
     std::uint64_t born = 0;           ///< `disruptions::so_far` before anything of it was sent.
-    std::uint32_t nodes = 0;  ///< As bits: those that were handed a command that takes keys.
+    std::uint32_t nodes = 0;          ///< As bits: those that a command which takes keys went to.
     std::uint64_t highest_fence = 0;  ///< That was proposed for it, extensions included; 0: none.
 
     void note_sent(std::uint32_t to, std::uint64_t fence) noexcept {

@@ -53,7 +53,7 @@ void bootstrap::look_soon(time_point now) noexcept {
 }
 
 void bootstrap::found(std::size_t node, const record_facts& record, time_point now,
-                  time_point asked) {
+                      time_point asked) {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
     if (n.is == state::asked) asked = std::min(asked, n.asked_at);

@@ -45,9 +45,7 @@ public:
     void pay(time_point now, Room&& has_room, Send&& send) {
         due_ = time_point::max();
         while (!owed_.empty() && has_room()) {
-            T first = std::move(owed_.front());
-            owed_.pop_front();
-            send(std::move(first));
+            send(pop());
         }
         if (!owed_.empty()) due_ = now;
     }
@@ -55,9 +53,7 @@ public:
     std::optional<T> take_first() {
         due_ = time_point::max();
         if (owed_.empty()) return std::nullopt;
-        T first = std::move(owed_.front());
-        owed_.pop_front();
-        return first;
+        return pop();
     }
     /// There is no connection to ask on: the next one asks at once.
     void disconnected() noexcept { due_ = time_point::max(); }
@@ -65,6 +61,12 @@ public:
     time_point due() const noexcept { return due_; }
 
 private:
+    T pop() {
+        T first = std::move(owed_.front());
+        owed_.pop_front();
+        return first;
+    }
+
     std::deque<T> owed_;
     time_point due_ = time_point::max();
 };

@@ -84,7 +84,7 @@ void retry::woken(std::size_t node, time_point now) noexcept {
 }
 
 bool retry::refused(error_code why, time_point now, std::uint64_t random,
-                   std::size_t others) noexcept {
+                    std::size_t others) noexcept {
     if (!(why == condition::retryable)) return false;
     rest_until_ = now;
     if (free_for_a_quorum() > now) {

@@ -47,7 +47,7 @@ public:
     }
     bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
     std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t,
-                                               std::string& out) const override {
+                                                std::string& out) const override {
         if (!calls_script) return std::nullopt;
         resp::append_command(out, {"EVAL", name_}, more());
         return end;

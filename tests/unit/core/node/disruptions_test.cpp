@@ -33,7 +33,7 @@ TEST_CASE("what was sent before a break may arrive late, on that node alone") {
     CHECK_FALSE(d.may_arrive_late(1, after));
 }
 
-TEST_CASE("a node that forgot since the break executes nothing of before") {
+TEST_CASE("a node that forgot after the break executes nothing that was sent earlier") {
     disruptions d(1);
     const traces before = sent_now(d);
     d.broke(0);

@@ -27,7 +27,7 @@ std::uint64_t longest_of(duration window) {
 
 // What is left of the keys on the first nodes; the others tell nothing.
 core::retry refused_with(std::vector<duration> left, std::size_t nodes = 5,
-                        std::uint64_t random = longest_of(10ms)) {
+                         std::uint64_t random = longest_of(10ms)) {
     core::retry w(nodes, far);
     w.tried(start);
     for (std::size_t i = 0; i < left.size(); ++i) w.told(i, {.free_at = start + left[i]}, start);
