@@ -19,7 +19,6 @@
 --
 -- Returns 1 where the key is now ours with at least that ttl, and the fence at least the proposed
 -- one. Otherwise nothing was taken and nothing raised, and it returns a list:
---   {0}                        amnesiac: the node record is missing or another
 --   {2, PTTL, value, fence, before}  held by somebody else; the first 128 bytes of the value, since
 --                              foreign ones have no limit; the fence is 0 where there is none; for
 --                              `before` see 3
@@ -27,7 +26,8 @@
 --                              that many ms unless it is heard of again
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
---   the status LATE            the time limit had passed
+-- or the status AMNESIAC where the node record is missing or another, or LATE where the time limit
+-- had passed,
 -- or an error reply: FOREIGN where a key holds what this library never writes.
 --
 -- Uncontended it makes five calls: MGET, TIME, ZRANGE and two SET. TIME, which the time limit
@@ -47,7 +47,7 @@ local epoch, not_after = ARGV[#ARGV - 1], ARGV[#ARGV]
 local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local value, fence, record = found[1], found[2], found[3]
 if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
-    return {0}
+    return redis.status_reply('AMNESIAC')
 end
 -- A server that was frozen finds old commands in its sockets. Their client may be gone, and the
 -- keys that they take would never be released.

@@ -7,7 +7,6 @@
 #include "value/owner_text.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <initializer_list>
 #include <utility>
 
@@ -198,7 +197,7 @@ wire::tail acquire_operation::write(std::string& out, resp::script_form form,
 void acquire_operation::send_round(time_point now) {
     sent_at_ = now;
     answers_ = 0;
-    heard_ = 0;
+    heard_ = {};
     const std::uint32_t round = machine_.begin_round(now);
     mark_all(vote::pending, {}, {});
     if (!draw_fence(now)) {
@@ -209,18 +208,18 @@ void acquire_operation::send_round(time_point now) {
         return refused(errc::no_quorum, now);
     }
     const node_mask ask = client().tracker.askable();
-    for (std::size_t i = 0; i < client().shared.size(); ++i) {
-        if ((ask >> i & 1U) != 0) continue;
+    for (const std::size_t i : client().nodes.all() - ask) {
         if (const auto o = client().tracker.object(i, now, now)) on_failure(i, round, o->why, now);
     }
     // It is entered only where a wake-up would reach it.
     const bool is_entered = machine_.may_queue() && !place_.id.empty();
-    const node_mask enter = is_entered ? ask & client().remote.listening() : 0;
-    if (machine_.is_open(round) && enter != 0) send_to(enter, true, now);
-    if (machine_.is_open(round) && (ask & ~enter) != 0) send_to(ask & ~enter, false, now);
+    const node_mask enter = is_entered ? ask & client().remote.listening() : node_mask();
+    if (machine_.is_open(round)) send_to(enter, true, now);
+    if (machine_.is_open(round)) send_to(ask - enter, false, now);
 }
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
+    if (nodes.empty()) return;
     const std::uint32_t round = machine_.round();
     std::string& wire = client().nodes.blank();
     const wire::tail end = write(wire, resp::script_form::by_hash, is_entered);
@@ -235,43 +234,24 @@ void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    if (wire::is_late(reply)) client().tracker.doubt_clock(node, now);
+    const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
+    const auto answer = fence_ ? wire::read_acquire(reply) : wire::read_set(reply);
     if (!machine_.is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
         if (!is_asleep() || round != machine_.round()) return;
-        const auto late = wire::read_acquire(reply);
-        if (const auto o = client().tracker.object(node, sent_at_, now)) {
-            return told(node, {.free_at = now + o->left}, false, now);
-        }
-        const bool has_voted = core::weigh(late.answer) != core::choice::unable;
-        return told(node, outlook_of(late, now), has_voted, now);
+        if (!j.is_vote()) return told(node, {.free_at = now + j.against->left}, false, now);
+        const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
+        return told(node, outlook_of(answer, now), has_voted, now);
     }
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
     if (++answers_ == redlock::quorum(client().shared.size())) {
         client().admission.answered(*this, sent_at_, now);
     }
-    auto answer = fence_ ? wire::read_acquire(reply) : wire::read_set(reply);
-    // One node that lies, or has been written to by hand, must not lead all the others astray.
-    if (client().tracker.is_plausible(answer.fence, now)) {
-        machine_.saw(answer.fence);
-    } else if (answer.answer == vote::stale) {
-        answer.answer = vote::refused;
-        answer.why = {vote::refused, errc::clock_skew,
-                      "its fence has run ahead of the nodes' clocks"};
-    }
+    if (j.believes(answer.fence)) machine_.saw(answer.fence);
     if (answer.lacks_fence) {
         client().tracker.found_without_fence(node, resource_, answer.why.detail);
     }
-    if (answer.is_amnesiac) client().tracker.on_amnesiac(node, sent_at_, now);
-    if (answer.why.error == errc::not_master) client().tracker.greet_again(node, now);
-    if (answer.answer != vote::refused) {
-        if (auto o = client().tracker.object(node, sent_at_, now)) {
-            answer.answer = o->why.answer;
-            answer.why = std::move(o->why);
-            answer.left = o->left;
-        }
-    }
-    cast(node, answer, now);
+    cast(node, j.weigh(answer), now);
 }
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
@@ -297,7 +277,7 @@ const footprint& acquire_operation::left() const noexcept {
 std::optional<wire::tail> acquire_operation::write_with_script(std::size_t node, std::uint32_t,
                                                                std::string& out) const {
     if (!fence_) return std::nullopt;
-    return write(out, resp::script_form::whole, (place_.nodes >> node & 1U) != 0);
+    return write(out, resp::script_form::whole, place_.nodes.contains(node));
 }
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
@@ -341,11 +321,11 @@ void acquire_operation::take(time_point now) {
 void acquire_operation::give_back(bool waits_on, time_point now) {
     const bool keeps_place = waits_on && machine_.may_queue();
     left_.place = place_;
-    if (left_.nodes != 0 || (!keeps_place && place_.nodes != 0)) {
+    if (!left_.nodes.empty() || (!keeps_place && !place_.nodes.empty())) {
         client().host.release_in_background(left_, keeps_place, now);
     }
-    left_.nodes = 0;
-    if (!keeps_place) place_.nodes = 0;
+    left_.nodes = {};
+    if (!keeps_place) place_.nodes = {};
 }
 
 void acquire_operation::refused(error_code why, time_point now) {

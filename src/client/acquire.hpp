@@ -106,7 +106,7 @@ private:
     std::optional<wire::fence_terms> fence_;
     time_point sent_at_{};
     std::size_t answers_ = 0;
-    node_mask heard_ = 0;  // the nodes that it was to stand in line on, and to be woken by
+    node_mask heard_;  // the nodes that it was to stand in line on, and to be woken by
     cast_votes votes_;
     cast_votes before_;  // of the try before: why it still waits
 

@@ -24,7 +24,7 @@ void declare_operation::start(time_point now) {
         std::string wire;
         client().tracker.write_declaration(wire, i);
         const auto result =
-            client().nodes.send(*this, 0, wire, wire::tail::none, now, node_mask{1} << i);
+            client().nodes.send(*this, 0, wire, wire::tail::none, now, node_mask::only(i));
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
     }
 }

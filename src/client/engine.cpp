@@ -270,10 +270,9 @@ void engine::on_greeted(std::size_t node, const greeting& told, time_point began
     const duration wanted_in = sessions_.time_for(redlock::quorum(size()));
     renewals_.set_node_timeout(wanted_in);
     admission_.set_node_timeout(wanted_in);
-    const node_mask one = node_mask{1} << node;
     const std::string late = sessions_[node].lateness();
-    if (!late.empty() && (reported_late_ & one) == 0) {
-        reported_late_ |= one;
+    if (!late.empty() && !reported_late_.contains(node)) {
+        reported_late_.insert(node);
         shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning,
                       .node = shared_.name(node), .error = errc::timed_out, .detail = late});
     }
@@ -303,13 +302,13 @@ void engine::on_release_owed(std::size_t node) {
 }
 
 void engine::on_listening(std::size_t node, time_point now) {
-    reported_deaf_ &= ~(node_mask{1} << node);
+    reported_deaf_.erase(node);
     remote_.on_listening(node, now);
 }
 
 void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
-    if ((reported_deaf_ >> node & 1U) != 0) return;
-    reported_deaf_ |= node_mask{1} << node;
+    if (reported_deaf_.contains(node)) return;
+    reported_deaf_.insert(node);
     std::string detail = "it can't be listened to, so releases by other clients are noticed late";
     if (!why.detail.empty()) detail += ": " + why.detail;
     shared_.emit({.kind = event_kind::node_reported,

@@ -135,8 +135,8 @@ private:
     std::string channel_;  // that is listened to, on every node
     node_sessions sessions_;
     node_listeners listeners_;
-    node_mask reported_deaf_ = 0;  // since they last could be listened to
-    node_mask reported_late_ = 0;  // that node_timeout is too short for them
+    node_mask reported_deaf_;  // since they last could be listened to
+    node_mask reported_late_;  // that node_timeout is too short for them
     using operation_list = boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
         boost::intrusive::constant_time_size<false>>;

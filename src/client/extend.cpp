@@ -60,9 +60,7 @@ void extension_round::send(time_point now) {
     for (part* p : asked_) {
         p->lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
     }
-    for (std::size_t i = 0; i < nodes; ++i) {
-        if ((result.sent >> i & 1U) == 0) on_failure(i, round, {}, now);
-    }
+    for (const std::size_t i : client().nodes.all() - result.sent) on_failure(i, round, {}, now);
 }
 
 void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
@@ -71,22 +69,13 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
     const operation_ptr keep(this);
     const time_point sent = machine_.sent();
     if (++answers_ == redlock::quorum(client().shared.size())) on_answered(sent, now);
-    const bool is_vote = !client().tracker.object(node, sent, now);
-    if (wire::is_amnesiac(reply)) client().tracker.on_amnesiac(node, sent, now);
-    bool is_replica = false;
+    const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
     const auto otherwise = asked_otherwise_.find(node);
     const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
     // The last lease that is decided may begin the next round, which changes `asked_`.
     for (std::size_t i = 0; round == machine_.round() && i < about.size(); ++i) {
-        auto answer = wire::read_extension(reply, i);
-        is_replica = is_replica || answer.why.error == errc::not_master;
-        // A node that answers nonsense must not raise the fence on all the others.
-        if (answer.fence != 0 && !client().tracker.is_plausible(answer.fence + 1, now)) answer = {};
-        if (!is_vote) answer.choice = core::choice::unable;
-        cast(*about[i], node, answer, now);
+        cast(*about[i], node, j.weigh(wire::read_extension(reply, i)), now);
     }
-    if (is_replica) client().tracker.greet_again(node, now);
-    if (wire::is_late(reply)) client().tracker.doubt_clock(node, now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t round, const wire::failure&,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/node_mask.hpp"
+#include "value/node_mask.hpp"
 #include "core/lock/traces.hpp"
 
 #include <redlock/detail/recycling.hpp>
@@ -16,7 +16,7 @@ namespace redlock::detail {
 struct place_in_queue {
     std::string id;
     std::uint64_t ticket = 0;
-    node_mask nodes = 0;  ///< Where an entry may be.
+    node_mask nodes{};  ///< Where an entry may be.
 };
 
 /// Long enough to allocate, and made anew for each lock.

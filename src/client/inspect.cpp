@@ -73,7 +73,8 @@ void inspect_operation::on_settled(time_point now) {
 }
 
 void inspect_operation::ask(std::uint32_t question, const std::string& wire, time_point now) {
-    const auto result = client().nodes.send(*this, question, wire, wire::tail::none, now);
+    const node_sessions& nodes = client().nodes;
+    const auto result = nodes.send(*this, question, wire, wire::tail::none, now, nodes.all());
     for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
 }
 

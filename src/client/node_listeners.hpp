@@ -3,7 +3,7 @@
 #pragma once
 
 #include "client/listener.hpp"
-#include "client/node_mask.hpp"
+#include "value/node_mask.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -38,9 +38,9 @@ public:
     bool is_listening(std::size_t node) const noexcept { return listeners_[node]->is_listening(); }
     /// The nodes on which a wake-up would arrive.
     node_mask listening() const noexcept {
-        node_mask mask = 0;
+        node_mask mask;
         for (std::size_t i = 0; i < listeners_.size(); ++i) {
-            if (is_listening(i)) mask |= node_mask{1} << i;
+            if (is_listening(i)) mask.insert(i);
         }
         return mask;
     }

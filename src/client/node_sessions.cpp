@@ -11,12 +11,11 @@ namespace redlock::detail {
 node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round, std::string_view wire,
                                            wire::tail end, time_point now, node_mask mask) const {
     fan_out result;
-    for (std::size_t i = 0; i < sessions_.size(); ++i) {
-        if ((mask >> i & 1U) == 0) continue;
+    for (const std::size_t i : mask) {
         if (auto why = sessions_[i]->submit(call_ptr(&what), round, wire, end, now)) {
             result.failures.emplace_back(i, std::move(*why));
         } else {
-            result.sent |= node_mask{1} << i;
+            result.sent.insert(i);
         }
     }
     return result;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "client/call.hpp"
-#include "client/node_mask.hpp"
+#include "value/node_mask.hpp"
 #include "client/session.hpp"
 
 #include <cstddef>
@@ -26,14 +26,16 @@ public:
     auto begin() const noexcept { return sessions_.begin(); }
     auto end() const noexcept { return sessions_.end(); }
 
+    node_mask all() const noexcept { return node_mask::first(size()); }
+
     struct fan_out {
-        node_mask sent = 0;
+        node_mask sent{};
         std::vector<std::pair<std::size_t, wire::failure>> failures;
     };
     /// Hands a command to the nodes of `mask`. The failures are for the caller to count, after it
     /// has noted what was sent.
     fan_out send(call& what, std::uint32_t round, std::string_view wire, wire::tail end,
-                 time_point now, node_mask mask = all_nodes) const;
+                 time_point now, node_mask mask) const;
     /// An empty buffer to format one command in, before it is sent. Each call ends the use of the
     /// one before.
     std::string& blank() noexcept {

@@ -13,7 +13,6 @@
 #include "wire/time.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -489,23 +488,29 @@ void node_tracker::probe(time_point now) {
     report(now);
 }
 
-// A command that was sent before the record was read names the record before it: that is no news.
-void node_tracker::on_amnesiac(std::size_t node, time_point sent, time_point now) {
-    if (eligibility_.record_of(node).exists && sent > facts_[node].read_at) greet_again(node, now);
+judgement node_tracker::judge(std::size_t node, time_point sent, const wire::node_signs& signs,
+                              time_point now) {
+    if (signs.is_late) look(node, now);
+    // A command that was sent before the record was read names the record before it: that is no
+    // news.
+    const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists &&
+                               sent > facts_[node].read_at;
+    if (has_forgotten || signs.is_replica) greet_again(node, now);
+    return {object(node, sent, now), highest_plausible_fence(now)};
 }
 
 void node_tracker::greet_again(std::size_t node, time_point now) {
     if (is_closed_) return;
     // Not from here: the answer that showed it may stand among others that are still to be read.
-    to_greet_ |= node_mask{1} << node;
+    to_greet_.insert(node);
     shared_->arm(regreet_alarm_, now);
 }
 
 void node_tracker::regreet(time_point now) {
     const wire::failure why{vote::unreachable, errc::in_quarantine,
                             "it is no longer what it was in the handshake; greeting it again"};
-    for (node_mask left = std::exchange(to_greet_, 0); left != 0; left &= left - 1) {
-        session_of(static_cast<std::size_t>(std::countr_zero(left))).reconnect(why, now);
+    for (const std::size_t node : std::exchange(to_greet_, {})) {
+        session_of(node).reconnect(why, now);
     }
 }
 
@@ -619,9 +624,9 @@ std::string node_tracker::tell_of_sets(std::size_t node) const {
 }
 
 node_mask node_tracker::askable() const noexcept {
-    node_mask mask = 0;
+    node_mask mask;
     for (std::size_t i = 0; i < facts_.size(); ++i) {
-        if (eligibility_.may_be_asked(i)) mask |= node_mask{1} << i;
+        if (eligibility_.may_be_asked(i)) mask.insert(i);
     }
     return mask;
 }
@@ -642,10 +647,10 @@ std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_
     return terms(*fence);
 }
 
-bool node_tracker::is_plausible(std::uint64_t fence, time_point now) const noexcept {
+std::uint64_t node_tracker::highest_plausible_fence(time_point now) const noexcept {
     const auto latest = clocks_.now_us(now).value_or(0) +
                         std::chrono::floor<microseconds>(clocks_.tolerance()).count();
-    return latest > 0 && fence <= static_cast<std::uint64_t>(latest);
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(latest, 0));
 }
 
 std::optional<wire::fence_terms> node_tracker::to_raise(std::size_t node,

@@ -4,6 +4,7 @@
 
 #include "client/context.hpp"
 #include "client/footprint.hpp"
+#include "client/judgement.hpp"
 #include "client/node_sessions.hpp"
 #include "core/node/bootstrap.hpp"
 #include "core/node/disruptions.hpp"
@@ -24,12 +25,6 @@
 #include <vector>
 
 namespace redlock::detail {
-
-/// Why an answer of a node is no vote.
-struct objection {
-    wire::failure why;
-    std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
-};
 
 /// Receives what the tracker finds.
 class tracker_owner {
@@ -67,13 +62,13 @@ public:
     node_mask askable() const noexcept;
     /// The node's answer showed that what it told in the handshake no longer holds.
     void greet_again(std::size_t node, time_point now);
-    /// A command that was sent at `sent` was answered 'AMNESIAC': the record is missing or another.
-    void on_amnesiac(std::size_t node, time_point sent, time_point now);
+    /// What the answer to a command that was sent at `sent` is worth. Where it shows that the node
+    /// is not what it was in the handshake, the node is looked at, or greeted again.
+    judgement judge(std::size_t node, time_point sent, const wire::node_signs& signs,
+                    time_point now);
     /// A node holds the resource for an owner value of our form, with no fence of ours beside it.
     /// Reported once per resource, for a bounded number of them.
     void found_without_fence(std::size_t node, std::string_view resource, std::string_view holder);
-    /// The node refused a command as late: its clock may not be what we take it for.
-    void doubt_clock(std::size_t node, time_point now) { look(node, now); }
     /// Calls bootstrap.lua: an operator declares the node new, and a member of this client's set.
     void write_declaration(std::string& out, std::size_t node) const;
 
@@ -83,8 +78,6 @@ public:
     /// where `seen` is, or node time is in doubt.
     std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
                                              duration lead = {});
-    /// Whether a fence that a node told of can have been drawn by a client that goes by the rules.
-    bool is_plausible(std::uint64_t fence, time_point now) const noexcept;
     /// How a release raises the fence, so that what may still lie in a broken connection to that
     /// node can't take the key any more; nothing where there can be no such thing.
     std::optional<wire::fence_terms> to_raise(std::size_t node, const footprint& what) const;
@@ -162,6 +155,7 @@ private:
     void probe(time_point now);
     void regreet(time_point now);
     std::string tell_of_sets(std::size_t node) const;
+    std::uint64_t highest_plausible_fence(time_point now) const noexcept;
     wire::fence_terms terms(std::uint64_t fence) const noexcept;
 
     context* shared_;
@@ -175,7 +169,7 @@ private:
     core::fence_source fences_;
     core::disruptions disruptions_;
     std::vector<node_facts> facts_;
-    node_mask to_greet_ = 0;
+    node_mask to_greet_;
     std::vector<std::string> without_fence_;     // the resources that were reported
     bool is_settled_;
     bool has_started_over_ = false;  // all clocks and records are being read again

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "client/call.hpp"
-#include "client/node_mask.hpp"
+#include "value/node_mask.hpp"
 
 #include <redlock/detail/recycling.hpp>
 

@@ -15,21 +15,18 @@ namespace redlock::detail {
 void release_round::send(footprint left, node_mask ask, time_point now) {
     left_ = std::move(left);
     machine_.emplace(client().shared.size());
-    node_mask plain = 0;
-    for (std::size_t node = 0; node < client().shared.size(); ++node) {
-        const node_mask one = node_mask{1} << node;
-        if ((ask & one) == 0) {
+    node_mask plain;
+    for (const std::size_t node : client().nodes.all()) {
+        if (!ask.contains(node)) {
             cast(node, core::choice::unable);
         } else if (const auto raise = client().tracker.to_raise(node, left_)) {
-            send_to(one, (left_.place.nodes & one) != 0, &*raise, now);
+            send_to(node_mask::only(node), left_.place.nodes.contains(node), &*raise, now);
         } else {
-            plain |= one;
+            plain.insert(node);
         }
     }
-    if (const node_mask with = plain & left_.place.nodes) send_to(with, true, nullptr, now);
-    if (const node_mask without = plain & ~left_.place.nodes) {
-        send_to(without, false, nullptr, now);
-    }
+    send_to(plain & left_.place.nodes, true, nullptr, now);
+    send_to(plain - left_.place.nodes, false, nullptr, now);
 }
 
 wire::tail release_round::write(std::string& out, resp::script_form form, bool has_place,
@@ -45,6 +42,7 @@ wire::tail release_round::write(std::string& out, resp::script_form form, bool h
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
                             time_point now) {
+    if (nodes.empty()) return;
     std::string& wire = client().nodes.blank();
     const wire::tail end = write(wire, resp::script_form::by_hash, has_place, raise);
     const auto result = client().nodes.send(*this, 0, wire, end, now, nodes);
@@ -68,7 +66,7 @@ std::optional<wire::tail> release_round::write_with_script(std::size_t node, std
                                                            std::string& out) const {
     const auto raise = client().tracker.to_raise(node, left_);
     // Much later, perhaps: whether it waits still is no longer known here.
-    const bool has_place = !waits_on_ && (left_.place.nodes >> node & 1U) != 0;
+    const bool has_place = !waits_on_ && left_.place.nodes.contains(node);
     return write(out, resp::script_form::whole, has_place, raise ? &*raise : nullptr);
 }
 
@@ -90,7 +88,7 @@ void release_operation::start(time_point now) {
     held_for_ = lease->held_for(now);
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
-    send(lease->left(), all_nodes, now);
+    send(lease->left(), client().nodes.all(), now);
 }
 
 void release_operation::settled(error_code outcome) {

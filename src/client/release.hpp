@@ -43,7 +43,7 @@ private:
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                 std::string& out) const final;
-    bool is_owed(std::size_t node) const noexcept final { return (left_.nodes >> node & 1U) != 0; }
+    bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
     void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
     wire::tail write(std::string& out, resp::script_form form, bool has_place,
                      const wire::fence_terms* raise) const;

@@ -72,9 +72,8 @@ private:
     }
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
-        if (const auto o = in_->tracker_->object(node, sent_, now)) {
-            return tell_all(node, now + o->left, now);
-        }
+        const judgement j = in_->tracker_->judge(node, sent_, wire::read_signs(reply), now);
+        if (!j.is_vote()) return tell_all(node, now + j.against->left, now);
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
         for (std::size_t i = 0; i < about_.size(); ++i) {
             const auto said = wire::read_wait(reply, i);
@@ -103,7 +102,7 @@ private:
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t,
                                                 std::string& out) const override {
         write(out, resp::script_form::whole);
-        note_entered(node_mask{1} << node);  // some may have got their place back since it was sent
+        note_entered(node_mask::only(node));  // some may have got their place back since it was sent
         return wire::tail::none;
     }
 
@@ -131,11 +130,11 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
         listeners_->open(now);
         return arm(now);
     }
-    node_mask unheard = listening() & ~heard;
+    node_mask unheard = listening() - heard;
     for (std::size_t i = 0; i < shared_->size(); ++i) {
-        if (listeners_->is_listening(i) && listening_since_[i] > sent) unheard |= node_mask{1} << i;
+        if (listeners_->is_listening(i) && listening_since_[i] > sent) unheard.insert(i);
     }
-    if (unheard == 0) return;
+    if (unheard.empty()) return;
     ask({remote_waiter_ptr(&who)}, unheard, now);
 }
 
@@ -186,7 +185,7 @@ void remote_queue::on_tick(time_point now) {
         if (!is_hurried(*last) && last->asked_at_ > now - refresh / 2) break;
     }
     std::for_each(asleep_.begin(), last, [now](remote_waiter& who) { who.asked_at_ = now; });
-    ask_until(last, all_nodes, now);
+    ask_until(last, nodes_->all(), now);
     asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), last);
     arm(now);
 }
@@ -194,7 +193,7 @@ void remote_queue::on_tick(time_point now) {
 void remote_queue::on_listening(std::size_t node, time_point now) {
     // Whatever was published before this was heard by nobody here.
     listening_since_[node] = now;
-    if (asleep_.size() <= most_at_once) return ask_until(asleep_.end(), node_mask{1} << node, now);
+    if (asleep_.size() <= most_at_once) return ask_until(asleep_.end(), node_mask::only(node), now);
     hurried_at_ = now;
     arm(now);
 }
@@ -212,7 +211,7 @@ void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_p
 void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes,
                        time_point now) {
     const auto send = [&](bool enters, node_mask to) {
-        if (to == 0) return;
+        if (to.empty()) return;
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));
         what->send(to, now);
     };
@@ -220,7 +219,7 @@ void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask no
     // They are entered only where a wake-up would reach them.
     const node_mask heard = listening();
     send(true, nodes & heard);
-    send(false, nodes & ~heard);
+    send(false, nodes - heard);
 }
 
 }  // namespace redlock::detail

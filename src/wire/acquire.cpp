@@ -60,6 +60,10 @@ acquire_answer read_acquire(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
         return {.answer = vote::granted};
     }
+    if (is_amnesiac(reply)) {
+        return {.answer = vote::quarantine,
+                .why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
+    }
     if (is_late(reply)) {
         return {.why = {vote::refused, errc::clock_skew,
                         "by its clock the command came too late: it stood still, or its clock was "
@@ -70,10 +74,6 @@ acquire_answer read_acquire(const resp::reply& reply) {
     };
     const bool has_outcome = reply[0].type() == resp::reply_type::integer;
     switch (has_outcome ? reply[0].integer() : -1) {
-        case 0:
-            return {.answer = vote::quarantine,
-                    .is_amnesiac = true,
-                    .why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
         case 2:
             return {.answer = vote::held,
                     .why = {vote::held, {}, abbreviate_owner(reply[2].text())},

@@ -34,7 +34,6 @@ tail write_acquire(std::string& out, resp::script_form form, const lease_request
 /// The answer to an acquire: `SET key value NX PX ttl`, or acquire.lua.
 struct acquire_answer {
     vote answer = vote::refused;
-    bool is_amnesiac = false;  ///< The node record is another than in the handshake: no vote.
     failure why{};             ///< When refused; the detail also when held: by whom.
     bool lacks_fence = false;  ///< held: by a value of our form, and there is no fence beside it.
     std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.

@@ -19,10 +19,19 @@ struct fence_terms {
     std::string_view record_key;
 };
 
-/// From extend.lua: nothing was done, since the node record is another than in the handshake.
+/// From acquire.lua or extend.lua: nothing was done, since the node record is another than in the
+/// handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
 /// From acquire.lua or extend.lua: nothing was done, since by the node's clock the command was
 /// late.
 bool is_late(const resp::reply& reply) noexcept;
+
+/// What a reply shows of its node, whatever the node was asked.
+struct node_signs {
+    bool is_late = false;      ///< Its clock may not be what we take it for.
+    bool is_amnesiac = false;  ///< It may have forgotten leases.
+    bool is_replica = false;
+};
+node_signs read_signs(const resp::reply& reply) noexcept;
 
 }  // namespace redlock::wire

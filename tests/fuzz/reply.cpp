@@ -37,7 +37,7 @@ void read_as_everything(const resp::reply& r) {
         wire::read_extension(r, i);
         wire::read_wait(r, i);
     }
-    wire::is_amnesiac(r);
+    wire::read_signs(r);
     wire::read_pttl(r.integer());
     wire::read_time(r);
     wire::read_record(r);

@@ -3,7 +3,6 @@
 #include "core/lock/acquisition.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 
 namespace redlock::core {
@@ -40,7 +39,7 @@ void acquisition::begin_try(time_point now) noexcept {
     assert(!is_over());
     phase_ = phase::trying;
     is_called_again_ = false;
-    voters_ = 0;
+    voters_ = {};
     ++tries_;
     attempt_.emplace(nodes_, now, ttl_, drift_);
     if (!retry_) return;
@@ -92,15 +91,14 @@ void acquisition::woken(std::size_t node, time_point now) noexcept {
 
 void acquisition::told(std::size_t node, const outlook& what, bool has_vote,
                        time_point now) noexcept {
-    const std::uint32_t one = std::uint32_t{1} << node;
-    voters_ = has_vote ? voters_ | one : voters_ & ~one;
+    voters_.set(node, has_vote);
     // Whether it is in others' way only a try tells; one that has made that may sleep.
     retry_->told(node, has_vote || !may_queue_ ? what : outlook{}, now);
     due_at_ = retry_->next();
 }
 
 bool acquisition::may_reach_quorum() const noexcept {
-    return static_cast<std::size_t>(std::popcount(voters_)) >= quorum(nodes_);
+    return voters_.size() >= quorum(nodes_);
 }
 
 acquisition::step acquisition::due(time_point now, bool is_queued) noexcept {

@@ -4,6 +4,7 @@
 
 #include "core/lock/attempt.hpp"
 #include "core/wait/retry.hpp"
+#include "value/node_mask.hpp"
 #include "value/quorum.hpp"
 
 #include <redlock/error.hpp>
@@ -76,8 +77,8 @@ public:
     /// The try came to nothing.
     step refused(error_code why, time_point now, std::optional<prospects> further) noexcept;
 
-    /// Nodes as bits: what they will have `told` is newer than their wake-ups so far.
-    void asked(std::uint32_t nodes) noexcept { retry_->asked(nodes); }
+    /// What these nodes will have `told` is newer than their wake-ups so far.
+    void asked(node_mask nodes) noexcept { retry_->asked(nodes); }
     void woken(std::size_t node, time_point now) noexcept;
     /// Asleep: when a node would let it have the key; or, where it has no vote, when it has one.
     void told(std::size_t node, const outlook& what, bool has_vote, time_point now) noexcept;
@@ -128,7 +129,7 @@ private:
     bool may_queue_ = true;
     std::uint32_t tries_ = 0;
     std::uint32_t round_ = 0;
-    std::uint32_t voters_ = 0;  // nodes as bits: have a vote, and told something since the last try
+    node_mask voters_;  // have a vote, and told something since the last try
     std::uint64_t seen_fence_ = 0;
     error_code reason_ = errc::no_quorum;  // what is said when the time is over before a first try
 };

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/node_mask.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -9,10 +11,10 @@ namespace redlock::core {
 
 struct traces {
     std::uint64_t born = 0;           ///< `disruptions::so_far` before anything of it was sent.
-    std::uint32_t nodes = 0;          ///< As bits: those that a command which takes keys went to.
+    node_mask nodes{};                ///< That a command which takes keys went to.
     std::uint64_t highest_fence = 0;  ///< That was proposed for it, extensions included; 0: none.
 
-    void note_sent(std::uint32_t to, std::uint64_t fence) noexcept {
+    void note_sent(node_mask to, std::uint64_t fence) noexcept {
         nodes |= to;
         highest_fence = std::max(highest_fence, fence);
     }

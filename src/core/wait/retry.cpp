@@ -3,14 +3,11 @@
 #include "core/wait/retry.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace redlock::core {
 
 using namespace std::chrono_literals;
-
-static_assert(max_nodes <= 32);
 
 namespace {
 
@@ -55,30 +52,28 @@ outlook look_ahead(duration left, duration before, time_point now) noexcept {
 }
 
 void retry::tried(time_point now) noexcept {
-    woken_ = 0;
+    woken_ = {};
     tried_at_ = now;
     free_at_.fill({});
     first_at_.fill({});
-    foreign_ = 0;
+    foreign_ = {};
 }
 
 void retry::told(std::size_t node, const outlook& what, time_point now) noexcept {
-    const std::uint32_t one = std::uint32_t{1} << node;
     if (what.holder != 0 && std::exchange(holders_[node], what.holder) != what.holder) {
         holder_since_ = now;
     }
-    if ((woken_ & one) != 0) return;
-    if (what.was_heard && free_at_[node] > now && what.free_at <= now) wordless_ |= one;
+    if (woken_.contains(node)) return;
+    if (what.was_heard && free_at_[node] > now && what.free_at <= now) wordless_.insert(node);
     free_at_[node] = what.free_at;
     first_at_[node] = what.first_at;
-    foreign_ = what.is_foreign ? foreign_ | one : foreign_ & ~one;
+    foreign_.set(node, what.is_foreign);
 }
 
 void retry::woken(std::size_t node, time_point now) noexcept {
-    const std::uint32_t one = std::uint32_t{1} << node;
-    woken_ |= one;
-    wordless_ &= ~one;
-    foreign_ &= ~one;
+    woken_.insert(node);
+    wordless_.erase(node);
+    foreign_.erase(node);
     free_at_[node] = now;
     rest_until_ = std::min(rest_until_, now);
 }
@@ -89,11 +84,11 @@ bool retry::refused(error_code why, time_point now, std::uint64_t random,
     rest_until_ = now;
     if (free_for_a_quorum() > now) {
         rests_ = 0;
-    } else if (const time_point told = for_a_quorum(free_at_); woken_ == 0 && told > now) {
+    } else if (const time_point told = for_a_quorum(free_at_); woken_.empty() && told > now) {
         rests_ = 0;
         rest_until_ = std::min(
             std::max(now, tried_at_ + until_next_look(now - holder_since_, random, others)), told);
-    } else if (woken_ == 0) {
+    } else if (woken_.empty()) {
         rest_until_ += back_off(rests_++, random, others);
     }
     return true;
@@ -115,8 +110,7 @@ time_point retry::for_a_quorum(instants of_nodes) const noexcept {
 
 time_point retry::free_for_a_quorum() const noexcept {
     instants at = free_at_;
-    for (std::uint32_t left = foreign_ | wordless_; left != 0; left &= left - 1) {
-        const auto node = static_cast<std::size_t>(std::countr_zero(left));
+    for (const std::size_t node : foreign_ | wordless_) {
         at[node] = std::min(at[node], first_at_[node]);
     }
     return for_a_quorum(at);

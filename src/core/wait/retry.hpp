@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/node_mask.hpp"
 #include "value/quorum.hpp"
 
 #include <redlock/error.hpp>
@@ -43,9 +44,9 @@ class retry {
 public:
     retry(std::size_t nodes, time_point deadline) noexcept : nodes_(nodes), deadline_(deadline) {}
 
-    /// A question goes out to these nodes, as bits: what they will answer is newer than their
+    /// A question goes out to these nodes: what they will answer is newer than their
     /// wake-ups so far.
-    void asked(std::uint32_t nodes) noexcept { woken_ &= ~nodes; }
+    void asked(node_mask nodes) noexcept { woken_ -= nodes; }
     /// An attempt goes out. A node that does not answer it may be free for all that is known.
     void tried(time_point now) noexcept;
     void told(std::size_t node, const outlook& what, time_point now) noexcept;
@@ -75,10 +76,9 @@ private:
     instants first_at_{};
     std::array<std::size_t, max_nodes> holders_{};  // as they were last told, also by earlier tries
     time_point holder_since_{};  // the last change of any of them
-    // Nodes, as bits.
-    std::uint32_t woken_ = 0;
-    std::uint32_t foreign_ = 0;
-    std::uint32_t wordless_ = 0;  // where a holder left without a wake-up
+    node_mask woken_;
+    node_mask foreign_;
+    node_mask wordless_;  // where a holder left without a wake-up
     time_point tried_at_{};
     time_point rest_until_{};
     std::uint32_t rests_ = 0;  // one after the other

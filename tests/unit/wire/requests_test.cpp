@@ -84,9 +84,8 @@ TEST_CASE("no other reply to SET grants") {
 TEST_CASE("each outcome of a fenced acquire is read") {
     CHECK(acquire_answer_to(":1\r\n").answer == vote::granted);
 
-    const auto amnesiac = acquire_answer_to("*1\r\n:0\r\n");
+    const auto amnesiac = acquire_answer_to("+AMNESIAC\r\n");
     CHECK(amnesiac.answer == vote::quarantine);
-    CHECK(amnesiac.is_amnesiac);
     CHECK(amnesiac.why.error == errc::in_quarantine);
 
     const auto held = acquire_answer_to(
@@ -116,13 +115,12 @@ TEST_CASE("each outcome of a fenced acquire is read") {
 }
 
 TEST_CASE("no other reply to a fenced acquire is a vote") {
-    for (const auto* odd : {":0\r\n", ":2\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n",
-                            "*1\r\n$1\r\n0\r\n", "*-1\r\n"}) {
+    for (const auto* odd : {":0\r\n", ":2\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:0\r\n",
+                            "*1\r\n:1\r\n", "*1\r\n$1\r\n0\r\n", "*-1\r\n"}) {
         INFO(odd);
         const auto a = acquire_answer_to(odd);
         CHECK(a.answer == vote::refused);
         CHECK(a.why.error == errc::protocol_error);
-        CHECK_FALSE(a.is_amnesiac);
     }
 }
 
@@ -147,7 +145,6 @@ TEST_CASE("who stands before us is read of a key that is held, and of one that i
     CHECK(queued.fence == 88);
     CHECK_FALSE(queued.why.error);
     CHECK(queued.why.detail.empty());
-    CHECK_FALSE(queued.is_amnesiac);
 }
 
 TEST_CASE("what a hostile node says of the queue is bounded, and still no grant") {
@@ -285,6 +282,18 @@ TEST_CASE("only the status LATE says that a command came too late") {
                               "$4\r\nLATE\r\n", "-LATE\r\n", "$-1\r\n"}) {
         INFO(other);
         CHECK_FALSE(with_reply(other, wire::is_late));
+    }
+}
+
+TEST_CASE("a reply to any command shows what became of its node") {
+    const auto signs = [](const char* text) { return with_reply(text, wire::read_signs); };
+    CHECK(signs("+AMNESIAC\r\n").is_amnesiac);
+    CHECK(signs("+LATE\r\n").is_late);
+    CHECK(signs("-READONLY You can't write against a read only replica.\r\n").is_replica);
+    for (const auto* other : {":1\r\n", "*1\r\n:0\r\n", "-OOM command not allowed\r\n", "$-1\r\n"}) {
+        INFO(other);
+        const wire::node_signs none = signs(other);
+        CHECK_FALSE((none.is_late || none.is_amnesiac || none.is_replica));
     }
 }
 

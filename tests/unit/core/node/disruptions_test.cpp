@@ -12,7 +12,7 @@ namespace {
 
 traces sent_now(const disruptions& d, std::uint64_t fence = 7) {
     traces t{.born = d.so_far()};
-    t.note_sent(0b111, fence);
+    t.note_sent(node_mask::first(3), fence);
     return t;
 }
 
@@ -60,8 +60,8 @@ TEST_CASE("without a fence there is nothing to raise") {
 
 TEST_CASE("traces keep every node and the highest fence") {
     traces t;
-    t.note_sent(0b001, 9);
-    t.note_sent(0b100, 5);
-    CHECK(t.nodes == 0b101);
+    t.note_sent(node_mask::only(0), 9);
+    t.note_sent(node_mask::only(2), 5);
+    CHECK(t.nodes == (node_mask::only(0) | node_mask::only(2)));
     CHECK(t.highest_fence == 9);
 }

@@ -198,11 +198,11 @@ TEST_CASE("a wake-up that comes while answers are outstanding is newer than thes
 TEST_CASE("what is asked after a wake-up is answered anew") {
     auto w = refused_with({9s, 9s, 9s}, 3);
     w.woken(0, start + 1s);
-    w.asked(0b001);
+    w.asked(node_mask::only(0));
     w.told(0, {.free_at = start + 8s}, start);
     w.woken(1, start + 2s);
     CHECK(sleep_of(w) == duration(8s));
-    w.asked(0b001);
+    w.asked(node_mask::only(0));
     w.told(1, {.free_at = start + 8s}, start);  // not asked since
     w.told(0, {.free_at = start + 3s}, start);
     CHECK(sleep_of(w) == duration(3s));
