@@ -37,6 +37,7 @@
 -- runs 10 to 40 % apart; NX and XX made no measurable difference (redis-server 7.0.15 and 6.2.14
 -- on loopback, 40,000 acquires a run).
 -- include shared/clock.lua
+-- include shared/fence.lua
 -- include shared/queue.lua
 local id, ticket, life_ms
 if #ARGV == 10 then
@@ -46,51 +47,34 @@ local epoch, not_after = ARGV[#ARGV - 1], ARGV[#ARGV]
 
 local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local value, fence, record = found[1], found[2], found[3]
-if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
-    return redis.status_reply('AMNESIAC')
-end
--- A server that was frozen finds old commands in its sockets. Their client may be gone, and the
--- keys that they take would never be released.
-local now = not_after ~= '' and node_us()
-if now and now > tonumber(not_after) then
-    return redis.status_reply('LATE')
+local refused = refusal(record, epoch, not_after)
+if refused then
+    return refused
 end
 local proposed, allowance = tonumber(ARGV[3]), tonumber(ARGV[4])
-local seen = 0
-if fence then
-    seen = string.find(fence, '^%d+$') and tonumber(fence)
-    if not seen or seen >= 9007199254740992 then
-        return redis.error_reply('FOREIGN the fence key does not hold a fence')
-    end
+local seen = parse_fence(fence)
+if seen == false then
+    return redis.error_reply('FOREIGN the fence key does not hold a fence')
 end
 local is_held = value and value ~= ARGV[1]
 local is_waited_for = is_held and id or redis.pcall('ZRANGE', KEYS[4], 0, 0)[1]
 local before = 0
 if is_waited_for then
-    local ms = now and math.floor(now / 1000) or node_ms()
-    before = time_before_turn(KEYS[4], id, ticket, ms)
+    before = time_before_turn(KEYS[4], id, ticket, node_ms())
     if id and life_ms > 0 and (is_held or not value and before > 0) then
-        enter_queue(KEYS[4], id, ticket, life_ms, ms)
+        enter_queue(KEYS[4], id, ticket, life_ms, node_ms())
     end
 end
 if is_held then
-    return {2, redis.call('PTTL', KEYS[1]), string.sub(value, 1, 128), seen, before}
+    return {2, redis.call('PTTL', KEYS[1]), string.sub(value, 1, 128), seen or 0, before}
 end
 if not value and before > 0 then
-    return {3, before, seen}
+    return {3, before, seen or 0}
 end
 
--- A missing fence counts as a time near now: to write an older one would lower it.
-local floor = seen
-if not fence then
-    now = now or node_us()
-    floor = now - allowance
-end
-
--- What MGET can't read looks free and missing; NX tells: such a key is never overwritten.
-local how = fence and 'XX' or 'NX'
+local least = least_fence(seen, allowance)
 if value then
-    if proposed > floor and not redis.call('SET', KEYS[2], ARGV[3], how, 'PX', ARGV[5]) then
+    if proposed > least and not set_fence(KEYS[2], seen, ARGV[3], ARGV[5]) then
         return redis.error_reply('FOREIGN the fence key is not a string')
     end
     local left_ms = redis.call('PTTL', KEYS[1])
@@ -102,16 +86,17 @@ if value then
     end
     return 1
 end
-if proposed <= floor then
-    return {4, floor}
+if proposed <= least then
+    return {4, least}
 end
-if not fence and proposed > now + allowance then
-    return {5, now}
+if is_ahead(proposed, seen, allowance) then
+    return {5, node_us()}
 end
+-- What MGET can't read looks free; NX tells: such a key is never overwritten.
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
     return redis.error_reply('FOREIGN the key is not a string')
 end
-if not redis.call('SET', KEYS[2], ARGV[3], how, 'PX', ARGV[5]) then
+if not set_fence(KEYS[2], seen, ARGV[3], ARGV[5]) then
     redis.call('DEL', KEYS[1])  -- nothing is taken without its fence
     return redis.error_reply('FOREIGN the fence key is not a string')
 end

@@ -26,63 +26,41 @@
 --   2 or more: gone, and not taken: the number is the highest fence that the node has seen, and the
 --       proposed one is not above it (2 also stands for any lower fence)
 -- include shared/clock.lua
+-- include shared/fence.lua
 local n = tonumber(ARGV[1])
 local is_fenced = #KEYS > n
 local found = {}
-local proposed, allowance, fence_life, now
+local proposed, allowance, fence_life
 
 if is_fenced then
     found = redis.call('MGET', unpack(KEYS))
-    local epoch = ARGV[2 * n + 5]
-    local record = found[2 * n + 1]
-    if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
-        return redis.status_reply('AMNESIAC')
-    end
-    -- A server that was frozen finds old commands in its sockets. Their client may be gone, and the
-    -- keys that they take would never be released.
-    local not_after = ARGV[2 * n + 6]
-    if not_after ~= '' then
-        now = node_us()
-        if now > tonumber(not_after) then
-            return redis.status_reply('LATE')
-        end
+    local refused = refusal(found[2 * n + 1], ARGV[2 * n + 5], ARGV[2 * n + 6])
+    if refused then
+        return refused
     end
     proposed = tonumber(ARGV[2 * n + 2])
     allowance = tonumber(ARGV[2 * n + 3])
     fence_life = ARGV[2 * n + 4]
 end
 
-local function compare(seen)
-    return proposed > seen and 1 or math.max(seen, 2)
-end
-
--- Whether the fence lets the key be taken again: 1 yes, otherwise the lease's answer.
-local function try_fence(i)
-    local fence = found[n + i]
-    if fence then
-        local seen = string.find(fence, '^%d+$') and tonumber(fence)
-        if not seen or seen >= 9007199254740992 then
-            return -3
-        end
-        return compare(seen)
-    end
-    -- A missing fence counts as a time near now.
-    now = now or node_us()
-    return proposed <= now + allowance and compare(now - allowance) or -2
-end
-
 local function take_again(i)
-    local answer = try_fence(i)
-    if answer ~= 1 then
-        return answer
+    local seen = parse_fence(found[n + i])
+    if seen == false then
+        return -3
+    end
+    if is_ahead(proposed, seen, allowance) then
+        return -2
+    end
+    local least = least_fence(seen, allowance)
+    if proposed <= least then
+        return math.max(least, 2)
     end
     -- What MGET can't read looks free and missing; NX tells: such a key is never overwritten. A
     -- string that shows up only now was taken for another lease in this very call.
     if not redis.call('SET', KEYS[i], ARGV[1 + i], 'NX', 'PX', ARGV[n + 1 + i]) then
         return type(redis.pcall('GET', KEYS[i])) == 'string' and 0 or -3
     end
-    local how = found[n + i] and 'XX' or 'NX'
-    if not redis.call('SET', KEYS[n + i], ARGV[2 * n + 2], how, 'PX', fence_life) then
+    if not set_fence(KEYS[n + i], seen, ARGV[2 * n + 2], fence_life) then
         redis.call('DEL', KEYS[i])  -- nothing is taken without its fence
         return -3
     end

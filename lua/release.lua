@@ -27,6 +27,7 @@
 -- one that a new master has forgotten: it has no vote for ttl_max, after which every fence that
 -- anybody proposes is above both.
 -- include shared/clock.lua
+-- include shared/fence.lua
 -- include shared/queue.lua
 local function raise_fence()
     local found = redis.call('MGET', KEYS[3], KEYS[4])
@@ -34,17 +35,9 @@ local function raise_fence()
     if #ARGV[9] == 22 and (not record or string.sub(record, 1, 22) ~= ARGV[9]) then
         return  -- what was sent under another epoch can't take anything any more
     end
-    local highest = tonumber(ARGV[6])
-    if fence then
-        local seen = string.find(fence, '^%d+$') and tonumber(fence)
-        if seen and seen < highest then
-            redis.call('SET', KEYS[3], ARGV[6], 'PX', ARGV[8])
-        end
-        return
-    end
-    -- A missing fence counts as a time near now: to write an older one would lower it.
-    if highest > node_us() - tonumber(ARGV[7]) then
-        redis.call('SET', KEYS[3], ARGV[6], 'NX', 'PX', ARGV[8])
+    local seen = parse_fence(fence)
+    if seen ~= false and tonumber(ARGV[6]) > least_fence(seen, tonumber(ARGV[7])) then
+        set_fence(KEYS[3], seen, ARGV[6], ARGV[8])
     end
 end
 
