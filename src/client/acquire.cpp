@@ -142,7 +142,7 @@ void acquire_operation::try_once(time_point now) {
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
-    left_ = {{.born = client().tracker.breaks()}, key(), value(), {}};
+    left_ = {{.born = client().tracker.breaks()}, &client().shared.kind(), key(), value(), {}};
     // One that a caller gave may be in use elsewhere: another process can have its client_name,
     // too, and an earlier lease's release may still be on its way.
     if (!options_.owner.is_zero()) {
@@ -163,7 +163,7 @@ recycled_string acquire_operation::value() const {
 }
 
 bool acquire_operation::draw_fence(time_point now) {
-    if (!client().shared.options().fencing) return true;
+    if (!client().shared.kind().is_fenced) return true;
     fence_ = client().tracker.propose(machine_.seen_fence(), now);
     if (fence_) draw_ticket(fence_->fence, now);
     return fence_.has_value();
@@ -177,7 +177,7 @@ void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
 }
 
 bool acquire_operation::is_to_be_woken() const noexcept {
-    return machine_.waits() && client().shared.options().fencing;
+    return machine_.waits() && client().shared.kind().is_fenced;
 }
 
 wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
@@ -190,8 +190,9 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 wire::tail acquire_operation::write(std::string& out, resp::script_form form,
                                     bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    return wire::write_acquire(out, form, {left().key, left().value, ttl_},
-                               fence_ ? &*fence_ : nullptr, place_.id.empty() ? nullptr : &at);
+    return left().kind->write_acquire(out, form, {left().key, left().value, ttl_},
+                                      fence_ ? &*fence_ : nullptr,
+                                      place_.id.empty() ? nullptr : &at);
 }
 
 void acquire_operation::send_round(time_point now) {
@@ -235,7 +236,7 @@ void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
     const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
-    const auto answer = fence_ ? wire::read_acquire(reply) : wire::read_set(reply);
+    const auto answer = client().shared.kind().read_acquire(reply);
     if (!machine_.is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
         if (!is_asleep() || round != machine_.round()) return;

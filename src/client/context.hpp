@@ -5,6 +5,7 @@
 #include "client/statistics.hpp"
 #include "client/timers.hpp"
 #include "value/quorum.hpp"
+#include "wire/lock_kind.hpp"
 
 #include <redlock/event.hpp>
 #include <redlock/options.hpp>
@@ -41,6 +42,10 @@ public:
     /// How many nodes there are.
     std::size_t size() const noexcept { return names_.size(); }
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
+    /// The kind of all locks that this client takes.
+    const wire::lock_kind& kind() const noexcept {
+        return options_->fencing ? wire::fenced_lock : wire::plain_lock;
+    }
     /// What others name to wake this client: drawn once, the last part of its channel's name.
     std::string_view client_id() const noexcept { return client_id_; }
 

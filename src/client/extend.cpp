@@ -4,8 +4,6 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
-#include "wire/acquire.hpp"
-#include "wire/extend.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -34,7 +32,7 @@ wire::tail extension_round::write(std::string& out, resp::script_form form,
     for (const part* p : about) {
         leases.push_back({p->lease->left().key, p->lease->left().value, machine_.ttl(p->index)});
     }
-    return wire::write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
+    return client().shared.kind().write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
 }
 
 void extension_round::send(time_point now) {
@@ -49,7 +47,7 @@ void extension_round::send(time_point now) {
     for (part& p : parts_) {
         if (machine_.is_open(p.index)) asked_.push_back(&p);
     }
-    if (client().shared.options().fencing) {
+    if (client().shared.kind().is_fenced) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
@@ -74,7 +72,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
     const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
     // The last lease that is decided may begin the next round, which changes `asked_`.
     for (std::size_t i = 0; round == machine_.round() && i < about.size(); ++i) {
-        cast(*about[i], node, j.weigh(wire::read_extension(reply, i)), now);
+        cast(*about[i], node, j.weigh(client().shared.kind().read_extension(reply, i)), now);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "value/node_mask.hpp"
 #include "core/lock/traces.hpp"
+#include "wire/lock_kind.hpp"
 
 #include <redlock/detail/recycling.hpp>
 
@@ -24,6 +25,7 @@ using recycled_string = std::basic_string<char, std::char_traits<char>, recyclin
 
 /// The traces of it, and under which key, value and place in the queues.
 struct footprint : core::traces {
+    const wire::lock_kind* kind = nullptr;
     recycled_string key;
     recycled_string value;
     place_in_queue place{};  ///< Of the waiter that it is of.

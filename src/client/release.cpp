@@ -7,7 +7,6 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
-#include "wire/release.hpp"
 #include "wire/tail.hpp"
 
 namespace redlock::detail {
@@ -33,11 +32,12 @@ wire::tail release_round::write(std::string& out, resp::script_form form, bool h
                                 const wire::fence_terms* raise) const {
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
-    wire::release_request what{.key = left_.key, .value = left_.value};
-    if (client().shared.options().fencing) what.key_prefix = client().shared.options().key_prefix;
-    if (has_place) what.entry = &entry;
-    what.raise = raise;
-    return wire::write_release(out, form, what);
+    return left_.kind->write_release(out, form,
+                                     {.key = left_.key,
+                                      .value = left_.value,
+                                      .key_prefix = client().shared.options().key_prefix,
+                                      .entry = has_place ? &entry : nullptr,
+                                      .raise = raise});
 }
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
@@ -51,7 +51,7 @@ void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_t
 
 void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                              time_point) {
-    cast(node, wire::read_release(reply).choice);
+    cast(node, left_.kind->read_release(reply).choice);
 }
 
 void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&, time_point) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <functional>
 #include <span>
 
@@ -20,11 +21,8 @@ using std::chrono::milliseconds;
 
 tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
                    const fence_terms* fencing, const queue_entry* entry) {
+    assert(fencing != nullptr);
     const decimal ttl(in<milliseconds>(lease.ttl));
-    if (fencing == nullptr) {
-        resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
-        return tail::none;
-    }
     const auto fence = fence_of(fencing->key_prefix, lease.key);
     const auto queue = queue_of(fencing->key_prefix, lease.key);
     const decimal proposed(fencing->fence);
@@ -46,6 +44,15 @@ tail write_acquire(std::string& out, resp::script_form form, const lease_request
     resp::append_command(out, std::span(words).first(words.size() - of_place),
                          word_count(end));
     return end;
+}
+
+tail write_set(std::string& out, resp::script_form, const lease_request& lease,
+               [[maybe_unused]] const fence_terms* fencing,
+               [[maybe_unused]] const queue_entry* entry) {
+    assert(fencing == nullptr && entry == nullptr);
+    const decimal ttl(in<milliseconds>(lease.ttl));
+    resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
+    return tail::none;
 }
 
 acquire_answer read_set(const resp::reply& reply) {

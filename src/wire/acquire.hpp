@@ -25,11 +25,14 @@ struct lease_request {
     duration ttl{};
 };
 
-/// Returns what the session has to put behind it. Without `fencing` it is the plain command of
-/// every Redlock, and touches no other key. With `entry`, which a plain lock can't have, the waiter
-/// stands at its ticket.
+// Each returns what the session has to put behind it.
+
+/// Calls acquire.lua. With `entry` the waiter stands at its ticket.
 tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
                    const fence_terms* fencing, const queue_entry* entry = nullptr);
+/// The command of every Redlock; a plain lock has neither a fence nor an entry.
+tail write_set(std::string& out, resp::script_form form, const lease_request& lease,
+               const fence_terms* fencing = nullptr, const queue_entry* entry = nullptr);
 
 /// The answer to an acquire: `SET key value NX PX ttl`, or acquire.lua.
 struct acquire_answer {

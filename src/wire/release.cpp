@@ -6,6 +6,7 @@
 #include "wire/resp/command.hpp"
 #include "wire/words.hpp"
 
+#include <cassert>
 #include <string_view>
 
 namespace redlock::wire {
@@ -15,11 +16,7 @@ using std::chrono::milliseconds;
 
 tail write_release(std::string& out, resp::script_form form, const release_request& what) {
     const std::string_view text = body(form, resp::release());
-    if (!what.key_prefix) {
-        resp::append_command(out, {verb(form), text, "1", what.key, what.value});
-        return tail::none;
-    }
-    const std::string_view prefix = *what.key_prefix;
+    const std::string_view prefix = what.key_prefix;
     const auto queue = queue_of(prefix, what.key);
     const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
     const decimal ticket(entry.ticket);
@@ -37,6 +34,13 @@ tail write_release(std::string& out, resp::script_form form, const release_reque
          decimal(in<milliseconds>(what.raise->life))},
         word_count(tail::epoch));
     return tail::epoch;
+}
+
+tail write_plain_release(std::string& out, resp::script_form form, const release_request& what) {
+    assert(what.entry == nullptr && what.raise == nullptr);
+    const std::string_view text = body(form, resp::release());
+    resp::append_command(out, {verb(form), text, "1", what.key, what.value});
+    return tail::none;
 }
 
 compare_answer read_release(const resp::reply& reply) {

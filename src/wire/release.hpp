@@ -9,7 +9,6 @@
 #include "wire/resp/scripts.hpp"
 #include "wire/tail.hpp"
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,14 +18,17 @@ namespace redlock::wire {
 struct release_request {
     std::string_view key;
     std::string_view value;
-    /// Empty for a plain lock: its release wakes no waiter.
-    std::optional<std::string_view> key_prefix{};
-    const queue_entry* entry = nullptr;  ///< This one and the next only with the prefix.
+    std::string_view key_prefix{};  ///< This and the rest are not for a plain lock.
+    const queue_entry* entry = nullptr;
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
 };
 
-/// Returns what the session has to put behind it.
+// Each returns what the session has to put behind it.
+
+/// Compares and deletes, raises the fence where it has to, and wakes a waiter.
 tail write_release(std::string& out, resp::script_form form, const release_request& what);
+/// Compares and deletes.
+tail write_plain_release(std::string& out, resp::script_form form, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 
 }  // namespace redlock::wire

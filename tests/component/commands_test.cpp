@@ -8,6 +8,7 @@
 #include "wire/extend.hpp"
 #include "wire/fenced.hpp"
 #include "wire/inspect.hpp"
+#include "wire/lock_kind.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/release.hpp"
 #include "wire/tail.hpp"
@@ -45,8 +46,8 @@ command completed(std::string wire, wire::tail end) {
 
 TEST_CASE("a plain lock is taken by the command that every Redlock uses") {
     std::string out;
-    CHECK(wire::write_acquire(out, script_form::by_hash, {"k", "v", 1500ms}, nullptr) ==
-          wire::tail::none);
+    CHECK(wire::plain_lock.write_acquire(out, script_form::by_hash, {"k", "v", 1500ms}, nullptr,
+                                         nullptr) == wire::tail::none);
     CHECK(only(out) == command{"SET", "k", "v", "NX", "PX", "1500"});
 }
 
@@ -78,7 +79,7 @@ TEST_CASE("a release names the key alone, or who is to be woken, or raises the f
     const auto& script = resp::release();
     wire::release_request what{.key = "k", .value = "v"};
     SECTION("plain") {
-        CHECK(wire::write_release(out, script_form::by_hash, what) == wire::tail::none);
+        CHECK(wire::plain_lock.write_release(out, script_form::by_hash, what) == wire::tail::none);
         CHECK(only(out) == command{"EVALSHA", text(script.sha1), "1", "k", "v"});
     }
     what.key_prefix = "p:";

@@ -1,0 +1,25 @@
+// The kinds of lock.
+// SPDX-License-Identifier: MIT
+#include "wire/lock_kind.hpp"
+
+#include "wire/extend.hpp"
+
+namespace redlock::wire {
+
+constinit const lock_kind plain_lock{.is_fenced = false,
+                                     .write_acquire = write_set,
+                                     .read_acquire = read_set,
+                                     .write_extend = write_extend,
+                                     .read_extension = read_extension,
+                                     .write_release = write_plain_release,
+                                     .read_release = read_release};
+
+constinit const lock_kind fenced_lock{.is_fenced = true,
+                                      .write_acquire = write_acquire,
+                                      .read_acquire = read_acquire,
+                                      .write_extend = write_extend,
+                                      .read_extension = read_extension,
+                                      .write_release = write_release,
+                                      .read_release = read_release};
+
+}  // namespace redlock::wire
