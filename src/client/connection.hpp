@@ -1,17 +1,23 @@
-// One connection as whoever performs its I/O sees it; knows nothing of what is said on it.
+// One connection to a node, opened again whenever it ends; knows no socket and no command.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
+#include "core/node/reconnection.hpp"
+#include "core/node/round_trip.hpp"
+#include "wire/failure.hpp"
+#include "wire/resp/parser.hpp"
 
 #include <redlock/error.hpp>
+#include <redlock/options.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace redlock::detail {
 
-/// What a connection's state machine asks of the world. A performer reports back through
+/// What a connection asks of the performer of its I/O. The performer reports back through
 /// `connection::on_…`, never from within these calls.
 class transport {
 public:
@@ -23,19 +29,92 @@ protected:
     ~transport() = default;
 };
 
-/// What whoever performs reports of a connection, and writes to it: the bytes of `outgoing()` are
-/// taken to the socket once per turn of its loop.
-class connection {
+/// What a connection asks of its owner.
+class connection_owner {
 public:
-    virtual void on_open(time_point now) = 0;
-    virtual void on_bytes(std::string_view bytes, time_point now) = 0;
-    virtual void on_down(error_code why, time_point now) = 0;
-    /// Bytes to write; the performer takes them from the front, and says so.
-    virtual std::string& outgoing() noexcept = 0;
-    virtual void on_written() noexcept = 0;
+    virtual std::uint64_t random_word() = 0;
 
 protected:
+    ~connection_owner() = default;
+};
+
+/// What a session and a listener have in common: the connection is opened, greeted within
+/// `connect_timeout`, serves, and is opened again when it ended. What is said on it, they add.
+class connection {
+public:
+    // From the performer. It takes the bytes of `outgoing()` to the socket once per turn of its
+    // loop, from the front, and reports what was written.
+    void on_open(time_point now);
+    void on_bytes(std::string_view bytes, time_point now);
+    void on_down(error_code why, time_point now);
+    std::string& outgoing() noexcept { return outgoing_; }
+    const std::string& outgoing() const noexcept { return outgoing_; }
+    virtual void on_written() noexcept {}
+
+    std::size_t index() const noexcept { return index_; }
+    bool is_ready() const noexcept { return link_.is_ready(); }
+    /// It has neither been reached nor failed to be.
+    bool is_unheard_of() const noexcept { return !was_ready_ && link_.is_hopeful(); }
+    /// How long the node may take over one command: as given, or by its latest handshake. Before
+    /// the first one it may take as long as that may, 1 s at most.
+    duration node_timeout() const noexcept;
+
+protected:
+    /// What is referred to outlives the connection.
+    connection(std::size_t index, const client_options& options, transport& wire,
+               connection_owner& owner, resp::parser_limits limits);
     ~connection() = default;
+
+    using phase = core::reconnection::phase;
+
+    /// Opens it, unless that was done already.
+    void start(time_point now);
+    /// A question of the greeting is on its way, besides the first one: it is measured.
+    void asked(time_point now) noexcept { round_trip_.asked(now); }
+    /// The greeting is over.
+    void greeted(time_point now) noexcept;
+    /// Ends the connection, calls `on_end`, and opens the next one, now or after a rest; `stalled`:
+    /// it must rest.
+    void give_up(wire::failure why, bool stalled, time_point now);
+    /// Gives up what was not greeted in time, or ends the rest.
+    void on_link_time(time_point now);
+    /// Hangs up without `on_end`, until it is started again.
+    void stop();
+    void stop_for_good();
+
+    const client_options& options() const noexcept { return *options_; }
+    const core::reconnection& link() const noexcept { return link_; }
+    /// How long the node took to answer in the latest greeting; zero where it is not known.
+    duration round_trip() const noexcept { return round_trip_.get(); }
+    /// How long an answer may be outstanding before the connection is given up.
+    duration longest_silence() const noexcept;
+    /// When it last brought any bytes.
+    time_point last_bytes() const noexcept { return last_bytes_; }
+
+private:
+    using action = core::reconnection::action;
+
+    /// It is open: writes the first questions of the greeting.
+    virtual void greet(time_point now) = 0;
+    virtual void on_greeting(const resp::reply& reply, time_point now) = 0;
+    /// A reply after the greeting.
+    virtual void on_reply(const resp::reply& reply, time_point now) = 0;
+    /// It could not be made, or ended. From here, as from the other three, it may be stopped.
+    virtual void on_end(const wire::failure& why, time_point now) = 0;
+
+    void hang_up();
+
+    std::size_t index_;
+    const client_options* options_;
+    transport* wire_;
+    connection_owner* owner_;
+    core::reconnection link_;
+    resp::parser parser_;
+    core::round_trip round_trip_;
+    std::string outgoing_;
+    time_point last_bytes_{};
+    bool was_ready_ = false;
+    bool opens_again_ = false;  // after `on_end`, unless it is stopped there
 };
 
 }  // namespace redlock::detail

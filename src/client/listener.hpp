@@ -1,12 +1,9 @@
-// What one node publishes to this client: connection, subscription and pulse; touches no socket.
+// What one node publishes to this client: subscription and pulse; touches no socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "client/call.hpp"
 #include "client/connection.hpp"
-#include "core/node/reconnection.hpp"
-#include "core/node/round_trip.hpp"
-#include "wire/resp/parser.hpp"
 
 #include <redlock/options.hpp>
 
@@ -19,9 +16,8 @@ namespace redlock::detail {
 
 /// What a listener tells its owner, and gets from it. From within these calls the owner may close
 /// and open any listener, and submit commands.
-class listener_owner {
+class listener_owner : public connection_owner {
 public:
-    virtual std::uint64_t random_word() = 0;
     /// What is published from now on arrives.
     virtual void on_listening(std::size_t node, time_point now) = 0;
     /// The connection could not be made, or broke: what was published since may be lost. It is
@@ -42,43 +38,30 @@ public:
              listener_owner& owner, std::string_view channel);
 
     /// Wanted from now on, until `close`.
-    void open(time_point now);
+    void open(time_point now) { start(now); }
     /// Hangs up; nothing more is told, until it is opened again.
     void close();
-    bool is_listening() const noexcept { return link_.is_ready(); }
+    bool is_listening() const noexcept { return is_ready(); }
 
-    // From whoever performs.
-    void on_open(time_point now) override;
-    void on_bytes(std::string_view bytes, time_point now) override;
-    void on_down(error_code why, time_point now) override;
+    // From the performer.
     void on_time(time_point now);
     time_point deadline() const noexcept;
-    std::string& outgoing() noexcept override { return outgoing_; }
-    void on_written() noexcept override {}  // what was not written will not be answered
 
 private:
     enum class step : std::uint8_t { auth, set_name, subscribe };
 
-    void on_greeting(const resp::reply& reply, time_point now);
+    void greet(time_point now) override;
+    void on_greeting(const resp::reply& reply, time_point now) override;
     void on_subscribed(const resp::reply& reply, time_point now);
-    void on_push(const resp::reply& reply, time_point now);
-    void on_alive(time_point now) noexcept;
+    void on_reply(const resp::reply& reply, time_point now) override;
+    void on_end(const wire::failure& why, time_point now) override;
     void ping(time_point now);
-    void give_up(const wire::failure& why, bool stalled, time_point now);
-    void hang_up();
+    time_point ping_at() const noexcept;
 
-    std::size_t index_;
-    const client_options* options_;
-    transport* wire_;
     listener_owner* owner_;
     std::string_view channel_;
-    core::reconnection link_;
-    resp::parser parser_;
-    core::round_trip round_trip_;
-    step awaited_ = step::auth;  // what the next reply of a greeting answers
-    time_point ping_at_ = time_point::max();
+    step awaited_ = step::auth;               // what the next reply of a greeting answers
     time_point pong_by_ = time_point::max();  // only while one is awaited
-    std::string outgoing_;
 };
 
 }  // namespace redlock::detail

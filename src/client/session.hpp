@@ -1,4 +1,4 @@
-// One node: its connection, its handshake, its pipeline and what is owed to it; touches no socket.
+// One node: its handshake, its pipeline and what is owed to it; touches no socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,9 +8,6 @@
 #include "client/handshake.hpp"
 #include "core/node/debts.hpp"
 #include "core/node/pipeline.hpp"
-#include "core/node/reconnection.hpp"
-#include "core/node/round_trip.hpp"
-#include "wire/resp/parser.hpp"
 
 #include <redlock/options.hpp>
 
@@ -24,9 +21,8 @@
 namespace redlock::detail {
 
 /// What a session tells its owner, and gets from it.
-class session_owner {
+class session_owner : public connection_owner {
 public:
-    virtual std::uint64_t random_word() = 0;
     /// What to ask of the record of a node that is being greeted.
     virtual wire::record_request record_wanted() = 0;
     /// The handshake, sent at `began`, is over; nothing has been sent since.
@@ -62,7 +58,7 @@ public:
             traffic& counts, session_limits limits = {});
 
     // From the coordinator.
-    void start(time_point now);
+    using connection::start;
     /// Hands a command to the node. A failure is returned when it can't be taken; otherwise the
     /// call hears of it exactly once. A release that can't be sent now is owed, and fails.
     std::optional<wire::failure> submit(call_ptr what, std::uint32_t round, std::string_view wire,
@@ -85,23 +81,11 @@ public:
     }
     bool is_idle() const noexcept { return backlog() == 0; }
 
-    // From whoever performs.
-    void on_open(time_point now) override;
-    void on_bytes(std::string_view bytes, time_point now) override;
-    void on_down(error_code why, time_point now) override;
+    // From the performer.
     void on_time(time_point now);
     time_point deadline() const noexcept;
-    std::string& outgoing() noexcept override { return outgoing_; }
     void on_written() noexcept override { unwritten_ = 0; }
 
-    bool is_ready() const noexcept { return link_.is_ready(); }
-    /// It has neither been reached nor failed to be.
-    bool is_unheard_of() const noexcept { return !was_up_ && link_.is_hopeful(); }
-    std::size_t index() const noexcept { return index_; }
-
-    /// How long it may take over one command: as given, or by its latest handshake. Before the first
-    /// one it may take as long as that may, 1 s at most.
-    duration node_timeout() const noexcept;
     /// Why its answers come too late; empty where it has time enough for its round trip.
     std::string lateness() const;
 
@@ -126,39 +110,32 @@ private:
     void note_sent(entry item, time_point now);
     /// False, and nothing sent, where the command has no script.
     bool send_with_script(entry& item, time_point now);
-    void on_greeting(const resp::reply& reply, time_point now);
-    void on_answer(const resp::reply& reply, time_point now);
+    void greet(time_point now) override;
+    void on_greeting(const resp::reply& reply, time_point now) override;
+    void on_reply(const resp::reply& reply, time_point now) override;
+    void on_end(const wire::failure& why, time_point now) override;
     void on_ready(time_point now);
     void owe(entry item);
     void send_owed(time_point now);
     void probe_owed(time_point now);
-    void give_up(wire::failure why, bool stalled, time_point now);
     std::size_t tell_all(const wire::failure& why, time_point now);
     time_point stall_deadline() const noexcept;
     bool is_full(std::size_t more_bytes) const noexcept;
 
-    std::size_t index_;
-    const client_options* options_;
-    transport* wire_;
     session_owner* owner_;
     traffic* counts_;
     session_limits limits_;
-    core::reconnection link_;
     handshake handshake_;
-    resp::parser parser_;
     core::pipeline<entry> pipeline_;
     std::deque<queued> waiting_;  // submitted while the link was on its way
     std::size_t waiting_bytes_ = 0;
     core::debts<entry> owed_;
-    std::string outgoing_;
     std::string epoch_;          // formatted as an argument of a command
     std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
     wire::failure last_failure_;
     time_point greeted_from_{};
-    core::round_trip round_trip_;
     time_point last_answer_{};
-    bool was_up_ = false;
 };
 
 }  // namespace redlock::detail

@@ -1,0 +1,111 @@
+// One connection to a node, opened again whenever it ends.
+// SPDX-License-Identifier: MIT
+#include "client/connection.hpp"
+
+#include "value/text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::detail {
+
+connection::connection(std::size_t index, const client_options& options, transport& wire,
+                       connection_owner& owner, resp::parser_limits limits)
+    : index_(index),
+      options_(&options),
+      wire_(&wire),
+      owner_(&owner),
+      link_(options.connect_timeout),
+      parser_(limits) {}
+
+void connection::start(time_point now) {
+    if (link_.start(now) == action::open) wire_->open();
+}
+
+void connection::on_open(time_point now) {
+    link_.opened();
+    parser_.reset();
+    round_trip_.begin();
+    asked(now);
+    greet(now);
+}
+
+void connection::on_bytes(std::string_view bytes, time_point now) {
+    last_bytes_ = now;
+    // It may be stopped, and even started again, by what is called from here.
+    while (link_.state() == phase::greeting || link_.state() == phase::ready) {
+        resp::reply reply;
+        switch (parser_.feed(bytes, reply)) {
+            case resp::parser::outcome::need_more: return;
+            case resp::parser::outcome::broken:
+                return give_up(
+                    {vote::unreachable, errc::protocol_error, text::printable(parser_.error())},
+                    true, now);
+            case resp::parser::outcome::complete: break;
+        }
+        if (link_.is_ready()) {
+            on_reply(reply, now);
+        } else {
+            round_trip_.answered(now);
+            on_greeting(reply, now);
+        }
+    }
+}
+
+void connection::on_down(error_code why, time_point now) {
+    give_up({vote::unreachable, why, {}}, false, now);
+}
+
+void connection::greeted(time_point now) noexcept {
+    link_.greeted(now);
+    was_ready_ = true;
+}
+
+void connection::give_up(wire::failure why, bool stalled, time_point now) {
+    if (link_.state() == phase::closed) return;
+    hang_up();
+    opens_again_ = link_.down(now, stalled, owner_->random_word()) == action::open;
+    on_end(why, now);  // it may be stopped there, and even started
+    if (std::exchange(opens_again_, false)) wire_->open();
+}
+
+void connection::on_link_time(time_point now) {
+    switch (link_.on_time(now)) {
+        case action::none: break;
+        case action::give_up:
+            return give_up({vote::timed_out, errc::timed_out, "could not connect in time"}, true,
+                           now);
+        case action::open: wire_->open(); break;
+    }
+}
+
+void connection::stop() {
+    hang_up();
+    link_ = core::reconnection(options_->connect_timeout);
+}
+
+void connection::stop_for_good() {
+    hang_up();
+    link_.close();
+}
+
+void connection::hang_up() {
+    wire_->drop();
+    outgoing_.clear();
+    opens_again_ = false;
+}
+
+duration connection::node_timeout() const noexcept {
+    const duration given = options_->node_timeout;
+    if (given == duration::zero() && !round_trip_.is_known() && is_unheard_of()) {
+        return std::clamp<duration>(options_->connect_timeout, core::shortest_node_timeout,
+                                    core::longest_node_timeout);
+    }
+    return core::node_timeout(given, round_trip_.get());
+}
+
+duration connection::longest_silence() const noexcept {
+    return std::max<duration>(options_->connect_timeout, 10 * node_timeout());
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,204 @@
+// Tests what a session and a listener have in common, with a greeting of one word; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "client/connection.hpp"
+#include "support/catch.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using lines = std::vector<std::string>;
+
+namespace {
+
+const auto broken = boost::system::errc::make_error_code(boost::system::errc::connection_reset);
+
+client_options one_node() {
+    client_options o;
+    o.nodes.emplace_back();
+    return o;
+}
+
+struct recorder : detail::transport, detail::connection_owner {
+    client_options given = one_node();
+    lines seen;  // what it is asked to do and what it is told, in order
+
+    void open() override { seen.emplace_back("open"); }
+    void drop() override { seen.emplace_back("drop"); }
+    std::uint64_t random_word() override { return 0; }
+};
+
+/// The greeting is "hello", and over with the first reply to it.
+class line final : public recorder, public detail::connection {
+public:
+    line() : connection(0, given, *this, *this, {.max_reply_bytes = 64, .max_elements = 8}) {}
+
+    time_point now = time_point{} + 1h;
+    std::vector<wire::failure> ends;
+    std::function<void()> then{};  // runs at its end
+
+    using connection::link;
+    using connection::longest_silence;
+    using connection::round_trip;
+    using connection::stop;
+    using connection::stop_for_good;
+
+    line& start() {
+        connection::start(now);
+        return *this;
+    }
+    /// It serves, and has for long enough to be trusted.
+    line& ready() {
+        start().on_open(now);
+        outgoing().clear();
+        hear("+hi\r\n");
+        now += given.connect_timeout;
+        seen.clear();
+        return *this;
+    }
+    void hear(std::string_view bytes) { on_bytes(bytes, now); }
+    void pass(duration span) {
+        now += span;
+        on_link_time(now);
+    }
+    lines take() { return std::exchange(seen, {}); }
+
+private:
+    void greet(time_point) override { outgoing() += "hello"; }
+    void on_greeting(const resp::reply& reply, time_point at) override {
+        seen.push_back("greeting " + std::string(reply.text()));
+        greeted(at);
+    }
+    void on_reply(const resp::reply& reply, time_point) override {
+        seen.push_back("reply " + std::string(reply.text()));
+        if (reply.text() == "stop") stop();
+    }
+    void on_end(const wire::failure& why, time_point) override {
+        seen.emplace_back("end");
+        ends.push_back(why);
+        if (then) then();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a connection opens once, and tells the replies to its greeting from the others") {
+    line l;
+    CHECK_FALSE(l.is_unheard_of());
+    l.start().start();
+    CHECK(l.take() == lines{"open"});
+    CHECK(l.is_unheard_of());
+    l.on_open(l.now);
+    CHECK(l.outgoing() == "hello");
+    CHECK_FALSE(l.is_ready());
+    l.hear("+hi\r\n+a\r\n+b\r\n+c");
+    CHECK(l.is_ready());
+    CHECK_FALSE(l.is_unheard_of());
+    CHECK(l.take() == lines{"greeting hi", "reply a", "reply b"});
+    CHECK(l.start().take().empty());
+}
+
+TEST_CASE("nothing of one connection is left on the next one") {
+    line l;
+    l.ready().outgoing() += "a question";
+    l.hear("+half a rep");
+    l.on_down(broken, l.now);
+    CHECK(l.outgoing().empty());
+    l.on_open(l.now);
+    CHECK(l.outgoing() == "hello");
+    l.hear("+hi\r\n");
+    CHECK(l.take() == lines{"drop", "end", "open", "greeting hi"});
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].answer == vote::unreachable);
+    CHECK(l.ends[0].error == broken);
+    CHECK_FALSE(l.is_unheard_of());
+}
+
+TEST_CASE("bytes that are no reply end a connection, and it rests") {
+    line l;
+    l.ready().hear("+a\r\nHTTP/1.1 400 Bad Request\r\n+b\r\n");
+    CHECK(l.take() == lines{"reply a", "drop", "end"});
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].error == errc::protocol_error);
+    CHECK_FALSE(l.ends[0].detail.empty());
+    l.pass(1s);
+    CHECK(l.take() == lines{"open"});
+}
+
+TEST_CASE("a connection that is not greeted in time is given up, and rests") {
+    line l;
+    l.start();
+    if (GENERATE(false, true)) l.on_open(l.now);
+    l.take();
+    l.pass(l.given.connect_timeout - 1ns);
+    CHECK(l.take().empty());
+    l.pass(1ns);
+    CHECK(l.take() == lines{"drop", "end"});
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].answer == vote::timed_out);
+    CHECK(l.ends[0].detail == "could not connect in time");
+    CHECK_FALSE(l.is_unheard_of());
+    l.pass(1s);
+    CHECK(l.take() == lines{"open"});
+    CHECK_FALSE(l.is_unheard_of());  // it was tried in vain before
+}
+
+TEST_CASE("a connection may be stopped at its end, where the next one was to be opened") {
+    line l;
+    l.ready();
+    const bool for_good = GENERATE(false, true);
+    l.then = [&] { for_good ? l.stop_for_good() : l.stop(); };
+    l.on_down(broken, l.now);
+    CHECK(l.take() == lines{"drop", "end", "drop"});
+    CHECK(l.link().deadline() == time_point::max());
+    l.hear("+late\r\n");
+    l.pass(1h);
+    CHECK(l.take().empty());
+    l.then = nullptr;
+    l.start();
+    CHECK(l.take() == (for_good ? lines{} : lines{"open"}));
+    l.on_down(broken, l.now);
+    CHECK(l.ends.size() == (for_good ? 1 : 2));
+}
+
+TEST_CASE("a connection that is stopped and started at its end is opened once") {
+    line l;
+    l.ready();
+    l.then = [&] {
+        l.stop();
+        l.start();
+    };
+    l.on_down(broken, l.now);
+    CHECK(l.take() == lines{"drop", "end", "drop", "open"});
+}
+
+TEST_CASE("a connection that is stopped at a reply reads no further") {
+    line l;
+    l.ready().hear("+a\r\n+stop\r\n+b\r\n");
+    CHECK(l.take() == lines{"reply a", "reply stop", "drop"});
+    CHECK(l.ends.empty());
+}
+
+TEST_CASE("a connection's time-outs are as given, or go by the round trip of its greeting") {
+    line l;
+    l.given.connect_timeout = 700ms;
+    l.given.node_timeout = 0ms;
+    CHECK(l.node_timeout() == 50ms);
+    l.start();
+    CHECK(l.node_timeout() == 700ms);  // nothing is known of the node
+    l.now += 10ms;
+    l.on_open(l.now);
+    l.now += 60ms;
+    l.hear("+hi\r\n");
+    CHECK(l.round_trip() == 60ms);
+    CHECK(l.node_timeout() == 240ms);
+    CHECK(l.longest_silence() == 2400ms);
+    l.given.node_timeout = 20ms;
+    CHECK(l.node_timeout() == 20ms);
+    CHECK(l.longest_silence() == 700ms);
+}
