@@ -81,7 +81,7 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
         return std::nullopt;
     }
     if (is_release) {
-        item.is_told = true;
+        item.is = state::told;  // by what is returned
         owe(std::move(item));
     }
     return last_failure_;
@@ -132,7 +132,7 @@ bool session::send_with_script(entry& item, time_point now) {
     const auto end = item.what->write_with_script(index(), item.round, outgoing());
     if (!end) return false;
     append(*end, now);
-    item.with_script = true;
+    item.form = resp::script_form::whole;
     note_sent(std::move(item), now);
     return true;
 }
@@ -196,34 +196,33 @@ void session::send_owed(time_point now) {
 void session::probe_owed(time_point now) {
     auto first = owed_.take_first();
     if (!first) return;
-    first->is_probe = true;
+    first->is = state::probe;
     send_with_script(*first, now);
 }
 
 void session::on_reply(const resp::reply& reply, time_point now) {
     if (pipeline_.size() <= unwritten_) {
-        give_up({vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
-                now);
-        return;
+        return give_up(
+            {vote::unreachable, errc::protocol_error, "a reply to nothing that was asked"}, true,
+            now);
     }
     last_answer_ = now;
     slot first = pipeline_.pop();
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
     const bool may_repeat = !first.expired || item.what->is_owed(index());
-    if (reply.is_error("NOSCRIPT") && !item.with_script && may_repeat &&
+    if (reply.is_error("NOSCRIPT") && item.form == resp::script_form::by_hash && may_repeat &&
         item.what->is_wanted(item.round) && send_with_script(item, now)) {
         return;
     }
-    const bool was_told = std::exchange(item.is_told, true);
-    const bool was_probe = std::exchange(item.is_probe, false);
+    const state was = std::exchange(item.is, state::told);
     if (is_passing(reply) && item.what->is_owed(index())) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
         owed_.refused(item, now);
-    } else if (was_probe) {
+    } else if (was == state::probe) {
         send_owed(now);
     }
-    if (!was_told) item.what->on_reply(index(), item.round, reply, now);
+    if (was == state::awaited) item.what->on_reply(index(), item.round, reply, now);
 }
 
 void session::on_end(const wire::failure& why, time_point now) {
@@ -246,12 +245,12 @@ std::size_t session::tell_all(const wire::failure& why, time_point now) {
     auto unsent = std::exchange(waiting_, {});
     waiting_bytes_ = 0;
     const auto tell = [&](entry item) {
-        const bool was_told = std::exchange(item.is_told, true);
+        const bool is_news = item.tell();
         const bool has_future = link().state() != phase::closed;
         const bool is_release = item.what->is_owed(index());
         if (is_release) ++releases;
         if (has_future && is_release) owe(item);
-        if (!was_told) item.what->on_failure(index(), item.round, why, now);
+        if (is_news) item.what->on_failure(index(), item.round, why, now);
     };
     while (!unanswered.empty()) tell(unanswered.pop().what);
     for (queued& q : unsent) tell(std::move(q.item));
@@ -285,14 +284,14 @@ time_point session::deadline() const noexcept {
 void session::on_time(time_point now) {
     pipeline_.expire(now, [&](entry& item) {
         counts_->timeouts.add();
-        if (std::exchange(item.is_told, true)) return;
+        if (!item.tell()) return;
         const call_ptr what = item.what;  // the call may submit more, and move the entries
         what->on_failure(index(), item.round, {vote::timed_out, errc::timed_out, lateness()}, now);
     });
     if (now >= owed_.due()) probe_owed(now);
     if (now >= stall_deadline()) {
-        give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"}, true, now);
-        return;
+        return give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"},
+                       true, now);
     }
     on_link_time(now);
 }

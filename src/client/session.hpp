@@ -8,6 +8,7 @@
 #include "client/handshake.hpp"
 #include "core/node/debts.hpp"
 #include "core/node/pipeline.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <redlock/options.hpp>
 
@@ -90,12 +91,23 @@ public:
     std::string lateness() const;
 
 private:
+    enum class state : std::uint8_t {
+        awaited,  // by the call
+        told,     // the call has got a reply or a failure, and gets no other
+        probe     // told; its answer says whether what is owed can be paid
+    };
     struct entry {
         call_ptr what;
         std::uint32_t round = 0;
-        bool with_script = false;  // it carried the script's text: no second NOSCRIPT is believed
-        bool is_told = false;      // the call has heard of its failure
-        bool is_probe = false;     // of whether what is owed can be paid
+        resp::script_form form = resp::script_form::by_hash;  // whole: NOSCRIPT is final
+        state is = state::awaited;
+
+        /// Whether the call is to be told now: true once.
+        bool tell() noexcept {
+            if (is != state::awaited) return false;
+            is = state::told;
+            return true;
+        }
     };
     struct queued {
         entry item;
