@@ -50,7 +50,7 @@ void engine::enlist(operation& what) {
 
 void engine::begin(operation_ptr what, time_point now) {
     enlist(*what);
-    if (closing_) {
+    if (phase_ != phase::open) {
         what->cancel(errc::client_closed, now);
     } else {
         what->start(now);
@@ -78,8 +78,8 @@ void engine::forget(held_lease& what) noexcept {
 }
 
 void engine::close(time_point now) {
-    if (closing_) return;
-    closing_ = true;
+    if (phase_ != phase::open) return;
+    phase_ = phase::closing;
     tracker_.close();
     remote_.close();
     listeners_.close_for_good();
@@ -106,13 +106,13 @@ void engine::cancel(error_code why, time_point now) {
 }
 
 void engine::await_closed(operation& what) {
-    if (over_) return what.on_closed(closed_as_);
+    if (is_over()) return what.on_closed(closed_as_);
     what.listed_.unlink();
     await_end_.push_back(what);
 }
 
 void engine::end_turn(time_point now) {
-    if (closing_ && !over_ && !is_lingering_) begin_to_linger(now);
+    if (phase_ == phase::closing) begin_to_linger(now);
     while (const auto round = renewals_.next_round()) begin(round, now);
     local_.give_turns(now);
     admission_.admit(now);
@@ -120,7 +120,7 @@ void engine::end_turn(time_point now) {
 
 // Counted from the end of the turn, since formatting thousands of releases takes time, too.
 void engine::begin_to_linger(time_point now) {
-    is_lingering_ = true;
+    phase_ = phase::lingering;
     answers_awaited_from_ = now;
     linger_until_ = now + shared_.options().ttl_max;
     close_timer_at_ = std::min(now + sessions_.time_for(size()), linger_until_);
@@ -148,16 +148,16 @@ void engine::on_close_timer(time_point now) {
 }
 
 void engine::end_if_idle(time_point now) {
-    if (!closing_ || over_) return;
+    if (phase_ == phase::open || is_over()) return;
     const bool is_through = std::all_of(sessions_.begin(), sessions_.end(), [&](const auto& s) {
-        return s->is_idle() || (is_lingering_ && answer_due(*s) <= silence_checked_at_);
+        return s->is_idle() ||
+               (phase_ == phase::lingering && answer_due(*s) <= silence_checked_at_);
     });
     if (is_through) end(now);
 }
 
 void engine::end(time_point now) {
-    if (over_) return;
-    over_ = true;
+    phase_ = phase::over;
     close_timer_.cancel();
     std::size_t silent = 0;
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
@@ -178,8 +178,7 @@ void engine::end(time_point now) {
 }
 
 void engine::discard() noexcept {
-    closing_ = true;
-    over_ = true;
+    phase_ = phase::over;
     tracker_.close();
     remote_.clear();
     local_.clear();

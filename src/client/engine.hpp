@@ -69,7 +69,7 @@ public:
     void end_turn(time_point now);
     /// While closing: whether the last releases are answered, or given up, is looked at here.
     void end_if_idle(time_point now);
-    bool is_over() const noexcept { return over_; }
+    bool is_over() const noexcept { return phase_ == phase::over; }
     /// The execution context is gone: drops everything without a completion.
     void discard() noexcept;
 
@@ -93,6 +93,12 @@ public:
     }
 
 private:
+    enum class phase : std::uint8_t {
+        open,
+        closing,    ///< Takes no more operations; the last releases are being handed to the nodes.
+        lingering,  ///< Awaits the answers to them.
+        over
+    };
     struct close_timer final : timer {
         explicit close_timer(engine& e) : engine_(&e) {}
         void on_due(time_point now) override { engine_->on_close_timer(now); }
@@ -159,9 +165,7 @@ private:
     time_point linger_until_{};          // when every key has expired
     time_point close_timer_at_{};
     time_point silence_checked_at_ = time_point::min();  // when `close_timer_` last rang
-    bool closing_ = false;
-    bool is_lingering_ = false;
-    bool over_ = false;
+    phase phase_ = phase::open;
     error_code closed_as_;
 };
 
