@@ -12,7 +12,7 @@ bool is_late(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "LATE";
 }
 
-node_signs read_signs(const resp::reply& reply) noexcept {
+core::node_signs read_signs(const resp::reply& reply) noexcept {
     return {.is_late = is_late(reply),
             .is_amnesiac = is_amnesiac(reply),
             .is_replica = reply.is_error("READONLY")};

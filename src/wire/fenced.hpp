@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/node/node_signs.hpp"
 #include "value/quorum.hpp"
 #include "wire/resp/reply.hpp"
 
@@ -26,12 +27,7 @@ bool is_amnesiac(const resp::reply& reply) noexcept;
 /// late.
 bool is_late(const resp::reply& reply) noexcept;
 
-/// What a reply shows of its node, whatever the node was asked.
-struct node_signs {
-    bool is_late = false;      ///< Its clock may not be what we take it for.
-    bool is_amnesiac = false;  ///< It may have forgotten leases.
-    bool is_replica = false;
-};
-node_signs read_signs(const resp::reply& reply) noexcept;
+/// From the reply to any command.
+core::node_signs read_signs(const resp::reply& reply) noexcept;
 
 }  // namespace redlock::wire

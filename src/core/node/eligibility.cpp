@@ -15,15 +15,15 @@ eligibility::eligibility(std::size_t nodes, bool is_on, std::chrono::millisecond
 void eligibility::met(std::size_t node, const server_facts& server, time_point now) {
     assert(node < nodes_.size());
     standing& s = nodes_[node];
-    if (!s.is_met || s.run_id != server.run_id) {
+    const server_facts before = std::exchange(s.server, server);
+    if (!s.is_met || before.run_id != server.run_id) {
         s.met_as = ++meetings_;
-        s.run_id_before = std::exchange(s.run_id, server.run_id);
+        s.run_id_before = before.run_id;
         // It may have voted under its old name in a round that is still open.
         if (has_changed_name(node)) s.fit_since = now;
     }
     s.is_met = true;
     s.is_compared = false;
-    s.is_master = server.is_master;
     refresh(now);
 }
 
@@ -64,18 +64,17 @@ void eligibility::set_skewed(std::size_t node, bool is_skewed, time_point now) {
 // Also where the first has no connection any more: it may have voted in a round that is still open.
 std::size_t eligibility::first_of(std::size_t node) const noexcept {
     std::size_t first = node;
-    if (nodes_[node].run_id.empty()) return first;
+    const std::string& run_id = nodes_[node].server.run_id;
+    if (run_id.empty()) return first;
     for (std::size_t other = 0; other < nodes_.size(); ++other) {
-        if (nodes_[other].run_id == nodes_[node].run_id &&
-            nodes_[other].met_as < nodes_[first].met_as) {
-            first = other;
-        }
+        const bool is_same = nodes_[other].server.run_id == run_id;
+        if (is_same && nodes_[other].met_as < nodes_[first].met_as) first = other;
     }
     return first;
 }
 
 bool eligibility::has_changed_name(std::size_t node) const noexcept {
-    const std::string& run_id = nodes_[node].run_id;
+    const std::string& run_id = nodes_[node].server.run_id;
     return !run_id.empty() && std::any_of(nodes_.begin(), nodes_.end(), [&](const standing& s) {
         return &s != &nodes_[node] && s.run_id_before == run_id;
     });
@@ -90,7 +89,7 @@ bool eligibility::is_among_other_sets() const noexcept {
 error_code eligibility::unfitness(std::size_t node) const noexcept {
     if (is_among_other_sets()) return errc::other_set;
     if (!nodes_[node].is_met) return {};
-    if (!nodes_[node].is_master) return errc::not_master;
+    if (!nodes_[node].server.is_master) return errc::not_master;
     if (first_of(node) != node) return errc::duplicate_node;
     if (nodes_[node].is_skewed) return errc::clock_skew;
     return {};

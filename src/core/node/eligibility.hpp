@@ -77,6 +77,8 @@ public:
     const std::string& other_set_of(std::size_t node) const noexcept {
         return nodes_[node].record.other_set;
     }
+    /// What its server said of itself in the last handshake.
+    const server_facts& server_of(std::size_t node) const noexcept { return nodes_[node].server; }
     const record_facts& record_of(std::size_t node) const noexcept { return nodes_[node].record; }
     /// The node whose server it is, too; the node itself if it is no double.
     std::size_t first_of(std::size_t node) const noexcept;
@@ -85,11 +87,10 @@ public:
 
 private:
     struct standing {
-        std::string run_id;
+        server_facts server;
         std::string run_id_before;  // another server's: the name led there last
         std::uint64_t met_as = 0;  // the order in which servers were met
         bool is_met = false;
-        bool is_master = true;
         bool is_skewed = false;
         bool is_compared = false;
         error_code unfit;

@@ -1,0 +1,178 @@
+// When each node's clock is read, compared with its record and corrected there.
+// SPDX-License-Identifier: MIT
+#include "core/node/clock_watch.hpp"
+
+#include "core/node/fence_source.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace redlock::core {
+
+namespace {
+
+// The offset on a record is written again when it is so old: at every probe, by one of the clients.
+constexpr duration refreshed_after = between_probes * 4 / 5;
+
+}  // namespace
+
+clock_watch::clock_watch(std::size_t nodes, bool is_guarded, duration tolerance,
+                         drift_policy drift)
+    : is_guarded_(is_guarded), clocks_(nodes, tolerance, drift), nodes_(nodes) {}
+
+void clock_watch::greeted(std::size_t node) noexcept {
+    assert(node < nodes_.size());
+    nodes_[node].look = looking::idle;
+    nodes_[node].write = writing::idle;
+}
+
+bool clock_watch::read(std::size_t node, const clock_reading& reading, eligibility& votes,
+                       time_point now, node_orders& out) {
+    const duration jump = clocks_.read(node, reading);
+    out.push_back({.what = node_order::task::use_clock, .node = node});
+    judge_skew(votes, now);
+    if (jump == duration::zero() || !is_guarded_) return false;
+    votes.doubt(node);
+    // Its clock or ours: fresh readings of all nodes decide which.
+    if (clocks_.is_fresh(node)) start_over(now);
+    return true;
+}
+
+void clock_watch::take_record(std::size_t node, eligibility& votes, time_point now) {
+    clocks_.set_recorded(node, votes.record_of(node).offset);
+    clocks_.set_tolerance(fence_tolerance(votes.ttl_max()));
+    judge_skew(votes, now);
+}
+
+void clock_watch::judge_skew(eligibility& votes, time_point now) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) votes.set_skewed(i, clocks_.is_skewed(i), now);
+}
+
+void clock_watch::start_over(time_point now) {
+    clocks_.start_over(now);
+    has_started_over_ = true;
+    for (node_state& n : nodes_) {
+        if (n.look == looking::failed) n.look = looking::idle;
+    }
+}
+
+void clock_watch::look(std::size_t node, node_orders& out) {
+    assert(node < nodes_.size());
+    node_state& n = nodes_[node];
+    if (n.look == looking::asked || !n.link.is_ready) return;
+    n.look = looking::asked;
+    out.push_back({.what = node_order::task::look, .node = node});
+}
+
+void clock_watch::looked(std::size_t node) noexcept {
+    assert(node < nodes_.size());
+    nodes_[node].look = looking::idle;
+    if (nodes_[node].write == writing::done) nodes_[node].write = writing::idle;
+}
+
+void clock_watch::clock_written(std::size_t node, bool was_first) noexcept {
+    assert(node < nodes_.size());
+    nodes_[node].write = was_first ? writing::done : writing::idle;
+    if (was_first) clocks_.forget_jump(node);
+}
+
+void clock_watch::probe(std::size_t node, node_orders& out) {
+    assert(node < nodes_.size());
+    if (nodes_[node].write == writing::refused) nodes_[node].write = writing::idle;
+    look(node, out);
+}
+
+bool clock_watch::is_looking() const noexcept {
+    return std::any_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
+        return n.look == looking::asked || n.link.is_unheard_of;
+    });
+}
+
+bool clock_watch::is_writing() const noexcept {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const node_state& n) { return n.write == writing::asked; });
+}
+
+bool clock_watch::compare(eligibility& votes, time_point now, node_orders& out) {
+    if (!is_guarded_) return false;
+    if (const duration gap = clocks_.take_gap(); gap > duration::zero()) {
+        out.push_back({.what = node_order::task::clock_gap, .gap = gap});
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) forgive_jump(i, votes, now);
+    // Other clients may have corrected the records since we read them. Striking by what we read
+    // would undo their correction, and they would undo ours, and so on: so all is read again first.
+    bool starts_over = false;
+    if (!is_looking() && !has_started_over_ && has_any_stepped(votes, now)) {
+        start_over(now);
+        starts_over = true;
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const bool is_idle = nodes_[i].look == looking::idle;
+        if (has_on_record(i, votes) && !clocks_.is_fresh(i) && is_idle) look(i, out);
+    }
+    const bool is_last = !is_looking();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) compare(i, is_last, votes, now, out);
+    if (is_last) {
+        clocks_.rule_out_gap();
+        has_started_over_ = false;
+    }
+    return starts_over;
+}
+
+bool clock_watch::has_any_stepped(const eligibility& votes, time_point now) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!has_on_record(i, votes) || nodes_[i].write != writing::idle) continue;
+        const auto found = clocks_.check(i, now, true);
+        if (found && found->moved_us != 0) return true;
+    }
+    return false;
+}
+
+bool clock_watch::has_on_record(std::size_t node, const eligibility& votes) const noexcept {
+    return nodes_[node].link.is_ready && votes.server_of(node).is_master &&
+           votes.record_of(node).exists && votes.first_of(node) == node;
+}
+
+// `is_last`: no other reading is under way. Until then no node is struck, since one more clock may
+// decide where half of them stand against the other half; and nothing is written, since cluster
+// time by some of the clocks may differ from that by all.
+void clock_watch::compare(std::size_t node, bool is_last, eligibility& votes, time_point now,
+                          node_orders& out) {
+    const record_facts& record = votes.record_of(node);
+    if (!has_on_record(node, votes)) return;
+    const auto found = clocks_.check(node, now, is_last);
+    if (!found) return;
+    if (found->moved_us != 0) {
+        votes.doubt(node);
+        if (is_last) write(node, *found, out);
+        return;
+    }
+    if (record.offset) votes.compared(node, *found, now);
+    // All records are written by one median: one by other nodes' clocks may differ.
+    const bool is_fresh = record.offset && record.cluster_since_us &&
+                          found->recorded_for < refreshed_after;
+    if (is_last && !is_fresh) write(node, *found, out);
+}
+
+void clock_watch::write(std::size_t node, const clock_check& found, node_orders& out) {
+    if (nodes_[node].write != writing::idle) return;
+    nodes_[node].write = writing::asked;
+    out.push_back({.what = node_order::task::write_clock, .node = node, .found = found});
+}
+
+// Where another client has struck the node meanwhile its quarantine covers the jump that we saw,
+// too: striking it once more would have all other clients greet it again, and each strike it in its
+// turn. The record must agree with the clock, and the quarantine have begun after our last reading
+// before the jump. Only while it is young: no client has counted a vote since, and a second step
+// could have spoiled none.
+void clock_watch::forgive_jump(std::size_t node, const eligibility& votes, time_point now) {
+    const record_facts& record = votes.record_of(node);
+    const auto true_until = clocks_.ran_true_until(node);
+    if (!true_until || record.since_us == 0 || !record.cluster_since_us) return;
+    const auto found = clocks_.check(node, now, false);
+    if (!found || found->moved_us != 0) return;
+    const duration age = span_of(found->cluster_us - *record.cluster_since_us);
+    if (age < votes.ttl_max() / 2 && now - age > *true_until) clocks_.forget_jump(node);
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,106 @@
+// When each node's clock is read, compared with its record and corrected there; sends nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/node/eligibility.hpp"
+#include "core/node/node_clocks.hpp"
+#include "core/node/node_order.hpp"
+#include "value/quorum.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace redlock::core {
+
+/// How often the nodes' clocks and records are read. This also finds connections that died
+/// silently.
+inline constexpr duration between_probes = std::chrono::seconds(5);
+
+/// How the connection to a node stands.
+struct link_facts {
+    bool is_ready = false;
+    bool is_unheard_of = false;  ///< It has neither been reached nor failed to be.
+    duration node_timeout{};     ///< How long it may take over one command.
+};
+
+/// Each node's record keeps how far its clock is ahead of cluster time. A clock that has moved away
+/// from that stepped, and keys may have run out early: the node is *struck*, which begins its
+/// quarantine again, for all clients. A clock that has not moved has its offset written again now
+/// and then, so that drift does not add up to a step.
+///
+/// A strike costs the node's vote for a whole ttl_max, and every client may give one. So:
+/// - While a reading is under way no node is struck. After a pause of our own machine the first
+///   clock that is read again disagrees with the other two, and is right.
+/// - No node is struck by what was read before another client corrected the records. That would
+///   undo its correction, it would undo ours, and so on. So all is read again first, once.
+/// - A jump for which another client has struck the node already is forgiven. Otherwise each of ten
+///   clients strikes the node once, and after each strike the other nine greet it again.
+/// - A jump that a quorum of clocks shares is our own clock's: it is reported as a gap.
+///
+/// Without the restart guard clocks are followed, for fences and for skew, and never compared.
+class clock_watch {
+public:
+    clock_watch(std::size_t nodes, bool is_guarded, duration tolerance, drift_policy drift);
+
+    const node_clocks& clocks() const noexcept { return clocks_; }
+
+    void set_link(std::size_t node, const link_facts& link) { nodes_[node].link = link; }
+    /// What was asked on the connection before is not answered any more.
+    void greeted(std::size_t node) noexcept;
+    /// The node's clock was read. Whether it jumped, and so has to be compared again before the
+    /// node votes.
+    bool read(std::size_t node, const clock_reading& reading, eligibility& votes, time_point now,
+              node_orders& out);
+    /// Its record was read, and is known to `votes`.
+    void take_record(std::size_t node, eligibility& votes, time_point now);
+
+    /// Orders a look, unless one is under way or the node can't be asked.
+    void look(std::size_t node, node_orders& out);
+    /// A look was answered. What it told is passed to `read` and `take_record`.
+    void looked(std::size_t node) noexcept;
+    /// A look came to nothing. It is repeated by the next probe.
+    void look_failed(std::size_t node) noexcept { nodes_[node].look = looking::failed; }
+    /// The order to write was answered. `was_first`: false where another client had written, and
+    /// nothing was; its record is what the clock is compared with next.
+    void clock_written(std::size_t node, bool was_first) noexcept;
+    /// The order to write failed: the node may be out of memory. The next probe tries again.
+    void write_failed(std::size_t node) noexcept { nodes_[node].write = writing::refused; }
+    /// A probe: what the node refused may be written again.
+    void probe(std::size_t node, node_orders& out);
+
+    /// Compares the clocks with the records, tells `votes` what is known of them, and orders what
+    /// is to be read or written. Whether it reads everything again: then nodes may soon get their
+    /// vote back.
+    bool compare(eligibility& votes, time_point now, node_orders& out);
+
+    /// Whether a reading is under way, or a node is yet to be heard of.
+    bool is_looking() const noexcept;
+    bool is_writing() const noexcept;
+
+private:
+    enum class looking : std::uint8_t { idle, asked, failed };
+    // Refused: until the next probe. Done: until the next look.
+    enum class writing : std::uint8_t { idle, asked, refused, done };
+    struct node_state {
+        link_facts link;
+        looking look = looking::idle;   // at its clock and its record
+        writing write = writing::idle;  // of its clock's offset, to its record
+    };
+
+    void judge_skew(eligibility& votes, time_point now) const;
+    void start_over(time_point now);
+    void forgive_jump(std::size_t node, const eligibility& votes, time_point now);
+    bool has_on_record(std::size_t node, const eligibility& votes) const noexcept;
+    bool has_any_stepped(const eligibility& votes, time_point now) const;
+    void compare(std::size_t node, bool is_last, eligibility& votes, time_point now,
+                 node_orders& out);
+    void write(std::size_t node, const clock_check& found, node_orders& out);
+
+    bool is_guarded_;
+    node_clocks clocks_;
+    std::vector<node_state> nodes_;
+    bool has_started_over_ = false;  // all clocks and records are being read again
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,267 @@
+// What one client knows of its nodes, and what it asks them for that reason.
+// SPDX-License-Identifier: MIT
+#include "core/node/node_knowledge.hpp"
+
+#include "value/lease_terms.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+
+namespace redlock::core {
+
+namespace {
+
+drift_policy drift_of(const client_options& options) {
+    return {options.drift_factor, options.drift_min};
+}
+
+}  // namespace
+
+node_knowledge::node_knowledge(const client_options& options, std::string mark)
+    : is_fenced_(options.fencing),
+      is_guarded_(is_guarded(options)),
+      ttl_max_(options.ttl_max),
+      eligibility_(options.nodes.size(), is_guarded_, options.ttl_max, drift_of(options)),
+      bootstrap_(options.nodes.size(), is_guarded_ && options.guard == restart_guard::automatic,
+                 options.ttl_max / 2, std::move(mark)),
+      watch_(options.nodes.size(), is_guarded_, fence_tolerance(options.ttl_max),
+              drift_of(options)),
+      disruptions_(options.nodes.size()),
+      settling_(!options.fencing, options.connect_timeout),
+      nodes_(options.nodes.size()) {}
+
+void node_knowledge::start(time_point now) { settling_.start(now); }
+
+void node_knowledge::set_link(std::size_t node, const link_facts& link) {
+    assert(node < nodes_.size());
+    nodes_[node].is_ready = link.is_ready;
+    nodes_[node].node_timeout = link.node_timeout;
+    watch_.set_link(node, link);
+}
+
+void node_knowledge::order(task what, std::size_t node) {
+    orders_.push_back({.what = what, .node = node});
+}
+
+void node_knowledge::greeted(std::size_t node, const handshake& told, time_point now) {
+    assert(node < nodes_.size());
+    watch_.greeted(node);
+    eligibility_.met(node, told.server, now);
+    if (told.time_us) read_clock(node, {*told.time_us, told.began, now}, now);
+    if (!is_fenced_) return;
+    // A replica reports no record, and has no vote.
+    if (!told.server.is_master) return bootstrap_.down(node);
+    if (!is_guarded_) return eligibility_.read(node, told.record, now);
+    settling_.unsettle(now);
+    if (!told.record.other_set.empty()) bootstrap_.note_other_set(node);
+    else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
+    else bootstrap_.found(node, told.record, now, told.began);
+    take_record(node, told.record, now);
+}
+
+void node_knowledge::take_record(std::size_t node, const record_facts& record, time_point now) {
+    if (eligibility_.record_of(node).epoch != record.epoch) disruptions_.forgot(node);
+    nodes_[node].read_at = now;
+    report_ttl_max(node, record);
+    eligibility_.read(node, record, now);
+    watch_.take_record(node, eligibility_, now);
+    order(task::use_record, node);
+}
+
+// Each figure is reported once, for all nodes together.
+void node_knowledge::report_ttl_max(std::size_t node, const record_facts& record) {
+    if (!record.exists || record.ttl_max == ttl_max_) return;
+    const bool is_known = std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& n) {
+        return n.told_ttl_max == record.ttl_max;
+    });
+    nodes_[node].told_ttl_max = record.ttl_max;
+    if (!is_known) order(task::report_ttl_max, node);
+}
+
+void node_knowledge::read_clock(std::size_t node, const clock_reading& reading, time_point now) {
+    const bool has_jumped = watch_.read(node, reading, eligibility_, now, orders_);
+    if (has_jumped) settling_.unsettle(now);
+}
+
+void node_knowledge::down(std::size_t node, time_point now) {
+    disruptions_.broke(node);
+    bootstrap_.down(node);
+    decide(now);
+}
+
+void node_knowledge::decide(time_point now) {
+    if (is_closed_) return;
+    order_bootstrap(now);
+    compare_clocks(now);
+    settle(now);
+    report(now);
+}
+
+void node_knowledge::order_bootstrap(time_point now) {
+    for (const bootstrap::order& o : bootstrap_.due(now)) {
+        orders_.push_back({.what = task::bootstrap, .node = o.node, .step = o.what});
+        // Not for a look at the record of another client's bootstrap: it is repeated until that
+        // ends.
+        const bool is_a_look =
+            o.what == bootstrap::task::look ||
+            (o.what == bootstrap::task::make && eligibility_.record_of(o.node).exists);
+        if (!is_a_look) settling_.extend(now, nodes_[o.node].node_timeout);
+    }
+    bootstrap_deadline_ = bootstrap_.deadline();
+}
+
+void node_knowledge::compare_clocks(time_point now) {
+    const std::size_t before = orders_.size();
+    if (watch_.compare(eligibility_, now, orders_)) settling_.unsettle(now);
+    for (std::size_t i = before; i < orders_.size(); ++i) {
+        const node_order& o = orders_[i];
+        if (o.what == task::write_clock) settling_.extend(now, nodes_[o.node].node_timeout);
+    }
+}
+
+bool node_knowledge::is_worth_waiting(time_point now) const noexcept {
+    if (!bootstrap_.is_pending() && !watch_.is_looking() && !watch_.is_writing()) return false;
+    std::size_t voters = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i].is_ready && eligibility_.votes_from(i) <= now) ++voters;
+    }
+    return voters < quorum(nodes_.size());
+}
+
+void node_knowledge::settle(time_point now) {
+    if (settling_.is_settled()) return;
+    if (settling_.settle(is_worth_waiting(now), now)) order(task::settled, 0);
+}
+
+// Reports once what keeps a node from voting; while nodes may still be opened that is nothing.
+void node_knowledge::report(time_point now) {
+    if (bootstrap_.is_pending()) return;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!nodes_[i].is_ready) continue;
+        const error_code why = eligibility_.objection(i, now);
+        if (why == errc::in_quarantine && !eligibility_.is_compared(i))
+            continue;  // over in a moment
+        if (std::exchange(nodes_[i].reported, why) != why && why) order(task::report_objection, i);
+    }
+}
+
+void node_knowledge::probe(time_point now) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!nodes_[i].is_ready) continue;
+        // Whether a replica has become a master is told in the handshake only.
+        if (!eligibility_.server_of(i).is_master) order(task::greet_again, i);
+        watch_.probe(i, orders_);
+        if (is_guarded_) order(task::read_replication, i);
+    }
+    report(now);
+}
+
+void node_knowledge::bootstrap_found(std::size_t node, const record_facts& record,
+                                     time_point sent, time_point now) {
+    if (!record.other_set.empty()) bootstrap_.note_other_set(node);
+    else bootstrap_.found(node, record, now, sent);
+    take_record(node, record, now);
+    decide(now);
+}
+
+void node_knowledge::bootstrap_done(std::size_t node, bootstrap::task step, bool was_ours,
+                                    time_point now) {
+    assert(step == bootstrap::task::open || step == bootstrap::task::withdraw);
+    if (was_ours && step == bootstrap::task::open) eligibility_.opened(node, now);
+    bootstrap_.done(node, now);
+    decide(now);
+}
+
+// The next handshake tells.
+void node_knowledge::bootstrap_failed(std::size_t node, time_point now) {
+    bootstrap_.down(node);
+    order(task::greet_again, node);
+    decide(now);
+}
+
+void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent,
+                            time_point now) {
+    watch_.looked(node);
+    if (seen.time_us) {
+        read_clock(node, {*seen.time_us, sent, now}, now);
+    } else if (seen.record) {
+        const record_facts& record = *seen.record;
+        read_clock(node, {record.time_us, sent, now}, now);
+        // The quarantine of a node that was flushed begins with the first handshake after it.
+        // Beside a node of another set an empty one stays empty.
+        const record_facts& before = eligibility_.record_of(node);
+        const bool is_known = record.exists == before.exists && record.epoch == before.epoch &&
+                              record.other_set == before.other_set;
+        if (is_known) take_record(node, record, now);
+        else if (!bootstrap_.is_pending()) order(task::greet_again, node);
+    } else {
+        watch_.look_failed(node);
+    }
+    decide(now);
+}
+
+void node_knowledge::look_failed(std::size_t node, time_point now) {
+    watch_.look_failed(node);
+    decide(now);
+}
+
+void node_knowledge::clock_written(std::size_t node, const record_facts& record,
+                                   time_point sent, time_point now) {
+    watch_.clock_written(node, record.made);
+    if (!record.exists) return order(task::greet_again, node);
+    const bool is_struck = record.epoch != eligibility_.record_of(node).epoch;
+    take_record(node, record, now);
+    // The clock may have stepped since it was compared, and then what was written is wrong. After a
+    // strike that can wait for the next look: a clock that drifts without measure would be struck
+    // again at once.
+    if (!is_struck) read_clock(node, {record.time_us, sent, now}, now);
+    decide(now);
+}
+
+void node_knowledge::write_failed(std::size_t node, time_point now) {
+    watch_.write_failed(node);
+    decide(now);
+}
+
+void node_knowledge::read_replication(std::size_t node, const server_facts& told) {
+    const server_facts& known = eligibility_.server_of(node);
+    const bool is_other = told.is_master != known.is_master || told.replid != known.replid ||
+                          told.has_replicas != known.has_replicas;
+    if (is_other) order(task::greet_again, node);
+}
+
+void node_knowledge::showed(std::size_t node, const node_signs& signs, time_point sent) {
+    if (signs.is_late) watch_.look(node, orders_);
+    // A command that was sent before the record was read names the record before it: that is no
+    // news.
+    const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists &&
+                               sent > nodes_[node].read_at;
+    if (has_forgotten || signs.is_replica) order(task::greet_again, node);
+}
+
+void node_knowledge::not_sent(const node_order& what, time_point now) {
+    switch (what.what) {
+        case task::bootstrap: bootstrap_.down(what.node); break;
+        case task::look: watch_.look_failed(what.node); break;
+        case task::write_clock: watch_.write_failed(what.node); break;
+        default: return;
+    }
+    decide(now);
+}
+
+std::optional<std::uint64_t> node_knowledge::propose(std::uint64_t seen, time_point now,
+                                                     duration lead) {
+    // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
+    // right.
+    if (clocks().is_in_doubt()) return std::nullopt;
+    return fences_.next(seen, clocks().now_us(now).value_or(0), clocks().tolerance(), lead);
+}
+
+std::uint64_t node_knowledge::highest_plausible_fence(time_point now) const noexcept {
+    const auto latest = clocks().now_us(now).value_or(0) +
+                        std::chrono::floor<std::chrono::microseconds>(clocks().tolerance()).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(latest, 0));
+}
+
+}  // namespace redlock::core

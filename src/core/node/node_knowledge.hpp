@@ -1,0 +1,152 @@
+// What one client knows of its nodes, and what it asks them for that reason; sends nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/node/bootstrap.hpp"
+#include "core/node/clock_watch.hpp"
+#include "core/node/disruptions.hpp"
+#include "core/node/eligibility.hpp"
+#include "core/node/fence_source.hpp"
+#include "core/node/node_order.hpp"
+#include "core/node/node_signs.hpp"
+#include "core/node/settling.hpp"
+#include "value/quorum.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::core {
+
+/// Facts go in, with the time among them, and orders come out. It calls nobody. Its driver says how
+/// the connections stand before each fact, takes the orders after it, carries them out in their
+/// sequence, and calls `not_sent` for each that the node's connection did not take.
+///
+/// It joins these machines: `eligibility` decides which nodes vote, `bootstrap` whether the cluster
+/// is new, `clock_watch` which clocks stepped, `disruptions` what may still arrive late, `settling`
+/// how long acquires wait, and `fence_source` the next fence. What lies between is decided here:
+/// - Where a look finds another record than the handshake did, the handshake runs again: the node
+///   was flushed, and its quarantine begins with the record that a handshake makes. (With the next
+///   acquire it would begin too late, and last a ttl_max from then.)
+/// - A command that was answered 'AMNESIAC' is news only where it was sent after the record was
+///   read. All that had left before a flush was noticed is answered so, and each of these answers
+///   would break the connection once more for another handshake.
+/// - A node without a vote is not reported while a bootstrap may give it one any moment.
+class node_knowledge {
+public:
+    /// `mark`: of the records that this client makes.
+    node_knowledge(const client_options& options, std::string mark);
+
+    // Facts.
+
+    void start(time_point now);
+    /// No orders are given from now on but for what commands on their way go by.
+    void close() noexcept { is_closed_ = true; }
+    bool is_closed() const noexcept { return is_closed_; }
+    void set_link(std::size_t node, const link_facts& link);
+
+    struct handshake {
+        server_facts server;
+        std::optional<std::int64_t> time_us;
+        record_facts record;  ///< Of a master, where `fencing` is on.
+        time_point began{};
+    };
+    /// Nothing has been sent since; `go_on` follows when what had waited was.
+    void greeted(std::size_t node, const handshake& told, time_point now);
+    /// What had waited for a node was sent; or the timer at `bootstrap_deadline` went off.
+    void go_on(time_point now) { decide(now); }
+    void down(std::size_t node, time_point now);
+    /// The timer at `settle_deadline` went off.
+    void settle(time_point now);
+    /// Once every `between_probes`.
+    void probe(time_point now);
+
+    /// The record on a node, by an order of the bootstrap that was carried out at `sent`.
+    void bootstrap_found(std::size_t node, const record_facts& record, time_point sent,
+                         time_point now);
+    /// An order to open or to withdraw was answered. `was_ours`: the mark still stood.
+    void bootstrap_done(std::size_t node, bootstrap::task step, bool was_ours, time_point now);
+    /// An order of the bootstrap failed. It may have been carried out all the same.
+    void bootstrap_failed(std::size_t node, time_point now);
+
+    /// The answer to a look: the time alone, or the record, which has the time in it; or neither,
+    /// where the node answered something else.
+    struct sight {
+        std::optional<std::int64_t> time_us;
+        std::optional<record_facts> record;
+    };
+    void looked(std::size_t node, const sight& seen, time_point sent, time_point now);
+    void look_failed(std::size_t node, time_point now);
+    /// The record after an order to write a clock was carried out.
+    void clock_written(std::size_t node, const record_facts& record, time_point sent,
+                       time_point now);
+    void write_failed(std::size_t node, time_point now);
+    void read_replication(std::size_t node, const server_facts& told);
+    /// What the answer to a command that was sent at `sent` showed.
+    void showed(std::size_t node, const node_signs& signs, time_point sent);
+    /// The order could not be sent.
+    void not_sent(const node_order& what, time_point now);
+
+    // What follows.
+
+    node_orders take_orders() { return std::exchange(orders_, {}); }
+    time_point bootstrap_deadline() const noexcept { return bootstrap_deadline_; }
+    time_point settle_deadline() const noexcept { return settling_.deadline(); }
+    /// So much is known that an acquire can be begun: a quorum may vote, or nothing is to be gained
+    /// by waiting any longer.
+    bool is_settled() const noexcept { return settling_.is_settled(); }
+
+    const eligibility& votes() const noexcept { return eligibility_; }
+    const node_clocks& clocks() const noexcept { return watch_.clocks(); }
+    const disruptions& breaks() const noexcept { return disruptions_; }
+    const std::string& mark() const noexcept { return bootstrap_.mark(); }
+
+    /// A fresh fence, above `seen`, by `lead` where that is not too far ahead of node time. Nothing
+    /// where `seen` is, or node time is in doubt.
+    std::optional<std::uint64_t> propose(std::uint64_t seen, time_point now, duration lead);
+    /// A client that goes by the rules can have drawn this fence, and none above it.
+    std::uint64_t highest_plausible_fence(time_point now) const noexcept;
+
+private:
+    using task = node_order::task;
+    struct node_state {
+        bool is_ready = false;
+        duration node_timeout{};
+        time_point read_at{};  // when its record was last read
+        error_code reported;   // the last objection that was told
+        std::chrono::milliseconds told_ttl_max{0};  // another client's, as its record last had it
+    };
+
+    void order(task what, std::size_t node);
+    void decide(time_point now);
+    void order_bootstrap(time_point now);
+    void compare_clocks(time_point now);
+    bool is_worth_waiting(time_point now) const noexcept;
+    void report(time_point now);
+    void read_clock(std::size_t node, const clock_reading& reading, time_point now);
+    void take_record(std::size_t node, const record_facts& record, time_point now);
+    void report_ttl_max(std::size_t node, const record_facts& record);
+
+    bool is_fenced_;
+    bool is_guarded_;
+    std::chrono::milliseconds ttl_max_;  // this client's own
+    eligibility eligibility_;
+    bootstrap bootstrap_;
+    clock_watch watch_;
+    fence_source fences_;
+    disruptions disruptions_;
+    settling settling_;
+    std::vector<node_state> nodes_;
+    node_orders orders_;
+    time_point bootstrap_deadline_ = time_point::max();
+    bool is_closed_ = false;
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,43 @@
+// What the machines that watch the nodes want done, as data; knows no reason and no wire format.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/node/bootstrap.hpp"
+#include "core/node/node_clocks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace redlock::core {
+
+struct node_order {
+    enum class task : std::uint8_t {
+        // To be sent to the node.
+        bootstrap,         ///< `step`, on its record.
+        look,              ///< Read its clock and, where the guard is on, its record.
+        write_clock,       ///< Write what was `found` of its clock to its record.
+        read_replication,  ///< Read its role and its replication ids.
+        greet_again,       ///< Run the handshake again, on a new connection.
+
+        // To be used for what is sent to the node from now on.
+        use_record,
+        use_clock,
+
+        // To be told to others.
+        clock_gap,         ///< Our own clock stood still, for `gap` at most.
+        settled,           ///< Acquires need not wait any longer.
+        report_objection,  ///< The node has no vote.
+        report_ttl_max,    ///< Its record has a ttl_max that no report named yet.
+    };
+
+    task what{};
+    std::size_t node = 0;
+    bootstrap::task step{};
+    clock_check found{};
+    duration gap{};
+};
+
+using node_orders = std::vector<node_order>;
+
+}  // namespace redlock::core

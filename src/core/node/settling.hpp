@@ -1,0 +1,57 @@
+// How long acquires wait until it is known which nodes may vote; knows no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/quorum.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::core {
+
+/// An acquire that is sent before the handshakes are over is refused by nodes that would grant it a
+/// moment later. So it waits until a quorum may vote, or until nothing is under way that could give
+/// a node its vote, or until a deadline.
+///
+/// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, and one
+/// node_timeout more where a command is out whose answer may give a node its vote. It grows no
+/// further: nodes that come back one after the other, each with a command of its own, would hold
+/// up acquires without end.
+class settling {
+public:
+    /// `is_settled`: false where acquires wait from the start.
+    settling(bool is_settled, duration connect_timeout) noexcept
+        : connect_timeout_(connect_timeout), is_settled_(is_settled) {}
+
+    bool is_settled() const noexcept { return is_settled_; }
+    /// The end of time while nobody waits.
+    time_point deadline() const noexcept { return is_settled_ ? time_point::max() : settle_by_; }
+
+    /// The nodes are being connected.
+    void start(time_point now) noexcept { connect_by_ = settle_by_ = now + connect_timeout_; }
+    /// Nodes may soon get their vote. No news while acquires wait already.
+    void unsettle(time_point now) noexcept {
+        if (std::exchange(is_settled_, false)) start(now);
+    }
+    /// A command was ordered whose answer may give a node its vote. The node answers within
+    /// `node_timeout`, if ever. Many commands are not waited for longer than one.
+    void extend(time_point now, duration node_timeout) noexcept {
+        if (is_settled_) return;
+        settle_by_ = std::max(settle_by_, std::min(now, connect_by_) + node_timeout);
+    }
+    /// Whether the wait has just ended. `is_worth_waiting`: no quorum may vote yet, and something
+    /// is under way that may change that.
+    bool settle(bool is_worth_waiting, time_point now) noexcept {
+        if (is_settled_ || (is_worth_waiting && now < settle_by_)) return false;
+        is_settled_ = true;
+        return true;
+    }
+
+private:
+    duration connect_timeout_;
+    bool is_settled_;
+    time_point connect_by_ = time_point::max();  // who has not answered by then is not waited for
+    time_point settle_by_ = time_point::max();
+};
+
+}  // namespace redlock::core
