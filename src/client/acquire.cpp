@@ -4,10 +4,9 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
-#include "value/owner_text.hpp"
+#include "wire/owner_value.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 namespace redlock::detail {
@@ -16,15 +15,6 @@ using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
 namespace {
-
-recycled_string joined(std::initializer_list<std::string_view> parts) {
-    std::size_t size = 0;
-    for (const auto part : parts) size += part.size();
-    recycled_string whole;
-    whole.reserve(size);
-    for (const auto part : parts) whole.append(part);
-    return whole;
-}
 
 core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
     core::outlook o = core::look_ahead(answer.left, answer.before, now);
@@ -143,23 +133,23 @@ void acquire_operation::try_once(time_point now) {
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
     left_ = {{.born = client().tracker.breaks()}, &client().shared.kind(), key(), value(), {}};
-    // One that a caller gave may be in use elsewhere: another process can have its client_name,
-    // too, and an earlier lease's release may still be on its way.
-    if (!options_.owner.is_zero()) {
-        left_.value.append("#").append(std::to_string(client().shared.random_word()));
-    }
     fence_.reset();
     send_round(now);
     if (machine_.is_trying() && machine_.waits()) client().shared.arm(*this, machine_.due_at());
 }
 
 recycled_string acquire_operation::key() const {
-    return joined({client().shared.options().key_prefix, resource_});
+    const std::string& prefix = client().shared.options().key_prefix;
+    recycled_string whole;
+    whole.reserve(prefix.size() + resource_.size());
+    whole.append(prefix).append(resource_);
+    return whole;
 }
 
 recycled_string acquire_operation::value() const {
-    const auto owner = text::whole(owner_);
-    return joined({{owner.data(), owner.size()}, "@", client().shared.options().client_name});
+    std::optional<std::uint64_t> random;
+    if (!options_.owner.is_zero()) random = client().shared.random_word();
+    return wire::owner_value(owner_, client().shared.options().client_name, random);
 }
 
 bool acquire_operation::draw_fence(time_point now) {

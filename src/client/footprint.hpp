@@ -3,10 +3,9 @@
 #pragma once
 
 #include "value/node_mask.hpp"
+#include "value/recycled_string.hpp"
 #include "core/lock/traces.hpp"
 #include "wire/lock_kind.hpp"
-
-#include <redlock/detail/recycling.hpp>
 
 #include <cstdint>
 #include <string>
@@ -19,9 +18,6 @@ struct place_in_queue {
     std::uint64_t ticket = 0;
     node_mask nodes{};  ///< Where an entry may be.
 };
-
-/// Long enough to allocate, and made anew for each lock.
-using recycled_string = std::basic_string<char, std::char_traits<char>, recycling_memory<char>>;
 
 /// The traces of it, and under which key, value and place in the queues.
 struct footprint : core::traces {

@@ -20,9 +20,6 @@ namespace redlock::detail {
 
 namespace {
 
-// What `K` holds while readers share it.
-constexpr std::string_view shared_marker = "redlock:shared";
-
 // Entries beyond that are not read: the counts stop there.
 constexpr std::size_t most_in_queue = 1'000;
 
@@ -84,7 +81,7 @@ void inspect_operation::on_value(node_state& node, std::string& value, const res
             value = reply.text();
             if (value.empty()) {
                 node.state = key_state::free;  // unless there is an empty value: its ttl will tell
-            } else if (value == shared_marker) {
+            } else if (value == wire::shared_marker) {
                 node.state = key_state::shared;
             } else {
                 node.state = key_state::held;
@@ -108,22 +105,12 @@ void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
 
 // The queue is advice: a node that has none, or does not show it, still counts as having answered.
 void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
-    const std::string own = std::string(client().shared.client_id()) + ':';
-    const auto time_us = client().tracker.node_time_us(node, now).value_or(0);
-    std::size_t waiting = 0;
-    std::size_t place = 0;
-    for (std::size_t i = 0; i < reply.size(); ++i) {
-        const std::string_view entry = reply[i].text();
-        const std::string_view until = entry.substr(entry.rfind(':') + 1);
-        std::int64_t until_ms = 0;
-        std::from_chars(until.data(), until.data() + until.size(), until_ms);
-        if (until_ms < time_us / 1'000) continue;  // a dead entry
-        ++waiting;
-        if (place == 0 && entry.starts_with(own)) place = waiting;
-    }
-    state_.waiting = std::max(state_.waiting, waiting);
+    std::optional<std::int64_t> now_ms;
+    if (const auto us = client().tracker.node_time_us(node, now)) now_ms = *us / 1'000;
+    const auto queue = wire::read_queue(reply, client().shared.client_id(), now_ms);
+    state_.waiting = std::max(state_.waiting, queue.waiting);
     // Where the nodes differ, the last place counts.
-    if (place != 0) state_.place = std::max(state_.place.value_or(0), place);
+    if (queue.place) state_.place = std::max(state_.place.value_or(0), *queue.place);
 }
 
 void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,

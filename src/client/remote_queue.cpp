@@ -28,7 +28,6 @@ constexpr duration between_batches = 20ms;
 constexpr duration refresh = 650ms;
 constexpr duration jitter = 100ms;
 constexpr duration shortest_life = 2s;   // that long, two questions may be lost
-constexpr duration longest_life = 1min;  // lua/shared/queue.lua believes no more
 // The second connections are kept for so long after the last waiter.
 constexpr duration patience = 30s;
 
@@ -155,7 +154,8 @@ void remote_queue::clear() noexcept {
 duration remote_queue::entry_life() const noexcept {
     const auto batches =
         static_cast<duration::rep>((asleep_.size() + most_at_once - 1) / most_at_once);
-    return std::clamp<duration>(3 * batches * between_batches, shortest_life, longest_life);
+    return std::clamp<duration>(3 * batches * between_batches, shortest_life,
+                                wire::longest_entry_life);
 }
 
 // When the first is due, but so many at once that a batch is always some milliseconds from the

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "wire/inspect.hpp"
 
+#include "wire/queue_entry.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/words.hpp"
+
+#include <charconv>
+#include <chrono>
 
 namespace redlock::wire {
 
@@ -18,6 +22,23 @@ void write_pttl(std::string& out, std::string_view key) {
 void write_get_queue(std::string& out, std::string_view queue, std::size_t most) {
     const decimal last(most - 1);
     resp::append_command(out, {"ZRANGE", queue, "0", last});
+}
+
+queue_answer read_queue(const resp::reply& reply, std::string_view client_id,
+                        std::optional<std::int64_t> now_ms) {
+    const std::string own = std::string(client_id) + ':';
+    queue_answer answer;
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+        const std::string_view entry = reply[i].text();
+        const std::string_view until = entry.substr(entry.rfind(':') + 1);
+        std::int64_t until_ms = 0;
+        std::from_chars(until.data(), until.data() + until.size(), until_ms);
+        const auto left = std::chrono::milliseconds(until_ms - now_ms.value_or(until_ms - 1));
+        if (left <= std::chrono::milliseconds::zero() || left > longest_entry_life) continue;
+        ++answer.waiting;
+        if (!answer.place && entry.starts_with(own)) answer.place = answer.waiting;
+    }
+    return answer;
 }
 
 }  // namespace redlock::wire

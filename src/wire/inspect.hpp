@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "wire/resp/reply.hpp"
+
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,5 +18,13 @@ void write_get_front(std::string& out, std::string_view key);
 void write_pttl(std::string& out, std::string_view key);
 /// The first entries of a queue, one element each: "client:number:until", see shared/queue.lua.
 void write_get_queue(std::string& out, std::string_view queue, std::size_t most);
+
+struct queue_answer {
+    std::size_t waiting = 0;           ///< How many entries are alive.
+    std::optional<std::size_t> place;  ///< The client's first among them, from 1.
+};
+/// `now_ms`: of the node's clock. Where that is not known all entries count as alive.
+queue_answer read_queue(const resp::reply& reply, std::string_view client_id,
+                        std::optional<std::int64_t> now_ms);
 
 }  // namespace redlock::wire

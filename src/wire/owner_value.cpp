@@ -1,7 +1,8 @@
-// The value of a key, read for whose it is.
+// The value of a key.
 // SPDX-License-Identifier: MIT
 #include "wire/owner_value.hpp"
 
+#include "value/owner_text.hpp"
 #include "value/text.hpp"
 
 #include <cstddef>
@@ -13,6 +14,16 @@ namespace {
 constexpr std::size_t id_length = 22;  // of the identity with which an owner value begins
 
 }  // namespace
+
+detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
+                                    std::optional<std::uint64_t> random) {
+    const auto id = text::whole(owner);
+    const std::string suffix = random ? "#" + std::to_string(*random) : "";
+    detail::recycled_string value;
+    value.reserve(id.size() + 1 + client_name.size() + suffix.size());
+    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix);
+    return value;
+}
 
 bool is_of_our_form(std::string_view value) noexcept {
     constexpr std::string_view base64url =

@@ -1,11 +1,27 @@
-// The value of a key, read for whose it is; knows no key.
+// The value of a key: written for an owner, and read for whose it is; knows no key.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/recycled_string.hpp"
+
+#include <redlock/owner_id.hpp>
+
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace redlock::wire {
+
+/// What a key holds while readers share it.
+inline constexpr std::string_view shared_marker = "redlock:shared";
+
+/// The owner and the client's name, which tells people who holds the lock. An owner that a caller
+/// gave has a random number behind that: another process may have the same owner and the same name
+/// (a container that was replaced has the host and pid of the old one), and each would take the
+/// other's key for its own.
+detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
+                                    std::optional<std::uint64_t> random);
 
 /// Whether a key's value is an owner value as this library writes them: 22 characters of base64url,
 /// "@" and a name.

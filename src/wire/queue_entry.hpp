@@ -4,6 +4,7 @@
 
 #include "value/quorum.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -15,5 +16,9 @@ struct queue_entry {
     std::uint64_t ticket = 0;
     duration life{};  ///< Of the entry, from then on; zero: it has none, or leaves.
 };
+
+/// An entry that would live for longer counts as dead: it is from before the node's clock went back
+/// (shared/queue.lua).
+inline constexpr duration longest_entry_life = std::chrono::minutes(1);
 
 }  // namespace redlock::wire

@@ -29,8 +29,4 @@ extension::verdict extension::cast(std::size_t node, choice c, time_point now,
     return state_;
 }
 
-void extension::abandon(error_code why) noexcept {
-    if (state_ == verdict::open || state_ == verdict::again) decide(verdict::failed, why);
-}
-
 }  // namespace redlock::core

@@ -35,7 +35,6 @@ public:
     /// `is_stale`: the node refused the fence alone. Votes after the verdict change nothing.
     verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until,
                  bool is_stale = false) noexcept;
-    void abandon(error_code why) noexcept;
     /// Our own clock stood still for `gap` since the round was sent.
     void shorten(duration gap) noexcept {
         sent_ -= gap;

@@ -8,6 +8,7 @@
 #include "wire/extend.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
+#include "wire/inspect.hpp"
 #include "wire/owner_value.hpp"
 #include "wire/release.hpp"
 #include "wire/time.hpp"
@@ -347,5 +348,38 @@ TEST_CASE("a value of our form with no fence beside it is noticed") {
         INFO(other);
         CHECK_FALSE(wire::is_of_our_form(other));
         CHECK_FALSE(lacks_fence(other, "0"));
+    }
+}
+
+TEST_CASE("an owner value names the owner and the client, and is of our form") {
+    owner_id owner;
+    owner.bytes.fill(255);
+    const auto plain = wire::owner_value(owner, "host:1", std::nullopt);
+    CHECK(plain == "_____________________w@host:1");
+    const auto given = wire::owner_value(owner, "host:1", 18'446'744'073'709'551'615U);
+    CHECK(given == "_____________________w@host:1#18446744073709551615");
+    CHECK(wire::is_of_our_form(plain));
+    CHECK(wire::is_of_our_form(given));
+    CHECK(wire::is_foreign(wire::shared_marker));
+}
+
+TEST_CASE("who waits is read of a queue, without the dead") {
+    const auto read = [](std::optional<std::int64_t> now_ms) {
+        // The first is dead, and the last from before the node's clock went back.
+        return with_reply("*4\r\n$7\r\na:1:999\r\n$8\r\nb:1:1001\r\n$8\r\na:2:2000\r\n"
+                          "$9\r\nc:1:61001\r\n",
+                          [&](const resp::reply& r) { return wire::read_queue(r, "a", now_ms); });
+    };
+    CHECK(read(1'000).waiting == 2);
+    CHECK(read(1'000).place == 2);
+    CHECK(read(2'000).waiting == 1);
+    CHECK_FALSE(read(2'000).place);
+    CHECK(read(std::nullopt).waiting == 4);
+    CHECK(read(std::nullopt).place == 1);
+    for (const auto* odd : {"-ERR\r\n", "*1\r\n:7\r\n", "*1\r\n$1\r\n:\r\n", "$-1\r\n"}) {
+        INFO(odd);
+        const auto answer = with_reply(
+            odd, [](const resp::reply& r) { return wire::read_queue(r, "a", 1'000); });
+        CHECK(answer.waiting == 0);
     }
 }

@@ -5,8 +5,6 @@
 #include "tests/support/catch.hpp"
 #include "tests/unit/core/rounds.hpp"
 
-#include <boost/asio/error.hpp>
-
 #include <limits>
 #include <vector>
 
@@ -207,37 +205,6 @@ TEST_CASE("a second choice of a node, a pending one and one of no node prolong n
     CHECK(e.cast(1, choice::yes, sent, old_end) == verdict::extended);
 }
 
-TEST_CASE("an extension abandoned at any step fails for that reason and stays so") {
-    const error_code aborted = boost::asio::error::operation_aborted;
-    for (std::size_t nodes = 1; nodes <= 4; ++nodes) {
-        oracle o(nodes);
-        const auto cast = checked_step(o);
-        std::size_t open_ones = 0;
-        const auto abandoned = [&](const trying& t) {
-            extension e = t.machine;
-            e.abandon(aborted);
-            const bool was_open = t.expected == verdict::open;
-            open_ones += was_open ? 1U : 0U;
-            const error_code why = was_open ? aborted : t.reason;
-            const verdict what = was_open ? verdict::failed : t.expected;
-            bool good = e.state() == what && e.reason() == why;
-            for (std::size_t node = 0; node < nodes; ++node) {
-                good = good && e.cast(node, choice::yes, sent, old_end) == what;
-            }
-            e.abandon(errc::client_closed);
-            good = good && e.state() == what && e.reason() == why;
-            if (!good) REQUIRE(good);
-        };
-        abandoned(trying(nodes));
-        core::testing::every_order(nodes, all_choices, trying(nodes),
-                                   [&](trying& t, std::size_t node, choice c) {
-                                       cast(t, node, c);
-                                       abandoned(t);
-                                   });
-        CHECK(open_ones > 0);
-    }
-}
-
 TEST_CASE("a fence that was refused begins another round as the brute force says, once") {
     const std::vector<std::size_t> sequences{0, 4, 32, 384, 6144, 122880};
     const bool is_last = GENERATE(false, true);
@@ -277,12 +244,5 @@ TEST_CASE("another round begins when it can win and no quorum can deny the lease
     SECTION("the old validity is over") {
         CHECK(one.cast(1, choice::yes, old_end, old_end) == verdict::failed);
         CHECK(one.reason() == errc::lost);
-    }
-    SECTION("it is abandoned between the rounds") {
-        one.cast(1, choice::yes, sent, old_end);
-        REQUIRE(one.cast(2, choice::unable, sent, old_end) == verdict::again);
-        one.abandon(errc::client_closed);
-        CHECK(one.state() == verdict::failed);
-        CHECK(one.reason() == errc::client_closed);
     }
 }
