@@ -29,8 +29,8 @@ public:
             ++p.troubles;
             p.is_news = p.is_news || p.well_from > when_->now();  // what came before is not over
         });
-        if (is_of_program(f.kind)) return;
-        // Whoever can't see the node now will learn of it later, and its quarantine begins then.
+        if (!may_cost_vote(f.kind)) return;
+        // A program that can't see the node now learns of it later, and its quarantine begins then.
         each(all, nodes_of(f), [](pair& p) { p.is_news = true; });
     }
     void end(const fault& f) {
@@ -72,6 +72,12 @@ private:
         time_point well_from{};
     };
 
+    // For longer than the fault lasts.
+    static bool may_cost_vote(fault_kind k) noexcept {
+        return k <= fault_kind::crash_rewind || k == fault_kind::flush ||
+               k == fault_kind::read_only || k == fault_kind::step_clock ||
+               k == fault_kind::copy || k == fault_kind::declare;
+    }
     static bool is_of_network(fault_kind k) noexcept {
         return k == fault_kind::partition || k == fault_kind::cut || k == fault_kind::half_open ||
                k == fault_kind::deafen;
