@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/plan.hpp"
 
+#include "simulation/absence.hpp"
+#include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
 
 #include <algorithm>
@@ -40,6 +42,7 @@ public:
         draw_distances();
         draw_upheavals();
         draw_shared_nodes();
+        draw_rare_worlds();
         give_time_to_connect();
         draw_lists();
         draw_move();
@@ -103,6 +106,19 @@ private:
         if (!dice.happens(0.1) || !may_be_upset() || has_upheavals_) return;
         has_upheavals_ = true;
         draw_shared_node(out_, dice);
+    }
+
+    // Sequences of events that the other worlds hardly ever draw. Each from a stream of its own, so
+    // that the other worlds are as they are without these.
+    void draw_rare_worlds() {
+        if (!may_be_upset() || has_upheavals_) return;
+        if (chance dice(out_.seed, 14); dice.happens(0.03)) {
+            has_upheavals_ = true;
+            draw_refusals(out_, dice);
+        } else if (chance again(out_.seed, 15); again.happens(0.03)) {
+            has_upheavals_ = true;
+            draw_absence(out_, again);
+        }
     }
 
     // Clocks that leap, servers that boot with a wrong one, masters that were replicas meanwhile,
