@@ -154,12 +154,10 @@ def main():
         planted(mutant, root)  # all must apply, also those that are not in the sample
     chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
     if options.sample:
-        # The same sources, the same sample: whoever changed nothing sees nothing change. What is
-        # rare was once not found in the time that a sample has.
+        # The same sources, the same sample: whoever changed nothing sees nothing change.
         texts = [(root / mutant["file"]).read_text(encoding="utf-8") for mutant in listed]
-        frequent = [mutant for mutant in chosen if not mutant.get("rare")]
-        drawn = min(options.sample, len(frequent))
-        chosen = random.Random("".join(texts)).sample(frequent, drawn)
+        drawn = min(options.sample, len(chosen))
+        chosen = random.Random("".join(texts)).sample(chosen, drawn)
     if not chosen:
         fail("none is called " + " or ".join(options.only))
     clean = options.clean
