@@ -225,7 +225,11 @@ void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
+    // A round that is over has no say in whether the node is greeted again: two clients whose clocks
+    // disagree would have each other do so with every answer that is still on its way.
+    core::node_signs signs = wire::read_signs(reply);
+    if (!machine_.is_open(round)) signs = {.is_late = signs.is_late};
+    const judgement j = client().tracker.judge(node, sent_at_, signs, now);
     const auto answer = client().shared.kind().read_acquire(reply);
     if (!machine_.is_open(round)) {
         // A late grant is released with the lease, or was already; one asleep still learns from it.
