@@ -1,7 +1,7 @@
--- What every command that can take a key goes by, included after shared/clock.lua; knows no owner.
+-- Fences, epochs and time limits, included after shared/clock.lua; knows no owner.
 -- SPDX-License-Identifier: MIT
 
--- Why such a command does nothing; nil where it may go on.
+-- Why a command that can take a key does nothing; nil where it may go on.
 local function refusal(record, epoch, not_after)
     if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
         return redis.status_reply('AMNESIAC')
@@ -19,7 +19,7 @@ local function parse_fence(text)
         return nil
     end
     local seen = string.find(text, '^%d+$') and tonumber(text)
-    return seen and seen < 9007199254740992 and seen
+    return seen and seen < 9007199254740992 and seen or false
 end
 
 -- A proposed fence has to be above this. A missing fence counts as a time near now: to write an

@@ -225,19 +225,9 @@ void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now
 
 void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
-    // A round that is over has no say in whether the node is greeted again: two clients whose clocks
-    // disagree would have each other do so with every answer that is still on its way.
-    core::node_signs signs = wire::read_signs(reply);
-    if (!machine_.is_open(round)) signs = {.is_late = signs.is_late};
-    const judgement j = client().tracker.judge(node, sent_at_, signs, now);
-    const auto answer = client().shared.kind().read_acquire(reply);
-    if (!machine_.is_open(round)) {
-        // A late grant is released with the lease, or was already; one asleep still learns from it.
-        if (!is_asleep() || round != machine_.round()) return;
-        if (!j.is_vote()) return told(node, {.free_at = now + j.against->left}, false, now);
-        const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
-        return told(node, outlook_of(answer, now), has_voted, now);
-    }
+    if (!machine_.is_open(round)) return on_reply_after(node, round, reply, now);
+    const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
+    const auto answer = left().kind->read_acquire(reply);
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
     if (++answers_ == redlock::quorum(client().shared.size())) {
         client().admission.answered(*this, sent_at_, now);
@@ -247,6 +237,22 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         client().tracker.found_without_fence(node, resource_, answer.why.detail);
     }
     cast(node, j.weigh(answer), now);
+}
+
+// The round is over. A late grant is released with the lease, or was already; a waiter that is
+// asleep still learns from it. The node is not greeted again for it: two clients whose cluster
+// times differ would have each other do so with every answer that is still on its way.
+void acquire_operation::on_reply_after(std::size_t node, std::uint32_t round,
+                                       const resp::reply& reply, time_point now) {
+    const bool is_learning = is_asleep() && round == machine_.round();
+    const core::node_signs signs{.is_late = wire::is_late(reply)};
+    if (!is_learning && !signs.any()) return;
+    const judgement j = client().tracker.judge(node, sent_at_, signs, now);
+    if (!is_learning) return;
+    if (!j.is_vote()) return told(node, {.free_at = now + j.against->left}, false, now);
+    const auto answer = left().kind->read_acquire(reply);
+    const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
+    told(node, outlook_of(answer, now), has_voted, now);
 }
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
@@ -374,7 +380,7 @@ void acquire_operation::told(std::size_t node, const core::outlook& what, bool h
 
 void acquire_operation::queue_again(time_point now) {
     machine_.queue_again();
-    if (place_.ticket != 0) return;
+    if (!is_to_be_woken() || place_.ticket != 0) return;
     const auto drawn = client().tracker.propose(machine_.seen_fence(), now);
     if (drawn) draw_ticket(drawn->fence, now);
 }

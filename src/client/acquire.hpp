@@ -51,6 +51,8 @@ protected:
 private:
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
+    void on_reply_after(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                        time_point now);
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;

@@ -255,8 +255,8 @@ void engine::on_settled(time_point now) {
 void engine::on_clock_gap(duration gap, time_point now) {
     const auto length = std::chrono::ceil<microseconds>(gap);
     shared_.emit({.kind = event_kind::clock_gap, .severity = severity::warning, .duration = length,
-          .detail = "this machine's clock stood still, as in a virtual machine that was paused; "
-                            "every lease ends earlier by that"});
+                  .detail = "this machine's clock stood still, as in a virtual machine that was "
+                            "paused; every lease ends earlier by that"});
     for (operation& what : operations_) what.shorten(gap);
     // A lease that is lost by it leaves the list.
     std::vector<held_lease_ptr> held;

@@ -6,6 +6,7 @@
 #include "value/lease_terms.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -23,6 +24,11 @@ constexpr std::size_t most_bytes = 1U << 20;
 void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     part& p = parts_.emplace_back(*this, std::move(lease), machine_.add(ttl, sets_ttl));
     p.lease->add(p);
+    assert(p.lease->left().kind == &kind());  // one command asks for all of them
+}
+
+const wire::lock_kind& extension_round::kind() const noexcept {
+    return *parts_.front().lease->left().kind;
 }
 
 wire::tail extension_round::write(std::string& out, resp::script_form form,
@@ -32,7 +38,7 @@ wire::tail extension_round::write(std::string& out, resp::script_form form,
     for (const part* p : about) {
         leases.push_back({p->lease->left().key, p->lease->left().value, machine_.ttl(p->index)});
     }
-    return client().shared.kind().write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
+    return kind().write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
 }
 
 void extension_round::send(time_point now) {
@@ -47,7 +53,7 @@ void extension_round::send(time_point now) {
     for (part& p : parts_) {
         if (machine_.is_open(p.index)) asked_.push_back(&p);
     }
-    if (client().shared.kind().is_fenced) {
+    if (kind().is_fenced) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
@@ -72,7 +78,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp
     const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
     // The last lease that is decided may begin the next round, which changes `asked_`.
     for (std::size_t i = 0; round == machine_.round() && i < about.size(); ++i) {
-        cast(*about[i], node, j.weigh(client().shared.kind().read_extension(reply, i)), now);
+        cast(*about[i], node, j.weigh(kind().read_extension(reply, i)), now);
     }
 }
 

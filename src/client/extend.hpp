@@ -76,6 +76,7 @@ private:
     }
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
                                                 std::string& out) const final;
+    const wire::lock_kind& kind() const noexcept;
     wire::tail write(std::string& out, resp::script_form form, const selection& about) const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);

@@ -18,7 +18,8 @@ struct objection {
     std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
 };
 
-/// Every answer that is counted passes through here, after `node_tracker::judge`:
+/// Every answer that is counted as a vote for or against a lease passes through here, after
+/// `node_tracker::judge`:
 /// - A node that may have forgotten a lease has no vote: it would grant the lock a second time.
 /// - A fence further ahead than any client draws is not believed. One node that lies, or was
 ///   written to by hand, would raise the fence on all others, until no client could pass it.

@@ -174,7 +174,10 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
         case task::use_clock:
             return (*nodes_)[node].set_clock(*knowledge_.clocks().ahead_us(node));
         case task::clock_gap: return owner_->on_clock_gap(order.gap, now);
-        case task::settled: return owner_->on_settled(now);
+        case task::settled:
+            // An order before it may have failed, and unsettled what is known.
+            if (knowledge_.is_settled()) owner_->on_settled(now);
+            return;
         case task::report_objection: return reports_.report_objection(node, now);
         case task::report_ttl_max: return reports_.report_ttl_max(node);
     }

@@ -101,7 +101,8 @@ private:
     std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t,
                                                 std::string& out) const override {
         write(out, resp::script_form::whole);
-        note_entered(node_mask::only(node));  // some may have got their place back since it was sent
+        // Some may have got their place back since it was sent.
+        note_entered(node_mask::only(node));
         return wire::tail::none;
     }
 

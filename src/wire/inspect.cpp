@@ -26,6 +26,8 @@ void write_get_queue(std::string& out, std::string_view queue, std::size_t most)
 
 queue_answer read_queue(const resp::reply& reply, std::string_view client_id,
                         std::optional<std::int64_t> now_ms) {
+    constexpr auto longest_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(longest_entry_life).count();
     const std::string own = std::string(client_id) + ':';
     queue_answer answer;
     for (std::size_t i = 0; i < reply.size(); ++i) {
@@ -33,8 +35,8 @@ queue_answer read_queue(const resp::reply& reply, std::string_view client_id,
         const std::string_view until = entry.substr(entry.rfind(':') + 1);
         std::int64_t until_ms = 0;
         std::from_chars(until.data(), until.data() + until.size(), until_ms);
-        const auto left = std::chrono::milliseconds(until_ms - now_ms.value_or(until_ms - 1));
-        if (left <= std::chrono::milliseconds::zero() || left > longest_entry_life) continue;
+        const bool is_dead = now_ms && (until_ms <= *now_ms || until_ms > *now_ms + longest_ms);
+        if (is_dead) continue;
         ++answer.waiting;
         if (!answer.place && entry.starts_with(own)) answer.place = answer.waiting;
     }

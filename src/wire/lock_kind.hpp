@@ -20,8 +20,8 @@ namespace redlock::wire {
 /// All that the operations know of a kind. Another kind brings its scripts, one of these, and the
 /// option by which callers ask for it.
 ///
-/// Kinds exclude each other on a node without knowing each other: each takes the key of the resource
-/// only where that is free, and gives back, or prolongs, only what holds its own value.
+/// Kinds exclude each other on a node without knowing each other: each takes the key of the
+/// resource only where that is free, and gives back, or prolongs, only what holds its own value.
 struct lock_kind {
     /// A grant leaves a fence beside the key, and waiters stand in a queue there. The commands that
     /// take the key name the node record, a time limit and a fence.

@@ -1,4 +1,4 @@
-// The value of a key: written for an owner, and read for whose it is; knows no key.
+// The value of a key, written for an owner and read; knows no key.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,7 +26,7 @@ detail::recycled_string owner_value(const owner_id& owner, std::string_view clie
 /// Whether a key's value is an owner value as this library writes them: 22 characters of base64url,
 /// "@" and a name.
 bool is_of_our_form(std::string_view value) noexcept;
-/// Whether it is a value that this library never writes. No value is none.
+/// Whether it is a value that this library never writes; false where there is no value.
 bool is_foreign(std::string_view value) noexcept;
 
 /// A key's value as it may be shown: who holds it, but not enough to act as them.

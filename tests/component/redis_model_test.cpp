@@ -341,6 +341,14 @@ TEST_CASE("the library's own scripts run on it") {
     CHECK(d.eval(std::string(resp::extend().text), {"r"}, {"1", "you", "5000"}) == "*1 :1");
     CHECK(d({"PTTL", "r"}) == ":5000");
     CHECK(d.eval(std::string(resp::release().text), {"r"}, {"you"}) == ":1");
+    for (const auto* none : {"", "x", "-1", " 7", "1e3", "9007199254740992"}) {
+        INFO(none);
+        d({"SET", "{r}:fence", none});
+        const std::string foreign = acquire("me", us());
+        CHECK(foreign.substr(0, 8) == "-FOREIGN");
+        CHECK(foreign.find("does not hold a fence") != foreign.npos);
+        CHECK(d({"GET", "r"}) == "$-1");
+    }
     d.server.crash(redis_model::data::lost);
     CHECK(acquire("me", us()) == "+AMNESIAC");
 }

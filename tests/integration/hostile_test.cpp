@@ -70,7 +70,7 @@ std::vector<misdeed> wrong_replies() {
         {"an error without a word", error("")},
         {"an error of a megabyte", error(std::string(1'000'000, 'E'))},
         {"an error with control characters", error("ERR \x1b[31m\x07 red")},
-        {"a lost memory for ever", answers("*1\r\n:0\r\n")},
+        {"a lost memory for ever", answers("+AMNESIAC\r\n")},
         {"a lost memory for ever in extensions", answers("+AMNESIAC\r\n")},
     };
 }
@@ -418,7 +418,7 @@ TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
 TEST_CASE("a node that loses its memory for ever is greeted again with a rest", "[hostile]") {
     cluster nodes(2);
     found(nodes, 3);
-    hostile_server odd(hostile::answers("*1\r\n:0\r\n"));
+    hostile_server odd(hostile::answers("+AMNESIAC\r\n"));
     auto options = with(nodes, {&odd});
     options.node_timeout = 5s;  // it answers at once: only the machine can be late
     driver d(options);

@@ -4,7 +4,7 @@
 
 namespace redlock::core {
 
-/// Whatever the node was asked. Nothing of it: the node is what it was in the handshake.
+/// Where none of these is set, the node is what it was in the handshake.
 struct node_signs {
     bool is_late = false;      ///< It refused a command as late: its clock may have stepped.
     bool is_amnesiac = false;  ///< Its record is missing or another: it may have forgotten leases.

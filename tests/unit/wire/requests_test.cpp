@@ -291,7 +291,8 @@ TEST_CASE("a reply to any command shows what became of its node") {
     CHECK(signs("+AMNESIAC\r\n").is_amnesiac);
     CHECK(signs("+LATE\r\n").is_late);
     CHECK(signs("-READONLY You can't write against a read only replica.\r\n").is_replica);
-    for (const auto* other : {":1\r\n", "*1\r\n:0\r\n", "-OOM command not allowed\r\n", "$-1\r\n"}) {
+    for (const auto* other : {":1\r\n", "*1\r\n:0\r\n", "-OOM command not allowed\r\n",
+                              "$-1\r\n"}) {
         INFO(other);
         CHECK_FALSE(signs(other).any());
     }
@@ -376,7 +377,9 @@ TEST_CASE("who waits is read of a queue, without the dead") {
     CHECK_FALSE(read(2'000).place);
     CHECK(read(std::nullopt).waiting == 4);
     CHECK(read(std::nullopt).place == 1);
-    for (const auto* odd : {"-ERR\r\n", "*1\r\n:7\r\n", "*1\r\n$1\r\n:\r\n", "$-1\r\n"}) {
+    for (const auto* odd : {"-ERR\r\n", "*1\r\n:7\r\n", "*1\r\n$1\r\n:\r\n", "$-1\r\n",
+                            "*1\r\n$24\r\na:1:-9223372036854775808\r\n",
+                            "*1\r\n$23\r\na:1:9223372036854775807\r\n"}) {
         INFO(odd);
         const auto answer = with_reply(
             odd, [](const resp::reply& r) { return wire::read_queue(r, "a", 1'000); });
