@@ -11,6 +11,7 @@
 #include "wire/acquire.hpp"
 #include "wire/extend.hpp"
 #include "wire/fenced.hpp"
+#include "wire/inspect.hpp"
 #include "wire/owner_value.hpp"
 #include "wire/release.hpp"
 #include "wire/time.hpp"
