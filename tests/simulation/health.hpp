@@ -72,11 +72,11 @@ private:
         time_point well_from{};
     };
 
-    // For longer than the fault lasts.
+    // For longer than the fault lasts. A node whose clock no client could read for long may be
+    // struck for what the clocks drifted meanwhile; one that only refuses commands is not.
     static bool may_cost_vote(fault_kind k) noexcept {
-        return k <= fault_kind::crash_rewind || k == fault_kind::flush ||
-               k == fault_kind::read_only || k == fault_kind::step_clock ||
-               k == fault_kind::copy || k == fault_kind::declare;
+        return !is_of_program(k) && k != fault_kind::flush_scripts &&
+               k != fault_kind::out_of_memory && k != fault_kind::loading;
     }
     static bool is_of_network(fault_kind k) noexcept {
         return k == fault_kind::partition || k == fault_kind::cut || k == fault_kind::half_open ||
