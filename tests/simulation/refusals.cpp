@@ -28,15 +28,15 @@ void draw_nodes(plan& out) {
 // that has the key.
 void draw_programs(plan& out, chance& dice) {
     out.foreigners.clear();
-    out.resources = 16;
+    out.resources = 8;
     out.programs.clear();
     for (int i = 0; i < 2; ++i) {
         program_plan& p = out.programs.emplace_back();
         p.begins = dice.between(0ms, 50ms);
         p.drift_ppm = dice.between(-4'900, 4'900);
-        p.workers = 6;
+        p.workers = 4;
         p.longest_ttl = milliseconds(dice.between(35'000, 40'000));
-        p.longest_think = 200ms;
+        p.longest_think = 2s;
     }
 }
 
