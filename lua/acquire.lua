@@ -27,8 +27,7 @@
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
 -- or the status AMNESIAC where the node record is missing or another, or LATE where the time limit
--- had passed,
--- or an error reply: FOREIGN where a key holds what this library never writes.
+-- had passed, or an error reply: FOREIGN where a key holds what this library never writes.
 --
 -- Uncontended it makes five calls: MGET, TIME, ZRANGE and two SET. TIME, which the time limit
 -- needs, costs the server 13 % more processor time for an acquire, 1 to 33 % in twelve paired runs

@@ -32,7 +32,7 @@
 local function raise_fence()
     local found = redis.call('MGET', KEYS[3], KEYS[4])
     local fence, record = found[1], found[2]
-    if #ARGV[9] == 22 and (not record or string.sub(record, 1, 22) ~= ARGV[9]) then
+    if #ARGV[9] == 22 and not has_epoch(record, ARGV[9]) then
         return  -- what was sent under another epoch can't take anything any more
     end
     local seen = parse_fence(fence)

@@ -1,9 +1,13 @@
 -- Fences, epochs and time limits, included after shared/clock.lua; knows no owner.
 -- SPDX-License-Identifier: MIT
 
+local function has_epoch(record, epoch)
+    return record and string.sub(record, 1, 22) == epoch
+end
+
 -- Why a command that can take a key does nothing; nil where it may go on.
 local function refusal(record, epoch, not_after)
-    if epoch ~= '' and (not record or string.sub(record, 1, 22) ~= epoch) then
+    if epoch ~= '' and not has_epoch(record, epoch) then
         return redis.status_reply('AMNESIAC')
     end
     -- A server that was frozen finds old commands in its sockets. Their client may be gone, and the

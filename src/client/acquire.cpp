@@ -132,7 +132,8 @@ void acquire_operation::try_once(time_point now) {
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
-    left_ = {{.born = client().tracker.breaks()}, &client().shared.kind(), key(), value(), {}};
+    left_ = {{.born = client().tracker.breaks()}, &client().shared.kind(), key(), fresh_value(),
+             {}};
     fence_.reset();
     send_round(now);
     if (machine_.is_trying() && machine_.waits()) client().shared.arm(*this, machine_.due_at());
@@ -146,7 +147,7 @@ recycled_string acquire_operation::key() const {
     return whole;
 }
 
-recycled_string acquire_operation::value() const {
+recycled_string acquire_operation::fresh_value() const {
     std::optional<std::uint64_t> random;
     if (!options_.owner.is_zero()) random = client().shared.random_word();
     return wire::owner_value(owner_, client().shared.options().client_name, random);
@@ -227,7 +228,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
                                  time_point now) {
     if (!machine_.is_open(round)) return on_reply_after(node, round, reply, now);
     const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
-    const auto answer = left().kind->read_acquire(reply);
+    auto answer = left().kind->read_acquire(reply);
     // However the votes fall, and whoever is still silent: the nodes keep up with what is asked.
     if (++answers_ == redlock::quorum(client().shared.size())) {
         client().admission.answered(*this, sent_at_, now);
@@ -236,7 +237,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     if (answer.lacks_fence) {
         client().tracker.found_without_fence(node, resource_, answer.why.detail);
     }
-    cast(node, j.weigh(answer), now);
+    cast(node, j.weigh(std::move(answer)), now);
 }
 
 // The round is over. A late grant is released with the lease, or was already; a waiter that is
@@ -245,11 +246,11 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
 void acquire_operation::on_reply_after(std::size_t node, std::uint32_t round,
                                        const resp::reply& reply, time_point now) {
     const bool is_learning = is_asleep() && round == machine_.round();
-    const core::node_signs signs{.is_late = wire::is_late(reply)};
-    if (!is_learning && !signs.any()) return;
-    const judgement j = client().tracker.judge(node, sent_at_, signs, now);
+    if (wire::is_late(reply)) client().tracker.note(node, sent_at_, {.is_late = true}, now);
     if (!is_learning) return;
-    if (!j.is_vote()) return told(node, {.free_at = now + j.against->left}, false, now);
+    if (const auto o = client().tracker.object(node, sent_at_, now)) {
+        return told(node, {.free_at = now + o->left}, false, now);
+    }
     const auto answer = left().kind->read_acquire(reply);
     const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
     told(node, outlook_of(answer, now), has_voted, now);

@@ -75,7 +75,7 @@ private:
     void refuse_for_backlog(time_point now);
     void try_once(time_point now);
     recycled_string key() const;
-    recycled_string value() const;
+    recycled_string fresh_value() const;
     bool draw_fence(time_point now);
     void draw_ticket(std::uint64_t fence, time_point now);
     wire::tail write(std::string& out, resp::script_form form, bool is_entered) const;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/lock/traces.hpp"
 #include "value/node_mask.hpp"
 #include "value/recycled_string.hpp"
-#include "core/lock/traces.hpp"
 #include "wire/lock_kind.hpp"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "client/call.hpp"
-#include "value/node_mask.hpp"
 #include "client/session.hpp"
+#include "value/node_mask.hpp"
 
 #include <cstddef>
 #include <cstdint>

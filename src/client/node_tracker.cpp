@@ -100,7 +100,7 @@ void node_tracker::write_declaration(std::string& out, std::size_t node) const {
     wire::write_declaration(out, record_wanted(), knowledge_.votes().server_of(node));
 }
 
-// What is known, after it was told how the connections stand now.
+// Passes on the state of all connections first: each fact is judged by it.
 node_knowledge& node_tracker::up_to_date() {
     for (const auto& s : *nodes_) {
         knowledge_.set_link(s->index(), {s->is_ready(), s->is_unheard_of(), s->node_timeout()});
@@ -122,12 +122,16 @@ void node_tracker::on_node_down(std::size_t node, time_point now) {
     carry_out(now);
 }
 
+void node_tracker::note(std::size_t node, time_point sent, const core::node_signs& signs,
+                        time_point now) {
+    if (!signs.any()) return;
+    up_to_date().showed(node, signs, sent);
+    carry_out(now);
+}
+
 judgement node_tracker::judge(std::size_t node, time_point sent, const core::node_signs& signs,
                               time_point now) {
-    if (signs.any()) {
-        up_to_date().showed(node, signs, sent);
-        carry_out(now);
-    }
+    note(node, sent, signs, now);
     return {object(node, sent, now), knowledge_.highest_plausible_fence(now)};
 }
 

@@ -57,9 +57,11 @@ public:
     node_mask askable() const noexcept;
     /// The node's answer showed that what it told in the handshake no longer holds.
     void greet_again(std::size_t node, time_point now);
-    /// What the answer to a command that was sent at `sent` is worth. Where it shows that the node
-    /// is not what it was in the handshake, the node is looked at, or greeted again. The
-    /// owner may hear of a change before this returns.
+    /// The answer to a command that was sent at `sent` showed this of the node: if the node is not
+    /// what it was in the handshake, the client looks at it, or greets it again. The owner may
+    /// hear of a change before this returns.
+    void note(std::size_t node, time_point sent, const core::node_signs& signs, time_point now);
+    /// Notes the signs, and returns what the answer is worth.
     judgement judge(std::size_t node, time_point sent, const core::node_signs& signs,
                     time_point now);
     /// A node holds the resource for an owner value of our form, with no fence of ours beside it.

@@ -71,8 +71,9 @@ private:
     }
     void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                   time_point now) override {
-        const judgement j = in_->tracker_->judge(node, sent_, {}, now);
-        if (!j.is_vote()) return tell_all(node, now + j.against->left, now);
+        if (const auto o = in_->tracker_->object(node, sent_, now)) {
+            return tell_all(node, now + o->left, now);
+        }
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
         for (std::size_t i = 0; i < about_.size(); ++i) {
             const auto said = wire::read_wait(reply, i);

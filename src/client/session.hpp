@@ -94,7 +94,7 @@ private:
     enum class state : std::uint8_t {
         awaited,  // by the call
         told,     // the call has got a reply or a failure, and gets no other
-        probe     // told; its answer says whether what is owed can be paid
+        probe     // as told; the reply shows whether the node takes owed releases again
     };
     struct entry {
         call_ptr what;

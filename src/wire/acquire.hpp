@@ -32,7 +32,7 @@ tail write_acquire(std::string& out, resp::script_form form, const lease_request
                    const fence_terms* fencing, const queue_entry* entry = nullptr);
 /// The command of every Redlock; a plain lock has neither a fence nor an entry.
 tail write_set(std::string& out, resp::script_form form, const lease_request& lease,
-               const fence_terms* fencing = nullptr, const queue_entry* entry = nullptr);
+               const fence_terms* fencing, const queue_entry* entry);
 
 /// The answer to an acquire: `SET key value NX PX ttl`, or acquire.lua.
 struct acquire_answer {

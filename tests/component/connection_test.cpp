@@ -26,7 +26,7 @@ client_options one_node() {
 
 struct recorder : detail::transport, detail::connection_owner {
     client_options given = one_node();
-    lines seen;  // what it is asked to do and what it is told, in order
+    lines seen;  // the calls of the connection, and the replies, in order
 
     void open() override { seen.emplace_back("open"); }
     void drop() override { seen.emplace_back("drop"); }

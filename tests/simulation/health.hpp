@@ -73,7 +73,8 @@ private:
     };
 
     // For longer than the fault lasts. A node whose clock no client could read for long may be
-    // struck for what the clocks drifted meanwhile; one that only refuses commands is not.
+    // struck for what the clocks drifted meanwhile. One that has no scripts, no memory, or is
+    // loading refuses commands, and is not struck for that.
     static bool may_cost_vote(fault_kind k) noexcept {
         return !is_of_program(k) && k != fault_kind::flush_scripts &&
                k != fault_kind::out_of_memory && k != fault_kind::loading;

@@ -46,6 +46,7 @@ public:
     const node_clocks& clocks() const noexcept { return clocks_; }
 
     void set_link(std::size_t node, const link_facts& link) { nodes_[node].link = link; }
+    const link_facts& link(std::size_t node) const noexcept { return nodes_[node].link; }
     /// What was asked on the connection before is not answered any more.
     void greeted(std::size_t node) noexcept;
     /// The node's clock was read. Whether it jumped, and so has to be compared again before the
@@ -74,7 +75,7 @@ public:
     /// vote back.
     bool compare(eligibility& votes, time_point now, node_orders& out);
 
-    /// Whether a reading is under way, or a node is yet to be heard of.
+    /// Whether a look has no answer yet, or a connection has neither been made nor failed.
     bool is_looking() const noexcept;
     bool is_writing() const noexcept;
 

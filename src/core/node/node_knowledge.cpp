@@ -35,8 +35,6 @@ void node_knowledge::start(time_point now) { settling_.start(now); }
 
 void node_knowledge::set_link(std::size_t node, const link_facts& link) {
     assert(node < nodes_.size());
-    nodes_[node].is_ready = link.is_ready;
-    nodes_[node].node_timeout = link.node_timeout;
     watch_.set_link(node, link);
 }
 
@@ -106,7 +104,7 @@ void node_knowledge::order_bootstrap(time_point now) {
         const bool is_a_look =
             o.what == bootstrap::task::look ||
             (o.what == bootstrap::task::make && eligibility_.record_of(o.node).exists);
-        if (!is_a_look) settling_.extend(now, nodes_[o.node].node_timeout);
+        if (!is_a_look) settling_.extend(now, watch_.link(o.node).node_timeout);
     }
     bootstrap_deadline_ = bootstrap_.deadline();
 }
@@ -116,7 +114,7 @@ void node_knowledge::compare_clocks(time_point now) {
     if (watch_.compare(eligibility_, now, orders_)) settling_.unsettle(now);
     for (std::size_t i = before; i < orders_.size(); ++i) {
         const node_order& o = orders_[i];
-        if (o.what == task::write_clock) settling_.extend(now, nodes_[o.node].node_timeout);
+        if (o.what == task::write_clock) settling_.extend(now, watch_.link(o.node).node_timeout);
     }
 }
 
@@ -124,7 +122,7 @@ bool node_knowledge::is_worth_waiting(time_point now) const noexcept {
     if (!bootstrap_.is_pending() && !watch_.is_looking() && !watch_.is_writing()) return false;
     std::size_t voters = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (nodes_[i].is_ready && eligibility_.votes_from(i) <= now) ++voters;
+        if (watch_.link(i).is_ready && eligibility_.votes_from(i) <= now) ++voters;
     }
     return voters < quorum(nodes_.size());
 }
@@ -138,7 +136,7 @@ void node_knowledge::settle(time_point now) {
 void node_knowledge::report(time_point now) {
     if (bootstrap_.is_pending()) return;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (!nodes_[i].is_ready) continue;
+        if (!watch_.link(i).is_ready) continue;
         const error_code why = eligibility_.objection(i, now);
         if (why == errc::in_quarantine && !eligibility_.is_compared(i))
             continue;  // over in a moment
@@ -148,8 +146,8 @@ void node_knowledge::report(time_point now) {
 
 void node_knowledge::probe(time_point now) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (!nodes_[i].is_ready) continue;
-        // Whether a replica has become a master is told in the handshake only.
+        if (!watch_.link(i).is_ready) continue;
+        // Only a handshake shows that a replica has become a master.
         if (!eligibility_.server_of(i).is_master) order(task::greet_again, i);
         watch_.probe(i, orders_);
         if (is_guarded_) order(task::read_replication, i);

@@ -117,10 +117,8 @@ public:
 private:
     using task = node_order::task;
     struct node_state {
-        bool is_ready = false;
-        duration node_timeout{};
         time_point read_at{};  // when its record was last read
-        error_code reported;   // the last objection that was told
+        error_code reported;   // the objection of the last report
         std::chrono::milliseconds told_ttl_max{0};  // another client's, as its record last had it
     };
 

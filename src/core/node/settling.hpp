@@ -24,12 +24,12 @@ public:
         : connect_timeout_(connect_timeout), is_settled_(is_settled) {}
 
     bool is_settled() const noexcept { return is_settled_; }
-    /// The end of time while nobody waits.
+    /// The end of time where acquires do not wait.
     time_point deadline() const noexcept { return is_settled_ ? time_point::max() : settle_by_; }
 
     /// The nodes are being connected.
     void start(time_point now) noexcept { connect_by_ = settle_by_ = now + connect_timeout_; }
-    /// Nodes may soon get their vote. No news while acquires wait already.
+    /// Nodes may soon get their vote. Has no effect while acquires wait.
     void unsettle(time_point now) noexcept {
         if (std::exchange(is_settled_, false)) start(now);
     }
@@ -50,7 +50,7 @@ public:
 private:
     duration connect_timeout_;
     bool is_settled_;
-    time_point connect_by_ = time_point::max();  // who has not answered by then is not waited for
+    time_point connect_by_ = time_point::max();  // nodes that have not answered by then are not waited for
     time_point settle_by_ = time_point::max();
 };
 
