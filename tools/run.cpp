@@ -5,6 +5,7 @@
 #include "tools/child.hpp"
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/job_control.hpp"
 #include "tools/narrator.hpp"
 #include "tools/report.hpp"
 #include "tools/terminal.hpp"
@@ -96,6 +97,7 @@ private:
     terminal terminal_;
     asio::io_context context_{1};
     asio::signal_set signals_{context_};
+    job_control job_;
     asio::steady_timer timer_{context_};
     asio::steady_timer rest_timer_{context_};  // for what standard error did not take
     asio::cancellation_signal give_up_;
@@ -118,11 +120,12 @@ runner::runner(const run_request& request, const configuration& from, const acqu
     : request_(request),
       terms_(terms),
       options_(observed(from.client)),
+      job_(context_, given, [this](int signal) { on_signal(signal); }),
       client_(context_.get_executor(), options_),
       child_(given, terminal_) {
     // What was ignored when redlock was started stays ignored, for CMD as well.
-    constexpr std::array forwarded{SIGHUP,  SIGINT,   SIGTERM, SIGQUIT, SIGUSR1,
-                                   SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU};
+    constexpr std::array forwarded{SIGHUP,  SIGINT,  SIGTERM,  SIGQUIT, SIGUSR1,
+                                   SIGUSR2, SIGWINCH, SIGTTIN, SIGTTOU};
     for (const int s : forwarded) {
         if (!given.ignores(s)) signals_.add(s);
     }
@@ -229,6 +232,7 @@ void runner::on_signal(int signal) {
         case phase::running:
             if (wants_terminal(signal)) return on_sibling_stopped();
             if (signal == SIGCONT) {
+                stop_was_asked_ = false;
                 if (is_over()) return;  // on_lost is due, and kills it as it sleeps
                 if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
             }
@@ -350,12 +354,7 @@ void runner::on_child_stopped() {
 // clock says decides whether CMD may go on.
 void runner::suspend(bool whole_job) {
     if (owns_screen_) terminal_.take_back_from(child_.pid());
-    struct sigaction plain {};
-    struct sigaction before {};
-    plain.sa_handler = SIG_DFL;
-    ::sigaction(SIGTSTP, &plain, &before);
-    ::kill(whole_job ? 0 : ::getpid(), SIGTSTP);  // returns after SIGCONT
-    ::sigaction(SIGTSTP, &before, nullptr);
+    job_.stop(whole_job);
     if (phase_ != phase::running) return;
     if (is_over()) return;
     if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
@@ -482,6 +481,7 @@ void runner::finish(int status) {
     says_.ended(status);
     phase_ = phase::over;
     signals_.cancel();
+    job_.close();
     timer_.cancel();
     rest_timer_.cancel();
 }

@@ -9,6 +9,17 @@
 
 namespace redlock::tool {
 
+namespace {
+
+sigset_t only(int signal) noexcept {
+    sigset_t out;
+    sigemptyset(&out);
+    sigaddset(&out, signal);
+    return out;
+}
+
+}  // namespace
+
 inherited_signals::inherited_signals() noexcept {
     ::sigprocmask(SIG_SETMASK, nullptr, &mask_);
     sigemptyset(&ignored_);
@@ -39,10 +50,8 @@ void die_of(int signal) noexcept {
     struct sigaction plain {};
     plain.sa_handler = SIG_DFL;
     ::sigaction(signal, &plain, nullptr);
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, signal);
-    ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    const sigset_t one = only(signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
     ::raise(signal);
     ::_exit(signalled + signal);
 }
@@ -53,13 +62,19 @@ signals_blocked::signals_blocked() noexcept {
     ::pthread_sigmask(SIG_SETMASK, &all, &before_);
 }
 
-signals_blocked::signals_blocked(int signal) noexcept {
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, signal);
-    ::pthread_sigmask(SIG_BLOCK, &one, &before_);
+signals_blocked::signals_blocked(int signal) noexcept : signals_blocked(only(signal)) {}
+
+signals_blocked::signals_blocked(const sigset_t& signals) noexcept {
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
 }
 
 signals_blocked::~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+void take_pending(int signal) noexcept {
+    const sigset_t one = only(signal);
+    sigset_t before;
+    ::pthread_sigmask(SIG_UNBLOCK, &one, &before);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 }  // namespace redlock::tool

@@ -26,11 +26,12 @@ private:
 /// Ends this process by `signal`, as if it were not handled, without a core file.
 [[noreturn]] void die_of(int signal) noexcept;
 
-/// Blocks all signals, or one, in this thread while the object exists.
+/// Blocks all signals, or some, in this thread while the object exists.
 class signals_blocked {
 public:
     signals_blocked() noexcept;
     explicit signals_blocked(int signal) noexcept;
+    explicit signals_blocked(const sigset_t& signals) noexcept;
     ~signals_blocked();
     signals_blocked(const signals_blocked&) = delete;
     signals_blocked& operator=(const signals_blocked&) = delete;
@@ -38,5 +39,8 @@ public:
 private:
     sigset_t before_;
 };
+
+/// Takes a pending `signal` in this thread now. Its default action applies.
+void take_pending(int signal) noexcept;
 
 }  // namespace redlock::tool

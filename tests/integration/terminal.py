@@ -33,6 +33,23 @@ def on_all_nodes(command):
             node.recv(1000)
 
 
+def stat_of(pid):
+    """The state, the parent and so on, as proc(5) has them."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+
+
+def parent_of(pid):
+    return int(stat_of(pid)[1])
+
+
+def wait_until_stopped(pid):
+    end = time.monotonic() + LONGEST_S
+    while stat_of(pid)[0] != "T":
+        if time.monotonic() > end:
+            raise AssertionError(f"process {pid} does not stop")
+        time.sleep(0.001)
+
+
 class Terminal:
     """An interactive bash with job control, without line editing and without echo."""
 
@@ -254,11 +271,13 @@ class OnATerminal(unittest.TestCase):
         self.script("redlock run r -- bash -c 'trap \"echo on; exit 3\" USR1; echo $$ >pid; "
                     "echo up; while :; do sleep 0.05; done'; echo \"it ended with $?\"")
         self.terminal.expect("up\r\n")
+        command = int((pathlib.Path(self.folder) / "pid").read_text())
         self.terminal.press(CTRL_Z)
-        self.terminal.expect("Stopped")
+        self.terminal.expect("Stopped")  # bash says it of the script alone
+        wait_until_stopped(parent_of(command))
         self.terminal.type("fg")
         self.terminal.expect("bash script\r\n$ bash script\r\n")
-        os.kill(int((pathlib.Path(self.folder) / "pid").read_text()), signal.SIGUSR1)
+        os.kill(command, signal.SIGUSR1)
         shown = self.terminal.expect("it ended with 3\r\n")
         self.assertIn("on\r\n", shown)
 
