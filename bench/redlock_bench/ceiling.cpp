@@ -11,14 +11,14 @@
 
 namespace bench {
 
-ceiling::ceiling(setting& on, std::size_t workers) : recorded_(on), quorum_(on.size() / 2 + 1) {
+ceiling::ceiling(setting& on, std::size_t workers) : commands_(on), quorum_(on.size() / 2 + 1) {
     for (const auto& options : on.options().nodes) {
         const node& added = nodes_.emplace_back(node{bare_socket(options)});
         events_.push_back({added.socket.fd(), POLLIN, 0});
     }
     // As long as the names that the library is given: the same bytes travel.
     for (std::size_t i = 0; i < workers; ++i) {
-        workers_.push_back({recorded_.of("basis:" + std::to_string(i))});
+        workers_.push_back({commands_.of("basis:" + std::to_string(i))});
     }
 }
 
@@ -49,7 +49,7 @@ void ceiling::begin_step(std::size_t which, measured& total) {
     worker& w = workers_[which];
     w.answers = 0;
     const bool acquires = ++w.step % 2 == 1;
-    const std::uint64_t fence = acquires ? recorded_.next_fence() : 0;
+    const std::uint64_t fence = acquires ? commands_.next_fence() : 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         lock_commands& c = w.commands[i];
         if (acquires) c.set_fence(fence);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -78,6 +79,50 @@ asio::awaitable<void> one_cycle(redlock::client& client, std::uint64_t& fence) {
     co_await client.async_release(std::move(lease), asio::use_awaitable);
 }
 
+// A fenced acquire names the time of the node after which it takes nothing. The recorded one is
+// over before the replay is.
+void put_off(std::vector<std::string>& acquire) {
+    std::string& time_limit = acquire.at(3 + std::stoul(acquire.at(2)) + 1);
+    if (time_limit.size() != 16) throw std::runtime_error("a recorded acquire has no time limit");
+    time_limit.front() = '9';
+}
+
+// Returns its SHA1.
+std::string load(const redlock::node_options& node, std::string_view script) {
+    bare_socket socket(node);
+    const std::string words[] = {"SCRIPT", "LOAD", std::string(script)};
+    socket.send(command_of(words));
+    const std::string_view reply = socket.receive();
+    if (!reply.starts_with("$40\r\n")) throw std::runtime_error("a node takes no script");
+    return std::string(reply.substr(5, 40));
+}
+
+constexpr std::string_view least_acquire = R"(
+if redis.call('GET', KEYS[1]) or redis.call('EXISTS', KEYS[3]) == 1 then
+    return 0
+end
+local seen = redis.call('GET', KEYS[2])
+if seen and tonumber(ARGV[3]) <= tonumber(seen) then
+    return 0
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
+return 1
+)";
+constexpr std::string_view least_release = R"(
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+    return 0
+end
+redis.call('DEL', KEYS[1])
+return redis.call('EXISTS', KEYS[2]) + 1
+)";
+constexpr std::string_view compare_and_delete = R"(
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+    return redis.call('DEL', KEYS[1])
+end
+return 0
+)";
+
 std::string with_resource(std::string word, std::string_view resource) {
     const auto at = word.find(recorded_resource);
     if (at != std::string::npos) word.replace(at, recorded_resource.size(), resource);
@@ -101,6 +146,7 @@ recorded_commands::recorded_commands(setting& on) {
         cycle& seen = nodes_.emplace_back();
         seen.acquire = at.next_about(recorded_resource);
         seen.release = at.next_about(recorded_resource);
+        if (fence_ != 0) put_off(seen.acquire);
     }
 }
 
@@ -120,6 +166,40 @@ std::vector<lock_commands> recorded_commands::of(std::string_view resource) cons
         ready.fence_at = at + 2;
     }
     return all;
+}
+
+least_commands::least_commands(setting& on) : nodes_(on.size()) {
+    const bool is_fenced = on.options().fencing;
+    for (const auto& node : on.options().nodes) {
+        if (is_fenced) acquire_sha1_ = load(node, least_acquire);
+        release_sha1_ = load(node, is_fenced ? least_release : compare_and_delete);
+    }
+    if (!is_fenced) return;
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    fence_ = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
+}
+
+std::vector<lock_commands> least_commands::of(std::string_view resource) const {
+    const std::string key(resource);
+    const std::string value = "AAAAAAAAAAAAAAAAAAAAAA@bench:1";
+    const std::string ttl = "30000";
+    lock_commands ready;
+    if (fence_ == 0) {
+        const std::string acquire[] = {"SET", key, value, "NX", "PX", ttl};
+        const std::string release[] = {"EVALSHA", release_sha1_, "1", key, value};
+        ready = {command_of(acquire), command_of(release)};
+    } else {
+        const std::string fence = std::to_string(fence_);
+        const std::string fence_key = "{" + key + "}:fence";
+        const std::string queue = "{" + key + "}:queue";
+        const std::string acquire[] = {"EVALSHA", acquire_sha1_, "3", key,     fence_key,
+                                       queue,     value,         ttl, fence,   "600000"};
+        const std::string release[] = {"EVALSHA", release_sha1_, "2", key, queue, value};
+        ready = {command_of(acquire), command_of(release)};
+        ready.fence_at = ready.acquire.find("\r\n" + fence + "\r\n") + 2;
+    }
+    return std::vector<lock_commands>(nodes_, ready);
 }
 
 std::size_t yes_counter::feed(std::string_view bytes) {

@@ -45,6 +45,25 @@ private:
     std::uint64_t fence_ = 0;
 };
 
+/// The least that a lock of that kind takes as one command for each half, on one node after the
+/// other: plain, SET NX PX and compare-and-delete; fenced, GET, EXISTS, GET, SET and SET, then GET,
+/// DEL and EXISTS, each half in one script.
+class least_commands {
+public:
+    /// Loads the scripts.
+    explicit least_commands(setting& on);
+
+    std::vector<lock_commands> of(std::string_view resource) const;
+    /// The next fence; 0 where there are none.
+    std::uint64_t next_fence() noexcept { return fence_ == 0 ? 0 : ++fence_; }
+
+private:
+    std::size_t nodes_;
+    std::string acquire_sha1_;
+    std::string release_sha1_;
+    std::uint64_t fence_ = 0;
+};
+
 /// Counts the answers to such commands, however they are cut; throws `std::runtime_error` on one
 /// that says no: nobody contends here.
 class yes_counter {

@@ -178,12 +178,10 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 
 // Everywhere at its ticket, also where it is not entered: else two might be first on some nodes
 // each.
-wire::tail acquire_operation::write(std::string& out, resp::script_form form,
-                                    bool is_entered) const {
+void acquire_operation::write(wire::request& out, bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    return left().kind->write_acquire(out, form, {left().key, left().value, ttl_},
-                                      fence_ ? &*fence_ : nullptr,
-                                      place_.id.empty() ? nullptr : &at);
+    left().kind->write_acquire(out, {left().key, left().value, ttl_}, fence_ ? &*fence_ : nullptr,
+                               place_.id.empty() ? nullptr : &at);
 }
 
 void acquire_operation::send_round(time_point now) {
@@ -213,9 +211,9 @@ void acquire_operation::send_round(time_point now) {
 void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
     if (nodes.empty()) return;
     const std::uint32_t round = machine_.round();
-    std::string& wire = client().nodes.blank();
-    const wire::tail end = write(wire, resp::script_form::by_hash, is_entered);
-    const auto result = client().nodes.send(*this, round, wire, end, now, nodes);
+    wire::request& wire = client().nodes.blank();
+    write(wire, is_entered);
+    const auto result = client().nodes.send(*this, round, wire, now, nodes);
     left_.note_sent(result.sent, fence_ ? fence_->fence : 0);
     if (is_entered) {
         heard_ |= result.sent;
@@ -276,10 +274,9 @@ const footprint& acquire_operation::left() const noexcept {
     return is_held() ? granted_->held_as->left() : left_;
 }
 
-std::optional<wire::tail> acquire_operation::write_with_script(std::size_t node, std::uint32_t,
-                                                               std::string& out) const {
-    if (!fence_) return std::nullopt;
-    return write(out, resp::script_form::whole, place_.nodes.contains(node));
+bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
+    write(out, place_.nodes.contains(node));
+    return true;
 }
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {

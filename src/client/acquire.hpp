@@ -13,8 +13,7 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
-#include "wire/resp/scripts.hpp"
-#include "wire/tail.hpp"
+#include "wire/request.hpp"
 #include "wire/wait.hpp"
 
 #include <redlock/options.hpp>
@@ -57,8 +56,7 @@ private:
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
     bool begins_lease() const noexcept final { return true; }
-    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
-                                                std::string& out) const final;
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out) const final;
     void on_due(time_point now) final;
     void on_turn(time_point now) final;
     void on_admitted(time_point now) final;
@@ -78,7 +76,7 @@ private:
     recycled_string fresh_value() const;
     bool draw_fence(time_point now);
     void draw_ticket(std::uint64_t fence, time_point now);
-    wire::tail write(std::string& out, resp::script_form form, bool is_entered) const;
+    void write(wire::request& out, bool is_entered) const;
     void send_round(time_point now);
     void send_to(node_mask nodes, bool is_entered, time_point now);
     void cast(std::size_t node, const wire::acquire_answer& answer, time_point now);

@@ -6,7 +6,6 @@
 #include "value/lease_terms.hpp"
 #include "wire/failure.hpp"
 #include "wire/node_record.hpp"
-#include "wire/tail.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,10 +20,9 @@ void declare_operation::start(time_point now) {
     answers_.resize(client().shared.size());
     for (std::size_t i = 0; i < answers_.size(); ++i) answers_[i].node = client().shared.name(i);
     for (std::size_t i = 0; i < answers_.size(); ++i) {
-        std::string wire;
-        client().tracker.write_declaration(wire, i);
-        const auto result =
-            client().nodes.send(*this, 0, wire, wire::tail::none, now, node_mask::only(i));
+        wire::request& wire = client().nodes.blank();
+        client().tracker.write_declaration(wire.words, i);
+        const auto result = client().nodes.send(*this, 0, wire, now, node_mask::only(i));
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
     }
 }
@@ -38,10 +36,9 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
     answered(node, {vote::granted, {}, {}}, now);
 }
 
-std::optional<wire::tail> declare_operation::write_with_script(std::size_t node, std::uint32_t,
-                                                               std::string& out) const {
-    client().tracker.write_declaration(out, node);
-    return wire::tail::none;
+bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
+    client().tracker.write_declaration(out.words, node);
+    return true;
 }
 
 void declare_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,

@@ -29,10 +29,8 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
-    /// It carries what the server says in the handshake, so it is written again after one.
-    bool is_outdated(std::uint32_t) const noexcept final { return true; }
-    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
-                                                std::string& out) const final;
+    /// It carries what the server says in the handshake.
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out) const final;
     void answered(std::size_t node, wire::failure what, time_point now);
     void end(error_code outcome);
 

@@ -116,6 +116,7 @@ void engine::end_turn(time_point now) {
     while (const auto round = renewals_.next_round()) begin(round, now);
     local_.give_turns(now);
     admission_.admit(now);
+    for (const auto& s : sessions_) s->end_turn();
 }
 
 // Counted from the end of the turn, since formatting thousands of releases takes time, too.

@@ -5,9 +5,7 @@
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
 
-#include <algorithm>
 #include <cassert>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -15,8 +13,8 @@ namespace redlock::detail {
 
 namespace {
 
-// A script holds its node up while it runs: so many leases are one to three milliseconds.
-constexpr std::size_t most_leases = 512;
+// What a renewal asks for at once.
+constexpr std::uint32_t most_leases = 512;
 constexpr std::size_t most_bytes = 1U << 20;
 
 }  // namespace
@@ -24,21 +22,27 @@ constexpr std::size_t most_bytes = 1U << 20;
 void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     part& p = parts_.emplace_back(*this, std::move(lease), machine_.add(ttl, sets_ttl));
     p.lease->add(p);
-    assert(p.lease->left().kind == &kind());  // one command asks for all of them
+    assert(size() <= most_leases);
 }
 
 const wire::lock_kind& extension_round::kind() const noexcept {
     return *parts_.front().lease->left().kind;
 }
 
-wire::tail extension_round::write(std::string& out, resp::script_form form,
-                                  const selection& about) const {
-    std::vector<wire::lease_request> leases;
-    leases.reserve(about.size());
-    for (const part* p : about) {
-        leases.push_back({p->lease->left().key, p->lease->left().value, machine_.ttl(p->index)});
-    }
-    return kind().write_extend(out, form, leases, fence_ ? &*fence_ : nullptr);
+// What tells the session's answers apart: the round, and the lease.
+std::uint32_t extension_round::tag(const part& p) const noexcept {
+    return machine_.round() * most_leases + static_cast<std::uint32_t>(p.index);
+}
+
+extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
+    const bool is_present = tag / most_leases == machine_.round();
+    return is_present ? &parts_[tag % most_leases] : nullptr;
+}
+
+void extension_round::write(wire::request& out, const part& p) const {
+    const footprint& left = p.lease->left();
+    left.kind->write_extend(out, {left.key, left.value, machine_.ttl(p.index)},
+                            fence_ ? &*fence_ : nullptr);
 }
 
 void extension_round::send(time_point now) {
@@ -46,48 +50,59 @@ void extension_round::send(time_point now) {
     const std::size_t nodes = client().shared.size();
     const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
                                        client().nodes.time_for(redlock::quorum(nodes)));
-    const std::uint32_t round = machine_.round();
-    answers_ = 0;
-    asked_.clear();
-    asked_otherwise_.clear();
-    for (part& p : parts_) {
-        if (machine_.is_open(p.index)) asked_.push_back(&p);
-    }
+    answered_ = {};
     if (kind().is_fenced) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
-    std::string wire;
-    const wire::tail end = write(wire, resp::script_form::by_hash, asked_);
     const node_mask ask = client().tracker.askable();
-    const auto result = client().nodes.send(*this, round, wire, end, now, ask);
-    for (part* p : asked_) {
-        p->lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
+    std::vector<std::pair<part*, node_mask>> unsent;
+    for (part& p : parts_) {
+        if (!machine_.is_open(p.index)) continue;
+        wire::request& wire = client().nodes.blank();
+        write(wire, p);
+        const auto result = client().nodes.send(*this, tag(p), wire, now, ask);
+        p.lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
+        const node_mask missing = client().nodes.all() - result.sent;
+        if (!missing.empty()) unsent.emplace_back(&p, missing);
     }
-    for (const std::size_t i : client().nodes.all() - result.sent) on_failure(i, round, {}, now);
+    // The last lease that is decided may begin the next round.
+    const std::uint32_t round = machine_.round();
+    for (const auto& [p, missing] : unsent) {
+        for (const std::size_t node : missing) {
+            if (round == machine_.round()) cast(*p, node, {}, now);
+        }
+    }
 }
 
-void extension_round::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
                                time_point now) {
-    if (round != machine_.round()) return;
+    part* const p = find(tag);
+    if (p == nullptr) return;
     const operation_ptr keep(this);
     const time_point sent = machine_.sent();
-    if (++answers_ == redlock::quorum(client().shared.size())) on_answered(sent, now);
-    const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
-    const auto otherwise = asked_otherwise_.find(node);
-    const selection& about = otherwise == asked_otherwise_.end() ? asked_ : otherwise->second;
-    // The last lease that is decided may begin the next round, which changes `asked_`.
-    for (std::size_t i = 0; round == machine_.round() && i < about.size(); ++i) {
-        cast(*about[i], node, j.weigh(kind().read_extension(reply, i)), now);
+    if (!answered_.contains(node)) {
+        answered_.insert(node);
+        if (answered_.size() == redlock::quorum(client().shared.size())) on_answered(sent, now);
     }
+    const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
+    cast(*p, node, j.weigh(kind().read_extension(reply)), now);
 }
 
-void extension_round::on_failure(std::size_t node, std::uint32_t round, const wire::failure&,
+void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure&,
                                  time_point now) {
     const operation_ptr keep(this);
-    for (std::size_t i = 0; round == machine_.round() && i < asked_.size(); ++i) {
-        cast(*asked_[i], node, {}, now);
-    }
+    if (part* const p = find(tag)) cast(*p, node, {}, now);
+}
+
+// A lease that is over must not be taken again.
+bool extension_round::is_wanted(std::uint32_t tag) const noexcept {
+    return tag / most_leases == machine_.round() && machine_.is_open(tag % most_leases);
+}
+
+bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out) const {
+    write(out, parts_[tag % most_leases]);
+    return true;
 }
 
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
@@ -107,16 +122,6 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
         case core::extension::verdict::failed: return end(p, machine_.reason(p.index), now);
         case core::extension::verdict::again: return go_on(now);
     }
-}
-
-std::optional<wire::tail> extension_round::write_with_script(std::size_t node, std::uint32_t,
-                                                             std::string& out) const {
-    selection left;
-    std::copy_if(asked_.begin(), asked_.end(), std::back_inserter(left),
-                 [this](const part* p) { return machine_.is_open(p->index); });
-    const wire::tail end = write(out, resp::script_form::whole, left);
-    asked_otherwise_[node] = std::move(left);
-    return end;
 }
 
 void extension_round::cancel(error_code why, time_point now) {

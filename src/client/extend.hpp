@@ -6,25 +6,23 @@
 #include "client/operation.hpp"
 #include "core/load/window.hpp"
 #include "core/lock/extension_rounds.hpp"
+#include "value/node_mask.hpp"
 #include "wire/compare_answer.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
-#include "wire/resp/scripts.hpp"
-#include "wire/tail.hpp"
+#include "wire/request.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace redlock::detail {
 
-/// Prolongs leases: one command per node and round for all of them. What a round decides, and
+/// Prolongs leases: one request per lease, node and round. What a round decides, and
 /// whether another one follows, its machine says; all leases share one fresh fence, under which a
 /// node that lost a key may take it again.
 class extension_round : public operation {
@@ -61,23 +59,17 @@ private:
         held_lease_ptr lease;
         std::size_t index;  // in the machine
     };
-    using selection = std::vector<part*>;
-
-    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+    void on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
                   time_point now) final;
-    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+    void on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                     time_point now) final;
-    bool is_wanted(std::uint32_t round) const noexcept final {
-        return machine_.is_open_round(round);
-    }
-    /// A lease may have ended since the command was written: its key must not be taken again.
-    bool is_outdated(std::uint32_t) const noexcept final {
-        return machine_.open() != asked_.size();
-    }
-    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
-                                                std::string& out) const final;
+    bool is_wanted(std::uint32_t tag) const noexcept final;
+    bool write_again(std::size_t node, std::uint32_t tag, wire::request& out) const final;
+    std::uint32_t tag(const part& p) const noexcept;
+    /// Null where the tag is of an earlier round.
+    part* find(std::uint32_t tag) noexcept;
     const wire::lock_kind& kind() const noexcept;
-    wire::tail write(std::string& out, resp::script_form form, const selection& about) const;
+    void write(wire::request& out, const part& p) const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);
@@ -85,10 +77,7 @@ private:
 
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
     core::extension_rounds machine_;
-    selection asked_;  // the parts that the command names, in the order of the answers
-    // The nodes that were sent the command again, and the parts that it named then.
-    mutable std::map<std::size_t, selection> asked_otherwise_;
-    std::size_t answers_ = 0;
+    node_mask answered_;  // of the present round
     std::optional<wire::fence_terms> fence_;
     bool is_finished_ = false;
 };

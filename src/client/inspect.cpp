@@ -10,7 +10,6 @@
 #include "wire/inspect.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/tail.hpp"
 #include "wire/time.hpp"
 
 #include <algorithm>
@@ -54,14 +53,14 @@ void inspect_operation::on_settled(time_point now) {
     const std::string key = prefix + resource_;
     const bool is_fenced = client().shared.kind().is_fenced;
     open_ = (is_fenced ? 4 : 2) * client().shared.size();
-    std::string get;
-    std::string pttl;
-    std::string get_fence;
-    std::string get_queue;
-    wire::write_get_front(get, key);
-    wire::write_pttl(pttl, key);
-    wire::write_get_front(get_fence, wire::fence_key(prefix, key));
-    wire::write_get_queue(get_queue, wire::queue_key(prefix, key), most_in_queue);
+    wire::request get;
+    wire::request pttl;
+    wire::request get_fence;
+    wire::request get_queue;
+    wire::write_get_front(get.words, key);
+    wire::write_pttl(pttl.words, key);
+    wire::write_get_front(get_fence.words, wire::fence_key(prefix, key));
+    wire::write_get_queue(get_queue.words, wire::queue_key(prefix, key), most_in_queue);
     ask(ask_value, get, now);
     ask(ask_ttl, pttl, now);
     if (!is_fenced) return;
@@ -69,9 +68,9 @@ void inspect_operation::on_settled(time_point now) {
     ask(ask_queue, get_queue, now);
 }
 
-void inspect_operation::ask(std::uint32_t question, const std::string& wire, time_point now) {
+void inspect_operation::ask(std::uint32_t question, const wire::request& what, time_point now) {
     const node_sessions& nodes = client().nodes;
-    const auto result = nodes.send(*this, question, wire, wire::tail::none, now, nodes.all());
+    const auto result = nodes.send(*this, question, what, now, nodes.all());
     for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
 }
 

@@ -34,7 +34,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
-    void ask(std::uint32_t question, const std::string& wire, time_point now);
+    void ask(std::uint32_t question, const wire::request& what, time_point now);
     void on_value(node_state& node, std::string& value, const resp::reply& reply);
     void on_fence(node_state& node, const resp::reply& reply);
     void on_queue(std::size_t node, const resp::reply& reply, time_point now);

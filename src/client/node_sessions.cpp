@@ -8,11 +8,12 @@
 
 namespace redlock::detail {
 
-node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round, std::string_view wire,
-                                           wire::tail end, time_point now, node_mask mask) const {
+node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
+                                           const wire::request& text, time_point now,
+                                           node_mask mask) const {
     fan_out result;
     for (const std::size_t i : mask) {
-        if (auto why = sessions_[i]->submit(call_ptr(&what), round, wire, end, now)) {
+        if (auto why = sessions_[i]->submit(call_ptr(&what), round, text, now)) {
             result.failures.emplace_back(i, std::move(*why));
         } else {
             result.sent.insert(i);

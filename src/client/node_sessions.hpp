@@ -5,12 +5,11 @@
 #include "client/call.hpp"
 #include "client/session.hpp"
 #include "value/node_mask.hpp"
+#include "wire/request.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,13 +31,12 @@ public:
         node_mask sent{};
         std::vector<std::pair<std::size_t, wire::failure>> failures;
     };
-    /// Hands a command to the nodes of `mask`. The failures are for the caller to count, after it
-    /// has noted what was sent.
-    fan_out send(call& what, std::uint32_t round, std::string_view wire, wire::tail end,
-                 time_point now, node_mask mask) const;
-    /// An empty buffer to format one command in, before it is sent. Each call ends the use of the
-    /// one before.
-    std::string& blank() noexcept {
+    /// Hands it to the nodes of `mask`. The failures are for the caller to count, after it has noted
+    /// what was sent.
+    fan_out send(call& what, std::uint32_t round, const wire::request& text, time_point now,
+                 node_mask mask) const;
+    /// An empty one to write, before it is sent. Each call ends the use of the one before.
+    wire::request& blank() noexcept {
         blank_.clear();
         return blank_;
     }
@@ -49,7 +47,7 @@ public:
 
 private:
     std::vector<std::unique_ptr<session>> sessions_;
-    std::string blank_;
+    wire::request blank_;
 };
 
 }  // namespace redlock::detail

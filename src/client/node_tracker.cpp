@@ -7,7 +7,6 @@
 #include "wire/keys.hpp"
 #include "wire/node_set.hpp"
 #include "wire/resp/command.hpp"
-#include "wire/tail.hpp"
 #include "wire/time.hpp"
 
 #include <functional>
@@ -54,10 +53,9 @@ private:
     /// It is sent at once or not at all: never after the next handshake, which reads all this
     /// itself.
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
-    std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t,
-                                                std::string& out) const override {
-        write(out, resp::script_form::whole);
-        return wire::tail::none;
+    bool write_again(std::size_t, std::uint32_t, wire::request& out) const override {
+        write(out.words, resp::script_form::whole);
+        return true;
     }
 
     node_tracker* home_;
@@ -190,9 +188,9 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
 void node_tracker::send(const node_order& order, query* what, time_point now) {
     const call_ptr keep(what);
     session& to = (*nodes_)[order.node];
-    std::string wire;
-    if (to.is_ready()) what->write(wire, resp::script_form::by_hash);
-    const bool is_sent = to.is_ready() && !to.submit(keep, 0, wire, wire::tail::none, now);
+    wire::request wire;
+    if (to.is_ready()) what->write(wire.words, resp::script_form::by_hash);
+    const bool is_sent = to.is_ready() && !to.submit(keep, 0, wire, now);
     if (!is_sent) knowledge_.not_sent(order, now);
 }
 
@@ -315,8 +313,7 @@ node_mask node_tracker::askable() const noexcept {
 }
 
 wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
-    return {fence, knowledge_.clocks().tolerance(), 2 * duration(ttl_max()),
-            shared_->options().key_prefix, record_key_};
+    return {fence, shared_->options().key_prefix};
 }
 
 std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now,

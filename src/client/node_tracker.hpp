@@ -85,6 +85,10 @@ public:
     /// How many connections have broken, and records changed, so far.
     std::uint64_t breaks() const noexcept { return knowledge_.breaks().so_far(); }
 
+    /// Of all requests that are sent now.
+    wire::fence_limits limits_of_fences() const noexcept {
+        return {knowledge_.clocks().tolerance(), 2 * duration(ttl_max())};
+    }
     std::chrono::milliseconds ttl_max() const noexcept { return knowledge_.votes().ttl_max(); }
     std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
         return knowledge_.clocks().now_us(now);

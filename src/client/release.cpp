@@ -7,7 +7,6 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
-#include "wire/tail.hpp"
 
 namespace redlock::detail {
 
@@ -28,24 +27,23 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
     send_to(plain - left_.place.nodes, false, nullptr, now);
 }
 
-wire::tail release_round::write(std::string& out, resp::script_form form, bool has_place,
-                                const wire::fence_terms* raise) const {
+void release_round::write(wire::request& out, bool has_place,
+                          const wire::fence_terms* raise) const {
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
-    return left_.kind->write_release(out, form,
-                                     {.key = left_.key,
-                                      .value = left_.value,
-                                      .key_prefix = client().shared.options().key_prefix,
-                                      .entry = has_place ? &entry : nullptr,
-                                      .raise = raise});
+    left_.kind->write_release(out, {.key = left_.key,
+                                    .value = left_.value,
+                                    .key_prefix = client().shared.options().key_prefix,
+                                    .entry = has_place ? &entry : nullptr,
+                                    .raise = raise});
 }
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
                             time_point now) {
     if (nodes.empty()) return;
-    std::string& wire = client().nodes.blank();
-    const wire::tail end = write(wire, resp::script_form::by_hash, has_place, raise);
-    const auto result = client().nodes.send(*this, 0, wire, end, now, nodes);
+    wire::request& wire = client().nodes.blank();
+    write(wire, has_place, raise);
+    const auto result = client().nodes.send(*this, 0, wire, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
 
@@ -62,12 +60,12 @@ void release_round::cast(std::size_t node, core::choice b) {
     if (machine_->cast(node, b)) settled(machine_->outcome());
 }
 
-std::optional<wire::tail> release_round::write_with_script(std::size_t node, std::uint32_t,
-                                                           std::string& out) const {
+bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
     const auto raise = client().tracker.to_raise(node, left_);
     // Much later, perhaps: whether it waits still is no longer known here.
     const bool has_place = !waits_on_ && left_.place.nodes.contains(node);
-    return write(out, resp::script_form::whole, has_place, raise ? &*raise : nullptr);
+    write(out, has_place, raise ? &*raise : nullptr);
+    return true;
 }
 
 void release_round::cancel(error_code why, time_point) { end(why); }

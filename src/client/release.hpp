@@ -8,8 +8,7 @@
 #include "core/lock/release.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
-#include "wire/resp/scripts.hpp"
-#include "wire/tail.hpp"
+#include "wire/request.hpp"
 
 #include <memory>
 #include <string>
@@ -41,12 +40,10 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
-    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t round,
-                                                std::string& out) const final;
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out) const final;
     bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
     void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
-    wire::tail write(std::string& out, resp::script_form form, bool has_place,
-                     const wire::fence_terms* raise) const;
+    void write(wire::request& out, bool has_place, const wire::fence_terms* raise) const;
     void cast(std::size_t node, core::choice b);
 
     footprint left_;

@@ -3,7 +3,6 @@
 #include "client/remote_queue.hpp"
 
 #include "wire/failure.hpp"
-#include "wire/tail.hpp"
 #include "wire/wait.hpp"
 
 #include <algorithm>
@@ -44,9 +43,9 @@ public:
     }
 
     void send(node_mask nodes, time_point now) {
-        std::string wire;
-        write(wire, resp::script_form::by_hash);
-        const auto result = in_->nodes_->send(*this, 0, wire, wire::tail::none, now, nodes);
+        wire::request wire;
+        write(wire.words, resp::script_form::by_hash);
+        const auto result = in_->nodes_->send(*this, 0, wire, now, nodes);
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
         note_entered(result.sent);
     }
@@ -99,12 +98,11 @@ private:
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
-    std::optional<wire::tail> write_with_script(std::size_t node, std::uint32_t,
-                                                std::string& out) const override {
-        write(out, resp::script_form::whole);
+    bool write_again(std::size_t node, std::uint32_t, wire::request& out) const override {
+        write(out.words, resp::script_form::whole);
         // Some may have got their place back since it was sent.
         note_entered(node_mask::only(node));
-        return wire::tail::none;
+        return true;
     }
 
     remote_queue* in_;

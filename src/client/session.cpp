@@ -5,11 +5,10 @@
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
 #include "wire/failure.hpp"
-#include "wire/tail.hpp"
+#include "wire/keys.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -17,18 +16,12 @@ namespace redlock::detail {
 
 namespace {
 
-constexpr std::size_t most_owed_bytes = 1U << 20;  // at once: each brings its script
+constexpr std::size_t most_owed_bytes = 1U << 20;  // at once
 
-// How long after it was sent a command may take a key: much longer than any operation waits for the
+// How long after it was sent a request may take a key: much longer than any operation waits for the
 // answer, so that a node which is merely slow does not refuse it.
 duration good_for(duration node_timeout) {
     return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
-}
-
-// One more argument of a command that has counted it.
-void append_word(std::string& out, std::string_view word) {
-    out.append("$").append(std::to_string(word.size())).append("\r\n");
-    out.append(word).append("\r\n");
 }
 
 // Refused for a state that passes, and not for what was asked.
@@ -49,19 +42,19 @@ session::session(std::size_t index, const client_options& options, transport& wi
       owner_(&owner),
       counts_(&counts),
       limits_(limits),
-      handshake_(options.nodes[index], options) {}
+      handshake_(options.nodes[index], options),
+      batch_(options.fencing ? wire::record_key(options.key_prefix) : std::string()) {}
 
 bool session::is_full(std::size_t more_bytes) const noexcept {
     return pipeline_.size() + waiting_.size() >= limits_.max_commands ||
-           outgoing().size() + waiting_bytes_ + more_bytes > limits_.max_bytes;
+           outgoing().size() + batch_.bytes() + waiting_bytes_ + more_bytes > limits_.max_bytes;
 }
 
 std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
-                                             std::string_view wire, wire::tail end,
-                                             time_point now) {
+                                             const wire::request& text, time_point now) {
     const bool is_release = what->is_owed(index());
     // Releases are bounded by the leases in flight: refusing them would only leave keys behind.
-    if (!is_release && is_full(wire.size())) {
+    if (!is_release && is_full(text.size())) {
         return wire::failure{vote::unreachable, errc::backlog,
                              "too much waits for this node already"};
     }
@@ -72,12 +65,12 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
     }
     entry item{std::move(what), round};
     if (is_ready()) {
-        send(std::move(item), wire, end, now);
+        send(std::move(item), text, now);
         return std::nullopt;
     }
     if (link().is_hopeful()) {
-        waiting_bytes_ += wire.size();
-        waiting_.push_back({std::move(item), std::string(wire), end});
+        waiting_bytes_ += text.size();
+        waiting_.push_back({std::move(item), text.is_command() ? text : wire::request()});
         return std::nullopt;
     }
     if (is_release) {
@@ -87,53 +80,49 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
     return last_failure_;
 }
 
-void session::send(entry item, std::string_view wire, wire::tail end, time_point now) {
-    outgoing().append(wire);
-    append(end, now);
-    note_sent(std::move(item), now);
-}
-
-void session::append(wire::tail end, time_point now) {
-    if (end == wire::tail::none) return;
-    outgoing().append(epoch_);
-    if (end == wire::tail::epoch_and_limit) append_limit(now);
-}
-
-// Empty where the node's clock is not known.
-void session::append_limit(time_point now) {
-    std::array<char, 24> digits{};
-    std::size_t size = 0;
-    if (clock_ahead_us_) {
-        const auto until = std::chrono::ceil<std::chrono::microseconds>(
-            (now + good_for(node_timeout())).time_since_epoch());
-        const std::int64_t us = until.count() + *clock_ahead_us_;
-        char* const first = digits.data();
-        const auto end = std::to_chars(first, first + digits.size(), us).ptr;
-        size = static_cast<std::size_t>(end - first);
+void session::send(entry item, const wire::request& text, time_point now) {
+    if (text.is_command()) {
+        end_turn();
+        outgoing().append(text.words);
+        counts_->commands.add();
+    } else {
+        if (batch_.is_full()) end_turn();
+        if (batch_.empty()) batch_begun_ = now;
+        batch_.add(text);
+        if (item.form == resp::script_form::whole) batch_form_ = resp::script_form::whole;
     }
-    append_word(outgoing(), {digits.data(), size});
-}
-
-void session::set_record(const core::record_facts& record) {
-    // An empty epoch is not compared; one that no record has never fits.
-    const std::string_view epoch =
-        record.exists ? std::string_view(record.epoch) : (is_guarded(options()) ? "-" : "");
-    epoch_.clear();
-    append_word(epoch_, epoch);
-}
-
-void session::note_sent(entry item, time_point now) {
-    counts_->commands.add();
     ++unwritten_;
     pipeline_.push(std::move(item), now, now + node_timeout());
 }
 
-bool session::send_with_script(entry& item, time_point now) {
-    const auto end = item.what->write_with_script(index(), item.round, outgoing());
-    if (!end) return false;
-    append(*end, now);
-    item.form = resp::script_form::whole;
-    note_sent(std::move(item), now);
+void session::end_turn() {
+    if (batch_.empty()) return;
+    counts_->commands.add();
+    pipeline_.from_back(batch_.size()).requests = static_cast<std::uint8_t>(batch_.size());
+    batch_.write(outgoing(), std::exchange(batch_form_, resp::script_form::by_hash),
+                 {epoch_, time_limit()}, owner_->limits_of_fences());
+}
+
+// Nothing where the node's clock is not known.
+std::optional<std::int64_t> session::time_limit() const noexcept {
+    if (!clock_ahead_us_) return std::nullopt;
+    const auto until = std::chrono::ceil<std::chrono::microseconds>(
+        (batch_begun_ + good_for(node_timeout())).time_since_epoch());
+    return until.count() + *clock_ahead_us_;
+}
+
+void session::set_record(const core::record_facts& record) {
+    end_turn();  // what was asked before goes by the record before
+    // An empty epoch is not compared; one that no record has never fits.
+    epoch_ = record.exists ? std::string_view(record.epoch) : (is_guarded(options()) ? "-" : "");
+}
+
+bool session::send_again(entry& item, resp::script_form form, time_point now) {
+    wire::request text;
+    if (!item.what->write_again(index(), item.round, text)) return false;
+    item.form = form;
+    item.requests = 1;
+    send(std::move(item), text, now);
     return true;
 }
 
@@ -174,30 +163,29 @@ void session::on_ready(time_point now) {
     send_owed(now);
     waiting_bytes_ = 0;
     for (queued& q : std::exchange(waiting_, {})) {
-        if (q.item.what->is_owed(index())) {
-            send_with_script(q.item, now);  // what it has to say may be another since the handshake
-        } else if (!q.item.what->is_wanted(q.item.round)) {
+        if (!q.item.what->is_owed(index()) && !q.item.what->is_wanted(q.item.round)) {
             q.item.what->on_failure(index(), q.item.round, unwanted, now);
-        } else if (q.item.what->is_outdated(q.item.round)) {
-            send_with_script(q.item, now);
-        } else {
-            send(std::move(q.item), q.wire, q.end, now);
+            continue;
         }
+        // What it has to say may be another since the handshake.
+        const bool is_request = q.text.words.empty();
+        const auto form = is_request ? resp::script_form::by_hash : resp::script_form::whole;
+        if (!send_again(q.item, form, now)) send(std::move(q.item), q.text, now);
     }
     owner_->on_node_up(index(), now - greeted_from_, now);
 }
 
 void session::send_owed(time_point now) {
     owed_.pay(
-        now, [&] { return outgoing().size() < most_owed_bytes; },
-        [&](entry item) { send_with_script(item, now); });
+        now, [&] { return outgoing().size() + batch_.bytes() < most_owed_bytes; },
+        [&](entry item) { send_again(item, resp::script_form::whole, now); });
 }
 
 void session::probe_owed(time_point now) {
     auto first = owed_.take_first();
     if (!first) return;
     first->is = state::probe;
-    send_with_script(*first, now);
+    send_again(*first, resp::script_form::whole, now);
 }
 
 void session::on_reply(const resp::reply& reply, time_point now) {
@@ -207,13 +195,45 @@ void session::on_reply(const resp::reply& reply, time_point now) {
             now);
     }
     last_answer_ = now;
-    slot first = pipeline_.pop();
+    const std::size_t requests = pipeline_.front().requests;
+    if (requests == 1) return answered(pipeline_.pop(), reply, false, now);
+    const bool is_list = reply.type() == resp::reply_type::array;
+    if (is_list && reply.size() != requests) {
+        return give_up({vote::unreachable, errc::protocol_error,
+                        "a reply to another number of requests than were sent"},
+                       true, now);
+    }
+    // What the calls do may end the connection: all have got their answers by then.
+    std::vector<slot> all = std::move(answered_);
+    all.clear();
+    for (std::size_t i = 0; i < requests; ++i) all.push_back(pipeline_.pop());
+    for (std::size_t i = 0; i < requests; ++i) {
+        answered(std::move(all[i]), is_list ? reply[i] : reply, true, now);
+    }
+    all.clear();
+    answered_ = std::move(all);
+}
+
+bool session::is_to_be_sent_again(const slot& what, const resp::reply& reply,
+                                  bool is_one_of_many) const noexcept {
+    const entry& item = what.what;
+    const bool may_repeat = !what.expired || item.what->is_owed(index());
+    if (!is_ready() || !may_repeat || !item.what->is_wanted(item.round)) return false;
+    const bool has_no_script = reply.is_error("NOSCRIPT");
+    // This user may lack the right to the key of another one of them.
+    const bool is_forbidden = is_one_of_many && reply.is_error("NOPERM");
+    return (has_no_script && item.form == resp::script_form::by_hash) || is_forbidden;
+}
+
+void session::answered(slot first, const resp::reply& reply, bool is_one_of_many,
+                       time_point now) {
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
-    const bool may_repeat = !first.expired || item.what->is_owed(index());
-    if (reply.is_error("NOSCRIPT") && item.form == resp::script_form::by_hash && may_repeat &&
-        item.what->is_wanted(item.round) && send_with_script(item, now)) {
-        return;
+    if (is_to_be_sent_again(first, reply, is_one_of_many)) {
+        const bool goes_alone = reply.is_error("NOPERM");
+        const auto form = goes_alone ? item.form : resp::script_form::whole;
+        if (goes_alone) end_turn();
+        if (send_again(item, form, now)) return goes_alone ? end_turn() : void();
     }
     const state was = std::exchange(item.is, state::told);
     if (is_passing(reply) && item.what->is_owed(index())) {
@@ -229,6 +249,8 @@ void session::on_end(const wire::failure& why, time_point now) {
     counts_->disconnects.add();
     last_failure_ = why;
     owed_.disconnected();
+    batch_.clear();
+    batch_form_ = resp::script_form::by_hash;
     tell_all(why, now);
     owner_->on_node_down(index(), why, now);
 }

@@ -8,6 +8,8 @@
 #include "client/handshake.hpp"
 #include "core/node/debts.hpp"
 #include "core/node/pipeline.hpp"
+#include "wire/batch.hpp"
+#include "wire/request.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <redlock/options.hpp>
@@ -17,7 +19,7 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace redlock::detail {
 
@@ -33,6 +35,8 @@ public:
     virtual void on_node_up(std::size_t node, duration took, time_point now) = 0;
     virtual void on_node_down(std::size_t node, const wire::failure& why, time_point now) = 0;
     virtual void on_release_owed(std::size_t node) = 0;
+    /// What holds for the fences of all requests that are sent now.
+    virtual wire::fence_limits limits_of_fences() = 0;
 
 protected:
     ~session_owner() = default;
@@ -52,7 +56,9 @@ struct leftovers {
     wire::failure why{};
 };
 
-/// Commands leave in the order in which they are submitted, and replies are matched in that order.
+/// What is submitted leaves in that order, and replies are matched in that order. The requests of
+/// one turn leave together, as few commands: each has its own place in the pipeline, its deadline
+/// and its answer.
 class session final : public connection {
 public:
     session(std::size_t index, const client_options& options, transport& wire, session_owner& owner,
@@ -60,13 +66,16 @@ public:
 
     // From the coordinator.
     using connection::start;
-    /// Hands a command to the node. A failure is returned when it can't be taken; otherwise the
-    /// call hears of it exactly once. A release that can't be sent now is owed, and fails.
-    std::optional<wire::failure> submit(call_ptr what, std::uint32_t round, std::string_view wire,
-                                        wire::tail end, time_point now);
+    /// Hands a request or a command to the node. A failure is returned when it can't be taken;
+    /// otherwise the call hears of it exactly once. A release that can't be sent now is owed, and
+    /// fails.
+    std::optional<wire::failure> submit(call_ptr what, std::uint32_t round,
+                                        const wire::request& text, time_point now);
+    /// At the end of a turn: what was submitted is ready to be written.
+    void end_turn();
     /// From now on the node goes by another record.
     void set_record(const core::record_facts& record);
-    /// By how much the node's clock is ahead of ours at most. Until this is known, commands that
+    /// By how much the node's clock is ahead of ours at most. Until this is known, requests that
     /// can take a key carry no time limit.
     void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
     /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
@@ -76,7 +85,7 @@ public:
     leftovers close(time_point now);
     /// When the node last answered anything, also in a handshake.
     time_point last_answer() const noexcept { return last_answer_; }
-    /// How many commands are written, awaited, queued or owed.
+    /// How many requests and commands are written, awaited, queued or owed.
     std::size_t backlog() const noexcept {
         return pipeline_.size() + waiting_.size() + owed_.size();
     }
@@ -99,6 +108,7 @@ private:
     struct entry {
         call_ptr what;
         std::uint32_t round = 0;
+        std::uint8_t requests = 1;  // of the command that it begins
         resp::script_form form = resp::script_form::by_hash;  // whole: NOSCRIPT is final
         state is = state::awaited;
 
@@ -111,17 +121,17 @@ private:
     };
     struct queued {
         entry item;
-        std::string wire;
-        wire::tail end;
+        wire::request text;  // empty where it is written when it is sent
     };
     using slot = core::pipeline<entry>::slot;
 
-    void send(entry item, std::string_view wire, wire::tail end, time_point now);
-    void append(wire::tail end, time_point now);
-    void append_limit(time_point now);
-    void note_sent(entry item, time_point now);
-    /// False, and nothing sent, where the command has no script.
-    bool send_with_script(entry& item, time_point now);
+    void send(entry item, const wire::request& text, time_point now);
+    /// As it stands now. False, and nothing sent, where it can't be written again.
+    bool send_again(entry& item, resp::script_form form, time_point now);
+    std::optional<std::int64_t> time_limit() const noexcept;
+    void answered(slot first, const resp::reply& reply, bool is_one_of_many, time_point now);
+    bool is_to_be_sent_again(const slot& what, const resp::reply& reply,
+                             bool is_one_of_many) const noexcept;
     void greet(time_point now) override;
     void on_greeting(const resp::reply& reply, time_point now) override;
     void on_reply(const resp::reply& reply, time_point now) override;
@@ -139,12 +149,17 @@ private:
     session_limits limits_;
     handshake handshake_;
     core::pipeline<entry> pipeline_;
+    // The requests of this turn: they are in the pipeline already.
+    wire::batch batch_;
+    resp::script_form batch_form_ = resp::script_form::by_hash;
+    time_point batch_begun_{};
+    std::vector<slot> answered_;  // of one command; kept for its memory
     std::deque<queued> waiting_;  // submitted while the link was on its way
     std::size_t waiting_bytes_ = 0;
     core::debts<entry> owed_;
-    std::string epoch_;          // formatted as an argument of a command
+    std::string epoch_;
     std::optional<std::int64_t> clock_ahead_us_;
-    std::size_t unwritten_ = 0;  // commands at the end of the pipeline that can't be answered yet
+    std::size_t unwritten_ = 0;  // at the end of the pipeline, that can't be answered yet
     wire::failure last_failure_;
     time_point greeted_from_{};
     time_point last_answer_{};

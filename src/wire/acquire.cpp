@@ -2,57 +2,42 @@
 // SPDX-License-Identifier: MIT
 #include "wire/acquire.hpp"
 
-#include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/time.hpp"
 #include "wire/words.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <functional>
-#include <span>
 
 namespace redlock::wire {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
-                   const fence_terms* fencing, const queue_entry* entry) {
+void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
+                   const queue_entry* entry) {
     assert(fencing != nullptr);
     const decimal ttl(in<milliseconds>(lease.ttl));
-    const auto fence = fence_of(fencing->key_prefix, lease.key);
-    const auto queue = queue_of(fencing->key_prefix, lease.key);
-    const decimal proposed(fencing->fence);
-    const decimal tolerance(in<microseconds>(fencing->tolerance));
-    const decimal fence_life(in<milliseconds>(fencing->life));
-    const queue_entry place = entry != nullptr ? *entry : queue_entry{};
-    const decimal ticket(place.ticket);
-    const decimal entry_life(in<milliseconds>(place.life));
-    const std::array<std::string_view, 15> words{verb(form), body(form, resp::acquire()),
-                                                 "4",        lease.key,
-                                                 fence,      fencing->record_key,
-                                                 queue,      lease.value,
-                                                 ttl,        proposed,
-                                                 tolerance,  fence_life,
-                                                 place.id,   ticket,
-                                                 entry_life};
-    const std::size_t of_place = entry != nullptr ? 0 : 3;
-    constexpr auto end = tail::epoch_and_limit;
-    resp::append_command(out, std::span(words).first(words.size() - of_place),
-                         word_count(end));
-    return end;
+    const decimal fence(fencing->fence);
+    append_keys(out, fencing->key_prefix, lease.key);
+    if (entry == nullptr) {
+        resp::append_words(out.words, {"acquire", lease.value, ttl, fence});
+        out.count = 4;
+    } else {
+        resp::append_words(out.words,
+                           {"await", lease.value, ttl, fence, entry->id, decimal(entry->ticket),
+                            decimal(in<milliseconds>(entry->life))});
+        out.count = 7;
+    }
 }
 
-tail write_set(std::string& out, resp::script_form, const lease_request& lease,
+void write_set(request& out, const lease_request& lease,
                [[maybe_unused]] const fence_terms* fencing,
                [[maybe_unused]] const queue_entry* entry) {
     assert(fencing == nullptr && entry == nullptr);
     const decimal ttl(in<milliseconds>(lease.ttl));
-    resp::append_command(out, {"SET", lease.key, lease.value, "NX", "PX", ttl});
-    return tail::none;
+    resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
 }
 
 acquire_answer read_set(const resp::reply& reply) {

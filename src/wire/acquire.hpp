@@ -1,4 +1,4 @@
-// Acquire, as it is asked and answered: acquire.lua, or SET for a plain lock; counts nothing.
+// Acquire, as it is asked and answered: of requests.lua, or SET for a plain lock; counts nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,9 +6,8 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
+#include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
-#include "wire/resp/scripts.hpp"
-#include "wire/tail.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -25,16 +24,14 @@ struct lease_request {
     duration ttl{};
 };
 
-// Each returns what the session has to put behind it.
-
-/// Calls acquire.lua. With `entry` the waiter stands at its ticket.
-tail write_acquire(std::string& out, resp::script_form form, const lease_request& lease,
-                   const fence_terms* fencing, const queue_entry* entry = nullptr);
+/// Of requests.lua. With `entry` the waiter stands at its ticket.
+void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
+                   const queue_entry* entry = nullptr);
 /// The command of every Redlock; a plain lock has neither a fence nor an entry.
-tail write_set(std::string& out, resp::script_form form, const lease_request& lease,
-               const fence_terms* fencing, const queue_entry* entry);
+void write_set(request& out, const lease_request& lease, const fence_terms* fencing,
+               const queue_entry* entry);
 
-/// The answer to an acquire: `SET key value NX PX ttl`, or acquire.lua.
+/// The answer to an acquire: `SET key value NX PX ttl`, or requests.lua.
 struct acquire_answer {
     vote answer = vote::refused;
     failure why{};             ///< When refused; the detail also when held: by whom.

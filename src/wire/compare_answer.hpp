@@ -9,11 +9,11 @@
 
 namespace redlock::wire {
 
-/// The answer to release.lua, or to extend.lua for one lease: yes, no, or unable with its cause.
+/// The answer to a release or an extension: yes, no, or unable with its cause.
 struct compare_answer {
     core::choice choice = core::choice::unable;
     failure why{};  // when unable
-    /// From extend.lua, where it refused the fence: the highest that the node has seen.
+    /// From an extension, where the node refused the fence: the highest that it has seen.
     std::uint64_t fence = 0;
 };
 

@@ -1,71 +1,45 @@
-// Extend, as it is asked for many leases and answered for each.
+// Extend, as it is asked and answered.
 // SPDX-License-Identifier: MIT
 #include "wire/extend.hpp"
 
-#include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/words.hpp"
 
-#include <string_view>
-#include <vector>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 
 namespace redlock::wire {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-tail write_extend(std::string& out, resp::script_form form, std::span<const lease_request> leases,
-                  const fence_terms* fencing) {
-    const std::size_t n = leases.size();
-    const decimal count(n);
-    const decimal keys(fencing != nullptr ? 2 * n + 1 : n);
-    std::vector<std::string> fences;
-    std::vector<decimal> ttls;
-    std::vector<std::string_view> words{verb(form), body(form, resp::extend()), keys};
-    words.reserve(4 * n + 8);
-    fences.reserve(n);
-    ttls.reserve(n);
-    for (const auto& lease : leases) words.push_back(lease.key);
-    if (fencing != nullptr) {
-        for (const auto& lease : leases) {
-            words.push_back(fences.emplace_back(fence_key(fencing->key_prefix, lease.key)));
-        }
-        words.push_back(fencing->record_key);
-    }
-    words.push_back(count);
-    for (const auto& lease : leases) words.push_back(lease.value);
-    for (const auto& lease : leases)
-        words.push_back(ttls.emplace_back(in<milliseconds>(lease.ttl)));
+void write_extend(request& out, const lease_request& lease, const fence_terms* fencing) {
+    const decimal ttl(in<milliseconds>(lease.ttl));
     if (fencing == nullptr) {
-        resp::append_command(out, words);
-        return tail::none;
+        resp::append_words(out.keys, {lease.key});
+        resp::append_words(out.words, {"extend", lease.value, ttl});
+        out.count = 3;
+        return;
     }
-    const decimal fence(fencing->fence);
-    const decimal tolerance(in<microseconds>(fencing->tolerance));
-    const decimal life(in<milliseconds>(fencing->life));
-    words.insert(words.end(), {fence, tolerance, life});
-    constexpr auto end = tail::epoch_and_limit;
-    resp::append_command(out, words, word_count(end));
-    return end;
+    append_keys(out, fencing->key_prefix, lease.key);
+    resp::append_words(out.words, {"extend", lease.value, ttl, decimal(fencing->fence)});
+    out.count = 4;
 }
 
-compare_answer read_extension(const resp::reply& reply, std::size_t lease) {
-    const resp::reply one = reply[lease];
-    if (one.type() != resp::reply_type::integer) {
-        return {.why = read_failure(reply)};
+compare_answer read_extension(const resp::reply& reply) {
+    if (reply.type() == resp::reply_type::integer) {
+        if (reply.integer() == 1) return {.choice = core::choice::yes};
+        if (reply.integer() == 0 || reply.integer() == -1) return {.choice = core::choice::no};
     }
-    if (one.integer() > 1) {
-        return {.choice = core::choice::no, .fence = static_cast<std::uint64_t>(one.integer())};
-    }
-    switch (one.integer()) {
-        case 1: return {.choice = core::choice::yes};
-        case 0:
-        case -1: return {.choice = core::choice::no};
-        case -2:
+    const bool has_outcome = reply[0].type() == resp::reply_type::integer;
+    switch (has_outcome ? reply[0].integer() : -1) {
+        case 4:
+            return {.choice = core::choice::no,
+                    .fence = static_cast<std::uint64_t>(
+                        std::max<std::int64_t>(reply[1].integer(), 0))};
+        case 5:
             return {.why = {vote::refused, errc::clock_skew,
                             "the fence is too far ahead of its clock"}};
-        case -3:
-            return {.why = {vote::refused, errc::foreign_data, "a key holds something else"}};
         default: return {.why = read_failure(reply)};
     }
 }

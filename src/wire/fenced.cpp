@@ -1,8 +1,16 @@
-// What all commands that can take a key have in common.
+// What all requests for a fenced key have in common.
 // SPDX-License-Identifier: MIT
 #include "wire/fenced.hpp"
 
+#include "wire/keys.hpp"
+#include "wire/resp/command.hpp"
+
 namespace redlock::wire {
+
+void append_keys(request& out, std::string_view key_prefix, std::string_view key) {
+    resp::append_words(out.keys, {key, fence_of(key_prefix, key)});
+    resp::append_words(out.queues, {queue_of(key_prefix, key)});
+}
 
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";

@@ -1,9 +1,9 @@
-// What all commands that can take a key have in common; knows none in particular.
+// What all requests for a fenced key have in common; knows none in particular.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "core/node/node_signs.hpp"
-#include "value/quorum.hpp"
+#include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
 
 #include <cstdint>
@@ -11,20 +11,19 @@
 
 namespace redlock::wire {
 
-/// What a fenced command says of fences, and where they are kept.
+/// What a fenced request says of fences.
 struct fence_terms {
-    std::uint64_t fence = 0;     ///< That is proposed.
-    duration tolerance{};        ///< `core::fence_tolerance`.
-    duration life{};             ///< Of a fence on a node after its last use.
-    std::string_view key_prefix;
-    std::string_view record_key;
+    std::uint64_t fence = 0;      ///< That is proposed.
+    std::string_view key_prefix;  ///< Names where it is kept.
 };
 
-/// From acquire.lua or extend.lua: nothing was done, since the node record is another than in the
+/// The keys that each request of requests.lua names.
+void append_keys(request& out, std::string_view key_prefix, std::string_view key);
+
+/// From a request to take a key: nothing was done, since the node record is another than in the
 /// handshake.
 bool is_amnesiac(const resp::reply& reply) noexcept;
-/// From acquire.lua or extend.lua: nothing was done, since by the node's clock the command was
-/// late.
+/// From a request to take a key: nothing was done, since by the node's clock the command was late.
 bool is_late(const resp::reply& reply) noexcept;
 
 /// From the reply to any command.

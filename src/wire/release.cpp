@@ -2,45 +2,38 @@
 // SPDX-License-Identifier: MIT
 #include "wire/release.hpp"
 
-#include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/words.hpp"
 
 #include <cassert>
+#include <optional>
 #include <string_view>
 
 namespace redlock::wire {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-tail write_release(std::string& out, resp::script_form form, const release_request& what) {
-    const std::string_view text = body(form, resp::release());
-    const std::string_view prefix = what.key_prefix;
-    const auto queue = queue_of(prefix, what.key);
-    const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
-    const decimal ticket(entry.ticket);
-    const decimal life(in<milliseconds>(entry.life));
-    if (what.raise == nullptr) {
-        resp::append_command(out, {verb(form), text, "2", what.key, queue, what.value, prefix,
-                                   entry.id, ticket, life});
-        return tail::none;
+void write_release(request& out, const release_request& what) {
+    append_keys(out, what.key_prefix, what.key);
+    if (what.entry == nullptr && what.raise == nullptr) {
+        resp::append_words(out.words, {"release", what.value});
+        out.count = 2;
+        return;
     }
-    resp::append_command(
-        out,
-        {verb(form), text, "4", what.key, queue, fence_of(prefix, what.key), what.raise->record_key,
-         what.value, prefix, entry.id, ticket, life, decimal(what.raise->fence),
-         decimal(in<microseconds>(what.raise->tolerance)),
-         decimal(in<milliseconds>(what.raise->life))},
-        word_count(tail::epoch));
-    return tail::epoch;
+    const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
+    const std::optional<decimal> fence =
+        what.raise != nullptr ? std::optional<decimal>(what.raise->fence) : std::nullopt;
+    resp::append_words(out.words,
+                       {"leave", what.value, fence ? std::string_view(*fence) : "", entry.id,
+                        decimal(entry.ticket), decimal(in<milliseconds>(entry.life))});
+    out.count = 6;
 }
 
-tail write_plain_release(std::string& out, resp::script_form form, const release_request& what) {
+void write_plain_release(request& out, const release_request& what) {
     assert(what.entry == nullptr && what.raise == nullptr);
-    const std::string_view text = body(form, resp::release());
-    resp::append_command(out, {verb(form), text, "1", what.key, what.value});
-    return tail::none;
+    resp::append_words(out.keys, {what.key});
+    resp::append_words(out.words, {"release", what.value});
+    out.count = 2;
 }
 
 compare_answer read_release(const resp::reply& reply) {

@@ -5,11 +5,9 @@
 #include "wire/compare_answer.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
+#include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
-#include "wire/resp/scripts.hpp"
-#include "wire/tail.hpp"
 
-#include <string>
 #include <string_view>
 
 namespace redlock::wire {
@@ -23,12 +21,10 @@ struct release_request {
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
 };
 
-// Each returns what the session has to put behind it.
-
 /// Compares and deletes, raises the fence where it has to, and wakes a waiter.
-tail write_release(std::string& out, resp::script_form form, const release_request& what);
+void write_release(request& out, const release_request& what);
 /// Compares and deletes.
-tail write_plain_release(std::string& out, resp::script_form form, const release_request& what);
+void write_plain_release(request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 
 }  // namespace redlock::wire

@@ -3,6 +3,7 @@
 #include "client/acquire.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
+#include "support/requests.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include "wire/keys.hpp"
@@ -543,7 +544,8 @@ TEST_CASE("votes of the first round that come late count for nothing") {
     for (std::size_t i = 1; i < 5; ++i) {
         w.nodes[i].instead = [&, calls = 0](const fakes::command& c) mutable
             -> std::optional<std::string> {
-            const bool is_acquire = c.size() > 1 && c[1] == resp::acquire().sha1;
+            const auto asked = testing::requests_of(c);
+            const bool is_acquire = asked && asked->all.front().what == testing::ask::acquire;
             if (!is_acquire || ++calls == 1) return std::nullopt;
             ++lost;
             return "-OOM no room\r\n";

@@ -5,16 +5,20 @@
 #include "wire/resp/scripts.hpp"
 
 #include "wire/acquire.hpp"
+#include "wire/batch.hpp"
 #include "wire/extend.hpp"
 #include "wire/fenced.hpp"
 #include "wire/inspect.hpp"
 #include "wire/lock_kind.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/release.hpp"
-#include "wire/tail.hpp"
+#include "wire/request.hpp"
 #include "wire/wait.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -30,79 +34,116 @@ command only(const std::string& wire) {
     return all.front();
 }
 
-const wire::fence_terms terms{1'700'000'000'000'123, 15s, 120s, "p:", "p:redlock:node"};
+const wire::fence_terms terms{1'700'000'000'000'123, "p:"};
+const wire::fence_limits limits{15s, 120s};
 
 std::string text(std::string_view of) { return std::string(of); }
 
-// As the session completes it.
-command completed(std::string wire, wire::tail end) {
-    CHECK(end != wire::tail::none);
-    wire += "$5\r\nEPOCH\r\n";
-    if (end == wire::tail::epoch_and_limit) wire += "$5\r\nLIMIT\r\n";
-    return only(wire);
+// As one command, which holds that request alone.
+command alone(const wire::request& what, const std::string& record_key = "p:redlock:node",
+              script_form form = script_form::by_hash) {
+    REQUIRE_FALSE(what.is_command());
+    wire::batch all(record_key);
+    all.add(what);
+    std::string out;
+    all.write(out, form, {"EPOCH", 77}, limits);
+    CHECK(all.empty());
+    return only(out);
 }
 
 }  // namespace
 
 TEST_CASE("a plain lock is taken by the command that every Redlock uses") {
-    std::string out;
-    CHECK(wire::plain_lock.write_acquire(out, script_form::by_hash, {"k", "v", 1500ms}, nullptr,
-                                         nullptr) == wire::tail::none);
-    CHECK(only(out) == command{"SET", "k", "v", "NX", "PX", "1500"});
+    wire::request out;
+    wire::plain_lock.write_acquire(out, {"k", "v", 1500ms}, nullptr, nullptr);
+    CHECK(out.is_command());
+    CHECK(only(out.words) == command{"SET", "k", "v", "NX", "PX", "1500"});
 }
 
 TEST_CASE("a fenced lock names its fence, the node record, the epoch and how long it is good") {
-    std::string out;
+    wire::request out;
     const auto form = GENERATE(script_form::by_hash, script_form::whole);
-    const auto& script = resp::acquire();
-    const auto end = wire::write_acquire(out, form, {"p:k", "v", 1500ms}, &terms);
+    const auto& script = resp::requests();
+    wire::write_acquire(out, {"p:k", "v", 1500ms}, &terms);
     const bool whole = form == script_form::whole;
-    CHECK(completed(out, end) ==
-          command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4", "p:k",
-                  "p:{p:k}:fence", "p:redlock:node", "p:{p:k}:queue", "v", "1500",
-                  "1700000000000123", "15000000", "120000", "EPOCH", "LIMIT"});
+    CHECK(alone(out, "p:redlock:node", form) ==
+          command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4",
+                  "p:redlock:node", "p:k", "p:{p:k}:fence", "p:{p:k}:queue", "EPOCH", "77",
+                  "15000000", "120000", "acquire", "v", "1500", "1700000000000123"});
 }
 
-TEST_CASE("one that waits names its place before the epoch") {
+TEST_CASE("where the node's clock is not known a command has no time limit") {
+    wire::request what;
+    wire::write_acquire(what, {"k", "v", 1500ms}, &terms);
+    wire::batch all("N");
+    all.add(what);
     std::string out;
+    all.write(out, script_form::by_hash, {"", std::nullopt}, limits);
+    const command c = only(out);
+    CHECK(c[7] == "");
+    CHECK(c[8] == "");
+}
+
+TEST_CASE("one that waits names its place") {
+    wire::request out;
     const wire::queue_entry entry{"client:7", 1'700'000'000'000'001, 2s};
-    const auto end =
-        wire::write_acquire(out, script_form::by_hash, {"k", "v", 1500ms}, &terms, &entry);
-    CHECK(completed(out, end) ==
-          command{"EVALSHA", text(resp::acquire().sha1), "4", "k", "p:{k}:fence", "p:redlock:node",
-                  "p:{k}:queue", "v", "1500", "1700000000000123", "15000000", "120000", "client:7",
-                  "1700000000000001", "2000", "EPOCH", "LIMIT"});
+    wire::write_acquire(out, {"k", "v", 1500ms}, &terms, &entry);
+    CHECK(alone(out) ==
+          command{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k", "p:{k}:fence",
+                  "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "await", "v", "1500",
+                  "1700000000000123", "client:7", "1700000000000001", "2000"});
 }
 
 TEST_CASE("a release names the key alone, or who is to be woken, or raises the fence") {
-    std::string out;
-    const auto& script = resp::release();
+    wire::request out;
+    const auto fenced = [&](const command& words) {
+        command all{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k",
+                    "p:{k}:fence", "p:{k}:queue", "EPOCH", "77", "15000000", "120000"};
+        all.insert(all.end(), words.begin(), words.end());
+        CHECK(alone(out) == all);
+    };
     wire::release_request what{.key = "k", .value = "v"};
     SECTION("plain") {
-        CHECK(wire::plain_lock.write_release(out, script_form::by_hash, what) == wire::tail::none);
-        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "1", "k", "v"});
+        wire::plain_lock.write_release(out, what);
+        CHECK(alone(out, "") ==
+              command{"EVALSHA", text(resp::plain().sha1), "1", "k", "release", "v"});
     }
     what.key_prefix = "p:";
     SECTION("fenced") {
-        CHECK(wire::write_release(out, script_form::by_hash, what) == wire::tail::none);
-        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "2", "k", "p:{k}:queue", "v", "p:",
-                                   "", "0", "0"});
+        wire::write_release(out, what);
+        fenced({"release", "v"});
     }
     const wire::queue_entry entry{"client:7", 9, 2s};
     SECTION("of one that waits on") {
         what.entry = &entry;
-        CHECK(wire::write_release(out, script_form::by_hash, what) == wire::tail::none);
-        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "2", "k", "p:{k}:queue", "v", "p:",
-                                   "client:7", "9", "2000"});
+        wire::write_release(out, what);
+        fenced({"leave", "v", "", "client:7", "9", "2000"});
     }
     SECTION("raising") {
         what.raise = &terms;
-        const auto end = wire::write_release(out, script_form::whole, what);
-        CHECK(completed(out, end) ==
-              command{"EVAL", text(script.text), "4", "k", "p:{k}:queue", "p:{k}:fence",
-                      "p:redlock:node", "v", "p:", "", "0", "0", "1700000000000123", "15000000",
-                      "120000", "EPOCH"});
+        wire::write_release(out, what);
+        fenced({"leave", "v", "1700000000000123", "", "0", "0"});
     }
+}
+
+TEST_CASE("many requests are one command, in their order") {
+    std::vector<wire::request> each(3);
+    wire::write_release(each[0], {.key = "k", .value = "old", .key_prefix = "p:"});
+    wire::write_acquire(each[1], {"k", "new", 1500ms}, &terms);
+    wire::write_extend(each[2], {"other", "v", 24h}, &terms);
+    wire::batch all("p:redlock:node");
+    for (const auto& one : each) all.add(one);
+    CHECK(all.size() == 3);
+    std::string out;
+    all.write(out, script_form::by_hash, {"EPOCH", 77}, limits);
+    CHECK(all.empty());
+    CHECK(all.bytes() == 0);
+    CHECK(only(out) ==
+          command{"EVALSHA", text(resp::requests().sha1), "10", "p:redlock:node", "k",
+                  "p:{k}:fence", "k", "p:{k}:fence", "other", "p:{other}:fence", "p:{k}:queue",
+                  "p:{k}:queue", "p:{other}:queue", "EPOCH", "77", "15000000", "120000", "release",
+                  "old", "acquire", "new", "1500", "1700000000000123", "extend", "v", "86400000",
+                  "1700000000000123"});
 }
 
 TEST_CASE("one command asks for many waiters, and enters those that have an id") {
@@ -114,22 +155,18 @@ TEST_CASE("one command asks for many waiters, and enters those that have an id")
                                "2000", "0"});
 }
 
-TEST_CASE("one command prolongs many leases") {
+TEST_CASE("plain leases are prolonged, and given back, by their keys alone") {
+    wire::batch all("");
+    wire::request first;
+    wire::request second;
+    wire::write_extend(first, {"k1", "v1", 24h}, nullptr);
+    wire::plain_lock.write_release(second, {.key = "k2", .value = "v2"});
+    all.add(first);
+    all.add(second);
     std::string out;
-    const auto& script = resp::extend();
-    const wire::lease_request leases[] = {{"k1", "v1", 24h}, {"k2", "v2", 1ms}};
-    SECTION("plain") {
-        CHECK(wire::write_extend(out, script_form::by_hash, leases, nullptr) == wire::tail::none);
-        CHECK(only(out) == command{"EVALSHA", text(script.sha1), "2", "k1", "k2", "2", "v1", "v2",
-                                   "86400000", "1"});
-    }
-    SECTION("fenced") {
-        const auto end = wire::write_extend(out, script_form::whole, leases, &terms);
-        CHECK(completed(out, end) ==
-              command{"EVAL", text(script.text), "5", "k1", "k2", "p:{k1}:fence", "p:{k2}:fence",
-                      "p:redlock:node", "2", "v1", "v2", "86400000", "1", "1700000000000123",
-                      "15000000", "120000", "EPOCH", "LIMIT"});
-    }
+    all.write(out, script_form::whole, {}, {});
+    CHECK(only(out) == command{"EVAL", text(resp::plain().text), "2", "k1", "k2", "extend", "v1",
+                               "86400000", "release", "v2"});
 }
 
 TEST_CASE("names may hold any bytes") {

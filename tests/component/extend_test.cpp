@@ -4,6 +4,7 @@
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
+#include "support/requests.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <algorithm>
@@ -226,14 +227,13 @@ void rival(world& w, std::size_t node, const std::string& name, duration ahead) 
     w.after(50ms, [&w, node, name, ahead] { rival(w, node, name, ahead); });
 }
 
-/// The number of leases in each call of extend.lua, and its fence.
+/// The number of leases that each command prolongs, and their fence.
 std::vector<std::pair<std::size_t, std::int64_t>> extensions(const world& w, std::size_t node) {
     std::vector<std::pair<std::size_t, std::int64_t>> out;
     for (const auto& c : w.nodes[node].seen) {
-        if (c.size() < 4 || (c[1] != resp::extend().sha1 && c[1] != resp::extend().text)) continue;
-        const auto keys = std::stoul(c[2]);
-        const auto leases = std::stoul(c[3 + keys]);
-        out.emplace_back(leases, std::stoll(c[4 + keys + 2 * leases]));
+        const auto asked = testing::requests_of(c);
+        if (!asked || asked->all.front().what != testing::ask::extend) continue;
+        out.emplace_back(asked->all.size(), std::stoll(asked->all.front().fence));
     }
     return out;
 }
@@ -318,7 +318,10 @@ TEST_CASE("a rival that is always faster costs one more round for each try") {
     w.set_mode(1, mode::refuses);
     std::int64_t raised = 0;
     w.nodes[0].instead = [&](const fakes::command& c) -> std::optional<std::string> {
-        if (c.size() > 1 && c[1] == resp::extend().sha1) outrun(w, 0, "r", 8s + ++raised * 1ms);
+        const auto asked = testing::requests_of(c);
+        if (asked && asked->all.front().what == testing::ask::extend) {
+            outrun(w, 0, "r", 8s + ++raised * 1ms);
+        }
         return std::nullopt;
     };
     w.run_for(2500ms);

@@ -400,7 +400,7 @@ TEST_CASE("a replica is left in peace") {
     CHECK(w.granted("r")->outcome() == error_code{});
 }
 
-TEST_CASE("renewals that are due together travel as one command per node") {
+TEST_CASE("renewals that are due together travel together") {
     world w(guarded());
     w.connected();
     std::vector<fakes::ending_ptr> held;
@@ -409,7 +409,8 @@ TEST_CASE("renewals that are due together travel as one command per node") {
     const auto before = w.count_sent("EVALSHA");
     w.run_for(1s);
     CHECK(w.engine->stats().renewals >= 200 * 2);
-    CHECK(w.count_sent("EVALSHA") - before <= 3 * 5);
+    constexpr int per_round = 4;  // of 64 leases each
+    CHECK(w.count_sent("EVALSHA") - before <= 3 * 5 * per_round);
     SECTION("one that is given back does not touch the others") {
         w.release(std::move(held[7]->held));
         w.run_for(3s);

@@ -325,22 +325,26 @@ TEST_CASE("the library's own scripts run on it") {
     CHECK(made == "*10 :" + std::to_string(us()) + " $22 " + epoch + " :" + std::to_string(us()) +
                       " :60000 $1 - :1 $0  $0  $0  $0 ");
     const auto acquire = [&](const std::string& owner, std::int64_t fence) {
-        return d.eval(std::string(resp::acquire().text),
-                      {"r", "{r}:fence", "redlock:node", "{r}:queue"},
-                      {owner, "1000", std::to_string(fence), "15000000", "120000", epoch, ""});
+        return d.eval(std::string(resp::requests().text),
+                      {"redlock:node", "r", "{r}:fence", "{r}:queue"},
+                      {epoch, "", "15000000", "120000", "acquire", owner, "1000",
+                       std::to_string(fence)});
+    };
+    const auto plain = [&](const std::vector<std::string>& words) {
+        return d.eval(std::string(resp::plain().text), {"r"}, words);
     };
     CHECK(acquire("me", us() + 60'000'000) == "*2 :5 :" + std::to_string(us()));
     CHECK(acquire("me", us() - 15'000'000) == "*2 :4 :" + std::to_string(us() - 15'000'000));
     const std::int64_t first = us();
     CHECK(acquire("me", first) == ":1");
     CHECK(acquire("you", first + 1) == "*5 :2 :1000 $2 me :" + std::to_string(first) + " :0");
-    CHECK(d.eval(std::string(resp::release().text), {"r"}, {"you"}) == ":0");
+    CHECK(plain({"release", "you"}) == ":0");
     d.now += 2s;
     CHECK(acquire("you", first) == "*2 :4 :" + std::to_string(first));
     CHECK(acquire("you", first + 1) == ":1");
-    CHECK(d.eval(std::string(resp::extend().text), {"r"}, {"1", "you", "5000"}) == "*1 :1");
+    CHECK(plain({"extend", "you", "5000"}) == ":1");
     CHECK(d({"PTTL", "r"}) == ":5000");
-    CHECK(d.eval(std::string(resp::release().text), {"r"}, {"you"}) == ":1");
+    CHECK(plain({"release", "you"}) == ":1");
     for (const auto* none : {"", "x", "-1", " 7", "1e3", "9007199254740992"}) {
         INFO(none);
         d({"SET", "{r}:fence", none});

@@ -17,7 +17,7 @@ TEST_CASE("it connects, greets and serves") {
     r.session.start(r.now);
     CHECK(r.opens == 1);
     r.connect();
-    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
+    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
     CHECK_FALSE(r.session.is_ready());
     r.greet();
     CHECK(r.session.is_ready());
@@ -64,7 +64,7 @@ TEST_CASE("what is asked for while the first connection is on its way goes with 
     gone->wanted = false;
     CHECK_FALSE(r.session.is_idle());
     r.greet();
-    CHECK(r.names_sent() == "A B");
+    CHECK(r.names_sent() == "EVAL:A EVAL:B");
     r.hear("+1\r\n+2\r\n");
     CHECK(a->heard == lines{"1"});
     CHECK(b->heard == lines{"2"});
@@ -226,7 +226,7 @@ TEST_CASE("a release whose connection breaks goes first on the next one") {
     const auto next = r.submitted("NEXT");
     r.connect();
     r.greet();
-    CHECK(r.names_sent() == "EVAL:R NEXT");
+    CHECK(r.names_sent() == "EVAL:R EVAL:NEXT");
     SECTION("and is done") {
         r.hear(":1\r\n+OK\r\n");
         CHECK(release->heard.size() == 1);
@@ -379,81 +379,8 @@ TEST_CASE("beyond the limit of owed releases no lease is begun, and other comman
     CHECK_FALSE(r.submit(r.make_release("C")));
     r.connect();
     r.greet();
-    CHECK(r.names_sent() == "EVAL:A EVAL:B RENEW EVAL:C");
+    CHECK(r.names_sent() == "EVAL:A EVAL:B EVAL:RENEW EVAL:C");
     CHECK_FALSE(r.submit(acquire));
-}
-
-TEST_CASE("the epoch of the node's record stands behind a command that asks for it") {
-    rig r;
-    r.ready();
-    r.options.fencing = true;  // guarded from here on: the record is set by hand
-    r.session.set_record({.exists = true, .epoch = "E1"});
-    std::string wire;
-    resp::append_command(wire, {"TAKE"}, 1);
-    r.session.submit(r.make("TAKE"), 0, wire, wire::tail::epoch, r.now);
-    CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", "E1"}});
-    SECTION("one that no record has, where there is none") {
-        r.session.set_record({});
-        r.session.submit(r.make("TAKE"), 0, wire, wire::tail::epoch, r.now);
-        CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", "-"}});
-    }
-    SECTION("none to compare, where the guard is off") {
-        r.options.guard = restart_guard::off;
-        r.session.set_record({});
-        r.session.submit(r.make("TAKE"), 0, wire, wire::tail::epoch, r.now);
-        CHECK(r.sent() == std::vector<fakes::command>{{"TAKE", ""}});
-    }
-}
-
-TEST_CASE("a command that can take a key carries a time limit by the node's clock") {
-    rig r;
-    using us = std::chrono::microseconds;
-    r.options.node_timeout = GENERATE(50ms, 250ms, 2000ms);
-    const auto good_for = std::max<duration>(1s, 4 * r.options.node_timeout);
-    const auto until = [&](duration ahead) {
-        const auto at = r.now.time_since_epoch() + ahead + good_for;
-        return std::to_string(std::chrono::duration_cast<us>(at).count());
-    };
-    const auto make = [&](const char* name) {
-        auto what = r.make(name);
-        what->end = wire::tail::epoch_and_limit;
-        return what;
-    };
-    const auto first = make("FIRST");
-    const auto second = make("SECOND");
-    r.session.start(r.now);
-    r.submit(first);  // waits for the connection, and is good from when it leaves
-    r.now += 100ms;
-    r.connect();
-    SECTION("it is empty where the node's clock is not known") {
-        r.greet();
-        CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", ""}});
-    }
-    SECTION("the clock is set during the handshake") {
-        r.on_greeting = [&] { r.session.set_clock(us(7s).count()); };
-        r.greet();
-        CHECK(r.sent() == std::vector<fakes::command>{{"FIRST", "", until(7s)}});
-        SECTION("later it is another") {
-            r.session.set_clock(us(-3s).count());
-            r.now += 1ms;
-            r.submit(second);
-            CHECK(r.sent() == std::vector<fakes::command>{{"SECOND", "", until(-3s)}});
-        }
-        SECTION("what is sent again is good for as long from then on") {
-            r.now += 1ms;
-            r.hear("-NOSCRIPT gone\r\n");
-            CHECK(r.sent() == std::vector<fakes::command>{{"EVAL", "FIRST", "", until(7s)}});
-        }
-        SECTION("what was known of another connection counts for nothing") {
-            r.on_greeting = nullptr;
-            r.now += 1s;
-            r.session.reconnect({}, r.now);
-            r.submit(second);
-            r.connect();
-            r.greet();
-            CHECK(r.sent() == std::vector<fakes::command>{{"SECOND", "", ""}});
-        }
-    }
 }
 
 TEST_CASE("a node is greeted anew on a new connection") {

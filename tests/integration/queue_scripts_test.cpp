@@ -19,63 +19,41 @@ namespace {
 constexpr long long now_ms = now_us / 1000;
 constexpr long long far_fence = now_us;
 
-struct waiter {
-    std::string id;
-    long long ticket = 0;
-    long long life_ms = 2000;
-};
-
 const waiter ann{"ann:1", 100};
 const waiter bob{"bob:1", 200};
 const waiter cid{"cid:1", 300};
 
-/// One that listens on a channel.
-class ear {
-public:
-    explicit ear(const std::string& client, const std::string& prefix = {})
-        : way_(scripted_node::server().port()) {
-        way_.command({"SUBSCRIBE", prefix + "redlock:wake:" + client});
-    }
-    /// What was published since, one after the other.
-    std::string heard() {
-        const std::string token = text(++asked_);
-        std::string out;
-        for (;;) {
-            const auto r = way_.command({"PING", token});
-            REQUIRE(r.items.size() >= 2);
-            if (r.items[0].text == "message") out += (out.empty() ? "" : " ") + r.items[2].text;
-            if (r.items[0].text == "pong" && r.items[1].text == token) return out;
-        }
-    }
-
-private:
-    direct way_;
-    int asked_ = 0;
-};
+using ear = wake_listener;
 
 /// The clock of its scripts stands still until it is set; key and queue are K and Q.
 class queue_node : public scripted_node {
 public:
     long long clock_ms = now_ms;
     std::string prefix{};
-    std::string not_after{};
 
     std::string run(std::string_view script, const std::vector<std::string>& keys,
                     const std::vector<std::string>& args) {
         return eval(with_held_clock(script, clock_ms * 1000), keys, args);
     }
+    terms here() const {
+        return {.record = prefix.empty() ? "N" : prefix + "redlock:node",
+                .clock_us = clock_ms * 1000};
+    }
+    /// The key has the prefix, and its companions are F and Q all the same.
+    asked of_k(asked what) const {
+        what.key = prefix + what.key;
+        return what;
+    }
     std::string acquire(const std::string& owner, const waiter* who = nullptr,
                         long long fence = far_fence) {
-        std::vector<std::string> args{owner, "30000", text(fence), text(tolerance_us), life_ms};
-        if (who != nullptr) {
-            args.insert(args.end(), {who->id, text(who->ticket), text(who->life_ms)});
-        }
-        args.insert(args.end(), {epoch, not_after});
-        return run(resp::acquire().text, {prefix + "K", "F", "N", "Q"}, args);
+        const asked what = of_k(to_acquire("K", fence, owner));
+        return request({who != nullptr ? as_waiter(what, *who) : what}, here());
     }
-    std::string release(const std::string& owner, const waiter& who = {"", 0, 0}) {
-        return run(resp::release().text, {prefix + "K", "Q"},
-                   {owner, prefix, who.id, text(who.ticket), text(who.life_ms)});
+    std::string release(const std::string& owner) {
+        return request({of_k(to_release("K", owner))}, here());
+    }
+    std::string release(const std::string& owner, const waiter& who) {
+        return request({as_waiter(of_k(to_release("K", owner)), who)}, here());
     }
     std::string leave(const waiter& who, const std::string& owner = "nobody's") {
         return release(owner, {who.id, who.ticket, 0});
@@ -289,6 +267,7 @@ TEST_CASE("entries of another make count as dead", "[scripts]") {
 TEST_CASE("a release tells the first in the queue, and nobody else", "[scripts]") {
     queue_node n;
     n.prefix = GENERATE("", "app:");
+    const bool is_for_good = GENERATE(false, true);
     ear a("ann", n.prefix);
     ear b("bob", n.prefix);
     n.set(n.prefix + "K", ours);
@@ -296,7 +275,8 @@ TEST_CASE("a release tells the first in the queue, and nobody else", "[scripts]"
     n.wait(ann);
     CHECK(n.release(theirs) == "0");
     CHECK(a.heard().empty());
-    CHECK(n.release(ours) == "1");
+    const asked last = is_for_good ? to_release_for_good("K", far_fence) : to_release("K");
+    CHECK(n.request({n.of_k(last)}, n.here()) == "1");
     CHECK(a.heard() == "K");
     CHECK(b.heard().empty());
     CHECK(n.queue() == "ann:1+2000 bob:1+2000");
@@ -494,8 +474,9 @@ TEST_CASE("without the right to publish the answers are the same", "[scripts]") 
     n.acl_setuser({"silent", "on", ">x", "~*", "+@all", "resetchannels"});
     direct silent(scripted_node::server().port());
     REQUIRE(silent.command({"AUTH", "silent", "x"}).text == "OK");
-    const auto said = silent.command(
-        {"EVAL", with_held_clock(resp::release().text), "2", "K", "Q", ours, "", "", "0", "0"});
+    const auto said = silent.command({"EVAL", with_held_clock(resp::requests().text), "4", "N", "K",
+                                      "F", "Q", epoch, "", text(tolerance_us), life_ms, "release",
+                                      ours});
     CHECK(show(said) == "1");
     CHECK_FALSE(n.exists("K"));
     CHECK(a.heard().empty());

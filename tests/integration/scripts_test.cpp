@@ -98,13 +98,13 @@ TEST_CASE("a command that comes too late takes nothing, raises nothing and prolo
     SECTION("a renewal of a key that is gone") {
         CHECK(n.extend({{"K"}}, now_us, epoch, before) == "+LATE");
         CHECK(n.keys() == std::vector<std::string>{"N"});
-        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "{1}");
+        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "1");
     }
     SECTION("a renewal of a key that is there") {
         n.take("K", ours, 10s);
         CHECK(n.extend({{"K"}}, now_us, epoch, before) == "+LATE");
         CHECK(n.pttl("K") <= 10s);
-        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "{1}");
+        CHECK(n.extend({{"K"}}, now_us, epoch, now) == "1");
         CHECK(n.pttl("K") > 10s);
     }
     SECTION("the epoch comes first: the handshake is run again") {
@@ -120,8 +120,9 @@ TEST_CASE("the scripts read the server's clock", "[scripts]") {
     const long long real_us = std::stoll(time.items[0].text) * 1'000'000 +
                               std::stoll(time.items[1].text);
     const auto acquire = [&](long long fence) {
-        return n.eval(resp::acquire().text, {"K", "F", "N", "Q"},
-                      {ours, "30000", text(fence), text(tolerance_us), life_ms, epoch, ""});
+        const requests call{"N",     epoch, {}, text(tolerance_us),
+                            life_ms, {to_acquire("K", fence)}};
+        return n.eval(resp::requests().text, keys_of(call), arguments_of(call));
     };
     acquire(real_us + 10 * tolerance_us);
     REQUIRE(show(n.last().items[0]) == "5");
@@ -318,8 +319,9 @@ TEST_CASE("extend answers for each lease by itself", "[scripts]") {
     const std::vector<extension> leases{{"held"},  {"taken"}, {"lower"}, {"equal"}, {"higher"},
                                         {"fresh"}, {"odd"},   {"list"},  {"odder"}};
     SECTION("with fences") {
-        CHECK(n.extend(leases, now_us) == "{1 0 1 " + text(now_us) + " " + text(now_us + 1) +
-                                              " 1 -3 -3 -3}");
+        CHECK(n.extend(leases, now_us) == "{1 0 1 {4 " + text(now_us) + "} {4 " +
+                                              text(now_us + 1) +
+                                              "} 1 !FOREIGN !FOREIGN !FOREIGN}");
         CHECK(n.get("lower") == ours);
         CHECK(n.get("lower:F") == text(now_us));
         CHECK(n.lives("lower:F", 120s));
@@ -328,7 +330,7 @@ TEST_CASE("extend answers for each lease by itself", "[scripts]") {
         CHECK(n.get("fresh:F") == text(now_us));
     }
     SECTION("without") {
-        CHECK(n.extend(leases) == "{1 0 -1 -1 -1 -1 -1 -3 -1}");
+        CHECK(n.extend(leases) == "{1 0 -1 -1 -1 -1 -1 !WRONGTYPE -1}");
         CHECK_FALSE(n.exists("lower"));
         CHECK(n.get("lower:F") == text(now_us - 1));
         CHECK_FALSE(n.exists("fresh"));
@@ -366,35 +368,36 @@ TEST_CASE("extend goes by the rules of acquire where the key is gone", "[scripts
     scripted_node n;
     const auto ended = [&] { return !n.exists("K") && !n.exists("F"); };
     SECTION("old") {
-        CHECK(n.extend({{"K"}}, now_us - tolerance_us) == "{" + text(now_us - tolerance_us) + "}");
+        CHECK(n.extend({{"K"}}, now_us - tolerance_us) ==
+              "{4 " + text(now_us - tolerance_us) + "}");
         CHECK(ended());
     }
     SECTION("just above old") {
-        CHECK(n.extend({{"K"}}, now_us - tolerance_us + 1) == "{1}");
+        CHECK(n.extend({{"K"}}, now_us - tolerance_us + 1) == "1");
         CHECK(n.get("F") == text(now_us - tolerance_us + 1));
     }
     SECTION("as far ahead as may be") {
-        CHECK(n.extend({{"K"}}, now_us + tolerance_us) == "{1}");
+        CHECK(n.extend({{"K"}}, now_us + tolerance_us) == "1");
         CHECK(n.get("K") == ours);
     }
     SECTION("further ahead") {
-        CHECK(n.extend({{"K"}}, now_us + tolerance_us + 1) == "{-2}");
+        CHECK(n.extend({{"K"}}, now_us + tolerance_us + 1) == "{5 " + text(now_us) + "}");
         CHECK(ended());
     }
     SECTION("under its fence") {
         n.set("F", text(highest_fence - 1));
-        CHECK(n.extend({{"K"}}, highest_fence - 1) == "{" + text(highest_fence - 1) + "}");
+        CHECK(n.extend({{"K"}}, highest_fence - 1) == "{4 " + text(highest_fence - 1) + "}");
         CHECK_FALSE(n.exists("K"));
-        CHECK(n.extend({{"K"}}, highest_fence) == "{1}");
+        CHECK(n.extend({{"K"}}, highest_fence) == "1");
         CHECK(n.get("F") == text(highest_fence));
     }
-    SECTION("under a fence that would look like another answer") {
-        for (const char* fence : {"1", "2"}) {
+    SECTION("under the smallest fences") {
+        for (const std::string fence : {"1", "2"}) {
             n.set("F", fence);
-            CHECK(n.extend({{"K"}}, *fence - '0') == "{2}");
+            CHECK(n.extend({{"K"}}, std::stoll(fence)) == "{4 " + fence + "}");
             CHECK_FALSE(n.exists("K"));
         }
-        CHECK(n.extend({{"K"}}, 3) == "{1}");
+        CHECK(n.extend({{"K"}}, 3) == "1");
     }
     SECTION("two leases of one key: the first has it") {
         CHECK(n.extend({{"K"}, {"K", theirs}}, now_us) == "{1 0}");
@@ -405,7 +408,7 @@ TEST_CASE("extend goes by the rules of acquire where the key is gone", "[scripts
         for (const auto& fence : foreign_fences) {
             INFO("fence '" << fence << "'");
             n.set("F", fence);
-            CHECK(n.extend({{"K"}}, highest_fence) == "{-3}");
+            CHECK(n.extend({{"K"}}, highest_fence) == "!FOREIGN");
             CHECK(n.get("F") == fence);
             CHECK_FALSE(n.exists("K"));
         }
@@ -416,7 +419,7 @@ TEST_CASE("extend does nothing under another epoch", "[scripts]") {
     scripted_node n;
     n.take("a", ours, 10s);
     std::string from = epoch;
-    std::string expected = "+AMNESIAC";
+    std::string expected = "{+AMNESIAC +AMNESIAC}";
     SECTION("missing") { n.del("N"); }
     SECTION("another") { n.set("N", record(other_epoch, run_id, 0, "0")); }
     SECTION("empty") { n.set("N", ""); }
@@ -445,7 +448,7 @@ TEST_CASE("extend answers for a thousand leases in one call", "[scripts]") {
         if (i % 4 == 0) n.take(key, ours, 10s);
         if (i % 4 == 1) n.take(key, theirs, 10s);
         if (i % 4 == 3) n.set(key + ":F", text(now_us));
-        const std::vector<std::string> answers{"1", "0", "1", text(now_us)};
+        const std::vector<std::string> answers{"1", "0", "1", "{4 " + text(now_us) + "}"};
         expected += (i == 0 ? "" : " ") + answers[static_cast<std::size_t>(i % 4)];
     }
     CHECK(n.extend(leases, now_us) == "{" + expected + "}");
@@ -456,9 +459,13 @@ TEST_CASE("extend answers for a thousand leases in one call", "[scripts]") {
 }
 
 TEST_CASE("release deletes our own key and no other", "[scripts]") {
-    const bool raises = GENERATE(false, true);
+    const std::string kind = GENERATE("fenced", "fenced, for good", "plain");
+    const bool raises = kind == "fenced, for good";
     scripted_node n;
-    const auto release = [&] { return raises ? n.release(now_us) : n.release(); };
+    const auto release = [&] {
+        if (raises) return n.release(now_us);
+        return kind == "plain" ? n.release_plain() : n.release();
+    };
     CHECK(release() == "-1");
     n.set("K", theirs);
     CHECK(release() == "0");
@@ -844,7 +851,10 @@ TEST_CASE("leases live on and end where memory has run out", "[scripts]") {
         n.take("held", ours, 10s);
         n.run_out_of_memory();
         n.extend({{"gone"}, {"held"}, {"gone as well"}}, now_us);
+        CHECK(show(n.last().items.at(0)) == "!OOM");
+        CHECK(show(n.last().items.at(1)) == "1");
         CHECK(n.pttl("held") > 20s);
+        CHECK_FALSE(n.exists("gone"));
     }
     SECTION("extend of nothing but what is gone") {
         n.run_out_of_memory();

@@ -60,7 +60,7 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
     CHECK(after.disconnects == 0);
 }
 
-TEST_CASE("commands of one turn of the loop leave in one write per node", "[stats]") {
+TEST_CASE("what one turn of the loop asks of a node is few commands in one write", "[stats]") {
     cluster nodes(3);
     found(nodes);
     const auto born = clock::now();
@@ -75,8 +75,8 @@ TEST_CASE("commands of one turn of the loop leave in one write per node", "[stat
     for (auto& t : tries) REQUIRE(d.finish(t).value());
     const auto after = d.client().stats();
     const auto probes = most_probes(born);
-    CHECK(after.commands - before.commands >= 3 * many);
-    CHECK(after.commands - before.commands <= 3 * many + probes);
+    CHECK(after.commands - before.commands >= 3 * 2);  // of 64 requests at most
+    CHECK(after.commands - before.commands <= 3 * many / 10 + probes);
     CHECK(after.writes - before.writes <= 3 * many / 10 + probes);
 }
 

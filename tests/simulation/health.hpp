@@ -38,6 +38,11 @@ public:
             const bool is_news = --p.troubles == 0 && std::exchange(p.is_news, false);
             recover(p, plan_->aftermath(is_news ? fault_kind::read_only : f.kind));
         });
+        // Whoever saw other nodes until now may know another cluster time, and strike those that it
+        // meets: for everybody.
+        if (plan_->about == style::islands && is_of_network(f.kind)) {
+            each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::read_only)); });
+        }
         // Until all clocks are read again the others are doubted, too.
         if (f.is_leap()) {
             each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::cut)); });

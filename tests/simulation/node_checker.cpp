@@ -2,20 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/node_checker.hpp"
 
-#include "wire/resp/scripts.hpp"
-
 #include <algorithm>
-#include <string_view>
+#include <utility>
 
 namespace redlock::simulation {
 
-namespace {
-
-bool calls(const fakes::command& c, const resp::script& s) {
-    return c.size() > 4 && c.front().starts_with("EVAL") && (c[1] == s.sha1 || c[1] == s.text);
-}
-
-}  // namespace
+using testing::ask;
 
 node_checker::node_checker(std::size_t node, const plan& in, const fakes::redis_model& model,
                            lease_checker& judge)
@@ -40,111 +32,133 @@ std::optional<node_checker::key_facts> node_checker::find(const std::string& key
 
 void node_checker::before(const fakes::command& c, const fakes::client_state& client,
                           time_point now) {
-    claims_.clear();
-    release_.reset();
+    asked_.clear();
+    before_.clear();
     database_ = client.database;
     if (c.front() == "SET" && c.size() > 3 && c[3] == "NX") {
-        claims_.push_back({.key = c[1], .value = c[2]});
-    } else if (calls(c, resp::acquire())) {
-        claims_.push_back({.key = c[3],
-                           .value = c[7],
-                           .fence_key = c[4],
-                           .fence = std::stoll(c[9]),
-                           .tolerance_us = std::stoll(c[10])});
-    } else if (calls(c, resp::extend())) {
-        const auto keys = std::stoul(c[2]);
-        const auto leases = std::stoul(c[3 + keys]);
-        for (std::size_t i = 0; i < leases; ++i) {
-            claim one{.key = c[3 + i], .value = c[4 + keys + i]};
-            if (keys > leases) {
-                one.fence_key = c[3 + leases + i];
-                one.fence = std::stoll(c[4 + keys + 2 * leases]);
-                one.tolerance_us = std::stoll(c[5 + keys + 2 * leases]);
-            }
-            claims_.push_back(std::move(one));
-        }
-    } else if (calls(c, resp::release())) {
-        release_ = {c[3 + std::stoul(c[2])], c[3], find(c[3], now)};
+        asked_.push_back({.what = ask::acquire, .key = c[1], .value = c[2]});
+    } else if (auto all = testing::requests_of(c)) {
+        asked_ = std::move(all->all);
+        if (!all->tolerance_us.empty()) tolerance_us_ = std::stoll(all->tolerance_us);
     }
-    for (claim& one : claims_) {
-        one.key_before = find(one.key, now);
-        if (!one.fence_key.empty()) one.fence_before = find(one.fence_key, now);
+    for (const auto& one : asked_) {
+        for (const std::string& key : {one.key, one.fence_key}) {
+            if (!key.empty()) before_.try_emplace(key, find(key, now));
+        }
     }
 }
 
+// What each request did, in their order, is reckoned from its answer; then the node has to hold what
+// that comes to.
 void node_checker::after(const fakes::command& c, const fakes::model_reply& said, time_point now) {
-    if (release_ && !said.is_error()) given_back_.insert(release_->value);
-    const bool is_others =
-        release_ && release_->key_before && release_->key_before->value != release_->value;
-    judge_->require(!is_others || find(release_->key, now), "ownership", [&] {
-        return release_->value + " gives back the lock of " + release_->key_before->value + " on " +
-               name();
-    });
-    const bool is_vote = said.text == "OK" || (calls(c, resp::acquire()) && said.number == 1);
-    if (is_vote && !claims_.empty()) {
-        claims_.front().is_granted = true;
-        judge_->voted(claims_.front().value, node_, claims_.front().fence);
+    facts stored = before_;
+    std::vector<claim> claims;
+    const bool is_list = said.type == fakes::model_reply::kind::array && asked_.size() > 1;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+        const testing::asked& one = asked_[i];
+        const auto& answer = is_list ? said.items.at(i) : said;
+        auto& key = stored[one.key];
+        const bool is_done = answer.text == "OK" || (answer.items.empty() && answer.number == 1);
+        if (one.what == ask::release) {
+            if (!answer.is_error()) given_back_.insert(one.value);
+            // It may have deleted the key, and failed to raise the fence.
+            if (answer.is_error() && key && key->value == one.value) key = find(one.key, now);
+            if (!is_done) continue;
+            judge_->require(key && key->value == one.value, "ownership", [&] {
+                return one.value + " gives back " + one.key + " on " + name() + ", which is " +
+                       (key ? "held by " + key->value : "free");
+            });
+            key.reset();
+            continue;
+        }
+        const bool is_granted = is_done && one.what == ask::acquire;
+        claims.push_back({&one, key, is_done, is_granted});
+        if (is_granted) {
+            judge_->voted(one.value, node_, one.fence.empty() ? 0 : std::stoll(one.fence));
+        }
+        const bool is_held = !answer.items.empty() && answer.items.front().number == 2;
+        judge_->require(!is_held || key, "ownership", [&] {
+            return one.value + " is told on " + name() + " that " + one.key +
+                   " is held, which is free";
+        });
+        if (is_done) key = key_facts{one.value, {}};
     }
-    for (const claim& one : claims_) {
-        const auto key = find(one.key, now);
-        if (key && key->value == one.value) {
+    for (const auto& one : asked_) {
+        const auto& expected = stored[one.key];
+        const auto found = find(one.key, now);
+        judge_->require(!expected || found, "ownership", [&] {
+            return c.front() + " takes " + one.key + " away from " + expected->value + " on " +
+                   name();
+        });
+    }
+    // Who was refused need not explain what another request of the same lease has done.
+    const auto is_explained = [&](const claim& one) {
+        return !one.is_done && std::any_of(claims.begin(), claims.end(), [&](const claim& other) {
+            return other.is_done && other.of->key == one.of->key &&
+                   other.of->value == one.of->value;
+        });
+    };
+    for (const claim& one : claims) {
+        const auto key = find(one.of->key, now);
+        if (key && key->value == one.of->value && !is_explained(one)) {
             check_taken(one, *key, now);
             check_in_time(one, *key, now);
-            judge_->covered(one.value, node_,
+            judge_->covered(one.of->value, node_,
                             key->expires_ms ? model_->wall.when_us((*key->expires_ms + 1) * 1'000)
                                             : time_point::max());
         }
-        if (!one.fence_key.empty()) check_fence(one, now);
+        if (!one.of->fence_key.empty()) check_fence(one, now);
     }
 }
 
 void node_checker::check_taken(const claim& of, const key_facts& key, time_point now) const {
     judge_->require(!is_late_checked_ || !given_back_.contains(key.value), "litter", [&] {
-        return "a late command takes " + of.key + " on " + name() +
+        return "a late command takes " + of.of->key + " on " + name() +
                " again, after its lease was given back there";
     });
-    const bool was_ours = of.key_before && of.key_before->value == of.value;
+    const bool was_ours = of.key_before && of.key_before->value == of.of->value;
     if (!was_ours) {
         judge_->require(!of.key_before, "ownership", [&] {
-            return of.value + " overwrites " + of.key_before->value + " on " + name();
+            return of.of->value + " overwrites " + of.key_before->value + " on " + name();
         });
-        if (of.fence_key.empty()) return;
-        const auto fence = find(of.fence_key, now);
-        judge_->require(fence && fence->value == std::to_string(of.fence), "fences",
-                        [&] { return of.key + " is taken on " + name() + " without its fence"; });
+        if (of.of->fence_key.empty()) return;
+        const auto fence = find(of.of->fence_key, now);
+        judge_->require(fence && fence->value == of.of->fence, "fences",
+                        [&] { return of.of->key + " is taken on " + name() + " without its fence"; });
         return;
     }
     const auto was_until = of.key_before->expires_ms;
     judge_->require(!was_until || !key.expires_ms || *key.expires_ms >= *was_until, "validity",
-                    [&] { return of.key + " has less time on " + name() + " than it had"; });
+                    [&] { return of.of->key + " has less time on " + name() + " than it had"; });
 }
 
 // The process is gone, and would not release it.
 void node_checker::check_in_time(const claim& of, const key_facts& key, time_point now) const {
-    const bool was_ours = of.key_before && of.key_before->value == of.value;
+    const bool was_ours = of.key_before && of.key_before->value == of.of->value;
     if (!is_late_checked_ || (was_ours && of.key_before->expires_ms == key.expires_ms)) return;
-    const auto death = judge_->death_of(of.value);
+    const auto death = judge_->death_of(of.of->value);
     judge_->require(!death || now <= *death + good_for_, "litter", [&] {
-        return "a command of somebody long gone takes " + of.key + " on " + name();
+        return "a command of somebody long gone takes " + of.of->key + " on " + name();
     });
 }
 
 void node_checker::check_fence(const claim& of, time_point now) const {
-    const auto fence = find(of.fence_key, now);
-    const bool is_current = fence && std::stoll(fence->value) >= of.fence;
-    const bool is_old = of.fence <= model_->wall.us(now) - of.tolerance_us;
+    const std::int64_t proposed = std::stoll(of.of->fence);
+    const auto fence = find(of.of->fence_key, now);
+    const bool is_current = fence && std::stoll(fence->value) >= proposed;
+    const bool is_old = proposed <= model_->wall.us(now) - tolerance_us_;
     judge_->require(is_current || (!fence && is_old) || !of.is_granted, "fences", [&] {
-        return of.key + " is granted on " + name() + " and its fence not raised";
+        return of.of->key + " is granted on " + name() + " and its fence not raised";
     });
     if (!fence) return;
-    if (of.fence_before) {
-        judge_->require(std::stoll(fence->value) >= std::stoll(of.fence_before->value), "fences",
-                        [&] { return "the fence of " + of.key + " falls on " + name(); });
+    if (const auto& before = before_.at(of.of->fence_key)) {
+        judge_->require(std::stoll(fence->value) >= std::stoll(before->value), "fences",
+                        [&] { return "the fence of " + of.of->key + " falls on " + name(); });
         return;
     }
     // What is older may be below one that the node has seen and forgotten.
-    judge_->require(!is_old || !is_current, "fences",
-                    [&] { return of.key + " begins with an old fence on " + name(); });
+    judge_->require(!is_old || fence->value != of.of->fence, "fences",
+                    [&] { return of.of->key + " begins with an old fence on " + name(); });
 }
 
 }  // namespace redlock::simulation

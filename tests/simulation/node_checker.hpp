@@ -1,4 +1,4 @@
-// What the protocol promises of one node, seen at each command that it executes; knows no client.
+// What the protocol promises of one node, seen at each request that it executes; knows no client.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,11 +6,14 @@
 #include "simulation/lease_checker.hpp"
 #include "simulation/texts.hpp"
 #include "support/redis_model/redis_model.hpp"
+#include "support/requests.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace redlock::simulation {
 
@@ -30,22 +33,13 @@ private:
         std::string value;
         std::optional<std::int64_t> expires_ms;
     };
-    /// Of one lease in a command that may take or prolong its key.
+    using facts = std::map<std::string, std::optional<key_facts>>;
+    /// A request that may take or prolong its key.
     struct claim {
-        std::string key;
-        std::string value;
+        const testing::asked* of;
         std::optional<key_facts> key_before{};
-        std::string fence_key{};  // empty: without a fence
-        std::int64_t fence = 0;   // that is proposed
-        std::int64_t tolerance_us = 0;
-        std::optional<key_facts> fence_before{};
-        bool is_granted = false;  // the node said so
-    };
-
-    struct release {
-        std::string value;
-        std::string key;
-        std::optional<key_facts> key_before{};
+        bool is_done = false;     // the node said so
+        bool is_granted = false;  // to an acquire
     };
 
     std::optional<key_facts> find(const std::string& key, time_point now) const;
@@ -60,9 +54,12 @@ private:
     bool is_late_checked_;  // what is promised of late commands is promised in this world
     duration good_for_;     // how long a command of a program that is gone may take a key
     std::size_t database_ = 0;
-    std::vector<claim> claims_;       // of the command that is being executed
-    std::optional<release> release_;  // likewise
-    text_set given_back_;             // of which a release was executed
+    // Of the command that is being executed.
+    std::vector<testing::asked> asked_;
+    facts before_;  // of their keys and fences
+    std::int64_t tolerance_us_ = 0;
+
+    text_set given_back_;  // of which a release was executed
 };
 
 }  // namespace redlock::simulation

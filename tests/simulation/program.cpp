@@ -350,6 +350,9 @@ std::size_t program::backlog() const {
 
 bool program::has_left(std::string_view value) const {
     const auto owner = value.substr(0, identity_length);
+    // What was given back a moment ago may be on its way.
+    const auto in_time = 2 * duration(around_.in.longest_node_timeout());
+    if (around_.when.now() - gave_back_at_ < in_time) return false;
     // Without fences a late command takes the key again: that is not promised there.
     return terms().is_fenced && is_done() && owners_.contains(owner) &&
            !running_out_.contains(owner);
@@ -388,6 +391,7 @@ bool program::is_young_in_cluster_time(std::size_t node) const {
 }
 
 void program::expect_gone(std::string resource, std::string owner_value) {
+    gave_back_at_ = around_.when.now();
     if (!terms().is_fenced) return;  // a late command may take it again
     const duration soon = 2 * duration(around_.in.longest_node_timeout());
     after(soon, [this, resource = std::move(resource), value = std::move(owner_value), soon,

@@ -160,6 +160,7 @@ private:
     text_set owners_;                             // that this process has drawn
     std::set<std::string, std::less<>> running_out_;
     time_point armed_for_ = time_point::max();  // by its own clock
+    time_point gave_back_at_{};                 // a lease, the last time
     std::uint64_t alarms_ = 0;
     std::uint64_t pauses_ = 0;
     std::size_t open_operations_ = 0;

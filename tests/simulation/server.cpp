@@ -3,6 +3,7 @@
 #include "simulation/server.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 namespace redlock::simulation {
@@ -12,7 +13,12 @@ namespace {
 // The command's name and its keys, as a person reads it; scripts by what they return.
 std::string brief(const fakes::command& c) {
     std::string out = c.front();
-    if ((out == "EVALSHA" || out == "EVAL") && c.size() > 3) {
+    if (const auto asked = testing::requests_of(c)) {
+        static constexpr std::array names{" acquire ", " extend ", " release "};
+        for (const auto& one : asked->all) {
+            out += names[static_cast<std::size_t>(one.what)] + one.key;
+        }
+    } else if ((out == "EVALSHA" || out == "EVAL") && c.size() > 3) {
         out += ' ' + (c[1].size() == 40 ? c[1].substr(0, 6) : std::string("whole")) + ' ' + c[3];
     } else if (c.size() > 1 && c[1].size() < 40) {
         out += ' ' + c[1];

@@ -35,6 +35,17 @@ public:
         slots_.push_back(slot{std::move(what), sent, deadline, false});
     }
 
+    /// The one that was pushed `n - 1` before the last. Precondition: so many are there.
+    T& from_back(std::size_t n) {
+        assert(n > 0 && n <= slots_.size());
+        return slots_[slots_.size() - n].what;
+    }
+    /// That the next reply belongs to. Precondition: not empty.
+    const T& front() const {
+        assert(!empty());
+        return slots_.front().what;
+    }
+
     /// The next reply belongs to this. Precondition: not empty.
     slot pop() {
         assert(!empty());

@@ -19,21 +19,36 @@ char* write_header(char* to, char kind, std::size_t number) noexcept {
     return to;
 }
 
+std::size_t most_bytes(std::span<const std::string_view> words) noexcept {
+    std::size_t most = 0;
+    for (const std::string_view word : words) most += max_header_bytes + word.size() + 2;
+    return most;
+}
+
+char* write_words(char* to, std::span<const std::string_view> words) noexcept {
+    for (const std::string_view word : words) {
+        to = write_header(to, '$', word.size());
+        to = std::copy(word.begin(), word.end(), to);
+        *to++ = '\r';
+        *to++ = '\n';
+    }
+    return to;
+}
+
 }  // namespace
 
 void append_command(std::string& out, std::span<const std::string_view> args, std::size_t more) {
-    std::size_t most = max_header_bytes;
-    for (const std::string_view arg : args) most += max_header_bytes + arg.size() + 2;
     const std::size_t begin = out.size();
-    out.resize(begin + most);
-    char* end = write_header(out.data() + begin, '*', args.size() + more);
-    for (const std::string_view arg : args) {
-        end = write_header(end, '$', arg.size());
-        end = std::copy(arg.begin(), arg.end(), end);
-        *end++ = '\r';
-        *end++ = '\n';
-    }
-    out.resize(static_cast<std::size_t>(end - out.data()));
+    out.resize(begin + max_header_bytes + most_bytes(args));
+    char* const end = write_header(out.data() + begin, '*', args.size() + more);
+    out.resize(static_cast<std::size_t>(write_words(end, args) - out.data()));
+}
+
+void append_words(std::string& out, std::initializer_list<std::string_view> words) {
+    const std::span<const std::string_view> all(words.begin(), words.size());
+    const std::size_t begin = out.size();
+    out.resize(begin + most_bytes(all));
+    out.resize(static_cast<std::size_t>(write_words(out.data() + begin, all) - out.data()));
 }
 
 }  // namespace redlock::resp

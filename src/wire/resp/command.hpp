@@ -19,4 +19,7 @@ inline void append_command(std::string& out, std::initializer_list<std::string_v
     append_command(out, std::span<const std::string_view>(args.begin(), args.size()), more);
 }
 
+/// Appends arguments that were announced.
+void append_words(std::string& out, std::initializer_list<std::string_view> words);
+
 }  // namespace redlock::resp

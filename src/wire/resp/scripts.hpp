@@ -15,12 +15,11 @@ struct script {
 
 // One per file in lua/, with what it includes. The definitions are generated from the files,
 // qualified, so a file without a declaration here does not compile.
-const script& acquire() noexcept;
 const script& bootstrap() noexcept;
 const script& clock() noexcept;
-const script& extend() noexcept;
 const script& node() noexcept;
-const script& release() noexcept;
+const script& plain() noexcept;
+const script& requests() noexcept;
 const script& wait() noexcept;
 
 /// How a script is called: by its SHA1, or with its whole text on a node that may have lost it.

@@ -30,7 +30,7 @@ public:
     std::vector<wire::failure> failures;
     bool wanted = true;
     bool calls_script = true;
-    wire::tail end = wire::tail::none;
+    enum class kind { command, plain_request, fenced_request } is = kind::command;
     bool owed = false;
     bool begins = false;  // a lease
     std::function<void()> then{};  // runs while it is told
@@ -46,16 +46,27 @@ public:
         if (then) then();
     }
     bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
-    std::optional<wire::tail> write_with_script(std::size_t, std::uint32_t,
-                                                std::string& out) const override {
-        if (!calls_script) return std::nullopt;
-        resp::append_command(out, {"EVAL", name_}, more());
-        return end;
+    bool write_again(std::size_t, std::uint32_t, wire::request& out) const override {
+        if (!calls_script) return false;
+        if (is == kind::command) {
+            resp::append_command(out.words, {"EVAL", name_});
+        } else {
+            write(out);
+        }
+        return true;
+    }
+    void write(wire::request& out) const {
+        if (is == kind::command) return resp::append_command(out.words, {name_});
+        resp::append_words(out.keys, {name_});
+        if (is == kind::fenced_request) {
+            resp::append_words(out.keys, {name_ + ":fence"});
+            resp::append_words(out.queues, {name_ + ":queue"});
+        }
+        resp::append_words(out.words, {"release", "by " + name_});
+        out.count = 2;
     }
     bool is_owed(std::size_t) const noexcept override { return owed; }
     bool begins_lease() const noexcept override { return begins; }
-    /// The words that the session puts behind its own.
-    std::size_t more() const noexcept { return wire::word_count(end); }
     const std::string& name() const noexcept { return name_; }
 
 private:
@@ -63,10 +74,11 @@ private:
 };
 using heard_ptr = boost::intrusive_ptr<heard_call>;
 
-class rig final : public detail::transport, public detail::session_owner {
+class rig : public detail::transport, public detail::session_owner {
 public:
-    explicit rig(node_options node = {}, detail::session_limits limits = {})
-        : options(with(std::move(node))),
+    explicit rig(node_options node = {}, detail::session_limits limits = {},
+                 bool is_fenced = false)
+        : options(with(std::move(node), is_fenced)),
           session(0, options, static_cast<detail::transport&>(*this),
                   static_cast<detail::session_owner&>(*this), traffic, limits) {}
 
@@ -91,6 +103,7 @@ public:
     }
     /// The end of a turn: what is to leave is written.
     void write() {
+        session.end_turn();
         written_ += std::exchange(session.outgoing(), {});
         session.on_written();
     }
@@ -114,6 +127,10 @@ public:
     void greet() {
         sent();
         hear(greeting());
+        if (options.fencing) {
+            sent();
+            hear(record_reply());
+        }
     }
     /// Ready, having served long enough to be trusted.
     rig& ready() {
@@ -130,14 +147,30 @@ public:
         for (const auto& s : resp::all_scripts()) all += bulk(s.sha1);
         return all;
     }
+    /// Of node.lua: a record that stands since long ago.
+    static std::string record_reply() {
+        return "*10\r\n:1700000000000000\r\n" + bulk(std::string(22, 'e')) +
+               ":0\r\n:60000\r\n" + bulk("-") + ":1\r\n" + bulk("") + bulk("") + bulk("") + bulk("");
+    }
     static heard_ptr make(const std::string& name) { return heard_ptr(new heard_call(name)); }
     std::optional<wire::failure> submit(const heard_ptr& what) {
-        std::string wire;
-        resp::append_command(wire, {what->name()}, what->more());
-        return session.submit(what, 0, wire, what->end, now);
+        wire::request text;
+        what->write(text);
+        return session.submit(what, 0, text, now);
     }
     heard_ptr submitted(const std::string& name) {
         auto what = make(name);
+        submit(what);
+        return what;
+    }
+    heard_ptr make_request(const std::string& name) const {
+        auto what = make(name);
+        what->is = options.fencing ? heard_call::kind::fenced_request
+                                   : heard_call::kind::plain_request;
+        return what;
+    }
+    heard_ptr requested(const std::string& name) {
+        auto what = make_request(name);
         submit(what);
         return what;
     }
@@ -148,12 +181,13 @@ public:
     }
 
 private:
-    static client_options with(node_options node) {
+    static client_options with(node_options node, bool is_fenced) {
         client_options o;
         o.nodes.push_back(std::move(node));
         o.client_name = "a tester";
         o.node_timeout = 50ms;  // what tests reckon with
-        o.fencing = false;
+        o.fencing = is_fenced;
+        o.guard = restart_guard::off;
         return o;
     }
     void open() override { ++opens; }
@@ -169,6 +203,7 @@ private:
         downs.push_back(why);
     }
     void on_release_owed(std::size_t) override { ++owed; }
+    wire::fence_limits limits_of_fences() override { return {15s, 120s}; }
 
     std::string written_;
 };

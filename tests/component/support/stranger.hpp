@@ -3,6 +3,7 @@
 #pragma once
 
 #include "component/support/world.hpp"
+#include "support/requests.hpp"
 #include "wire/keys.hpp"
 #include "wire/resp/scripts.hpp"
 
@@ -16,6 +17,8 @@
 #include <vector>
 
 namespace redlock::fakes {
+
+using testing::ask;
 
 /// One who stands in a node's queue.
 struct queued_entry {
@@ -57,6 +60,17 @@ inline std::size_t calls_of(const world& w, const resp::script& what, std::size_
     return n;
 }
 
+/// How many requests of that kind were made of a node.
+inline std::size_t calls_of(const world& w, ask what, std::size_t node) {
+    std::size_t n = 0;
+    for (const command& c : w.nodes[node].seen) {
+        const auto asked = testing::requests_of(c);
+        if (!asked) continue;
+        for (const auto& one : asked->all) n += one.what == what ? 1U : 0U;
+    }
+    return n;
+}
+
 /// What it does is done in that instant, without any latency.
 class stranger {
 public:
@@ -82,8 +96,7 @@ public:
     }
     /// Gives back what `world::take_elsewhere` took.
     void release(std::size_t node, const std::string& resource) {
-        run(node, resp::release(), {full(resource), queue(resource)},
-            {world::elsewhere, in_->options.key_prefix, "", "0", "0"});
+        ask_for(node, resource, {.what = ask::release, .value = world::elsewhere});
     }
     void release_all(const std::string& resource) {
         for (std::size_t i = 0; i < in_->nodes.size(); ++i) release(i, resource);
@@ -101,8 +114,11 @@ public:
     }
     /// It gives up; also where it was told that the key is free.
     void leave(std::size_t node, const std::string& resource, std::uint64_t ticket) {
-        run(node, resp::release(), {full(resource), queue(resource)},
-            {"", in_->options.key_prefix, id_ + ":1", std::to_string(ticket), "0"});
+        ask_for(node, resource,
+                {.what = ask::release,
+                 .id = id_ + ":1",
+                 .ticket = std::to_string(ticket),
+                 .life = "0"});
     }
     /// How many hear what is published for that client.
     std::int64_t audience(std::size_t node, std::string_view client_id) {
@@ -118,6 +134,15 @@ private:
         return wire::queue_key(in_->options.key_prefix, full(resource));
     }
     std::string channel() const { return in_->options.key_prefix + "redlock:wake:" + id_; }
+
+    model_reply ask_for(std::size_t node, const std::string& resource, testing::asked one) {
+        const std::string& prefix = in_->options.key_prefix;
+        one.key = full(resource);
+        one.fence_key = wire::fence_key(prefix, one.key);
+        one.queue = queue(resource);
+        const testing::requests all{.record_key = wire::record_key(prefix), .all = {one}};
+        return run(node, resp::requests(), testing::keys_of(all), testing::arguments_of(all));
+    }
 
     model_reply run(std::size_t node, const resp::script& what, const command& keys,
                     const command& args) {

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "wire/resp/scripts.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,15 +40,21 @@ inline std::shared_ptr<std::vector<log_line>> log_of(world& w, std::size_t node)
 inline bool is_call(const command& c, const resp::script& what) {
     return c.size() > 1 && c[0] == "EVALSHA" && c[1] == what.sha1;
 }
+inline bool is_call(const command& c, ask what) {
+    const auto asked = testing::requests_of(c);
+    return asked && std::any_of(asked->all.begin(), asked->all.end(),
+                                [&](const auto& one) { return one.what == what; });
+}
 
-inline std::size_t calls_in_all(const world& w, const resp::script& what) {
+template <class What>
+std::size_t calls_in_all(const world& w, const What& what) {
     std::size_t n = 0;
     for (std::size_t i = 0; i < w.nodes.size(); ++i) n += calls_of(w, what, i);
     return n;
 }
 
 inline std::size_t sent_in_all(const world& w) {
-    return calls_in_all(w, resp::acquire()) + calls_in_all(w, resp::release()) +
+    return calls_in_all(w, ask::acquire) + calls_in_all(w, ask::release) +
            calls_in_all(w, resp::wait());
 }
 

@@ -56,7 +56,7 @@ private:
     std::size_t number_ = 0;
 };
 
-std::size_t tries(const world& w) { return calls_of(w, resp::acquire(), 0); }
+std::size_t tries(const world& w) { return calls_of(w, ask::acquire, 0); }
 
 }  // namespace
 

@@ -31,7 +31,7 @@ TEST_CASE("a minority of nodes that fail costs a waiter nothing") {
     INFO("fault " << fault << (is_late ? ", while it slept" : ", before it began"));
     w.run_for(5s);
     CHECK_FALSE(e->is_over());
-    CHECK(calls_of(w, resp::acquire(), 1) == 1);
+    CHECK(calls_of(w, ask::acquire, 1) == 1);
     stranger(w).release_all("r");
     CHECK(time_until_over(w, *e) <= latency + trip);
     CHECK(e->held);

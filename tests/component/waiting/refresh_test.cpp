@@ -29,8 +29,8 @@ TEST_CASE("a waiter sends a bounded number of commands until a key runs out, and
     // Its time is told in whole ms, and one is added since a key in its last one is still there.
     CHECK(w.now - gone <= 2ms + latency + trip);
     for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(calls_of(w, resp::acquire(), i) == 2);
-        CHECK(calls_of(w, resp::release(), i) == 1);
+        CHECK(calls_of(w, ask::acquire, i) == 2);
+        CHECK(calls_of(w, ask::release, i) == 1);
         const auto asked = calls_of(w, resp::wait(), i);
         // Each refresh may come up to 100 ms late.
         CHECK(asked <= 1 + static_cast<std::size_t>(ttl / 650ms));
@@ -52,7 +52,8 @@ TEST_CASE("a waiter is entered with its first ticket, and only where it listens"
     }
     std::string ticket;
     for (const auto& l : *log) {
-        if (is_call(l.what, resp::acquire()) && ticket.empty()) ticket = l.what[9];
+        const auto asked = testing::requests_of(l.what);
+        if (asked && ticket.empty()) ticket = asked->all.front().fence;
     }
     for (std::size_t i = 0; i < 3; ++i) {
         const auto all = queue_of(w, i, "r");
@@ -144,8 +145,8 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
         }
     }
     for (const auto& l : *log) {
-        CHECK_FALSE(is_call(l.what, resp::acquire()));
-        CHECK_FALSE(is_call(l.what, resp::release()));
+        CHECK_FALSE(is_call(l.what, ask::acquire));
+        CHECK_FALSE(is_call(l.what, ask::release));
         if (is_call(l.what, resp::wait())) {
             refreshed.emplace_back(l.when, std::stoul(l.what[2]) / 2);
         }
@@ -243,7 +244,7 @@ TEST_CASE("a client that waits for thousands of resources asks for few of them a
     }
     w.run_for(100ms);
     std::map<time_point, std::size_t> asked;
-    for (const auto& l : *log) asked[l.when] += is_call(l.what, resp::acquire()) ? 1 : 0;
+    for (const auto& l : *log) asked[l.when] += is_call(l.what, ask::acquire) ? 1 : 0;
     std::size_t sum = 0;
     for (const auto& [when, many] : asked) {
         CHECK(many <= core::local_queues::most_turns);  // they all are answered at once, too
@@ -265,7 +266,7 @@ TEST_CASE("thousands that can reach no quorum try some 5,000 times a second, and
         all.push_back(w.acquire("r" + std::to_string(i), {.wait = 600s}));
     }
     w.run_for(5s);
-    CHECK(calls_of(w, resp::acquire(), 2) < 5 * 6'000);
+    CHECK(calls_of(w, ask::acquire, 2) < 5 * 6'000);
     w.set_mode(0, mode::up);
     w.run_for(5s);
     for (const auto& e : all) {
@@ -336,7 +337,7 @@ TEST_CASE("a waiter does not try again as long as the holder elsewhere renews") 
         w.take_elsewhere("r", 3, 6s);
     }
     CHECK_FALSE(e->is_over());
-    for (std::size_t i = 0; i < 3; ++i) CHECK(calls_of(w, resp::acquire(), i) == 1);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(calls_of(w, ask::acquire, i) == 1);
 }
 
 TEST_CASE("where no quorum can answer a waiter tries at most every few milliseconds") {
@@ -348,7 +349,7 @@ TEST_CASE("where no quorum can answer a waiter tries at most every few milliseco
     w.run_for(10s);
     CHECK_FALSE(e->is_over());
     // Each try takes its 50 ms, and rests for 50 on average.
-    CHECK(calls_of(w, resp::acquire(), 2) < 200);
+    CHECK(calls_of(w, ask::acquire, 2) < 200);
     w.set_mode(1, mode::up);
     CHECK(time_until_over(w, *e) < 2s);
     CHECK(e->held);

@@ -22,11 +22,11 @@ TEST_CASE("a release by another client is followed by the grant within two round
     w.take_elsewhere(o.key_prefix + "r", n);
     const auto e = asleep(w, "r");
     w.run_for(GENERATE(0ms, 640ms, 5s));
-    const auto before = calls_of(w, resp::acquire(), 0);
+    const auto before = calls_of(w, ask::acquire, 0);
     stranger(w).release_all("r");
     CHECK(time_until_over(w, *e) == latency + trip);
     CHECK(e->held);
-    CHECK(calls_of(w, resp::acquire(), 0) == before + 1);
+    CHECK(calls_of(w, ask::acquire, 0) == before + 1);
 }
 
 TEST_CASE("a release at any moment is followed by the grant, and not only by the refresh") {
@@ -57,11 +57,11 @@ TEST_CASE("less than a quorum of nodes that are free has a waiter do nothing") {
     w.take_elsewhere("r", 5);
     const auto e = asleep(w, "r");
     stranger other(w);
-    const auto before = calls_in_all(w, resp::acquire());
+    const auto before = calls_in_all(w, ask::acquire);
     other.release(1, "r");
     other.release(4, "r");
     w.run_for(5s);
-    CHECK(calls_in_all(w, resp::acquire()) == before);
+    CHECK(calls_in_all(w, ask::acquire) == before);
     other.release(0, "r");
     CHECK(time_until_over(w, *e) == latency + trip);
     CHECK(e->held);
@@ -80,7 +80,7 @@ TEST_CASE("a dead waiter in front costs at most what its entry had left to live"
     CHECK(e->held);
     CHECK(took >= left - 1ms);
     CHECK(took <= left + 1ms + 2 * trip);
-    CHECK(calls_of(w, resp::acquire(), 0) <= 2);
+    CHECK(calls_of(w, ask::acquire, 0) <= 2);
 }
 
 TEST_CASE("a dead waiter in front costs nothing where the key is released") {
@@ -162,7 +162,7 @@ TEST_CASE("where no node lets a waiter be woken it finds out at the next refresh
         w.take_elsewhere("r", 3);
         const auto e = w.acquire("r", {.wait = 60s});
         w.run_for(20ms + when);
-        CHECK(calls_of(w, resp::acquire(), 0) == 1);
+        CHECK(calls_of(w, ask::acquire, 0) == 1);
         stranger(w).release_all("r");
         INFO(what);
         CHECK(time_until_over(w, *e) <= refresh + 2 * trip);

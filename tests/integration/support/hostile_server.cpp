@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "hostile_server.hpp"
 
+#include "../../support/requests.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -55,11 +56,18 @@ std::string upper(std::string text) {
     return text;
 }
 
+std::string name_of(const std::vector<asked>& requests) {
+    const auto is_acquire = [](const asked& one) { return one.what == ask::acquire; };
+    if (std::any_of(requests.begin(), requests.end(), is_acquire)) return "ACQUIRE";
+    return requests.front().what == ask::extend ? "EXTEND" : "RELEASE";
+}
+
 std::string name_of(const std::vector<std::string>& words) {
     auto name = upper(words.front());
     const bool has_part = name == "SCRIPT" || name == "CLIENT" || name == "CONFIG";
     if (words.size() < 2) return name;
     if (has_part) return name + " " + upper(words[1]);
+    if (const auto call = requests_of(words)) return name + " " + name_of(call->all);
     for (const auto& s : resp::all_scripts()) {
         if ((name == "EVAL" && words[1] == s.text) || (name == "EVALSHA" && words[1] == s.sha1)) {
             return name + " " + upper(std::string(s.name));
@@ -112,10 +120,10 @@ std::string proper_answer(const std::string& name, const std::vector<std::string
                bulk(std::to_string(micros % 1'000'000));
     }
     if (asks_for_record(name)) return node_record(words);
-    if (name.ends_with(" EXTEND")) {  // one number for each of the leases
-        const auto leases = std::stoul(words.at(3 + std::stoul(words.at(2))));
-        std::string yes = "*" + std::to_string(leases) + "\r\n";
-        for (std::size_t i = 0; i < leases; ++i) yes += ":1\r\n";
+    const auto call = requests_of(words);
+    if (call && call->all.size() > 1) {
+        std::string yes = "*" + std::to_string(call->all.size()) + "\r\n";
+        for (std::size_t i = 0; i < call->all.size(); ++i) yes += ":1\r\n";
         return yes;
     }
     if (name.starts_with("EVAL") || name == "DEL") return ":1\r\n";

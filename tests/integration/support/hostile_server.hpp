@@ -16,7 +16,9 @@ namespace redlock::testing {
 /// One command as it came in.
 struct request {
     std::vector<std::string> words;
-    /// Upper case, with its part: "SET", "SCRIPT LOAD", "EVALSHA ACQUIRE" for one of our scripts.
+    /// Upper case, with its part: "SET", "SCRIPT LOAD", "EVAL NODE" for one of our scripts. One
+    /// that does many requests is named after them: "EVALSHA ACQUIRE" where any is an acquire,
+    /// otherwise after the first.
     std::string name;
     int connection = 0;        ///< 0 for the first this server accepted.
     int number = 0;            ///< Position on its connection.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../support/catch.hpp"
+#include "../../support/requests.hpp"
 #include "direct.hpp"
 #include "redis_server.hpp"
 #include "wire/resp/scripts.hpp"
@@ -89,6 +90,64 @@ struct extension {
     long long ttl_ms = 30'000;
 };
 
+struct waiter {
+    std::string id;
+    long long ticket = 0;
+    long long life_ms = 2000;
+};
+
+// Where the companions of a key are; those of "K" have names of one letter, too.
+inline std::string fence_of(const std::string& key) { return key == "K" ? "F" : key + ":F"; }
+inline std::string queue_of(const std::string& key) { return key == "K" ? "Q" : key + ":Q"; }
+
+inline asked about(ask what, const std::string& key, const std::string& owner) {
+    asked out;
+    out.what = what;
+    out.key = key;
+    out.fence_key = fence_of(key);
+    out.queue = queue_of(key);
+    out.value = owner;
+    return out;
+}
+inline asked to_acquire(const std::string& key, long long fence, const std::string& owner = ours,
+                        long long ttl_ms = 30'000) {
+    asked out = about(ask::acquire, key, owner);
+    out.ttl = text(ttl_ms);
+    out.fence = text(fence);
+    return out;
+}
+inline asked to_extend(const std::string& key, long long fence, const std::string& owner = ours,
+                       long long ttl_ms = 30'000) {
+    asked out = to_acquire(key, fence, owner, ttl_ms);
+    out.what = ask::extend;
+    return out;
+}
+inline asked to_release(const std::string& key, const std::string& owner = ours) {
+    return about(ask::release, key, owner);
+}
+/// Gives back what may still be taken by commands in a broken connection, under `highest` at most.
+inline asked to_release_for_good(const std::string& key, long long highest,
+                                 const std::string& owner = ours) {
+    asked out = to_release(key, owner);
+    out.fence = text(highest);
+    return out;
+}
+/// Asked by one that waits; of a release with no life: that waits no more.
+inline asked as_waiter(asked what, const waiter& who) {
+    what.id = who.id;
+    what.ticket = text(who.ticket);
+    what.life = text(who.life_ms);
+    return what;
+}
+
+/// What holds for all requests of a call.
+struct terms {
+    std::string from_epoch = epoch;
+    std::string not_after{};
+    std::string record = "N";
+    long long clock_us = now_us;
+};
+
 // A server that is emptied for each test, with a record on it, and the keys of resource "K".
 class scripted_node : public direct {
 public:
@@ -113,37 +172,41 @@ public:
     }
     const reply& last() const { return last_; }
 
-    std::string acquire(long long fence, const acquisition& a = {}) {
-        return eval(
-            with_held_clock(resp::acquire().text), {"K", "F", "N", "Q"},
-            {a.owner, text(a.ttl_ms), text(fence), text(tolerance_us), life_ms, a.from_epoch,
-             a.not_after});
+    /// One call of requests.lua.
+    std::string request(const std::vector<asked>& all, const terms& t = {}) {
+        const requests call{t.record, t.from_epoch, t.not_after, text(tolerance_us), life_ms, all};
+        return eval(with_held_clock(resp::requests().text, t.clock_us), keys_of(call),
+                    arguments_of(call));
+    }
+    /// One call of plain.lua. A plain lock has neither a fence nor a queue.
+    std::string request_plain(const std::vector<asked>& all) {
+        std::vector<std::string> keys;
+        std::vector<std::string> args;
+        for (const auto& one : all) {
+            keys.push_back(one.key);
+            const bool extends = one.what == ask::extend;
+            args.insert(args.end(), {extends ? "extend" : "release", one.value});
+            if (extends) args.push_back(one.ttl);
+        }
+        return eval(resp::plain().text, keys, args);
     }
 
-    // Under `fence` where it is not zero.
+    std::string acquire(long long fence, const acquisition& a = {}) {
+        return request({to_acquire("K", fence, a.owner, a.ttl_ms)}, {a.from_epoch, a.not_after});
+    }
+
+    // Under `fence` where it is not zero, and as plain locks otherwise.
     std::string extend(const std::vector<extension>& leases, long long fence = 0,
                        const std::string& from_epoch = epoch, const std::string& not_after = {}) {
-        std::vector<std::string> keys;
-        std::vector<std::string> args{std::to_string(leases.size())};
-        for (const auto& l : leases) keys.push_back(l.key);
-        for (const auto& l : leases) args.push_back(l.owner);
-        for (const auto& l : leases) args.push_back(text(l.ttl_ms));
-        if (fence != 0) {
-            for (const auto& l : leases) keys.push_back(fence_of(l.key));
-            keys.push_back("N");
-            for (const auto& word :
-                 {text(fence), text(tolerance_us), life_ms, from_epoch, not_after}) {
-                args.push_back(word);
-            }
-        }
-        return eval(with_held_clock(resp::extend().text), keys, args);
+        std::vector<asked> all;
+        for (const auto& l : leases) all.push_back(to_extend(l.key, fence, l.owner, l.ttl_ms));
+        return fence == 0 ? request_plain(all) : request(all, {from_epoch, not_after});
     }
 
-    std::string release() { return eval(resp::release().text, {"K"}, {ours}); }
+    std::string release_plain() { return request_plain({to_release("K")}); }
+    std::string release() { return request({to_release("K")}); }
     std::string release(long long highest, const std::string& from_epoch = epoch) {
-        return eval(
-            with_held_clock(resp::release().text), {"K", "Q", "F", "N"},
-            {ours, "", "", "0", "0", text(highest), text(tolerance_us), life_ms, from_epoch});
+        return request({to_release_for_good("K", highest)}, {from_epoch});
     }
 
     /// The first six words of an answer about a record.
@@ -181,8 +244,6 @@ public:
     // No byte more may be written.
     void run_out_of_memory() { config_set("maxmemory", "1"); }
 
-    static std::string fence_of(const std::string& key) { return key == "K" ? "F" : key + ":F"; }
-
 private:
     std::string show_front(std::size_t most) {
         if (last_.items.size() == 10) last_.items.resize(most);
@@ -190,6 +251,30 @@ private:
     }
 
     reply last_;
+};
+
+/// One that listens for the keys that a client is told of.
+class wake_listener {
+public:
+    explicit wake_listener(const std::string& client, const std::string& prefix = {})
+        : way_(scripted_node::server().port()) {
+        way_.command({"SUBSCRIBE", prefix + "redlock:wake:" + client});
+    }
+    /// What was published since, one after the other.
+    std::string heard() {
+        const std::string token = text(++asked_);
+        std::string out;
+        for (;;) {
+            const auto r = way_.command({"PING", token});
+            REQUIRE(r.items.size() >= 2);
+            if (r.items[0].text == "message") out += (out.empty() ? "" : " ") + r.items[2].text;
+            if (r.items[0].text == "pong" && r.items[1].text == token) return out;
+        }
+    }
+
+private:
+    direct way_;
+    int asked_ = 0;
 };
 
 inline std::string record(const std::string& of_epoch, const std::string& process, long long since,

@@ -43,10 +43,8 @@ wire::acquire_answer acquire_answer_to(std::string_view bytes) {
 wire::compare_answer release_answer_to(std::string_view bytes) {
     return with_reply(bytes, wire::read_release);
 }
-wire::compare_answer extension_answer_to(std::string_view bytes, std::size_t lease) {
-    return with_reply(bytes, [lease](const resp::reply& r) {
-        return wire::read_extension(r, lease);
-    });
+wire::compare_answer extension_answer_to(std::string_view bytes) {
+    return with_reply(bytes, wire::read_extension);
 }
 std::optional<wire::wait_answer> wait_answer_to(std::string_view bytes, std::size_t waiter) {
     return with_reply(bytes, [waiter](const resp::reply& r) { return wire::read_wait(r, waiter); });
@@ -235,38 +233,38 @@ TEST_CASE("a release's 1 is yes, 0 and -1 are no, everything else can't vote") {
     }
 }
 
-TEST_CASE("an extension is answered lease by lease") {
-    const std::string all = "*5\r\n:1\r\n:0\r\n:-1\r\n:-2\r\n:-3\r\n";
-    CHECK(extension_answer_to(all, 0).choice == core::choice::yes);
-    CHECK(extension_answer_to(all, 1).choice == core::choice::no);
-    CHECK(extension_answer_to(all, 2).choice == core::choice::no);
-    CHECK(extension_answer_to(all, 3).choice == core::choice::unable);
-    CHECK(extension_answer_to(all, 3).why.error == errc::clock_skew);
-    CHECK(extension_answer_to(all, 4).choice == core::choice::unable);
-    CHECK(extension_answer_to(all, 4).why.error == errc::foreign_data);
-    CHECK(extension_answer_to(all, 5).choice == core::choice::unable);
-    for (std::size_t i = 0; i < 6; ++i) CHECK(extension_answer_to(all, i).fence == 0);
-    for (const auto* odd : {":1\r\n", ":7\r\n", "+AMNESIAC\r\n", "*0\r\n", "*1\r\n:-4\r\n",
-                            "*1\r\n$1\r\n1\r\n", "*1\r\n*1\r\n:7\r\n"}) {
+TEST_CASE("an extension's 1 is yes, 0 and -1 are no, what can't vote says why") {
+    CHECK(extension_answer_to(":1\r\n").choice == core::choice::yes);
+    CHECK(extension_answer_to(":0\r\n").choice == core::choice::no);
+    CHECK(extension_answer_to(":-1\r\n").choice == core::choice::no);
+    const auto ahead = extension_answer_to("*2\r\n:5\r\n:99\r\n");
+    CHECK(ahead.choice == core::choice::unable);
+    CHECK(ahead.why.error == errc::clock_skew);
+    for (const auto* foreign : {"-FOREIGN F does not hold a fence\r\n", "-WRONGTYPE no\r\n"}) {
+        INFO(foreign);
+        CHECK(extension_answer_to(foreign).choice == core::choice::unable);
+        CHECK(extension_answer_to(foreign).why.error == errc::foreign_data);
+    }
+    for (const auto* odd : {":7\r\n", ":2\r\n", "+AMNESIAC\r\n", "+LATE\r\n", "*0\r\n",
+                            "*1\r\n:1\r\n", "*2\r\n:3\r\n:9\r\n", "$1\r\n1\r\n", "$-1\r\n"}) {
         INFO(odd);
-        CHECK(extension_answer_to(odd, 0).choice == core::choice::unable);
-        CHECK(extension_answer_to(odd, 0).fence == 0);
+        CHECK(extension_answer_to(odd).choice == core::choice::unable);
+        CHECK(extension_answer_to(odd).fence == 0);
     }
 }
 
 TEST_CASE("an extension whose fence was refused is a no with the fence that the node has seen") {
-    const std::string all = "*4\r\n:2\r\n:1700000000000000\r\n:9007199254740991\r\n:1\r\n";
-    for (const std::size_t i : {0U, 1U, 2U}) {
-        CHECK(extension_answer_to(all, i).choice == core::choice::no);
-        CHECK_FALSE(extension_answer_to(all, i).why.error);
-    }
-    CHECK(extension_answer_to(all, 0).fence == 2);
-    CHECK(extension_answer_to(all, 1).fence == 1'700'000'000'000'000);
-    CHECK(extension_answer_to(all, 2).fence == 9'007'199'254'740'991);
-    CHECK(extension_answer_to(all, 3).choice == core::choice::yes);
-    // The largest that there is, from a node that makes things up.
-    CHECK(extension_answer_to("*1\r\n:9223372036854775807\r\n", 0).fence ==
-          9'223'372'036'854'775'807);
+    const auto seen = [](const std::string& fence) {
+        return extension_answer_to("*2\r\n:4\r\n" + fence + "\r\n");
+    };
+    CHECK(seen(":1700000000000000").choice == core::choice::no);
+    CHECK_FALSE(seen(":1700000000000000").why.error);
+    CHECK(seen(":1700000000000000").fence == 1'700'000'000'000'000);
+    CHECK(seen(":9007199254740991").fence == 9'007'199'254'740'991);
+    // The largest that there is, and less than nothing, from a node that makes things up.
+    CHECK(seen(":9223372036854775807").fence == 9'223'372'036'854'775'807);
+    CHECK(seen(":-5").fence == 0);
+    CHECK(seen("$1\r\nx").fence == 0);
 }
 
 TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
@@ -277,8 +275,6 @@ TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
 
 TEST_CASE("only the status LATE says that a command came too late") {
     CHECK(with_reply("+LATE\r\n", wire::is_late));
-    CHECK(extension_answer_to("+LATE\r\n", 0).choice == core::choice::unable);
-    CHECK(extension_answer_to("+LATE\r\n", 1).choice == core::choice::unable);
     for (const auto* other : {"+AMNESIAC\r\n", ":6\r\n", "*1\r\n:6\r\n", "*0\r\n",
                               "$4\r\nLATE\r\n", "-LATE\r\n", "$-1\r\n"}) {
         INFO(other);

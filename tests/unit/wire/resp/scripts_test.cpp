@@ -42,20 +42,19 @@ TEST_CASE("scripts are in the order of their names") {
 }
 
 TEST_CASE("an accessor gives the script of its name") {
-    CHECK(redlock::resp::acquire().name == "acquire");
     CHECK(redlock::resp::bootstrap().name == "bootstrap");
     CHECK(redlock::resp::clock().name == "clock");
-    CHECK(redlock::resp::extend().name == "extend");
     CHECK(redlock::resp::node().name == "node");
-    CHECK(redlock::resp::release().name == "release");
+    CHECK(redlock::resp::plain().name == "plain");
+    CHECK(redlock::resp::requests().name == "requests");
     CHECK(redlock::resp::wait().name == "wait");
 }
 
 TEST_CASE("a script says what it takes and returns") {
     for (const redlock::resp::script& script : redlock::resp::all_scripts()) {
         INFO(script.name);
-        CHECK(script.text.find("-- KEYS[1") != std::string_view::npos);
-        CHECK(script.text.find("-- ARGV[1]") != std::string_view::npos);
+        CHECK(script.text.find("-- KEYS[") != std::string_view::npos);
+        CHECK(script.text.find("-- ARGV") != std::string_view::npos);
         CHECK(script.text.find("-- Returns ") != std::string_view::npos);
     }
 }

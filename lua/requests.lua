@@ -1,0 +1,282 @@
+-- Does what the operations of one turn ask of this node, in their order; knows nothing of other
+-- nodes.
+-- SPDX-License-Identifier: MIT
+--
+-- KEYS[1]  the node record
+-- KEYS[2i], KEYS[2i+1]  of request i: its key, and its fence, which is the highest that this node
+--          has seen, in decimal
+-- KEYS[2n+1+i]  of request i: the queue of the waiters for its key
+-- ARGV[1]  the epoch that the node record had in the handshake; empty: not compared
+-- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
+-- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
+-- ARGV[4]  how long a fence lives, in ms
+-- Then the requests, each a word and its arguments:
+--   acquire VALUE TTL FENCE
+--   await VALUE TTL FENCE ID TICKET LIFE
+--          acquires for one that waits: it is entered in the queue where it has to wait, unless its
+--          entry lives for 0 ms, and leaves it where it gets the key
+--   extend VALUE TTL FENCE
+--   release VALUE
+--   leave VALUE FENCE ID TICKET LIFE
+--          releases where more is left than the key. FENCE, unless it is empty, is the highest that
+--          was proposed to this node for the lease, whose commands may still lie in a broken
+--          connection: the fence is raised to it, so that none of them can take the key again. ID,
+--          unless it is empty, is a waiter, whose entry lives that long from now on; 0: it waits no
+--          more
+-- A ttl and a life are in ms.
+--
+-- Returns a list with an answer for each request, or the answer itself where there is but one. To
+-- acquire:
+--    1  the key is now ours with at least that ttl, and the fence at least the proposed one
+--   {2, PTTL, value, fence, before}  held by somebody else; the first 128 bytes of the value, since
+--                              foreign ones have no limit; the fence is 0 where there is none; for
+--                              `before` see 3
+--   {3, before, fence}         queued: free, but others wait, the first of them alive for at least
+--                              that many ms unless it is heard of again
+--   {4, fence}                 stale: free, but the proposed fence is not above this one
+--   {5, time}                  ahead: free, but the proposed fence is too far above that time
+-- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
+-- or 5. A key that was gone was taken again under its fence. Neither ever shortens: a key that would
+-- live longer, or for ever, keeps its time.
+-- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
+-- where the time limit had passed.
+-- To release: 1 if the key was deleted, 0 if it holds another value, -1 if there is no key. The
+-- fence is raised in any case, unless the node record is missing or another, or the fence was not
+-- written by this library. What is written where a fence is missing may lie below one that a new
+-- master has forgotten: it has no vote for ttl_max, after which every fence that anybody proposes is
+-- above both.
+-- Or, to each, an error: FOREIGN or WRONGTYPE where a key holds what this library never writes, or
+-- what the server replied to a command. Such a request has taken nothing, and spoils no other.
+--
+-- The server's time for one request alone, and for each of many: see docs/performance.md. Functions
+-- cost it, too, each time: so those of queues are made only where somebody waits.
+-- include shared/clock.lua
+local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local count = (#KEYS - 1) / 3
+local found = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1))
+local has_epoch = found[1] and string.sub(found[1], 1, 22) == epoch
+local has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2)) > 0
+
+-- What the keys and the fences hold: as MGET found it, false where that is nothing, and as it was
+-- changed since; nil for a key that is released and will be deleted with the others.
+local stored, released = {}, {}
+for i = 2, 2 * count + 1 do
+    stored[KEYS[i]] = found[i]
+end
+
+-- include shared/fence.lua
+local queue_rules
+
+local function queues()
+    if not queue_rules then
+-- include shared/queue.lua
+        queue_rules = {time_before_turn = time_before_turn, enter = enter_queue,
+                       leave = leave_queue, wake_first = wake_first}
+    end
+    return queue_rules
+end
+
+local function foreign(name, what)
+    return redis.error_reply('FOREIGN ' .. name .. ' does not hold ' .. what)
+end
+
+-- Returns true where it is done, false where the key holds no string, or the server's error. What
+-- MGET can't read looks missing; NX tells: such a key is never overwritten.
+local function put(name, text, ttl_ms)
+    local current, done = stored[name]
+    if current == false then
+        done = redis.pcall('SET', name, text, 'NX', 'PX', ttl_ms)
+    else
+        done = redis.pcall('SET', name, text, 'PX', ttl_ms)
+    end
+    if not done or done.err then
+        return done
+    end
+    for i = current == nil and #released or 0, 1, -1 do
+        if released[i] == name then
+            table.remove(released, i)
+        end
+    end
+    stored[name] = text
+    return true
+end
+
+-- Makes a key that is ours live for the ttl or longer.
+local function prolong(key, ttl)
+    local left_ms = redis.call('PTTL', key)
+    if left_ms >= 0 and left_ms < tonumber(ttl) then
+        local done = redis.pcall('PEXPIRE', key, ttl)
+        return type(done) == 'table' and done or 1
+    end
+    return 1
+end
+
+local refusal
+
+-- Why no key may be taken now; false where it may. A server that was frozen finds old commands in
+-- its sockets. Their client may be gone, and the keys that they take would never be released.
+local function is_refused()
+    if refusal ~= nil then
+        return refusal
+    end
+    refusal = false
+    if epoch ~= '' and not has_epoch then
+        refusal = redis.status_reply('AMNESIAC')
+    elseif not_after ~= '' and node_us() > tonumber(not_after) then
+        refusal = redis.status_reply('LATE')
+    end
+    return refusal
+end
+
+-- Takes a free key under its fence, which has to exceed `least`.
+local function take(key, fence_key, value, ttl, fence, least, is_missing)
+    local proposed = tonumber(fence)
+    if proposed <= least then
+        return {4, least}
+    elseif is_missing and proposed > node_us() + allowance then
+        return {5, node_us()}
+    end
+    local done = put(key, value, ttl)
+    if done ~= true then
+        return done or foreign(key, 'a string')
+    end
+    done = put(fence_key, fence, fence_life)
+    if done ~= true then
+        redis.call('DEL', key)  -- nothing is taken without its fence
+        stored[key] = false
+        return done or foreign(fence_key, 'a string')
+    end
+    return 1
+end
+
+local function acquire(i, value, ttl, fence, id, ticket, life)
+    if is_refused() then
+        return refusal
+    end
+    local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
+    local least, is_missing = fence_to_exceed(fence_key)
+    if not least then
+        return foreign(fence_key, 'a fence')
+    end
+    local current = stored[key]
+    local is_held = current and current ~= value
+    local is_waited_for = is_held and id or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
+    local before = 0
+    if is_waited_for then
+        before = queues().time_before_turn(queue, id, ticket, node_ms())
+        if id and life ~= '0' and (is_held or not current and before > 0) then
+            queues().enter(queue, id, ticket, tonumber(life), node_ms())
+            has_queues = true
+        end
+    end
+    local seen = is_missing and 0 or least
+    if is_held then
+        return {2, redis.call('PTTL', key), string.sub(current, 1, 128), seen, before}
+    elseif not current and before > 0 then
+        return {3, before, seen}
+    end
+    local answer
+    if current then
+        local raised = tonumber(fence) <= least or put(fence_key, fence, fence_life)
+        if raised ~= true then
+            return raised or foreign(fence_key, 'a string')
+        end
+        answer = prolong(key, ttl)
+    else
+        answer = take(key, fence_key, value, ttl, fence, least, is_missing)
+    end
+    if answer == 1 and id and is_waited_for then
+        queues().leave(queue, id, ticket)
+    end
+    return answer
+end
+
+local function extend(i, value, ttl, fence)
+    if is_refused() then
+        return refusal
+    end
+    local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
+    local current = stored[key]
+    if current then
+        return current == value and prolong(key, ttl) or 0
+    end
+    local least, is_missing = fence_to_exceed(fence_key)
+    if not least then
+        return foreign(fence_key, 'a fence')
+    end
+    return take(key, fence_key, value, ttl, fence, least, is_missing)
+end
+
+-- Whether the key is free, or held by a value that this library does not write: no release will
+-- wake a waiter then, so the first in the queue has to look by itself.
+local function is_to_be_looked_after(value)
+    return not value or
+        type(value) == 'string' and not string.find(value, '^' .. string.rep('[%w_-]', 22) .. '@')
+end
+
+local function release(i, value, fence, id, ticket, life)
+    local key, queue = KEYS[2 * i], KEYS[2 * count + 1 + i]
+    local current = stored[key]
+    if current == false then
+        current = redis.pcall('GET', key)  -- which tells what MGET can't read
+    end
+    local answer = type(current) == 'table' and current or current and 0 or -1
+    if current == value then
+        released[#released + 1], stored[key] = key, nil
+        answer = 1
+    end
+    local is_free = answer == 1
+    if id == '' then
+        id = nil
+    elseif life == '0' then
+        -- This waiter may have been woken without taking the key, or may be the one that looks: the
+        -- next in the queue is woken in its place.
+        is_free = queues().leave(queue, id, ticket) and is_to_be_looked_after(current) or is_free
+    elseif id then
+        queues().enter(queue, id, ticket, tonumber(life), node_ms())
+        has_queues = true
+    end
+    if is_free and has_queues then
+        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id)
+    end
+    -- What was sent under another epoch can't take anything any more.
+    if fence and fence ~= '' and (has_epoch or #epoch < 22) then
+        local fence_key = KEYS[2 * i + 1]
+        local least = fence_to_exceed(fence_key)
+        local done = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
+        answer = type(done) == 'table' and done or answer
+    end
+    return answer
+end
+
+local answers = {}
+local at = 5
+for i = 1, count do
+    local what, a, b, c = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    if what == 'acquire' then
+        answers[i] = acquire(i, a, b, c)
+        at = at + 4
+    elseif what == 'release' then
+        answers[i] = release(i, a)
+        at = at + 2
+    elseif what == 'extend' then
+        answers[i] = extend(i, a, b, c)
+        at = at + 4
+    elseif what == 'await' then
+        answers[i] = acquire(i, a, b, c, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
+        at = at + 7
+    else
+        answers[i] = release(i, a, b, c, ARGV[at + 4], ARGV[at + 5])
+        at = at + 6
+    end
+end
+
+if released[1] then
+    local done = redis.pcall('DEL', unpack(released))
+    for i = 1, type(done) == 'table' and count or 0 do
+        if answers[i] == 1 and stored[KEYS[2 * i]] == nil then
+            answers[i] = done
+        end
+    end
+end
+return count == 1 and answers[1] or answers

@@ -1,0 +1,55 @@
+// The requests of one turn to one node, as one command.
+// SPDX-License-Identifier: MIT
+#include "wire/batch.hpp"
+
+#include "wire/resp/command.hpp"
+#include "wire/words.hpp"
+
+#include <cassert>
+#include <chrono>
+
+namespace redlock::wire {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+void batch::add(const request& what) {
+    assert(!is_full() && !what.is_command());
+    keys_.append(what.keys);
+    queues_.append(what.queues);
+    words_.append(what.words);
+    word_count_ += what.count;
+    ++size_;
+}
+
+void batch::write(std::string& out, resp::script_form form, const batch_conditions& when,
+                  const fence_limits& limits) {
+    assert(!empty());
+    if (record_key_.empty()) {
+        resp::append_command(out, {verb(form), body(form, resp::plain()), decimal(size_)},
+                             size_ + word_count_);
+        out.append(keys_);
+    } else {
+        constexpr std::size_t conditions = 4;
+        resp::append_command(
+            out, {verb(form), body(form, resp::requests()), decimal(1 + 3 * size_), record_key_},
+            3 * size_ + conditions + word_count_);
+        out.append(keys_).append(queues_);
+        resp::append_words(out, {when.epoch,
+                                 when.until ? std::string_view(decimal(*when.until)) : "",
+                                 decimal(in<microseconds>(limits.tolerance)),
+                                 decimal(in<milliseconds>(limits.life))});
+    }
+    out.append(words_);
+    clear();
+}
+
+void batch::clear() noexcept {
+    keys_.clear();
+    queues_.clear();
+    words_.clear();
+    size_ = 0;
+    word_count_ = 0;
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,28 @@
+// What an operation asks of one key on a node; knows no connection and no other request.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace redlock::wire {
+
+/// One request of a script that does many (`wire::batch`), or a command of its own.
+struct request {
+    std::string keys;         ///< That it reads and writes, encoded: as many for each request.
+    std::string queues;       ///< Of the waiters for them.
+    std::string words;        ///< Encoded: what is asked, and its arguments; or the whole command.
+    std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
+
+    bool is_command() const noexcept { return count == 0; }
+    std::size_t size() const noexcept { return keys.size() + queues.size() + words.size(); }
+    void clear() noexcept {
+        keys.clear();
+        queues.clear();
+        words.clear();
+        count = 0;
+    }
+};
+
+}  // namespace redlock::wire

@@ -1,0 +1,118 @@
+// The requests that a command for requests.lua or plain.lua makes, read and written word by word;
+// knows no node.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "wire/resp/scripts.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::testing {
+
+enum class ask { acquire, extend, release };
+
+/// As a node reads it; what it does not say is empty.
+struct asked {
+    ask what{};
+    std::string key{};
+    std::string fence_key{};
+    std::string queue{};
+    std::string value{};
+    std::string ttl{};
+    std::string fence{};  // of a release: that is raised
+    std::string id{};
+    std::string ticket{};
+    std::string life{};
+};
+
+struct requests {
+    std::string record_key{};
+    std::string epoch{};
+    std::string until{};
+    std::string tolerance_us{};
+    std::string fence_life{};
+    std::vector<asked> all{};
+};
+
+inline bool is_call_of(const std::vector<std::string>& command, const resp::script& what) {
+    return command.size() > 2 && command[0].starts_with("EVAL") &&
+           (command[1] == what.sha1 || command[1] == what.text);
+}
+
+/// Nothing where it is another command.
+inline std::optional<requests> requests_of(const std::vector<std::string>& command) {
+    const bool is_fenced = is_call_of(command, resp::requests());
+    if (!is_fenced && !is_call_of(command, resp::plain())) return std::nullopt;
+    requests out;
+    const std::size_t keys = std::stoul(command[2]);
+    const std::size_t count = is_fenced ? (keys - 1) / 3 : keys;
+    std::size_t at = 3 + keys;
+    if (is_fenced) {
+        out.record_key = command[3];
+        for (auto* word : {&out.epoch, &out.until, &out.tolerance_us, &out.fence_life}) {
+            *word = command.at(at++);
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        asked& one = out.all.emplace_back();
+        one.key = command[is_fenced ? 4 + 2 * i : 3 + i];
+        if (is_fenced) {
+            one.fence_key = command[5 + 2 * i];
+            one.queue = command[4 + 2 * count + i];
+        }
+        const std::string& what = command.at(at);
+        one.what = what == "acquire" || what == "await" ? ask::acquire
+                   : what == "extend"                   ? ask::extend
+                                                        : ask::release;
+        std::vector<std::string*> words{&one.value};
+        if (one.what != ask::release) words.push_back(&one.ttl);
+        if (is_fenced && (one.what != ask::release || what == "leave")) words.push_back(&one.fence);
+        if (what == "await" || what == "leave") {
+            words.insert(words.end(), {&one.id, &one.ticket, &one.life});
+        }
+        for (std::string* word : words) *word = command.at(++at);
+        ++at;
+    }
+    return out;
+}
+
+/// The words of one request, as requests.lua takes them.
+inline std::vector<std::string> words_of(const asked& one) {
+    const bool waits = !one.ticket.empty();
+    switch (one.what) {
+        case ask::extend: return {"extend", one.value, one.ttl, one.fence};
+        case ask::acquire:
+            if (!waits) return {"acquire", one.value, one.ttl, one.fence};
+            return {"await", one.value, one.ttl, one.fence, one.id, one.ticket, one.life};
+        case ask::release: break;
+    }
+    if (!waits && one.fence.empty()) return {"release", one.value};
+    return {"leave",
+            one.value,
+            one.fence,
+            one.id,
+            waits ? one.ticket : "0",
+            waits ? one.life : "0"};
+}
+
+inline std::vector<std::string> keys_of(const requests& what) {
+    std::vector<std::string> out{what.record_key};
+    for (const asked& one : what.all) out.insert(out.end(), {one.key, one.fence_key});
+    for (const asked& one : what.all) out.push_back(one.queue);
+    return out;
+}
+
+inline std::vector<std::string> arguments_of(const requests& what) {
+    std::vector<std::string> out{what.epoch, what.until, what.tolerance_us, what.fence_life};
+    for (const asked& one : what.all) {
+        const auto words = words_of(one);
+        out.insert(out.end(), words.begin(), words.end());
+    }
+    return out;
+}
+
+}  // namespace redlock::testing
