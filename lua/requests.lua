@@ -70,18 +70,15 @@ local queue_rules
 local function queues()
     if not queue_rules then
 -- include shared/queue.lua
-        queue_rules = {time_before_turn = time_before_turn, enter = enter_queue,
-                       leave = leave_queue, wake_first = wake_first}
+        queue_rules = {now = node_ms, time_before_turn = time_before_turn, enter = enter_queue,
+                       leave = leave_queue, wake_first = wake_first,
+                       is_looked_after = is_to_be_looked_after}
     end
     return queue_rules
 end
 
-local function foreign(name, what)
-    return redis.error_reply('FOREIGN ' .. name .. ' does not hold ' .. what)
-end
-
--- Returns true where it is done, false where the key holds no string, or the server's error. What
--- MGET can't read looks missing; NX tells: such a key is never overwritten.
+-- Returns nil where it is done, and otherwise an error. What MGET can't read looks missing; NX
+-- tells: such a key is never overwritten.
 local function put(name, text, ttl_ms)
     local current, done = stored[name]
     if current == false then
@@ -89,7 +86,9 @@ local function put(name, text, ttl_ms)
     else
         done = redis.pcall('SET', name, text, 'PX', ttl_ms)
     end
-    if not done or done.err then
+    if not done then
+        return redis.error_reply('FOREIGN ' .. name .. ' does not hold a string')
+    elseif done.err then
         return done
     end
     for i = current == nil and #released or 0, 1, -1 do
@@ -98,7 +97,6 @@ local function put(name, text, ttl_ms)
         end
     end
     stored[name] = text
-    return true
 end
 
 -- Makes a key that is ours live for the ttl or longer.
@@ -111,21 +109,17 @@ local function prolong(key, ttl)
     return 1
 end
 
-local refusal
+local refusal  -- nil: not looked for yet
 
 -- Why no key may be taken now; false where it may. A server that was frozen finds old commands in
 -- its sockets. Their client may be gone, and the keys that they take would never be released.
-local function is_refused()
-    if refusal ~= nil then
-        return refusal
-    end
-    refusal = false
+local function find_refusal()
     if epoch ~= '' and not has_epoch then
-        refusal = redis.status_reply('AMNESIAC')
+        return redis.status_reply('AMNESIAC')
     elseif not_after ~= '' and node_us() > tonumber(not_after) then
-        refusal = redis.status_reply('LATE')
+        return redis.status_reply('LATE')
     end
-    return refusal
+    return false
 end
 
 -- Takes a free key under its fence, which has to exceed `least`.
@@ -136,36 +130,39 @@ local function take(key, fence_key, value, ttl, fence, least, is_missing)
     elseif is_missing and proposed > node_us() + allowance then
         return {5, node_us()}
     end
-    local done = put(key, value, ttl)
-    if done ~= true then
-        return done or foreign(key, 'a string')
+    local failure = put(key, value, ttl)
+    if failure then
+        return failure
     end
-    done = put(fence_key, fence, fence_life)
-    if done ~= true then
+    failure = put(fence_key, fence, fence_life)
+    if failure then
         redis.call('DEL', key)  -- nothing is taken without its fence
         stored[key] = false
-        return done or foreign(fence_key, 'a string')
+        return failure
     end
     return 1
 end
 
 local function acquire(i, value, ttl, fence, id, ticket, life)
-    if is_refused() then
+    if refusal == nil then
+        refusal = find_refusal()
+    end
+    if refusal then
         return refusal
     end
     local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
     local least, is_missing = fence_to_exceed(fence_key)
     if not least then
-        return foreign(fence_key, 'a fence')
+        return redis.error_reply('FOREIGN ' .. fence_key .. ' does not hold a fence')
     end
     local current = stored[key]
     local is_held = current and current ~= value
     local is_waited_for = is_held and id or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
     local before = 0
     if is_waited_for then
-        before = queues().time_before_turn(queue, id, ticket, node_ms())
+        before = queues().time_before_turn(queue, id, ticket, queues().now())
         if id and life ~= '0' and (is_held or not current and before > 0) then
-            queues().enter(queue, id, ticket, tonumber(life), node_ms())
+            queues().enter(queue, id, ticket, tonumber(life), queues().now())
             has_queues = true
         end
     end
@@ -177,11 +174,8 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
     end
     local answer
     if current then
-        local raised = tonumber(fence) <= least or put(fence_key, fence, fence_life)
-        if raised ~= true then
-            return raised or foreign(fence_key, 'a string')
-        end
-        answer = prolong(key, ttl)
+        local failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
+        answer = failure or prolong(key, ttl)
     else
         answer = take(key, fence_key, value, ttl, fence, least, is_missing)
     end
@@ -192,7 +186,10 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
 end
 
 local function extend(i, value, ttl, fence)
-    if is_refused() then
+    if refusal == nil then
+        refusal = find_refusal()
+    end
+    if refusal then
         return refusal
     end
     local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
@@ -202,16 +199,9 @@ local function extend(i, value, ttl, fence)
     end
     local least, is_missing = fence_to_exceed(fence_key)
     if not least then
-        return foreign(fence_key, 'a fence')
+        return redis.error_reply('FOREIGN ' .. fence_key .. ' does not hold a fence')
     end
     return take(key, fence_key, value, ttl, fence, least, is_missing)
-end
-
--- Whether the key is free, or held by a value that this library does not write: no release will
--- wake a waiter then, so the first in the queue has to look by itself.
-local function is_to_be_looked_after(value)
-    return not value or
-        type(value) == 'string' and not string.find(value, '^' .. string.rep('[%w_-]', 22) .. '@')
 end
 
 local function release(i, value, fence, id, ticket, life)
@@ -220,8 +210,12 @@ local function release(i, value, fence, id, ticket, life)
     if current == false then
         current = redis.pcall('GET', key)  -- which tells what MGET can't read
     end
+    local raises = fence and fence ~= ''
     local answer = type(current) == 'table' and current or current and 0 or -1
-    if current == value then
+    if current == value and (raises or count == 1) then
+        answer = redis.pcall('DEL', key)  -- before what a node without memory would refuse
+        stored[key] = answer ~= 1 and value
+    elseif current == value then
         released[#released + 1], stored[key] = key, nil
         answer = 1
     end
@@ -231,20 +225,22 @@ local function release(i, value, fence, id, ticket, life)
     elseif life == '0' then
         -- This waiter may have been woken without taking the key, or may be the one that looks: the
         -- next in the queue is woken in its place.
-        is_free = queues().leave(queue, id, ticket) and is_to_be_looked_after(current) or is_free
+        is_free = queues().leave(queue, id, ticket) and queues().is_looked_after(current) or is_free
     elseif id then
-        queues().enter(queue, id, ticket, tonumber(life), node_ms())
+        queues().enter(queue, id, ticket, tonumber(life), queues().now())
         has_queues = true
     end
     if is_free and has_queues then
         queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id)
     end
     -- What was sent under another epoch can't take anything any more.
-    if fence and fence ~= '' and (has_epoch or #epoch < 22) then
+    if raises and (has_epoch or #epoch < 22) then
         local fence_key = KEYS[2 * i + 1]
         local least = fence_to_exceed(fence_key)
-        local done = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
-        answer = type(done) == 'table' and done or answer
+        local failure = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
+        if failure and not string.find(failure.err, '^FOREIGN') then
+            answer = failure
+        end
     end
     return answer
 end

@@ -1,6 +1,7 @@
 // What it takes to keep many leases alive; knows no faults.
 // SPDX-License-Identifier: MIT
 #include "json_line.hpp"
+#include "quantile.hpp"
 #include "setting.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -115,13 +116,49 @@ void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
         .print();
 }
 
+// The times of cycles while so many leases are kept, beside those while there are none.
+void measure_beside_cycles(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
+    constexpr std::size_t workers = 128;
+    std::vector<double> alone_us;
+    std::vector<double> beside_us;
+    const workload alone{.workers = workers, .duration = ttl / 3, .times_us = &alone_us};
+    const workload beside{.workers = workers, .duration = ttl, .times_us = &beside_us};
+    measure_cycles(on, alone);
+    taken all;
+    all.leases.reserve(count);
+    on.run(take(on.client(), count, ttl, all));
+    const auto before = on.client().stats();
+    const measured got = measure_cycles(on, beside);
+    const auto after = on.client().stats();
+    all.leases.clear();
+    on.settle();
+    const double alone_p99 = quantile(alone_us, 0.99);
+    const double beside_p99 = quantile(beside_us, 0.99);
+    json_line("renewal_beside_cycles")
+        .add("nodes", on.size())
+        .add("mode", on.mode())
+        .add("workers", workers)
+        .add("leases", before.leases)
+        .add("renewals", after.renewals - before.renewals)
+        .add("lost", after.lost - before.lost)
+        .add("cycles", got.cycles)
+        .add("failures", got.failures)
+        .add("cycle_p50_us", quantile(beside_us, 0.5))
+        .add("cycle_p99_us", beside_p99)
+        .add("cycle_p99_without_leases_us", alone_p99)
+        .add("cycle_p99_over_without_leases", beside_p99 / alone_p99)
+        .print();
+}
+
 }  // namespace
 
 void measure_renewal(setting& on, const extent& how) {
     for (const std::size_t count : how.leases) measure(on, count, how.lease_ttl);
     const bool is_chosen = on.size() == 3 && on.options().fencing;
     // They take long to be taken; meanwhile the first of them are renewed already.
-    if (is_chosen && how.most_leases > 0) measure(on, how.most_leases, 5 * how.lease_ttl);
+    if (!is_chosen || how.most_leases == 0) return;
+    measure(on, how.most_leases, 5 * how.lease_ttl);
+    measure_beside_cycles(on, how.most_leases, 5 * how.lease_ttl);
 }
 
 }  // namespace bench

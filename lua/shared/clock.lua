@@ -8,7 +8,3 @@ local function node_us()
     end
     return time_us
 end
-
-local function node_ms()
-    return math.floor(node_us() / 1000)
-end

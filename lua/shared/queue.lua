@@ -6,6 +6,10 @@
 -- is advice for order and speed: whatever the server refuses here is left out, and spoils no vote.
 local dead_left = 1024  -- so many dead entries one script removes
 
+local function node_ms()
+    return math.floor(node_us() / 1000)
+end
+
 -- Whether it was there.
 local function leave_queue(queue, id, ticket)
     for _, member in ipairs(redis.pcall('ZRANGEBYSCORE', queue, ticket, ticket)) do
@@ -94,4 +98,11 @@ local function wake_first(queue, prefix, key, id)
         redis.pcall('ZREM', queue, member)
         dead_left = dead_left - 1
     end
+end
+
+-- Whether the key is free, or held by a value that this library does not write: no release will
+-- wake a waiter then, so the first in the queue has to look by itself.
+local function is_to_be_looked_after(value)
+    return not value or
+        type(value) == 'string' and not string.find(value, '^' .. string.rep('[%w_-]', 22) .. '@')
 end

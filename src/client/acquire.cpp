@@ -275,6 +275,7 @@ const footprint& acquire_operation::left() const noexcept {
 }
 
 bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
+    if (!left().kind->is_fenced) return false;  // SET calls no script
     write(out, place_.nodes.contains(node));
     return true;
 }

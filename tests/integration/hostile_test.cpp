@@ -1,6 +1,7 @@
 // Servers that break the protocol, or lie: each costs its vote and at most its connection.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/requests.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_server.hpp"
 #include "support/memory.hpp"
@@ -155,7 +156,14 @@ std::vector<misdeed> all_misdeeds() {
 misbehaviour to_acquires(bool fencing, std::function<answer(int nth)> say) {
     const std::string name = fencing ? "EVALSHA ACQUIRE" : "SET";
     return [name, say = std::move(say)](const request& r) {
-        return r.name == name ? say(r.number_of_name) : answer{.bytes = r.proper};
+        if (r.name != name) return answer{.bytes = r.proper};
+        answer said = say(r.number_of_name);
+        const auto call = requests_of(r.words);
+        if (!call || call->all.size() < 2) return said;
+        std::string each = "*" + std::to_string(call->all.size()) + "\r\n";
+        for (const auto& one : call->all) each += one.what == ask::acquire ? said.bytes : ":1\r\n";
+        said.bytes = each;
+        return said;
     };
 }
 

@@ -176,7 +176,8 @@ TEST_CASE("each request of a call has an answer of its own, in their order", "[s
                to_acquire("ahead", now_us + tolerance_us + 1), to_release("mine"),
                to_release("held"), to_release("none"), to_extend("short", now_us),
                to_extend("held", now_us), to_extend("gone", now_us),
-               to_release_for_good("owed", 101), as_waiter(to_acquire("held", now_us), {"a:1", 1})});
+               to_release_for_good("owed", 101),
+               as_waiter(to_acquire("held", now_us), {"a:1", 1})});
     CHECK(n.each_rounded() ==
           std::vector<std::string>{"1", "{2 -1 " + theirs + " 0 0}", "{4 " + text(now_us) + "}",
                                    "{5 " + text(now_us) + "}", "1", "0", "-1", "1", "0", "1", "-1",
@@ -392,7 +393,8 @@ TEST_CASE("a fence that is none spoils no other request of the call", "[scripts]
     CHECK(n.get("c") == ours);
 }
 
-TEST_CASE("where memory has run out keys are given back, and each acquire is refused", "[scripts]") {
+TEST_CASE("where memory has run out keys are given back, and each acquire is refused",
+          "[scripts]") {
     scripted_node n;
     n.set("b", ours);
     n.set("d", ours);
@@ -431,17 +433,18 @@ TEST_CASE("a replica answers each request with an error, and changes nothing", "
     n.take("a", ours, 20s);
     n.take("b", ours, 20s);
     n.take("c", ours, 20s);
+    n.take("d", ours, 20s);
     n.set("b:F", "100");
-    n.set("c:F", "100");
+    n.set("d:F", "100");
     const auto before = n.state();
     std::string said;
     std::string plain;
     {
         const as_replica replica(n);
         said = n.request({to_release("a"), to_acquire("b", 101), to_extend("c", 101),
-                          to_acquire("d", now_us), to_release("c"),
-                          to_acquire("c", 101, theirs), to_extend("e", now_us),
-                          to_release_for_good("f", now_us), to_release_for_good("b", 101)});
+                          to_acquire("e", now_us), to_release("d"),
+                          to_acquire("d", 101, theirs), to_extend("f", now_us),
+                          to_release_for_good("g", now_us), to_release_for_good("b", 101)});
         plain = n.request_plain({to_release("a"), to_extend("b", 0), to_release("c")});
     }
     CHECK(said == "{!READONLY !READONLY !READONLY !READONLY !READONLY !READONLY !READONLY "
@@ -555,7 +558,9 @@ TEST_CASE("without a right that every call needs, the whole call is refused", "[
     }
     const auto said = limited.command(words);
     CHECK(said.type == reply::kind::error);
-    CHECK(said.text.find("permission") != std::string::npos);
+    // In the words of an older server, or of a newer one.
+    CHECK((said.text.find("can't run this command") != std::string::npos ||
+           said.text.find("no permissions") != std::string::npos));
     CHECK_FALSE(n.exists("a"));
     CHECK(n.get("b") == ours);
     n.command({"ACL", "DELUSER", "limited"});
