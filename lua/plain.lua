@@ -11,11 +11,11 @@
 -- the key was deleted or is ours for the ttl or longer, 0 if it holds another value, -1 if there is
 -- no key, or an error: WRONGTYPE where it is not a string, or what the server replied.
 local function prolong(key, ttl)
-    local left_ms = redis.call('PTTL', key)
-    if left_ms >= 0 and left_ms < tonumber(ttl) then
-        return redis.pcall('PEXPIRE', key, ttl)
+    local answer = redis.pcall('PTTL', key)
+    if type(answer) == 'number' and answer >= 0 and answer < tonumber(ttl) then
+        answer = redis.pcall('PEXPIRE', key, ttl)
     end
-    return 1
+    return type(answer) == 'table' and answer or 1
 end
 
 local answers = {}
@@ -23,13 +23,13 @@ local at = 1
 for i, key in ipairs(KEYS) do
     local what, value = ARGV[at], ARGV[at + 1]
     local current = redis.pcall('GET', key)
-    local answer = type(current) == 'table' and current or current and 0 or -1
-    if what == 'extend' then
-        answers[i] = current == value and prolong(key, ARGV[at + 2]) or answer
-        at = at + 3
+    if current ~= value then
+        answers[i] = type(current) == 'table' and current or current and 0 or -1
+    elseif what == 'extend' then
+        answers[i] = prolong(key, ARGV[at + 2])
     else
-        answers[i] = current == value and redis.pcall('DEL', key) or answer
-        at = at + 2
+        answers[i] = redis.pcall('DEL', key)
     end
+    at = at + (what == 'extend' and 3 or 2)
 end
 return #KEYS == 1 and answers[1] or answers

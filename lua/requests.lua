@@ -101,12 +101,11 @@ end
 
 -- Makes a key that is ours live for the ttl or longer.
 local function prolong(key, ttl)
-    local left_ms = redis.call('PTTL', key)
-    if left_ms >= 0 and left_ms < tonumber(ttl) then
-        local done = redis.pcall('PEXPIRE', key, ttl)
-        return type(done) == 'table' and done or 1
+    local answer = redis.pcall('PTTL', key)
+    if type(answer) == 'number' and answer >= 0 and answer < tonumber(ttl) then
+        answer = redis.pcall('PEXPIRE', key, ttl)
     end
-    return 1
+    return type(answer) == 'table' and answer or 1
 end
 
 local refusal  -- nil: not looked for yet
@@ -136,7 +135,7 @@ local function take(key, fence_key, value, ttl, fence, least, is_missing)
     end
     failure = put(fence_key, fence, fence_life)
     if failure then
-        redis.call('DEL', key)  -- nothing is taken without its fence
+        redis.pcall('DEL', key)  -- nothing is taken without its fence
         stored[key] = false
         return failure
     end
@@ -168,7 +167,11 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
     end
     local seen = is_missing and 0 or least
     if is_held then
-        return {2, redis.call('PTTL', key), string.sub(current, 1, 128), seen, before}
+        local left_ms = redis.pcall('PTTL', key)
+        if type(left_ms) == 'table' then
+            return left_ms
+        end
+        return {2, left_ms, string.sub(current, 1, 128), seen, before}
     elseif not current and before > 0 then
         return {3, before, seen}
     end
@@ -212,8 +215,9 @@ local function release(i, value, fence, id, ticket, life)
     end
     local raises = fence and fence ~= ''
     local answer = type(current) == 'table' and current or current and 0 or -1
-    if current == value and (raises or count == 1) then
-        answer = redis.pcall('DEL', key)  -- before what a node without memory would refuse
+    if current == value and (raises or has_queues or count == 1) then
+        -- Before what a node without memory would refuse, and before a waiter is told.
+        answer = redis.pcall('DEL', key)
         stored[key] = answer ~= 1 and value
     elseif current == value then
         released[#released + 1], stored[key] = key, nil

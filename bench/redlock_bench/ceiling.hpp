@@ -19,8 +19,8 @@
 namespace bench {
 
 /// As many cycles at once as there are workers, each with a resource of its own, one command for
-/// each half of a cycle: the least that does what the library's requests do. As the library does, a worker goes on when a quorum
-/// has answered; to wait for all would make the ceiling lower. All that can be left out is:
+/// each half of a cycle: the least that does what the library's requests do. As the library's, a
+/// worker goes on when a quorum has answered; to wait for all would make the ceiling lower. All that can be left out is:
 /// commands are formed beforehand, answers are matched by their order alone, none is looked into,
 /// nothing can time out, and what is ready for a node leaves in one write per turn of the loop.
 class ceiling {

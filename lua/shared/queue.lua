@@ -48,7 +48,9 @@ local function first_in_queue(queue, now)
         if left > 0 and left <= 60000 then
             return first[1], tonumber(first[2]), left
         end
-        redis.pcall('ZREM', queue, first[1])
+        if type(redis.pcall('ZREM', queue, first[1])) == 'table' then
+            break  -- refused, as on a replica
+        end
         dead_left = dead_left - 1
     end
     return '', 0, 1
@@ -95,7 +97,9 @@ local function wake_first(queue, prefix, key, id)
         if heard ~= 0 then
             return
         end
-        redis.pcall('ZREM', queue, member)
+        if type(redis.pcall('ZREM', queue, member)) == 'table' then
+            return
+        end
         dead_left = dead_left - 1
     end
 end

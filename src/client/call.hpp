@@ -15,9 +15,10 @@
 
 namespace redlock::detail {
 
-/// A request or a command that was handed to nodes. `round` tells apart the times it was handed out: what comes
-/// for an earlier one must not count for a later one. A node that took the call reports once per
-/// round: a reply or a failure.
+/// A request or a command that was handed to nodes. `round` tells apart what a call handed out: the
+/// times, and the requests of one time where they are several. What comes for an earlier time must
+/// not count for a later one. A node that took the call reports once per `round`: a reply or a
+/// failure.
 ///
 /// The count is thread-safe because a call may be cancelled from any thread.
 class call : public boost::intrusive_ref_counter<call, boost::thread_safe_counter> {

@@ -15,14 +15,14 @@ namespace {
 
 // What a renewal asks for at once.
 constexpr std::uint32_t most_leases = 512;
-constexpr std::size_t most_bytes = 1U << 20;
 
 }  // namespace
 
 void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
+    assert(size() < most_leases);
     part& p = parts_.emplace_back(*this, std::move(lease), machine_.add(ttl, sets_ttl));
     p.lease->add(p);
-    assert(size() <= most_leases);
+    assert(p.lease->left().kind == &kind());  // a client has one kind
 }
 
 const wire::lock_kind& extension_round::kind() const noexcept {
@@ -50,7 +50,9 @@ void extension_round::send(time_point now) {
     const std::size_t nodes = client().shared.size();
     const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
                                        client().nodes.time_for(redlock::quorum(nodes)));
-    answered_ = {};
+    answers_ = {};
+    asked_ = machine_.open();
+    complete_ = 0;
     if (kind().is_fenced) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
         if (!fence_) return cancel(errc::no_quorum, now);
@@ -81,10 +83,8 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     if (p == nullptr) return;
     const operation_ptr keep(this);
     const time_point sent = machine_.sent();
-    if (!answered_.contains(node)) {
-        answered_.insert(node);
-        if (answered_.size() == redlock::quorum(client().shared.size())) on_answered(sent, now);
-    }
+    const std::size_t quorum = redlock::quorum(client().shared.size());
+    if (++answers_[node] == asked_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
     cast(*p, node, j.weigh(kind().read_extension(reply)), now);
 }
@@ -167,11 +167,7 @@ void extension_round::finish(time_point sent, time_point now) {
 bool renewal_round::take(const held_lease_ptr& lease) {
     // It may have no need any more.
     if (lease->is_over() || !lease->machine().is_renewing()) return true;
-    constexpr std::size_t words_around = 120;
-    const footprint& left = lease->left();
-    const std::size_t more = 2 * left.key.size() + left.value.size() + words_around;
-    if (size() > 0 && (size() == most_leases || bytes_ + more > most_bytes)) return false;
-    bytes_ += more;
+    if (size() == most_leases) return false;
     add(lease, lease->machine().ttl(), false);
     return true;
 }

@@ -6,12 +6,12 @@
 #include "client/operation.hpp"
 #include "core/load/window.hpp"
 #include "core/lock/extension_rounds.hpp"
-#include "value/node_mask.hpp"
 #include "wire/compare_answer.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/request.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -77,7 +77,9 @@ private:
 
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
     core::extension_rounds machine_;
-    node_mask answered_;  // of the present round
+    std::array<std::size_t, max_nodes> answers_{};  // of the present round, of each node
+    std::size_t asked_ = 0;                         // leases that it asks for
+    std::size_t complete_ = 0;                      // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
     bool is_finished_ = false;
 };
@@ -99,7 +101,6 @@ private:
     void on_finished(time_point sent, time_point now) override;
 
     core::window& window_;
-    std::size_t bytes_ = 0;
     std::uint64_t random_ = 0;  // of all its leases, for when they are to be tried again
     bool is_counted_ = true;    // among those that are under way
 };

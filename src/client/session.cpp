@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -37,7 +38,8 @@ bool is_passing(const resp::reply& reply) {
 
 session::session(std::size_t index, const client_options& options, transport& wire,
                  session_owner& owner, traffic& counts, session_limits limits)
-    // INFO is the longest reply by far; other answers have a hundred bytes, or four a lease.
+    // INFO is the longest reply by far; a request is answered in 200 bytes, or by an error that names
+    // a key.
     : connection(index, options, wire, owner, {.max_reply_bytes = 1U << 20, .max_elements = 1024}),
       owner_(&owner),
       counts_(&counts),
@@ -46,7 +48,7 @@ session::session(std::size_t index, const client_options& options, transport& wi
       batch_(options.fencing ? wire::record_key(options.key_prefix) : std::string()) {}
 
 bool session::is_full(std::size_t more_bytes) const noexcept {
-    return pipeline_.size() + waiting_.size() >= limits_.max_commands ||
+    return pipeline_.size() + waiting_.size() >= limits_.max_requests ||
            outgoing().size() + batch_.bytes() + waiting_bytes_ + more_bytes > limits_.max_bytes;
 }
 
@@ -170,7 +172,9 @@ void session::on_ready(time_point now) {
         // What it has to say may be another since the handshake.
         const bool is_request = q.text.words.empty();
         const auto form = is_request ? resp::script_form::by_hash : resp::script_form::whole;
-        if (!send_again(q.item, form, now)) send(std::move(q.item), q.text, now);
+        if (send_again(q.item, form, now)) continue;
+        assert(!is_request);
+        send(std::move(q.item), q.text, now);
     }
     owner_->on_node_up(index(), now - greeted_from_, now);
 }
@@ -198,45 +202,48 @@ void session::on_reply(const resp::reply& reply, time_point now) {
     const std::size_t requests = pipeline_.front().requests;
     if (requests == 1) return answered(pipeline_.pop(), reply, false, now);
     const bool is_list = reply.type() == resp::reply_type::array;
-    if (is_list && reply.size() != requests) {
+    const bool is_error = reply.type() == resp::reply_type::error;
+    if (!is_error && !(is_list && reply.size() == requests)) {
         return give_up({vote::unreachable, errc::protocol_error,
                         "a reply to another number of requests than were sent"},
                        true, now);
     }
-    // What the calls do may end the connection: all have got their answers by then.
+    // What the calls do may end the connection, which then knows nothing of these any more.
     std::vector<slot> all = std::move(answered_);
     all.clear();
     for (std::size_t i = 0; i < requests; ++i) all.push_back(pipeline_.pop());
     for (std::size_t i = 0; i < requests; ++i) {
-        answered(std::move(all[i]), is_list ? reply[i] : reply, true, now);
+        answered(std::move(all[i]), is_list ? reply[i] : reply, is_error, now);
     }
     all.clear();
     answered_ = std::move(all);
 }
 
+// `is_of_many`: the reply is an error, to a command of many requests, none of which was done.
 bool session::is_to_be_sent_again(const slot& what, const resp::reply& reply,
-                                  bool is_one_of_many) const noexcept {
+                                  bool is_of_many) const noexcept {
     const entry& item = what.what;
     const bool may_repeat = !what.expired || item.what->is_owed(index());
     if (!is_ready() || !may_repeat || !item.what->is_wanted(item.round)) return false;
     const bool has_no_script = reply.is_error("NOSCRIPT");
     // This user may lack the right to the key of another one of them.
-    const bool is_forbidden = is_one_of_many && reply.is_error("NOPERM");
+    const bool is_forbidden = is_of_many && reply.is_error("NOPERM");
     return (has_no_script && item.form == resp::script_form::by_hash) || is_forbidden;
 }
 
-void session::answered(slot first, const resp::reply& reply, bool is_one_of_many,
-                       time_point now) {
+void session::answered(slot first, const resp::reply& reply, bool is_of_many, time_point now) {
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
-    if (is_to_be_sent_again(first, reply, is_one_of_many)) {
+    if (is_to_be_sent_again(first, reply, is_of_many)) {
         const bool goes_alone = reply.is_error("NOPERM");
         const auto form = goes_alone ? item.form : resp::script_form::whole;
         if (goes_alone) end_turn();
         if (send_again(item, form, now)) return goes_alone ? end_turn() : void();
     }
     const state was = std::exchange(item.is, state::told);
-    if (is_passing(reply) && item.what->is_owed(index())) {
+    if (is_of_many && !is_ready() && item.what->is_owed(index())) {
+        owe(item);  // the connection ended while others of its command were told
+    } else if (is_passing(reply) && item.what->is_owed(index())) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
         owed_.refused(item, now);
     } else if (was == state::probe) {
@@ -249,8 +256,6 @@ void session::on_end(const wire::failure& why, time_point now) {
     counts_->disconnects.add();
     last_failure_ = why;
     owed_.disconnected();
-    batch_.clear();
-    batch_form_ = resp::script_form::by_hash;
     tell_all(why, now);
     owner_->on_node_down(index(), why, now);
 }
@@ -264,6 +269,8 @@ std::size_t session::tell_all(const wire::failure& why, time_point now) {
     std::size_t releases = 0;
     // The calls may submit again while they are told, so everything is taken out first.
     auto unanswered = std::exchange(pipeline_, {});
+    batch_.clear();
+    batch_form_ = resp::script_form::by_hash;
     auto unsent = std::exchange(waiting_, {});
     waiting_bytes_ = 0;
     const auto tell = [&](entry item) {

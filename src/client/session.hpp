@@ -42,10 +42,11 @@ protected:
     ~session_owner() = default;
 };
 
-/// Bounds on what may wait for one node. An owed release is never dropped: where `max_owed` are
+/// Bounds on what may wait for one node: enough for the renewals of 100,000 leases and what workers
+/// ask meanwhile. An owed release is never dropped: where `max_owed` are
 /// owed already, commands that begin another lease are refused.
 struct session_limits {
-    std::size_t max_commands = 65'536;
+    std::size_t max_requests = 1U << 18;
     std::size_t max_bytes = 16U << 20;
     std::size_t max_owed = 65'536;
 };
@@ -108,7 +109,7 @@ private:
     struct entry {
         call_ptr what;
         std::uint32_t round = 0;
-        std::uint8_t requests = 1;  // of the command that it begins
+        std::uint8_t requests = 1;  // of its command, in the first of them; else of no meaning
         resp::script_form form = resp::script_form::by_hash;  // whole: NOSCRIPT is final
         state is = state::awaited;
 
@@ -121,7 +122,7 @@ private:
     };
     struct queued {
         entry item;
-        wire::request text;  // empty where it is written when it is sent
+        wire::request text;  // empty for a request, which is written when it is sent
     };
     using slot = core::pipeline<entry>::slot;
 
@@ -129,9 +130,9 @@ private:
     /// As it stands now. False, and nothing sent, where it can't be written again.
     bool send_again(entry& item, resp::script_form form, time_point now);
     std::optional<std::int64_t> time_limit() const noexcept;
-    void answered(slot first, const resp::reply& reply, bool is_one_of_many, time_point now);
+    void answered(slot first, const resp::reply& reply, bool is_of_many, time_point now);
     bool is_to_be_sent_again(const slot& what, const resp::reply& reply,
-                             bool is_one_of_many) const noexcept;
+                             bool is_of_many) const noexcept;
     void greet(time_point now) override;
     void on_greeting(const resp::reply& reply, time_point now) override;
     void on_reply(const resp::reply& reply, time_point now) override;

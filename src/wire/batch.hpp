@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::wire {
 
@@ -30,7 +31,7 @@ struct batch_conditions {
 /// which they were added. The node does them at once, one after the other, and each has its answer.
 class batch {
 public:
-    /// A server does nothing else while a script runs: so many requests are a millisecond at most.
+    /// A server does nothing else while a script runs: so many requests take a millisecond or less.
     static constexpr std::size_t most = 64;
 
     /// With fences: `record_key` is the key of the node record. Without: it is empty.

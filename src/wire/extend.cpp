@@ -31,6 +31,12 @@ compare_answer read_extension(const resp::reply& reply) {
         if (reply.integer() == 1) return {.choice = core::choice::yes};
         if (reply.integer() == 0 || reply.integer() == -1) return {.choice = core::choice::no};
     }
+    if (is_amnesiac(reply)) {
+        return {.why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
+    }
+    if (is_late(reply)) {
+        return {.why = {vote::refused, errc::clock_skew, "by its clock the request came too late"}};
+    }
     const bool has_outcome = reply[0].type() == resp::reply_type::integer;
     switch (has_outcome ? reply[0].integer() : -1) {
         case 4:

@@ -502,7 +502,7 @@ TEST_CASE("a connection is given up once, whatever its bytes go on to say") {
 }
 
 TEST_CASE("what waits for a node is bounded") {
-    rig r({}, {.max_commands = 2, .max_bytes = 100});
+    rig r({}, {.max_requests = 2, .max_bytes = 100});
     SECTION("in commands, sent") {
         r.ready();
         r.submitted("A");

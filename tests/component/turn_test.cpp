@@ -179,15 +179,41 @@ TEST_CASE("what becomes of a command becomes of its requests") {
     }
 }
 
-TEST_CASE("a reply that is no list is the answer to each request") {
+TEST_CASE("a reply to many requests that is neither a list nor an error costs the connection") {
     fenced_rig r;
     r.ready();
     const auto all = many(r, 2);
     r.sent();
-    r.hear(":1\r\n");  // not from our scripts: what it is worth the requests' readers know
-    CHECK(all[0]->heard == lines{"1"});
-    CHECK(all[1]->heard == lines{"1"});
-    CHECK(r.session.is_idle());
+    r.hear(GENERATE(":1\r\n", "+LATE\r\n", "$-1\r\n"));
+    CHECK(r.drops == 1);
+    for (const auto& one : all) CHECK(one->heard == lines{"unreachable"});
+}
+
+TEST_CASE("what was asked in this turn is told when the session is closed") {
+    fenced_rig r;
+    r.ready();
+    const auto all = many(r, 2);
+    r.session.close(r.now);
+    r.session.end_turn();
+    CHECK(r.session.outgoing().empty());
+    for (const auto& one : all) CHECK(one->heard == lines{"unreachable"});
+}
+
+TEST_CASE("a release that was not done is owed, also where its connection ends meanwhile") {
+    fenced_rig r;
+    r.ready();
+    const auto first = r.requested("first");
+    const auto release = r.make_request("release");
+    release->owed = true;
+    r.submit(release);
+    r.sent();
+    first->wanted = false;
+    first->then = [&] { r.session.reconnect({vote::refused, errc::in_quarantine, {}}, r.now); };
+    r.hear(GENERATE("-NOSCRIPT gone\r\n", "-BUSY a script runs\r\n"));
+    CHECK(r.owed == 1);
+    r.connect();
+    r.greet();
+    CHECK(shown(r.sent()) == lines{"EVAL release"});
 }
 
 TEST_CASE("of a command whose script the node forgot only what is still wanted is sent again") {

@@ -566,6 +566,48 @@ TEST_CASE("without a right that every call needs, the whole call is refused", "[
     n.command({"ACL", "DELUSER", "limited"});
 }
 
+TEST_CASE("a right that one request lacks leaves the others as they are", "[scripts]") {
+    scripted_node n;
+    n.set("mine", ours);
+    n.take("held", theirs, 20s);
+    n.acl_setuser({"limited", "on", ">x", "~*", "+@all", "-pttl"});
+    direct limited(scripted_node::server().port());
+    REQUIRE(limited.command({"AUTH", "limited", "x"}).text == "OK");
+    const requests call{"N",
+                        epoch,
+                        {},
+                        text(tolerance_us),
+                        life_ms,
+                        {to_release("mine"), to_acquire("free", now_us), to_acquire("held", now_us),
+                         to_acquire("other", now_us)}};
+    std::vector<std::string> words{"EVAL", with_held_clock(resp::requests().text), "13"};
+    for (const auto& part : {keys_of(call), arguments_of(call)}) {
+        words.insert(words.end(), part.begin(), part.end());
+    }
+    const auto said = limited.command(words);
+    REQUIRE(said.items.size() == 4);
+    CHECK(show(said.items[0]) == "1");
+    CHECK(show(said.items[1]) == "1");
+    CHECK(said.items[2].type == reply::kind::error);
+    CHECK(show(said.items[3]) == "1");
+    CHECK_FALSE(n.exists("mine"));
+    CHECK(n.get("other") == ours);
+    n.command({"ACL", "DELUSER", "limited"});
+}
+
+TEST_CASE("a node that refuses a release wakes nobody", "[scripts]") {
+    scripted_node n;
+    // Of a client that does not listen: PUBLISH reaches nobody, and the entry can't be removed.
+    for (const char* key : {"a", "b"}) {
+        n.set(key, ours);
+        n.command({"ZADD", std::string(key) + ":Q", "1", "gone:1:" + text(now_us / 1000 + 2'000)});
+    }
+    n.reset_calls();
+    const as_replica meanwhile(n);
+    CHECK(n.request({to_release("a"), to_release("b")}) == "{!READONLY !READONLY}");
+    CHECK(n.calls("publish") == 0);
+}
+
 TEST_CASE("plain locks are given back and prolonged in one call", "[scripts]") {
     scripted_node n;
     n.set("a", ours);

@@ -13,8 +13,8 @@
 
 namespace redlock::core {
 
-/// Leases that are prolonged together share one fence and one command per node. Each has a count of
-/// its own: what happens to one does not touch the others.
+/// Leases that are prolonged together share one fence. Each has a count of its own: what happens to
+/// one does not touch the others.
 ///
 /// A node that lost a key takes it again only under a fence above all that it has seen, and names
 /// the highest where it refuses. Leases that lack only such nodes for a quorum go out once more, at
@@ -49,10 +49,6 @@ public:
     std::uint32_t round() const noexcept { return round_; }
     time_point sent() const noexcept { return sent_; }
     bool is_open(lease_index lease) const noexcept { return at(lease).is == state::open; }
-    /// Whether an answer to that round still matters to any lease.
-    bool is_open_round(std::uint32_t round) const noexcept {
-        return round == round_ && open_ != 0;
-    }
     /// How many leases the present round is still about.
     std::size_t open() const noexcept { return open_; }
 
