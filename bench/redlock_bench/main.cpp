@@ -29,7 +29,7 @@ constexpr const char* usage =
     "and a release.\n"
     "\n"
     "throughput  Rates and counts per cycle with 1 to 1,024 workers on distinct resources, as\n"
-    "            coroutines and by callbacks, over the ceiling: one thread that sends the same\n"
+    "            coroutines and by callbacks, over the ceiling: one thread that sends the least\n"
     "            commands on bare sockets. Three nodes also by UNIX sockets; three and five,\n"
     "            plain, beside other programs.\n"
     "latency     The time of an acquire, and of a cycle, over that of bare sockets: with SET and\n"
