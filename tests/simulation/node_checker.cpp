@@ -51,7 +51,7 @@ void node_checker::before(const fakes::command& c, const fakes::client_state& cl
 
 // What each request did, in their order, is reckoned from its answer; then the node has to hold what
 // that comes to.
-void node_checker::after(const fakes::command& c, const fakes::model_reply& said, time_point now) {
+void node_checker::after(const fakes::model_reply& said, time_point now) {
     facts stored = before_;
     std::vector<claim> claims;
     std::set<std::string> in_doubt;
@@ -91,9 +91,9 @@ void node_checker::after(const fakes::command& c, const fakes::model_reply& said
         const auto found = find(one.key, now);
         judge_->require(expected ? found && found->value == expected->value : !found, "ownership",
                         [&] {
-                            return one.key + " on " + name() + " is to hold " +
-                                   (expected ? expected->value : "nothing") + " by the answers, and holds " +
-                                   (found ? found->value : "nothing");
+                            return one.key + " on " + name() + " holds " +
+                                   (found ? found->value : "nothing") + ", by the answers " +
+                                   (expected ? expected->value : "nothing");
                         });
     }
     // Who was refused need not explain what another request of the same lease has done.

@@ -24,7 +24,7 @@ public:
 
     void before(const fakes::command& c, const fakes::client_state& client, time_point now);
     /// The same command has been executed.
-    void after(const fakes::command& c, const fakes::model_reply& said, time_point now);
+    void after(const fakes::model_reply& said, time_point now);
     /// It holds other data from now on.
     void forget() noexcept { given_back_.clear(); }
 

@@ -106,7 +106,7 @@ void server::read(const socket_ptr& at) {
         for (std::size_t i = 0; i < r.size(); ++i) c.emplace_back(r[i].text());
         checker_.before(c, at->client_, when_->now());
         const auto said = model_.execute(at->client_, c, when_->now());
-        checker_.after(c, said, when_->now());
+        checker_.after(said, when_->now());
         ++commands;
         counts_->noscripts += said.text.starts_with("NOSCRIPT") ? 1 : 0;
         story_->tell(when_->now(), [&] {
