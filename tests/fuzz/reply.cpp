@@ -30,15 +30,20 @@ using texts = std::vector<std::string>;
 
 namespace {
 
+void read_as_request(const resp::reply& r) {
+    wire::read_acquire(r);
+    wire::read_extension(r);
+    wire::read_release(r);
+    wire::read_signs(r);
+}
+
 void read_as_everything(const resp::reply& r) {
     wire::read_set(r);
-    wire::read_acquire(r);
-    wire::read_release(r);
+    read_as_request(r);
     for (const std::size_t i : {0U, 1U, 64U}) {
-        wire::read_extension(r, i);
+        read_as_request(r[i]);
         wire::read_wait(r, i);
     }
-    wire::read_signs(r);
     wire::read_pttl(r.integer());
     wire::read_queue(r, "client", 1'700'000'000'000);
     wire::read_time(r);
