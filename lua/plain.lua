@@ -4,19 +4,12 @@
 -- KEYS[i]  the key of request i
 -- ARGV     the requests, each a word and its arguments:
 --   release VALUE
---   extend VALUE TTL   in ms; never shortens: a key that would live longer, or for ever, keeps its
---                      time
+--   extend VALUE TTL   in ms; a key that would live longer, or for ever, keeps its time
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one: 1 if
 -- the key was deleted or is ours for the ttl or longer, 0 if it holds another value, -1 if there is
 -- no key, or an error: WRONGTYPE where it is not a string, or what the server replied.
-local function prolong(key, ttl)
-    local answer = redis.pcall('PTTL', key)
-    if type(answer) == 'number' and answer >= 0 and answer < tonumber(ttl) then
-        answer = redis.pcall('PEXPIRE', key, ttl)
-    end
-    return type(answer) == 'table' and answer or 1
-end
+-- include shared/prolong.lua
 
 local answers = {}
 local at = 1

@@ -36,8 +36,8 @@
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
--- or 5. A key that was gone was taken again under its fence. Neither ever shortens: a key that would
--- live longer, or for ever, keeps its time.
+-- or 5. A key that was gone was taken again under its fence. To acquire or to extend shortens nothing:
+-- a key that would live longer, or for ever, keeps its time.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
 -- To release: 1 if the key was deleted, 0 if it holds another value, -1 if there is no key. The
@@ -65,6 +65,7 @@ for i = 2, 2 * count + 1 do
 end
 
 -- include shared/fence.lua
+-- include shared/prolong.lua
 local queue_rules
 
 local function queues()
@@ -99,17 +100,6 @@ local function put(name, text, ttl_ms)
     stored[name] = text
 end
 
--- Makes a key that is ours live for the ttl or longer.
-local function prolong(key, ttl)
-    local answer = redis.pcall('PTTL', key)
-    if type(answer) == 'number' and answer >= 0 and answer < tonumber(ttl) then
-        answer = redis.pcall('PEXPIRE', key, ttl)
-    end
-    return type(answer) == 'table' and answer or 1
-end
-
-local refusal  -- nil: not looked for yet
-
 -- Why no key may be taken now; false where it may. A server that was frozen finds old commands in
 -- its sockets. Their client may be gone, and the keys that they take would never be released.
 local function find_refusal()
@@ -143,16 +133,10 @@ local function take(key, fence_key, value, ttl, fence, least, is_missing)
 end
 
 local function acquire(i, value, ttl, fence, id, ticket, life)
-    if refusal == nil then
-        refusal = find_refusal()
-    end
-    if refusal then
-        return refusal
-    end
     local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
-    local least, is_missing = fence_to_exceed(fence_key)
-    if not least then
-        return redis.error_reply('FOREIGN ' .. fence_key .. ' does not hold a fence')
+    local least, is_missing, foreign = fence_to_exceed(fence_key)
+    if foreign then
+        return foreign
     end
     local current = stored[key]
     local is_held = current and current ~= value
@@ -189,20 +173,14 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
 end
 
 local function extend(i, value, ttl, fence)
-    if refusal == nil then
-        refusal = find_refusal()
-    end
-    if refusal then
-        return refusal
-    end
     local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
     local current = stored[key]
     if current then
         return current == value and prolong(key, ttl) or 0
     end
-    local least, is_missing = fence_to_exceed(fence_key)
-    if not least then
-        return redis.error_reply('FOREIGN ' .. fence_key .. ' does not hold a fence')
+    local least, is_missing, foreign = fence_to_exceed(fence_key)
+    if foreign then
+        return foreign
     end
     return take(key, fence_key, value, ttl, fence, least, is_missing)
 end
@@ -216,7 +194,8 @@ local function release(i, value, fence, id, ticket, life)
     local raises = fence and fence ~= ''
     local answer = type(current) == 'table' and current or current and 0 or -1
     if current == value and (raises or has_queues or count == 1) then
-        -- Before what a node without memory would refuse, and before a waiter is told.
+        -- At once: a server without memory refuses the fence's SET unless something was written
+        -- before, and a waiter is told only of a key that is gone.
         answer = redis.pcall('DEL', key)
         stored[key] = answer ~= 1 and value
     elseif current == value then
@@ -250,24 +229,30 @@ local function release(i, value, fence, id, ticket, life)
 end
 
 local answers = {}
+local refusal  -- nil: not looked for yet
 local at = 5
 for i = 1, count do
     local what, a, b, c = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-    if what == 'acquire' then
-        answers[i] = acquire(i, a, b, c)
-        at = at + 4
-    elseif what == 'release' then
+    if what == 'release' then
         answers[i] = release(i, a)
         at = at + 2
-    elseif what == 'extend' then
-        answers[i] = extend(i, a, b, c)
-        at = at + 4
-    elseif what == 'await' then
-        answers[i] = acquire(i, a, b, c, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
-        at = at + 7
-    else
+    elseif what == 'leave' then
         answers[i] = release(i, a, b, c, ARGV[at + 4], ARGV[at + 5])
         at = at + 6
+    else
+        if refusal == nil then
+            refusal = find_refusal()
+        end
+        if what == 'acquire' then
+            answers[i] = refusal or acquire(i, a, b, c)
+            at = at + 4
+        elseif what == 'extend' then
+            answers[i] = refusal or extend(i, a, b, c)
+            at = at + 4
+        else
+            answers[i] = refusal or acquire(i, a, b, c, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
+            at = at + 7
+        end
     end
 end
 

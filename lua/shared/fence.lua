@@ -2,12 +2,16 @@
 -- SPDX-License-Identifier: MIT
 
 -- What a proposed fence has to be above, and whether the node's own is missing: that counts as a
--- time near now, since to write an older one would lower it. Nil where it is none of ours.
+-- time near now, since to write an older one would lower it. Nil, false and an error where the key
+-- holds none of ours.
 local function fence_to_exceed(name)
     local text = stored[name]
     if not text then
         return node_us() - allowance, true
     end
     local seen = string.find(text, '^%d+$') and tonumber(text)
-    return seen and seen < 9007199254740992 and seen or nil
+    if seen and seen < 9007199254740992 then
+        return seen, false
+    end
+    return nil, false, redis.error_reply('FOREIGN ' .. name .. ' does not hold a fence')
 end

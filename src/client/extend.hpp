@@ -18,13 +18,12 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 
 namespace redlock::detail {
 
-/// Prolongs leases: one request per lease, node and round. What a round decides, and
-/// whether another one follows, its machine says; all leases share one fresh fence, under which a
-/// node that lost a key may take it again.
+/// Prolongs leases: one request per lease, node and round. What a round decides, and whether another
+/// one follows, its machine says; all leases share one fresh fence, under which a node that lost a
+/// key may take it again.
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
@@ -59,6 +58,7 @@ private:
         held_lease_ptr lease;
         std::size_t index;  // in the machine
     };
+
     void on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,

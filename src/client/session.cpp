@@ -242,7 +242,7 @@ void session::answered(slot first, const resp::reply& reply, bool is_of_many, ti
     }
     const state was = std::exchange(item.is, state::told);
     if (is_of_many && !is_ready() && item.what->is_owed(index())) {
-        owe(item);  // the connection ended while others of its command were told
+        owe(item);  // the call of another request of its command ended the connection
     } else if (is_passing(reply) && item.what->is_owed(index())) {
         // Nothing was done, and a release must be. It is told, and asked again after a rest.
         owed_.refused(item, now);

@@ -43,8 +43,8 @@ protected:
 };
 
 /// Bounds on what may wait for one node: enough for the renewals of 100,000 leases and what workers
-/// ask meanwhile. An owed release is never dropped: where `max_owed` are
-/// owed already, commands that begin another lease are refused.
+/// ask meanwhile. An owed release is never dropped: where `max_owed` are owed already, commands that
+/// begin another lease are refused.
 struct session_limits {
     std::size_t max_requests = 1U << 18;
     std::size_t max_bytes = 16U << 20;
@@ -109,7 +109,7 @@ private:
     struct entry {
         call_ptr what;
         std::uint32_t round = 0;
-        std::uint8_t requests = 1;  // of its command, in the first of them; else of no meaning
+        std::uint8_t requests = 1;  // of its command: valid in the first of them only
         resp::script_form form = resp::script_form::by_hash;  // whole: NOSCRIPT is final
         state is = state::awaited;
 

@@ -52,15 +52,7 @@ acquire_answer read_acquire(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
         return {.answer = vote::granted};
     }
-    if (is_amnesiac(reply)) {
-        return {.answer = vote::quarantine,
-                .why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
-    }
-    if (is_late(reply)) {
-        return {.why = {vote::refused, errc::clock_skew,
-                        "by its clock the command came too late: it stood still, or its clock was "
-                        "set"}};
-    }
+    if (auto why = read_rule_refusal(reply)) return {.answer = why->answer, .why = *why};
     const auto fence = [](const resp::reply& r) {
         return static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
     };
@@ -81,9 +73,6 @@ acquire_answer read_acquire(const resp::reply& reply) {
                     .fence = fence(reply[2]),
                     .before = read_pttl(reply[1].integer())};
         case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
-        case 5:
-            return {.why = {vote::refused, errc::clock_skew,
-                            "the fence is too far ahead of its clock"}};
         default: return {.why = read_failure(reply)};
     }
 }

@@ -31,23 +31,11 @@ compare_answer read_extension(const resp::reply& reply) {
         if (reply.integer() == 1) return {.choice = core::choice::yes};
         if (reply.integer() == 0 || reply.integer() == -1) return {.choice = core::choice::no};
     }
-    if (is_amnesiac(reply)) {
-        return {.why = {vote::quarantine, errc::in_quarantine, "it has lost its data"}};
-    }
-    if (is_late(reply)) {
-        return {.why = {vote::refused, errc::clock_skew, "by its clock the request came too late"}};
-    }
-    const bool has_outcome = reply[0].type() == resp::reply_type::integer;
-    switch (has_outcome ? reply[0].integer() : -1) {
-        case 4:
-            return {.choice = core::choice::no,
-                    .fence = static_cast<std::uint64_t>(
-                        std::max<std::int64_t>(reply[1].integer(), 0))};
-        case 5:
-            return {.why = {vote::refused, errc::clock_skew,
-                            "the fence is too far ahead of its clock"}};
-        default: return {.why = read_failure(reply)};
-    }
+    if (auto why = read_rule_refusal(reply)) return {.why = *why};
+    const bool is_stale = reply[0].type() == resp::reply_type::integer && reply[0].integer() == 4;
+    if (!is_stale) return {.why = read_failure(reply)};
+    const std::int64_t seen = std::max<std::int64_t>(reply[1].integer(), 0);
+    return {.choice = core::choice::no, .fence = static_cast<std::uint64_t>(seen)};
 }
 
 }  // namespace redlock::wire

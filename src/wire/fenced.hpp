@@ -3,10 +3,12 @@
 #pragma once
 
 #include "core/node/node_signs.hpp"
+#include "wire/failure.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace redlock::wire {
@@ -25,6 +27,10 @@ void append_keys(request& out, std::string_view key_prefix, std::string_view key
 bool is_amnesiac(const resp::reply& reply) noexcept;
 /// From a request to take a key: nothing was done, since by the node's clock the command was late.
 bool is_late(const resp::reply& reply) noexcept;
+
+/// Why a request to take a key was refused by a rule of time or of the node record: AMNESIAC, LATE,
+/// or a fence too far ahead. Nothing for any other answer.
+std::optional<failure> read_rule_refusal(const resp::reply& reply);
 
 /// From the reply to any command.
 core::node_signs read_signs(const resp::reply& reply) noexcept;

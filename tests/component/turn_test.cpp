@@ -189,7 +189,7 @@ TEST_CASE("a reply to many requests that is neither a list nor an error costs th
     for (const auto& one : all) CHECK(one->heard == lines{"unreachable"});
 }
 
-TEST_CASE("what was asked in this turn is told when the session is closed") {
+TEST_CASE("closing a session ends the requests that were not written yet") {
     fenced_rig r;
     r.ready();
     const auto all = many(r, 2);
@@ -251,7 +251,7 @@ TEST_CASE("what is sent again after NOSCRIPT stands before what is asked later")
     const auto take = r.requested("take");
     const auto other = r.requested("other");
     r.sent();
-    // A call that is told may ask for more at once, as a release of what was refused.
+    // The call that hears of the failure submits a release at once.
     other->wanted = false;
     other->then = [&] { r.requested("give back"); };
     r.hear("-NOSCRIPT gone\r\n");
@@ -272,7 +272,7 @@ TEST_CASE("where a right is missing each request is asked alone, once") {
     CHECK(r.sent().empty());
 }
 
-TEST_CASE("a call that ends the connection as it is told takes no answer from the others") {
+TEST_CASE("if one call ends the connection, the others of its command get their answers all the same") {
     fenced_rig r;
     r.ready();
     const auto all = many(r, 3);

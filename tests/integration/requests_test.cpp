@@ -63,6 +63,32 @@ private:
     direct* of_;
 };
 
+/// One who may do everything but that, until it goes.
+class limited_user {
+public:
+    limited_user(scripted_node& on, const std::string& missing_right) : on_(&on) {
+        on_->acl_setuser({"limited", "on", ">x", "~*", "+@all", missing_right});
+        REQUIRE(way_.command({"AUTH", "limited", "x"}).text == "OK");
+    }
+    ~limited_user() { on_->command({"ACL", "DELUSER", "limited"}); }
+    limited_user(const limited_user&) = delete;
+    limited_user& operator=(const limited_user&) = delete;
+
+    reply ask(const requests& call) {
+        const auto keys = keys_of(call);
+        std::vector<std::string> words{"EVAL", with_held_clock(resp::requests().text),
+                                       std::to_string(keys.size())};
+        for (const auto& part : {keys, arguments_of(call)}) {
+            words.insert(words.end(), part.begin(), part.end());
+        }
+        return way_.command(words);
+    }
+
+private:
+    scripted_node* on_;
+    direct way_{scripted_node::server().port()};
+};
+
 // Everything that may stand where a script looks, under the keys k0 to k3.
 void litter(rounding_node& n, std::mt19937& random, const std::vector<std::string>& owners) {
     const auto any_of = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
@@ -458,7 +484,7 @@ TEST_CASE("who enters a queue is seen by what follows in the call", "[scripts]")
     wake_listener listening("ann");
     const waiter ann{"ann:1", 100};
     n.set("K", ours);
-    SECTION("by one without a place, and is told of the release") {
+    SECTION("a release tells the waiter, and an acquire without a place stands behind it") {
         const auto said = n.request({as_waiter(to_acquire("K", now_us, theirs), ann),
                                      to_release("K"), to_acquire("K", now_us)});
         CHECK(said == "{{2 -1 " + ours + " 0 0} 1 {3 2000 0}}");
@@ -547,32 +573,23 @@ TEST_CASE("without a right that every call needs, the whole call is refused", "[
     scripted_node n;
     n.set("b", ours);
     const std::string right = GENERATE("-exists", "-mget");
-    n.acl_setuser({"limited", "on", ">x", "~*", "+@all", right});
-    direct limited(scripted_node::server().port());
-    REQUIRE(limited.command({"AUTH", "limited", "x"}).text == "OK");
+    limited_user limited(n, right);
     const requests call{"N",     epoch, {}, text(tolerance_us),
                         life_ms, {to_acquire("a", now_us), to_release("b")}};
-    std::vector<std::string> words{"EVAL", with_held_clock(resp::requests().text), "7"};
-    for (const auto& part : {keys_of(call), arguments_of(call)}) {
-        words.insert(words.end(), part.begin(), part.end());
-    }
-    const auto said = limited.command(words);
+    const auto said = limited.ask(call);
     CHECK(said.type == reply::kind::error);
     // In the words of an older server, or of a newer one.
     CHECK((said.text.find("can't run this command") != std::string::npos ||
            said.text.find("no permissions") != std::string::npos));
     CHECK_FALSE(n.exists("a"));
     CHECK(n.get("b") == ours);
-    n.command({"ACL", "DELUSER", "limited"});
 }
 
 TEST_CASE("a right that one request lacks leaves the others as they are", "[scripts]") {
     scripted_node n;
     n.set("mine", ours);
     n.take("held", theirs, 20s);
-    n.acl_setuser({"limited", "on", ">x", "~*", "+@all", "-pttl"});
-    direct limited(scripted_node::server().port());
-    REQUIRE(limited.command({"AUTH", "limited", "x"}).text == "OK");
+    limited_user limited(n, "-pttl");
     const requests call{"N",
                         epoch,
                         {},
@@ -580,11 +597,7 @@ TEST_CASE("a right that one request lacks leaves the others as they are", "[scri
                         life_ms,
                         {to_release("mine"), to_acquire("free", now_us), to_acquire("held", now_us),
                          to_acquire("other", now_us)}};
-    std::vector<std::string> words{"EVAL", with_held_clock(resp::requests().text), "13"};
-    for (const auto& part : {keys_of(call), arguments_of(call)}) {
-        words.insert(words.end(), part.begin(), part.end());
-    }
-    const auto said = limited.command(words);
+    const auto said = limited.ask(call);
     REQUIRE(said.items.size() == 4);
     CHECK(show(said.items[0]) == "1");
     CHECK(show(said.items[1]) == "1");
@@ -592,7 +605,6 @@ TEST_CASE("a right that one request lacks leaves the others as they are", "[scri
     CHECK(show(said.items[3]) == "1");
     CHECK_FALSE(n.exists("mine"));
     CHECK(n.get("other") == ours);
-    n.command({"ACL", "DELUSER", "limited"});
 }
 
 TEST_CASE("a node that refuses a release wakes nobody", "[scripts]") {
