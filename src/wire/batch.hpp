@@ -31,8 +31,8 @@ struct batch_conditions {
 /// which they were added. The node does them at once, one after the other, and each has its answer.
 class batch {
 public:
-    /// A server does nothing else while a script runs: so many requests take less than a millisecond, but for
-    /// rare ones (docs/performance.md).
+    /// A server does nothing else while a script runs: so many requests take less than a millisecond,
+    /// but for rare ones (docs/performance.md).
     static constexpr std::size_t most = 64;
 
     /// With fences: `record_key` is the key of the node record. Without: it is empty.
