@@ -6,10 +6,12 @@
 -- KEYS[2i], KEYS[2i+1]  of request i: its key, and its fence, which is the highest that this node
 --          has seen, in decimal
 -- KEYS[2n+1+i]  of request i: the queue of the waiters for its key
+-- The keys that follow  of each request for readers: the set of those that hold its key
 -- ARGV[1]  the epoch that the node record had in the handshake; empty: not compared
 -- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[4]  how long a fence lives, in ms
+-- ARGV[5]  n, the number of requests
 -- Then the requests, each a word and its arguments:
 --   acquire VALUE TTL FENCE
 --   await VALUE TTL FENCE ID TICKET LIFE
@@ -49,13 +51,14 @@
 -- what the server replied to a command. Such a request has taken nothing, and spoils no other.
 --
 -- The server's time for one request alone, and for each of many: see docs/performance.md. Functions
--- cost it, too, each time: so those of queues are made only where somebody waits.
+-- cost it, too, each time: so those of queues are made only where somebody waits, and those of
+-- readers only for them.
 -- include shared/clock.lua
 local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local count = (#KEYS - 1) / 3
+local count = tonumber(ARGV[5])
 local found = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1))
 local has_epoch = found[1] and string.sub(found[1], 1, 22) == epoch
-local has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2)) > 0
+local has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2, 3 * count + 1)) > 0
 
 -- What the keys and the fences hold: as MGET found it, false where that is nothing, and as it was
 -- changed since; nil for a key that is released and will be deleted with the others.
@@ -132,6 +135,25 @@ local function take(key, fence_key, value, ttl, fence, least, is_missing)
     return 1
 end
 
+-- The answer to a request for a key that somebody else holds.
+local function held(key, current, seen, before)
+    local left_ms = redis.pcall('PTTL', key)
+    if type(left_ms) == 'table' then
+        return left_ms
+    end
+    return {2, left_ms, string.sub(current, 1, 128), seen, before}
+end
+
+-- For how long others may stand before it. It is entered where it has to wait.
+local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares)
+    local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares)
+    if id and life ~= '0' and (is_held or is_free and before > 0) then
+        queues().enter(queue, id, ticket, tonumber(life), queues().now())
+        has_queues = true
+    end
+    return before
+end
+
 local function acquire(i, value, ttl, fence, id, ticket, life)
     local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
     local least, is_missing, foreign = fence_to_exceed(fence_key)
@@ -141,21 +163,11 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
     local current = stored[key]
     local is_held = current and current ~= value
     local is_waited_for = is_held and id or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
-    local before = 0
-    if is_waited_for then
-        before = queues().time_before_turn(queue, id, ticket, queues().now())
-        if id and life ~= '0' and (is_held or not current and before > 0) then
-            queues().enter(queue, id, ticket, tonumber(life), queues().now())
-            has_queues = true
-        end
-    end
+    local before = is_waited_for and
+        time_to_wait(queue, id, ticket, life, is_held, not current, false) or 0
     local seen = is_missing and 0 or least
     if is_held then
-        local left_ms = redis.pcall('PTTL', key)
-        if type(left_ms) == 'table' then
-            return left_ms
-        end
-        return {2, left_ms, string.sub(current, 1, 128), seen, before}
+        return held(key, current, seen, before)
     elseif not current and before > 0 then
         return {3, before, seen}
     end
@@ -185,8 +197,40 @@ local function extend(i, value, ttl, fence)
     return take(key, fence_key, value, ttl, fence, least, is_missing)
 end
 
-local function release(i, value, fence, id, ticket, life)
+-- What is left to do for a request that gives a key back: its waiter leaves the queue, or stays in
+-- it, and the next is woken where the key is free.
+local function leave_queue_of(i, current, is_free, id, ticket, life)
     local key, queue = KEYS[2 * i], KEYS[2 * count + 1 + i]
+    if id == '' then
+        id = nil
+    elseif life == '0' then
+        -- This waiter may have been woken without taking the key, or may be the one that looks: the
+        -- next in the queue is woken in its place.
+        is_free = queues().leave(queue, id, ticket) and queues().is_looked_after(current) or is_free
+    elseif id then
+        queues().enter(queue, id, ticket, tonumber(life), queues().now())
+        has_queues = true
+    end
+    if is_free and has_queues then
+        local is_shared = stored[key] == 'redlock:shared'
+        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id, is_shared)
+    end
+end
+
+-- Returns nil where it is done, and otherwise an error. What was sent under another epoch can't
+-- take anything any more.
+local function raise_fence(i, fence)
+    if not has_epoch and #epoch == 22 then
+        return nil
+    end
+    local fence_key = KEYS[2 * i + 1]
+    local least = fence_to_exceed(fence_key)
+    local failure = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
+    return failure and not string.find(failure.err, '^FOREIGN') and failure or nil
+end
+
+local function release(i, value, fence, id, ticket, life)
+    local key = KEYS[2 * i]
     local current = stored[key]
     if current == false then
         current = redis.pcall('GET', key)  -- which tells what MGET can't read
@@ -202,42 +246,39 @@ local function release(i, value, fence, id, ticket, life)
         released[#released + 1], stored[key] = key, nil
         answer = 1
     end
-    local is_free = answer == 1
-    if id == '' then
-        id = nil
-    elseif life == '0' then
-        -- This waiter may have been woken without taking the key, or may be the one that looks: the
-        -- next in the queue is woken in its place.
-        is_free = queues().leave(queue, id, ticket) and queues().is_looked_after(current) or is_free
-    elseif id then
-        queues().enter(queue, id, ticket, tonumber(life), queues().now())
-        has_queues = true
+    leave_queue_of(i, current, answer == 1, id, ticket, life)
+    return raises and raise_fence(i, fence) or answer
+end
+
+local reader_rules
+local next_readers = 3 * count + 1  -- of KEYS: those of the latest request of a reader
+
+local function readers()
+    if not reader_rules then
+-- include shared/readers.lua
+        reader_rules = {share = share, extend = extend_share, release = release_share}
     end
-    if is_free and has_queues then
-        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id)
-    end
-    -- What was sent under another epoch can't take anything any more.
-    if raises and (has_epoch or #epoch < 22) then
-        local fence_key = KEYS[2 * i + 1]
-        local least = fence_to_exceed(fence_key)
-        local failure = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
-        if failure and not string.find(failure.err, '^FOREIGN') then
-            answer = failure
-        end
-    end
-    return answer
+    next_readers = next_readers + 1
+    return reader_rules
 end
 
 local answers = {}
 local refusal  -- nil: not looked for yet
-local at = 5
+local at = 6
 for i = 1, count do
     local what, a, b, c = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local d, e, f = ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
     if what == 'release' then
         answers[i] = release(i, a)
         at = at + 2
     elseif what == 'leave' then
-        answers[i] = release(i, a, b, c, ARGV[at + 4], ARGV[at + 5])
+        answers[i] = release(i, a, b, c, d, e)
+        at = at + 6
+    elseif what == 'release_share' then
+        answers[i] = readers().release(i, a)
+        at = at + 2
+    elseif what == 'leave_share' then
+        answers[i] = readers().release(i, a, b, c, d, e)
         at = at + 6
     else
         if refusal == nil then
@@ -249,9 +290,21 @@ for i = 1, count do
         elseif what == 'extend' then
             answers[i] = refusal or extend(i, a, b, c)
             at = at + 4
-        else
-            answers[i] = refusal or acquire(i, a, b, c, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
+        elseif what == 'await' then
+            answers[i] = refusal or acquire(i, a, b, c, d, e, f)
             at = at + 7
+        else
+            local rules = readers()
+            if what == 'share' then
+                answers[i] = refusal or rules.share(i, a, b, c)
+                at = at + 4
+            elseif what == 'extend_share' then
+                answers[i] = refusal or rules.extend(i, a, b, c)
+                at = at + 4
+            else
+                answers[i] = refusal or rules.share(i, a, b, c, d, e, f)
+                at = at + 7
+            end
         end
     end
 end

@@ -9,8 +9,8 @@
 -- ARGV[2n+2..3n+1] how long their entries live from now on, in ms; 0 for one that only asks
 --
 -- Returns one list per waiter:
---   how many ms may pass, as things are, before it gets the key. 0: it is free, and nobody stands
---          before it; -1: the key does not run out by itself
+--   how many ms may pass, as things are, before it gets the key. 0: it is free, or held by readers
+--          as this one is, and nobody stands before it; -1: the key does not run out by itself
 --   for how many ms of them at least others may stand before it
 --   the first 23 bytes of the key's value, by which foreign ones are known; empty where there is
 --          none, or no string
@@ -28,10 +28,14 @@ for i = 1, n do
         enter_queue(queue, id, ticket, life_ms, now)
     end
     local left, value = redis.call('PTTL', key), ''
-    local before = time_before_turn(queue, id, ticket, now)
+    local shares = id and is_reader(id)
+    local before = time_before_turn(queue, id, ticket, now, shares)
     if left ~= -2 then
         value = redis.pcall('GETRANGE', key, 0, 22)
         value = type(value) == 'string' and value or ''
+    end
+    if shares and value == 'redlock:shared' then
+        left = -2  -- as good as free
     end
     -- A key in its last ms is still there.
     answers[i] = {left == -1 and -1 or math.max(left + 1, before), before, value}

@@ -80,7 +80,9 @@ struct client_options {
     std::function<void(const event&)> on_event{};
 };
 
-/// `shared` is not built yet: every acquire with it fails with `errc::invalid_argument`.
+/// `exclusive`: nobody else holds the resource. `shared`: others may hold it at the same time, all of
+/// them shared: readers. A reader's fence exceeds those of all exclusive leases before it, and an
+/// exclusive one those of all leases before it; the fences of two readers say nothing of each other.
 enum class lock_mode : std::uint8_t { exclusive, shared };
 
 /// The options of one acquire. The struct is trivially destructible so that temporaries of it are
@@ -93,7 +95,7 @@ struct acquire_options {
     /// How long before `valid_until()` a loss is reported; at least the smaller of 5 ms and a
     /// twentieth of the ttl.
     std::chrono::milliseconds loss_margin{0};
-    lock_mode mode = lock_mode::exclusive;     ///< `shared` fails with `errc::invalid_argument`.
+    lock_mode mode = lock_mode::exclusive;     ///< `shared` needs `client_options::fencing`.
     /// Zero: the client draws a random one. With a value of its own the caller can recognise the
     /// lease on the nodes; one lease of a resource at a time may use it. On the nodes "#" and a
     /// random number follow the value: two processes that use the same value exclude each other,

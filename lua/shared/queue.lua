@@ -2,9 +2,11 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
--- the waiter's id and `until` the ms of this node's clock after which its entry counts as dead. It
--- is advice for order and speed: whatever the server refuses here is left out, and spoils no vote.
+-- the waiter's id, the number after an "r" for one that would share the key, and `until` the ms of
+-- this node's clock after which its entry counts as dead. It is advice for order and speed: whatever
+-- the server refuses here is left out, and spoils no vote.
 local dead_left = 1024  -- so many dead entries one script removes
+local most_readers = 128  -- of those that stand one behind the other, so many are looked at
 
 local function node_ms()
     return math.floor(node_us() / 1000)
@@ -35,12 +37,17 @@ local function enter_queue(queue, id, ticket, life_ms, now)
     end
 end
 
--- The first who is alive: its member, its ticket, and for how long its entry still lives. The dead
--- before it go, a bounded number at a time: where there are more, somebody without a name is first
--- for a moment. An entry that would live for longer than a minute is from before the clock went back.
-local function first_in_queue(queue, now)
+local function is_reader(member)
+    return string.find(member, '^[^:]*:r') ~= nil
+end
+
+-- The first who is alive at that rank, from 0, or behind: its member, its ticket, and for how long
+-- its entry still lives. The dead before it go, a bounded number at a time: where there are more,
+-- somebody without a name is first for a moment. An entry that would live for longer than a minute is
+-- from before the clock went back.
+local function first_in_queue(queue, now, rank)
     while dead_left > 0 do
-        local first = redis.pcall('ZRANGE', queue, 0, 0, 'WITHSCORES')
+        local first = redis.pcall('ZRANGE', queue, rank, rank, 'WITHSCORES')
         if not first[1] then
             return nil
         end
@@ -68,44 +75,62 @@ local function comes_before(a, b)
 end
 
 -- For how many ms at least somebody who is alive may stand before it; 0 where nobody does. All who
--- are there stand before one without an id, which does not wait.
-local function time_before_turn(queue, id, ticket, now)
-    local member, before, left = first_in_queue(queue, now)
-    if not member then
-        return 0
-    end
-    if id then
-        ticket = tonumber(ticket)
-        if before > ticket or (before == ticket and not comes_before(member, id)) then
+-- are there stand before one without an id, which does not wait. One that would share the key
+-- (`shares`) goes with the others that would, and waits only for those that would not.
+local function time_before_turn(queue, id, ticket, now, shares)
+    for rank = 0, shares and most_readers or 0 do
+        local member, before, left = first_in_queue(queue, now, rank)
+        if not member then
             return 0
         end
+        if id then
+            ticket = tonumber(ticket)
+            if before > ticket or (before == ticket and not comes_before(member, id)) then
+                return 0
+            end
+        end
+        if not shares or not is_reader(member) then
+            return left
+        end
     end
-    return left
+    return 0
 end
 
--- Tells the first that the key is free, unless that is `id` itself. A client that does not listen
--- any more is dead, or will ask when it listens again: its entry goes, and the next is told.
-local function wake_first(queue, prefix, key, id)
+-- Tells the first that the key is free, and the others behind it that may share the key with it;
+-- those alone where it is shared already. `id` itself is not told. A client that does not listen any
+-- more is dead, or will ask when it listens again: its entry goes, and the next is told.
+local function wake_first(queue, prefix, key, id, is_shared)
     local now = node_ms()
-    while true do
-        local member = first_in_queue(queue, now)
+    local rank, told = 0, {}
+    while rank <= most_readers do
+        local member = first_in_queue(queue, now, rank)
         if not member or member == '' or (id and string.sub(member, 1, #id + 1) == id .. ':') then
             return
         end
-        local channel = prefix .. 'redlock:wake:' .. string.match(member, '^[^:]*')
-        local heard = redis.pcall('PUBLISH', channel, string.sub(key, #prefix + 1))
-        if heard ~= 0 then
+        local shares = is_reader(member)
+        if not shares and (is_shared or rank > 0) then
             return
         end
-        if type(redis.pcall('ZREM', queue, member)) == 'table' then
-            return
+        local client = string.match(member, '^[^:]*')
+        if not told[client] then
+            local channel = prefix .. 'redlock:wake:' .. client
+            told[client] = redis.pcall('PUBLISH', channel, string.sub(key, #prefix + 1))
         end
-        dead_left = dead_left - 1
+        if told[client] == 0 then
+            if type(redis.pcall('ZREM', queue, member)) == 'table' then
+                return
+            end
+            dead_left = dead_left - 1
+        elseif not shares then
+            return
+        else
+            rank = rank + 1
+        end
     end
 end
 
--- Whether the key is free, or held by a value that this library does not write: no release will
--- wake a waiter then, so the first in the queue has to look by itself.
+-- Whether the key is free, shared, or held by a value that this library does not write: no release
+-- will wake the waiters that may have it then, so the first in the queue has to look by itself.
 local function is_to_be_looked_after(value)
     return not value or
         type(value) == 'string' and not string.find(value, '^' .. string.rep('[%w_-]', 22) .. '@')

@@ -63,9 +63,9 @@ void acquire_operation::on_settled(time_point now) {
     }
     machine_.settled(now, client().nodes.time_for(client().shared.size()));
     core::local_queues& lines = client().local;
-    lines.join(*this, resource_);
-    // The first gets its turn at the end of this one of the engine.
-    if (lines.first(resource_) != this) machine_.stands_behind();
+    lines.join(*this, resource_, shares());
+    // One in front gets its turn at the end of this one of the engine.
+    if (!lines.is_in_front(*this)) machine_.stands_behind();
     client().shared.arm(*this, machine_.due_at());
 }
 
@@ -97,7 +97,7 @@ void acquire_operation::on_admitted(time_point now) {
 }
 
 void acquire_operation::try_without_waiting(time_point now) {
-    if (client().local.is_waited_for(resource_)) return refuse_behind_others(now);
+    if (client().local.is_waited_for(resource_, shares())) return refuse_behind_others(now);
     try_once(now);
 }
 
@@ -109,11 +109,14 @@ void acquire_operation::refuse_for_backlog(time_point now) {
 
 // It would not wait, or not any longer, and must not get what others wait for.
 void acquire_operation::refuse_behind_others(time_point now) {
-    const core::waiter* const first = client().local.first(resource_);
-    // It has been the first since it came.
-    if (first == this && machine_.reason() != errc::contended) return refuse_for_backlog(now);
+    const core::local_queues& lines = client().local;
+    // It has been in front since it came.
+    if (lines.is_in_front(*this) && machine_.reason() != errc::contended) {
+        return refuse_for_backlog(now);
+    }
     mark_all(vote::queued, {},
-             first == nullptr ? "this client holds it" : "others of this client wait before us");
+             lines.first(resource_) == nullptr ? "this client holds it"
+                                               : "others of this client wait before us");
     end(errc::contended, nullptr, now);
 }
 
@@ -132,8 +135,7 @@ void acquire_operation::try_once(time_point now) {
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
-    left_ = {{.born = client().tracker.breaks()}, &client().shared.kind(), key(), fresh_value(),
-             {}};
+    left_ = {{.born = client().tracker.breaks()}, &kind(), key(), fresh_value(), {}};
     fence_.reset();
     send_round(now);
     if (machine_.is_trying() && machine_.waits()) client().shared.arm(*this, machine_.due_at());
@@ -154,7 +156,7 @@ recycled_string acquire_operation::fresh_value() const {
 }
 
 bool acquire_operation::draw_fence(time_point now) {
-    if (!client().shared.kind().is_fenced) return true;
+    if (!kind().is_fenced) return true;
     fence_ = client().tracker.propose(machine_.seen_fence(), now);
     if (fence_) draw_ticket(fence_->fence, now);
     return fence_.has_value();
@@ -164,11 +166,15 @@ bool acquire_operation::draw_fence(time_point now) {
 void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
     if (place_.ticket != 0 || !client().tracker.node_time_us(now)) return;
     place_.ticket = fence;
-    if (is_to_be_woken()) place_.id = client().remote.next_id();
+    if (is_to_be_woken()) place_.id = client().remote.next_id(shares());
 }
 
 bool acquire_operation::is_to_be_woken() const noexcept {
-    return machine_.waits() && client().shared.kind().is_fenced;
+    return machine_.waits() && kind().is_fenced;
+}
+
+const wire::lock_kind& acquire_operation::kind() const noexcept {
+    return client().shared.kind(options_.mode);
 }
 
 wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {

@@ -63,6 +63,8 @@ private:
 
     std::string check();
     void perform(core::acquisition::step what, time_point now);
+    const wire::lock_kind& kind() const noexcept;
+    bool shares() const noexcept { return kind().is_shared; }
     /// The nodes are to know that it waits, so that they wake it.
     bool is_to_be_woken() const noexcept;
     bool is_held() const noexcept;

@@ -42,9 +42,12 @@ public:
     /// How many nodes there are.
     std::size_t size() const noexcept { return names_.size(); }
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
-    /// The kind of all locks that this client takes.
-    const wire::lock_kind& kind() const noexcept {
-        return options_->fencing ? wire::fenced_lock : wire::plain_lock;
+    /// Whether the locks that this client takes have fences: all of them, or none.
+    bool is_fenced() const noexcept { return options_->fencing; }
+    /// The kind of those that it takes in that mode.
+    const wire::lock_kind& kind(lock_mode mode) const noexcept {
+        if (!is_fenced()) return wire::plain_lock;
+        return mode == lock_mode::shared ? wire::shared_lock : wire::fenced_lock;
     }
     /// What others name to wake this client: drawn once, the last part of its channel's name.
     std::string_view client_id() const noexcept { return client_id_; }

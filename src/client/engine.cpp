@@ -72,7 +72,7 @@ void engine::adopt(held_lease_ptr what) {
 
 void engine::forget(held_lease& what) noexcept {
     if (what.has_claim()) owners_.end(what.state().owner, what.state().resource);
-    local_.freed(what.state().resource);
+    local_.freed(what.state().resource, what.left().kind->is_shared);
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }

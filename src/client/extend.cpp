@@ -22,11 +22,6 @@ void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     assert(size() < most_leases);
     part& p = parts_.emplace_back(*this, std::move(lease), machine_.add(ttl, sets_ttl));
     p.lease->add(p);
-    assert(p.lease->left().kind == &kind());  // a client has one kind
-}
-
-const wire::lock_kind& extension_round::kind() const noexcept {
-    return *parts_.front().lease->left().kind;
 }
 
 // What tells the session's answers apart: the round, and the lease.
@@ -53,7 +48,7 @@ void extension_round::send(time_point now) {
     answers_ = {};
     asked_ = machine_.open();
     complete_ = 0;
-    if (kind().is_fenced) {
+    if (client().shared.is_fenced()) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
@@ -86,7 +81,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     const std::size_t quorum = redlock::quorum(client().shared.size());
     if (++answers_[node] == asked_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
-    cast(*p, node, j.weigh(kind().read_extension(reply)), now);
+    cast(*p, node, j.weigh(p->lease->left().kind->read_extension(reply)), now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure&,

@@ -68,7 +68,6 @@ private:
     std::uint32_t tag(const part& p) const noexcept;
     /// Null where the tag is of an earlier round.
     part* find(std::uint32_t tag) noexcept;
-    const wire::lock_kind& kind() const noexcept;
     void write(wire::request& out, const part& p) const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);

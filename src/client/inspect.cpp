@@ -51,7 +51,7 @@ void inspect_operation::on_settled(time_point now) {
         state_.nodes[i].node = client().shared.name(i);
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
-    const bool is_fenced = client().shared.kind().is_fenced;
+    const bool is_fenced = client().shared.is_fenced();
     open_ = (is_fenced ? 4 : 2) * client().shared.size();
     wire::request get;
     wire::request pttl;

@@ -112,8 +112,9 @@ private:
     time_point sent_;
 };
 
-std::string remote_queue::next_id() {
-    return std::string(shared_->client_id()) + ':' + std::to_string(++last_id_);
+// The form is known to shared/queue.lua.
+std::string remote_queue::next_id(bool shares) {
+    return std::string(shared_->client_id()) + (shares ? ":r" : ":") + std::to_string(++last_id_);
 }
 
 bool remote_queue::was_heard(std::size_t node, time_point sent) const noexcept {
@@ -199,7 +200,7 @@ void remote_queue::on_listening(std::size_t node, time_point now) {
 }
 
 void remote_queue::on_message(std::size_t node, std::string_view resource, time_point now) {
-    if (core::waiter* const first = local_->first(resource)) first->on_wake(node, now);
+    local_->wake(resource, node, now);
 }
 
 void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_point now) {

@@ -62,8 +62,8 @@ public:
     remote_queue(const remote_queue&) = delete;
     remote_queue& operator=(const remote_queue&) = delete;
 
-    /// For a waiter that is to be known to the nodes.
-    std::string next_id();
+    /// For a waiter that is to be known to the nodes; `shares`: it would share the key.
+    std::string next_id(bool shares);
     /// How long a node believes that a waiter is alive which it does not hear of again: 2 s, unless
     /// so many sleep that to ask for all of them so often would keep the nodes busy.
     duration entry_life() const noexcept;
@@ -83,7 +83,7 @@ public:
 
     // From the listeners, through the engine.
     void on_listening(std::size_t node, time_point now);
-    /// Whoever is first for that resource hears of it.
+    /// Those in front for that resource hear of it.
     void on_message(std::size_t node, std::string_view resource, time_point now);
 
 private:

@@ -232,8 +232,8 @@ std::vector<config_issue> validate(const acquire_options& options, const client_
         check_max_hold(options, client, out);
     }
     out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
-    if (options.mode != lock_mode::exclusive) {
-        out.error("/mode", "shared locks are not built yet; use an exclusive one");
+    if (options.mode == lock_mode::shared && !client.fencing) {
+        out.error("/mode", "shared locks need fencing: without it there are exclusive ones only");
     }
     return out.take();
 }

@@ -15,21 +15,38 @@ namespace redlock::wire {
 
 using std::chrono::milliseconds;
 
-void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
-                   const queue_entry* entry) {
-    assert(fencing != nullptr);
+namespace {
+
+void write_words(request& out, std::string_view at_once, std::string_view waiting,
+                 const lease_request& lease, const fence_terms& fencing,
+                 const queue_entry* entry) {
     const decimal ttl(in<milliseconds>(lease.ttl));
-    const decimal fence(fencing->fence);
-    append_keys(out, fencing->key_prefix, lease.key);
+    const decimal fence(fencing.fence);
     if (entry == nullptr) {
-        resp::append_words(out.words, {"acquire", lease.value, ttl, fence});
+        resp::append_words(out.words, {at_once, lease.value, ttl, fence});
         out.count = 4;
     } else {
         resp::append_words(out.words,
-                           {"await", lease.value, ttl, fence, entry->id, decimal(entry->ticket),
+                           {waiting, lease.value, ttl, fence, entry->id, decimal(entry->ticket),
                             decimal(in<milliseconds>(entry->life))});
         out.count = 7;
     }
+}
+
+}  // namespace
+
+void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
+                   const queue_entry* entry) {
+    assert(fencing != nullptr);
+    append_keys(out, fencing->key_prefix, lease.key);
+    write_words(out, "acquire", "await", lease, *fencing, entry);
+}
+
+void write_share(request& out, const lease_request& lease, const fence_terms* fencing,
+                 const queue_entry* entry) {
+    assert(fencing != nullptr);
+    append_readers_keys(out, fencing->key_prefix, lease.key);
+    write_words(out, "share", "await_share", lease, *fencing, entry);
 }
 
 void write_set(request& out, const lease_request& lease,

@@ -26,6 +26,9 @@ struct lease_request {
 /// Of requests.lua. With `entry` the waiter stands at its ticket.
 void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
                    const queue_entry* entry = nullptr);
+/// The same for a reader.
+void write_share(request& out, const lease_request& lease, const fence_terms* fencing,
+                 const queue_entry* entry = nullptr);
 /// The command of every Redlock; a plain lock has neither a fence nor an entry.
 void write_set(request& out, const lease_request& lease, const fence_terms* fencing,
                const queue_entry* entry);

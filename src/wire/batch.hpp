@@ -41,7 +41,9 @@ public:
     bool empty() const noexcept { return size_ == 0; }
     bool is_full() const noexcept { return size_ == most; }
     std::size_t size() const noexcept { return size_; }
-    std::size_t bytes() const noexcept { return keys_.size() + queues_.size() + words_.size(); }
+    std::size_t bytes() const noexcept {
+        return keys_.size() + queues_.size() + readers_.size() + words_.size();
+    }
 
     /// Preconditions: it is not full, and the request is not a command of its own.
     void add(const request& what);
@@ -54,9 +56,11 @@ private:
     std::string record_key_;
     std::string keys_;
     std::string queues_;
+    std::string readers_;
     std::string words_;
     std::size_t size_ = 0;
     std::size_t word_count_ = 0;
+    std::size_t readers_count_ = 0;
 };
 
 }  // namespace redlock::wire

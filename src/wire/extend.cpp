@@ -26,6 +26,13 @@ void write_extend(request& out, const lease_request& lease, const fence_terms* f
     out.count = 4;
 }
 
+void write_extend_share(request& out, const lease_request& lease, const fence_terms* fencing) {
+    append_readers_keys(out, fencing->key_prefix, lease.key);
+    resp::append_words(out.words, {"extend_share", lease.value, decimal(in<milliseconds>(lease.ttl)),
+                                   decimal(fencing->fence)});
+    out.count = 4;
+}
+
 compare_answer read_extension(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer) {
         if (reply.integer() == 1) return {.choice = core::choice::yes};

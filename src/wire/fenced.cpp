@@ -12,6 +12,11 @@ void append_keys(request& out, std::string_view key_prefix, std::string_view key
     resp::append_words(out.queues, {queue_of(key_prefix, key)});
 }
 
+void append_readers_keys(request& out, std::string_view key_prefix, std::string_view key) {
+    append_keys(out, key_prefix, key);
+    resp::append_words(out.readers, {readers_of(key_prefix, key)});
+}
+
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";
 }

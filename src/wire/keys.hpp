@@ -24,18 +24,25 @@ private:
     boost::container::small_vector<char, 128> text_;
 };
 
-/// Where the fence of a key is kept, and the queue of its waiters.
+/// Where the fence of a key is kept, the queue of its waiters, and the set of the readers that have
+/// it.
 inline companion_key fence_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "fence"};
 }
 inline companion_key queue_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "queue"};
 }
+inline companion_key readers_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "readers"};
+}
 inline std::string fence_key(std::string_view key_prefix, std::string_view key) {
     return std::string(std::string_view(fence_of(key_prefix, key)));
 }
 inline std::string queue_key(std::string_view key_prefix, std::string_view key) {
     return std::string(std::string_view(queue_of(key_prefix, key)));
+}
+inline std::string readers_key(std::string_view key_prefix, std::string_view key) {
+    return std::string(std::string_view(readers_of(key_prefix, key)));
 }
 /// Where the node record is kept.
 inline std::string record_key(std::string_view key_prefix) {

@@ -7,6 +7,7 @@
 namespace redlock::wire {
 
 constinit const lock_kind plain_lock{.is_fenced = false,
+                                     .is_shared = false,
                                      .write_acquire = write_set,
                                      .read_acquire = read_set,
                                      .write_extend = write_extend,
@@ -15,11 +16,21 @@ constinit const lock_kind plain_lock{.is_fenced = false,
                                      .read_release = read_release};
 
 constinit const lock_kind fenced_lock{.is_fenced = true,
+                                      .is_shared = false,
                                       .write_acquire = write_acquire,
                                       .read_acquire = read_acquire,
                                       .write_extend = write_extend,
                                       .read_extension = read_extension,
                                       .write_release = write_release,
+                                      .read_release = read_release};
+
+constinit const lock_kind shared_lock{.is_fenced = true,
+                                      .is_shared = true,
+                                      .write_acquire = write_share,
+                                      .read_acquire = read_acquire,
+                                      .write_extend = write_extend_share,
+                                      .read_extension = read_extension,
+                                      .write_release = write_release_share,
                                       .read_release = read_release};
 
 }  // namespace redlock::wire

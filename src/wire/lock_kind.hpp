@@ -21,6 +21,8 @@ struct lock_kind {
     /// A grant leaves a fence beside the key, and waiters stand in a queue there. What takes the key
     /// names the node record, a time limit and a fence.
     bool is_fenced;
+    /// Several may hold the key at once, all of this kind.
+    bool is_shared;
 
     void (*write_acquire)(request& out, const lease_request& lease, const fence_terms* fencing,
                           const queue_entry* entry);
@@ -37,5 +39,7 @@ struct lock_kind {
 /// compare-and-expire. It touches no other key, and its users need no right to one.
 extern const lock_kind plain_lock;
 extern const lock_kind fenced_lock;
+/// Of readers, who share the key of a fenced lock.
+extern const lock_kind shared_lock;
 
 }  // namespace redlock::wire

@@ -33,10 +33,11 @@ bool is_of_our_form(std::string_view value) noexcept {
 }
 
 bool is_foreign(std::string_view value) noexcept {
-    return !value.empty() && !is_of_our_form(value);
+    return !value.empty() && value != shared_marker && !is_of_our_form(value);
 }
 
 std::string abbreviate_owner(std::string_view value) {
+    if (value == shared_marker) return "readers";
     if (value.size() > id_length && value[id_length] == '@') {
         return text::printable(value.substr(0, 6)) + "...@" +
                text::printable(value.substr(id_length + 1));

@@ -13,10 +13,12 @@ namespace redlock::wire {
 
 using std::chrono::milliseconds;
 
-void write_release(request& out, const release_request& what) {
-    append_keys(out, what.key_prefix, what.key);
+namespace {
+
+void write_words(request& out, std::string_view alone, std::string_view with_more,
+                 const release_request& what) {
     if (what.entry == nullptr && what.raise == nullptr) {
-        resp::append_words(out.words, {"release", what.value});
+        resp::append_words(out.words, {alone, what.value});
         out.count = 2;
         return;
     }
@@ -24,9 +26,21 @@ void write_release(request& out, const release_request& what) {
     const std::optional<decimal> fence =
         what.raise != nullptr ? std::optional<decimal>(what.raise->fence) : std::nullopt;
     resp::append_words(out.words,
-                       {"leave", what.value, fence ? std::string_view(*fence) : "", entry.id,
+                       {with_more, what.value, fence ? std::string_view(*fence) : "", entry.id,
                         decimal(entry.ticket), decimal(in<milliseconds>(entry.life))});
     out.count = 6;
+}
+
+}  // namespace
+
+void write_release(request& out, const release_request& what) {
+    append_keys(out, what.key_prefix, what.key);
+    write_words(out, "release", "leave", what);
+}
+
+void write_release_share(request& out, const release_request& what) {
+    append_readers_keys(out, what.key_prefix, what.key);
+    write_words(out, "release_share", "leave_share", what);
 }
 
 void write_plain_release(request& out, const release_request& what) {

@@ -23,6 +23,8 @@ struct release_request {
 
 /// Compares and deletes, raises the fence where it has to, and wakes a waiter.
 void write_release(request& out, const release_request& what);
+/// Of a reader: the key goes with the last of them.
+void write_release_share(request& out, const release_request& what);
 /// Compares and deletes.
 void write_plain_release(request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);

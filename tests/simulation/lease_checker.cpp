@@ -81,6 +81,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
         plan_->drift_min;
     held h{.by = &by, .lease = std::move(lease)};
     h.value = h.lease->held_as->left().value;
+    h.is_shared = h.lease->held_as->left().kind->is_shared;
     if (max_hold > milliseconds(0)) h.cap = now + max_hold;
     h.until = h.lease->valid_until();
     require(h.until > now, "validity",
@@ -94,13 +95,15 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
-    std::uint64_t& last = fences_[h.lease->resource];
+    fences& seen = fences_[h.lease->resource];
+    const std::uint64_t last = h.is_shared ? seen.last_alone : seen.last;
     if (is_safe() && h.lease->fence != 0 && !by.is_misled()) {
         require(h.lease->fence > last, "fences", [&] {
             return by.name() + " got fence " + std::to_string(h.lease->fence) + " of " +
                    h.lease->resource + ", after " + std::to_string(last);
         });
-        last = h.lease->fence;
+        seen.last = std::max(seen.last, h.lease->fence);
+        if (!h.is_shared) seen.last_alone = h.lease->fence;
     }
     judge_end(h);
     open_.push_back(std::move(h));
@@ -111,6 +114,7 @@ void lease_checker::check_exclusion(const held& of) {
     const time_point now = when_->now();
     for (const held& other : open_) {
         if (other.lease == of.lease || other.lease->resource != of.lease->resource) continue;
+        if (other.is_shared && of.is_shared) continue;
         require(other.true_until <= now, "exclusion", [&] {
             return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
                    " relies on it for " + in_ms(other.true_until - now) + " more";

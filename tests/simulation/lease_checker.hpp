@@ -99,6 +99,7 @@ private:
         const holder* by;
         std::shared_ptr<detail::lease_state> lease;
         std::string value{};  // of its keys
+        bool is_shared = false;
         time_point until{};  // as it was last seen, by the holder's clock
         time_point true_until{};
         time_point cap = time_point::max();
@@ -118,7 +119,11 @@ private:
     const plan* plan_;
     const schedule* when_;
     std::vector<held> open_;
-    std::map<std::string, std::uint64_t, std::less<>> fences_;  // the last of each resource
+    struct fences {
+        std::uint64_t last = 0;
+        std::uint64_t last_alone = 0;  // of a lease that was not shared
+    };
+    std::map<std::string, fences, std::less<>> fences_;  // of each resource
     text_map<support> support_;  // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;
     struct idleness {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/node_checker.hpp"
 
+#include "simulation/holders.hpp"
+#include "wire/owner_value.hpp"
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -9,6 +12,12 @@
 namespace redlock::simulation {
 
 using testing::ask;
+
+namespace {
+
+constexpr std::int64_t longest_entry_life_ms = 60'000;
+
+}  // namespace
 
 node_checker::node_checker(std::size_t node, const plan& in, const fakes::redis_model& model,
                            lease_checker& judge)
@@ -31,10 +40,94 @@ std::optional<node_checker::key_facts> node_checker::find(const std::string& key
     return key_facts{*text, at->second.expires_ms};
 }
 
+node_checker::lock_facts node_checker::find_lock(const testing::asked& one,
+                                                 time_point now) const {
+    lock_facts out{find(one.key, now), {}};
+    if (out.key && out.key->value == wire::shared_marker) {
+        const auto all = readers_in(model_->database(database_), one.readers, model_->wall.ms(now));
+        out.readers.insert(all.begin(), all.end());
+    }
+    return out;
+}
+
+std::optional<node_checker::key_facts> node_checker::view(const lock_facts& of,
+                                                          const testing::asked& one) {
+    if (!one.shares() || !of.key || of.key->value != wire::shared_marker) return of.key;
+    const auto at = of.readers.find(one.value);
+    if (at == of.readers.end()) return std::nullopt;
+    if (!at->second) return key_facts{one.value, {}};
+    return key_facts{one.value, std::min(*at->second, of.key->expires_ms.value_or(*at->second))};
+}
+
+void node_checker::take(lock_facts& of, const testing::asked& one) const {
+    if (!one.shares()) {
+        of.key = key_facts{one.value, {}};
+        return;
+    }
+    if (!of.key || of.key->value != wire::shared_marker) of.readers.clear();
+    of.key = key_facts{std::string(wire::shared_marker), {}};
+    of.readers[one.value] = std::nullopt;
+}
+
+// The key goes with the last reader that is alive.
+void node_checker::give_back(lock_facts& of, const testing::asked& one, time_point now) const {
+    of.readers.erase(one.value);
+    std::erase_if(of.readers,
+                  [&](const auto& r) { return r.second && *r.second <= model_->wall.ms(now); });
+    if (!one.shares() || of.readers.empty()) of.key.reset();
+}
+
+void node_checker::check_held(const testing::asked& one, const lock_facts& expected,
+                              time_point now) const {
+    const lock_facts found = find_lock(one, now);
+    judge_->require(
+        expected.key ? found.key && found.key->value == expected.key->value : !found.key,
+        "ownership", [&] {
+            return one.key + " on " + name() + " holds " +
+                   (found.key ? found.key->value : "nothing") + ", by the answers " +
+                   (expected.key ? expected.key->value : "nothing");
+        });
+    const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    judge_->require(!one.shares() || std::equal(found.readers.begin(), found.readers.end(),
+                                                expected.readers.begin(), expected.readers.end(),
+                                                is_same),
+                    "ownership", [&] {
+                        return std::to_string(found.readers.size()) + " readers hold " + one.key +
+                               " on " + name() + ", by the answers " +
+                               std::to_string(expected.readers.size());
+                    });
+}
+
+fakes::sorted_set node_checker::queue_of(const testing::asked& one) const {
+    const auto& all = model_->database(database_).all();
+    const auto at = all.find(one.queue);
+    return at == all.end() ? fakes::sorted_set() : std::get<fakes::sorted_set>(at->second.value);
+}
+
+// A reader goes with other readers, and waits behind a writer who came before it: one who stood
+// there before the command, and stands there still.
+void node_checker::check_order(const testing::asked& one, time_point now) const {
+    const auto queue = queue_of(one);
+    for (const auto& [ticket, member] : queue.all()) {
+        if (!waiting_before_.contains(member)) continue;
+        const auto until_ms = std::stoll(member.substr(member.rfind(':') + 1));
+        const bool is_alive = until_ms > model_->wall.ms(now) &&
+                              until_ms <= model_->wall.ms(now) + longest_entry_life_ms;
+        const bool is_reader = member[member.find(':') + 1] == 'r';
+        const bool is_before = one.ticket.empty() || ticket < std::stod(one.ticket);
+        judge_->require(!is_alive || is_reader || !is_before, "order", [&] {
+            return one.value + " shares " + one.key + " on " + name() + ", for which the writer " +
+                   member + " waits";
+        });
+    }
+}
+
 void node_checker::before(const fakes::command& c, const fakes::client_state& client,
                           time_point now) {
     asked_.clear();
-    before_.clear();
+    fences_before_.clear();
+    locks_before_.clear();
+    waiting_before_.clear();
     database_ = client.database;
     if (c.front() == "SET" && c.size() > 3 && c[3] == "NX") {
         asked_.push_back({.what = ask::acquire, .key = c[1], .value = c[2]});
@@ -43,38 +136,48 @@ void node_checker::before(const fakes::command& c, const fakes::client_state& cl
         if (!all->tolerance_us.empty()) tolerance_us_ = std::stoll(all->tolerance_us);
     }
     for (const auto& one : asked_) {
-        for (const std::string& key : {one.key, one.fence_key}) {
-            if (!key.empty()) before_.try_emplace(key, find(key, now));
+        lock_facts found = find_lock(one, now);
+        const auto [at, is_new] = locks_before_.try_emplace(one.key, found);
+        if (!is_new && one.shares()) at->second = std::move(found);
+        if (one.fence_key.empty()) continue;
+        if (one.shares()) {
+            const auto queue = queue_of(one);
+            for (const auto& [ticket, member] : queue.all()) waiting_before_.insert(member);
         }
+        fences_before_.try_emplace(one.fence_key, find(one.fence_key, now));
     }
 }
 
 // What each request did, in their order, is reckoned from its answer; then the node has to hold what
 // that comes to.
 void node_checker::after(const fakes::model_reply& said, time_point now) {
-    facts stored = before_;
+    std::map<std::string, lock_facts> stored = locks_before_;
     std::vector<claim> claims;
     std::set<std::string> in_doubt;
     const bool is_list = said.type == fakes::model_reply::kind::array && asked_.size() > 1;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
         const testing::asked& one = asked_[i];
         const auto& answer = is_list ? said.items.at(i) : said;
-        auto& key = stored[one.key];
+        lock_facts& lock = stored[one.key];
+        const auto key = view(lock, one);
         const bool is_done = answer.text == "OK" || (answer.items.empty() && answer.number == 1);
         if (one.what == ask::release) {
             if (!answer.is_error()) given_back_.insert(one.value);
             // It may have deleted the key, and failed to raise the fence.
             if (answer.is_error() && key && key->value == one.value) in_doubt.insert(one.key);
-            if (!is_done) continue;
-            judge_->require(key && key->value == one.value, "ownership", [&] {
+            judge_->require(!is_done || (key && key->value == one.value), "ownership", [&] {
                 return one.value + " gives back " + one.key + " on " + name() + ", which is " +
                        (key ? "held by " + key->value : "free");
             });
-            key.reset();
+            const bool are_readers = lock.key && lock.key->value == wire::shared_marker;
+            const bool is_looked_at = one.shares() && are_readers && !answer.is_error();
+            if (is_done || is_looked_at) give_back(lock, one, now);
             continue;
         }
         const bool is_granted = is_done && one.what == ask::acquire;
         claims.push_back({&one, key, is_done, is_granted});
+        const bool was_ours = key && key->value == one.value;
+        if (is_granted && one.shares() && !was_ours) check_order(one, now);
         if (is_granted) {
             judge_->voted(one.value, node_, one.fence.empty() ? 0 : std::stoll(one.fence));
         }
@@ -83,18 +186,10 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             return one.value + " is told on " + name() + " that " + one.key +
                    " is held, which is free";
         });
-        if (is_done) key = key_facts{one.value, {}};
+        if (is_done) take(lock, one);
     }
     for (const auto& one : asked_) {
-        if (in_doubt.contains(one.key)) continue;
-        const auto& expected = stored[one.key];
-        const auto found = find(one.key, now);
-        judge_->require(expected ? found && found->value == expected->value : !found, "ownership",
-                        [&] {
-                            return one.key + " on " + name() + " holds " +
-                                   (found ? found->value : "nothing") + ", by the answers " +
-                                   (expected ? expected->value : "nothing");
-                        });
+        if (!in_doubt.contains(one.key)) check_held(one, stored[one.key], now);
     }
     // Who was refused need not explain what another request of the same lease has done.
     const auto is_explained = [&](const claim& one) {
@@ -104,7 +199,7 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
         });
     };
     for (const claim& one : claims) {
-        const auto key = find(one.of->key, now);
+        const auto key = view(find_lock(*one.of, now), *one.of);
         if (key && key->value == one.of->value && !is_explained(one)) {
             check_taken(one, *key, now);
             check_in_time(one, *key, now);
@@ -128,7 +223,11 @@ void node_checker::check_taken(const claim& of, const key_facts& key, time_point
         });
         if (of.of->fence_key.empty()) return;
         const auto fence = find(of.of->fence_key, now);
-        judge_->require(fence && fence->value == of.of->fence, "fences",
+        // A reader that joins others may find one of theirs that is higher.
+        const bool is_raised = fence && (fence->value == of.of->fence ||
+                                         (of.of->shares() &&
+                                          std::stoll(fence->value) > std::stoll(of.of->fence)));
+        judge_->require(is_raised, "fences",
                         [&] { return of.of->key + " is taken on " + name() + " without its fence"; });
         return;
     }
@@ -156,7 +255,7 @@ void node_checker::check_fence(const claim& of, time_point now) const {
         return of.of->key + " is granted on " + name() + " and its fence not raised";
     });
     if (!fence) return;
-    if (const auto& before = before_.at(of.of->fence_key)) {
+    if (const auto& before = fences_before_.at(of.of->fence_key)) {
         judge_->require(std::stoll(fence->value) >= std::stoll(before->value), "fences",
                         [&] { return "the fence of " + of.of->key + " falls on " + name(); });
         return;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,11 @@ private:
         std::optional<std::int64_t> expires_ms;
     };
     using facts = std::map<std::string, std::optional<key_facts>>;
+    struct lock_facts {
+        std::optional<key_facts> key{};
+        // Until when each holds it, where that is known.
+        std::map<std::string, std::optional<std::int64_t>> readers{};
+    };
     /// A request that may take or prolong its key.
     struct claim {
         const testing::asked* of;
@@ -43,6 +49,14 @@ private:
     };
 
     std::optional<key_facts> find(const std::string& key, time_point now) const;
+    lock_facts find_lock(const testing::asked& one, time_point now) const;
+    /// By whom one that asks finds the key held; a reader does not see the others.
+    static std::optional<key_facts> view(const lock_facts& of, const testing::asked& one);
+    void take(lock_facts& of, const testing::asked& one) const;
+    void give_back(lock_facts& of, const testing::asked& one, time_point now) const;
+    void check_order(const testing::asked& one, time_point now) const;
+    fakes::sorted_set queue_of(const testing::asked& one) const;
+    void check_held(const testing::asked& one, const lock_facts& expected, time_point now) const;
     void check_taken(const claim& of, const key_facts& key, time_point now) const;
     void check_in_time(const claim& of, const key_facts& key, time_point now) const;
     void check_fence(const claim& of, time_point now) const;
@@ -56,7 +70,9 @@ private:
     std::size_t database_ = 0;
     // Of the command that is being executed.
     std::vector<testing::asked> asked_;
-    facts before_;  // of their keys and fences
+    facts fences_before_;
+    std::map<std::string, lock_facts> locks_before_;
+    std::set<std::string> waiting_before_;  // entries of their queues
     std::int64_t tolerance_us_ = 0;
 
     text_set given_back_;  // of which a release was executed

@@ -47,6 +47,7 @@ public:
         draw_lists();
         draw_move();
         out_.are_twins = chance(out_.seed, 11).happens(0.04);
+        draw_readers();
         return std::move(out_);
     }
 
@@ -57,6 +58,17 @@ private:
         for (const node_plan& n : out_.nodes) {
             const auto greeted = std::chrono::ceil<milliseconds>(3 * 2 * 2 * n.latency) + 1ms;
             out_.connect_timeout = std::max(out_.connect_timeout, greeted);
+        }
+    }
+
+    // In some worlds some share their locks. From a stream of its own, so that the other worlds are
+    // as they are without these.
+    void draw_readers() {
+        chance dice(out_.seed, 17);
+        const bool has_worlds = out_.about != style::rolling && !is_plain_;
+        if (!dice.happens(0.25) || !has_worlds) return;
+        for (program_plan& p : out_.programs) {
+            p.reads = dice.pick(std::array{0.0, 0.3, 0.7, 0.95});
         }
     }
 

@@ -104,6 +104,7 @@ struct program_plan {
     bool is_duellist = false;  ///< Always wants the lock, waits for it, and keeps it to the last.
     bool is_keeper = false;    ///< Keeps its lease for long, by renewal alone.
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
+    double reads = 0;          ///< How often it would share the lock.
     bool is_fenced = true;
     bool is_guarded = true;
     std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.

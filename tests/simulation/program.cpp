@@ -3,6 +3,7 @@
 #include "simulation/program.hpp"
 
 #include "client/declare.hpp"
+#include "simulation/holders.hpp"
 #include "simulation/watched.hpp"
 #include "simulation/worker.hpp"
 #include "wire/node_set.hpp"
@@ -406,11 +407,10 @@ void program::check_gone(const std::string& resource, const std::string& owner_v
     for (const std::size_t n : nodes_) {
         if (!around_.well.is_well(index_, n, around_.when.now())) continue;
         const auto& model = around_.net.at(n).model();
-        const auto& all = model.database().all();
-        const auto at = all.find(resource);
-        if (at == all.end() || at->second.is_gone(model.wall.ms(around_.when.now()))) continue;
-        const std::string* value = at->second.text();
-        around_.judge.require(value == nullptr || *value != owner_value, "litter", [&] {
+        const auto now_ms = model.wall.ms(around_.when.now());
+        const bool has_it =
+            holders_of(model.database(), resource, now_ms).contains(owner_value);
+        around_.judge.require(!has_it, "litter", [&] {
             return name() + " gave " + resource + " back, and n" + std::to_string(n) +
                    " still has it";
         });

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/server.hpp"
 
+#include "simulation/holders.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -176,6 +178,9 @@ void server::set_copy(bool is) {
 void server::note_brought_back() {
     for (const auto& [key, what] : model_.database().all()) {
         if (what.text() != nullptr) brought_back_.insert(*what.text());
+        for (const auto& [value, until_ms] : readers_in(model_.database(), key, 0)) {
+            brought_back_.insert(value);
+        }
     }
 }
 

@@ -116,6 +116,7 @@ void worker::take() {
     }
     if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
     if (in_->around().in.are_twins && dice_.happens(0.7)) how.owner = own_owner();
+    if (terms.reads > 0 && dice_.happens(terms.reads)) how.mode = lock_mode::shared;
     // What would be lost at once is refused.
     if (how.max_hold > 0ms) how.max_hold += std::max(how.loss_margin, 5ms);
     take(dice_.below(in_->around().in.resources), how);
@@ -135,7 +136,8 @@ void worker::take(std::size_t resource, const acquire_options& how) {
     resource_ = resource;
     idle_before_ = in_->around().judge.idle_time(resource);
     tell([&] {
-        return "asks for " + resource_name(resource) + " for " + std::to_string(how.ttl.count()) +
+        const char* const shared = how.mode == lock_mode::shared ? " to share it" : "";
+        return "asks for " + resource_name(resource) + shared + " for " + std::to_string(how.ttl.count()) +
                " ms, waiting " + std::to_string(how.wait.count()) + " ms";
     });
     // Planned first: the operation may end at once.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/world.hpp"
 
+#include "simulation/holders.hpp"
+
 #include <algorithm>
 #include <chrono>
 
@@ -27,8 +29,10 @@ bool ends_by_itself(fault_kind k) noexcept {
 // What stays for longer than anybody uses it.
 bool is_memory(std::string_view key) { return key == "redlock:node" || key.ends_with("}:fence"); }
 
-// Goes by itself where somebody who waits has died.
-bool is_queue(std::string_view key) { return key.ends_with("}:queue"); }
+// Goes by itself where somebody has died.
+bool is_companion(std::string_view key) {
+    return key.ends_with("}:queue") || key.ends_with("}:readers");
+}
 
 }  // namespace
 
@@ -316,23 +320,29 @@ void world::check_litter(const char* when, bool may_be_dead) {
     if (may_be_dead && may_live_on) return;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
         const auto& model = servers_[i]->model();
-        for (const auto& [name, what] : model.database().all()) {
-            const std::string& key = name;  // a lambda cannot hold a structured binding
-            if (is_memory(key) || what.is_gone(model.wall.ms(when_.now()))) continue;
-            if (is_queue(key) && !may_be_dead) continue;
-            const std::string value = what.text() != nullptr ? *what.text() : "?";
-            // Somebody who lives and has no use for it left it there; or else it is too old.
-            if (!may_be_dead && servers_[i]->has_brought_back(value)) continue;
-            const bool is_litter =
-                may_be_dead || std::any_of(programs_.begin(), programs_.end(), [&](const auto& p) {
-                    return p->is_running() && p->has_left(value);
-                });
-            referee_.require(!is_litter, "litter", [&] {
-                return std::string(when) + " " + key + " = " + value + " is left on n" +
-                       std::to_string(i);
-            });
+        const auto now_ms = model.wall.ms(when_.now());
+        for (const auto& [key, what] : model.database().all()) {
+            if (is_memory(key) || what.is_gone(now_ms)) continue;
+            const bool may_stay = !may_be_dead && is_companion(key);
+            if (!may_stay) check_left(*servers_[i], i, key, when, may_be_dead, now_ms);
         }
     }
+}
+
+// Somebody who lives and has no use for it left it there; or else it is too old.
+void world::check_left(server& on, std::size_t node, const std::string& key, const char* when,
+                       bool may_be_dead, std::int64_t now_ms) {
+    const auto holders = holders_of(on.model().database(), key, now_ms);
+    const auto is_unwanted = [&](const std::string& value) {
+        return !on.has_brought_back(value) &&
+               std::any_of(programs_.begin(), programs_.end(),
+                           [&](const auto& p) { return p->is_running() && p->has_left(value); });
+    };
+    const auto left = std::find_if(holders.begin(), holders.end(), is_unwanted);
+    referee_.require(!may_be_dead && left == holders.end(), "litter", [&] {
+        return std::string(when) + " " + key + " = " + (left == holders.end() ? "?" : *left) +
+               " is left on n" + std::to_string(node);
+    });
 }
 
 }  // namespace redlock::simulation

@@ -47,6 +47,8 @@ private:
     void heal();
     /// `may_be_dead`: also what the dead and the foreign have left must be gone by now.
     void check_litter(const char* when, bool may_be_dead);
+    void check_left(server& on, std::size_t node, const std::string& key, const char* when,
+                    bool may_be_dead, std::int64_t now_ms);
     void start(std::size_t program);
     template <class F>
     void each_server(const fault& f, F&& what);

@@ -27,6 +27,9 @@ struct asked {
     std::string id{};
     std::string ticket{};
     std::string life{};
+    std::string readers{};  // the key of their set, where it is one of them that asks
+
+    bool shares() const noexcept { return !readers.empty(); }
 };
 
 struct requests {
@@ -49,13 +52,15 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
     if (!is_fenced && !is_call_of(command, resp::plain())) return std::nullopt;
     requests out;
     const std::size_t keys = std::stoul(command[2]);
-    const std::size_t count = is_fenced ? (keys - 1) / 3 : keys;
     std::size_t at = 3 + keys;
+    const std::size_t count = is_fenced ? std::stoul(command.at(at + 4)) : keys;
+    std::size_t next_readers = 4 + 3 * count;
     if (is_fenced) {
         out.record_key = command[3];
         for (auto* word : {&out.epoch, &out.until, &out.tolerance_us, &out.fence_life}) {
             *word = command.at(at++);
         }
+        ++at;
     }
     for (std::size_t i = 0; i < count; ++i) {
         asked& one = out.all.emplace_back();
@@ -64,7 +69,12 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             one.fence_key = command[5 + 2 * i];
             one.queue = command[4 + 2 * count + i];
         }
-        const std::string& what = command.at(at);
+        std::string what = command.at(at);
+        if (what == "share") what = "acquire_share";
+        if (const auto suffix = what.find("_share"); suffix != what.npos) {
+            what.resize(suffix);
+            one.readers = command.at(next_readers++);
+        }
         one.what = what == "acquire" || what == "await" ? ask::acquire
                    : what == "extend"                   ? ask::extend
                                                         : ask::release;
@@ -82,6 +92,13 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
 
 /// The words of one request, as requests.lua takes them.
 inline std::vector<std::string> words_of(const asked& one) {
+    if (one.shares()) {
+        asked alone = one;
+        alone.readers.clear();
+        auto words = words_of(alone);
+        words.front() = words.front() == "acquire" ? "share" : words.front() + "_share";
+        return words;
+    }
     const bool waits = !one.ticket.empty();
     switch (one.what) {
         case ask::extend: return {"extend", one.value, one.ttl, one.fence};
@@ -103,11 +120,15 @@ inline std::vector<std::string> keys_of(const requests& what) {
     std::vector<std::string> out{what.record_key};
     for (const asked& one : what.all) out.insert(out.end(), {one.key, one.fence_key});
     for (const asked& one : what.all) out.push_back(one.queue);
+    for (const asked& one : what.all) {
+        if (one.shares()) out.push_back(one.readers);
+    }
     return out;
 }
 
 inline std::vector<std::string> arguments_of(const requests& what) {
-    std::vector<std::string> out{what.epoch, what.until, what.tolerance_us, what.fence_life};
+    std::vector<std::string> out{what.epoch, what.until, what.tolerance_us, what.fence_life,
+                                 std::to_string(what.all.size())};
     for (const asked& one : what.all) {
         const auto words = words_of(one);
         out.insert(out.end(), words.begin(), words.end());

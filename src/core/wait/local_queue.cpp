@@ -3,21 +3,41 @@
 #include "core/wait/local_queue.hpp"
 
 #include <cassert>
+#include <iterator>
 
 namespace redlock::core {
 
-local_queues::queue* local_queues::find(std::string_view resource) noexcept {
+local_queues::queue* local_queues::find(std::string_view resource) const noexcept {
     const auto at = queues_.find(resource);
-    return at == queues_.end() ? nullptr : &at->second;
+    // The lines are this object's own; what is constant is who stands where.
+    return at == queues_.end() ? nullptr : const_cast<queue*>(&at->second);
 }
 
-void local_queues::now_due(queue& l) noexcept {
-    if (!l.is_taken && !l.waiters.empty() && !l.due.is_linked()) due_.push_back(l);
+void local_queues::now_due(waiter& who) noexcept {
+    if (is_in_front(who) && !who.due_.is_linked()) due_.push_back(who);
+}
+
+void local_queues::all_due(queue& l) noexcept {
+    for (waiter& w : l.waiters) {
+        if (!w.is_in_front_) break;
+        now_due(w);
+    }
+}
+
+// From there on, those are in front whom nobody keeps back any more.
+void local_queues::move_up(queue::list::iterator at, queue& l) noexcept {
+    for (; at != l.waiters.end() && !at->is_in_front_; ++at) {
+        if (at != l.waiters.begin()) {
+            const waiter& before = *std::prev(at);
+            if (!before.is_in_front_ || !before.shares_ || !at->shares_) return;
+        }
+        at->is_in_front_ = true;
+        now_due(*at);
+    }
 }
 
 void local_queues::tidy(queue& l) noexcept {
-    if (!l.waiters.empty() || l.is_taken) return;
-    if (l.due.is_linked()) due_.erase(due_.iterator_to(l));
+    if (!l.waiters.empty() || l.is_taken || l.sharing > 0) return;
     queues_.erase(queues_.find(l.resource));
 }
 
@@ -34,7 +54,7 @@ void local_queues::set(waiter& who, waiter::state to) noexcept {
     who.state_ = to;
 }
 
-void local_queues::join(waiter& who, std::string_view resource) {
+void local_queues::join(waiter& who, std::string_view resource, bool shares) {
     assert(!who.is_queued());
     auto at = queues_.find(resource);
     if (at == queues_.end()) {
@@ -43,56 +63,71 @@ void local_queues::join(waiter& who, std::string_view resource) {
     }
     queue& l = at->second;
     who.queue_ = &l;
+    who.shares_ = shares;
     l.waiters.push_back(who);
-    if (&l.waiters.front() == &who) now_due(l);
+    if (!shares) ++l.alone;
+    move_up(l.waiters.iterator_to(who), l);
 }
 
 void local_queues::leave(waiter& who) noexcept {
     if (!who.is_queued()) return;
     queue& l = *who.queue_;
-    const bool was_first = &l.waiters.front() == &who;
-    l.waiters.erase(l.waiters.iterator_to(who));
+    if (who.due_.is_linked()) due_.erase(due_.iterator_to(who));
+    const auto behind = l.waiters.erase(l.waiters.iterator_to(who));
+    if (!who.shares_) --l.alone;
     who.queue_ = nullptr;
+    who.is_in_front_ = false;
     set(who, waiter::state::idle);
-    if (was_first) now_due(l);
+    move_up(behind, l);
     tidy(l);
 }
 
 void local_queues::taken(waiter& who) noexcept {
     assert(who.is_queued());
     queue& l = *who.queue_;
-    l.is_taken = true;
-    if (l.due.is_linked()) due_.erase(due_.iterator_to(l));
+    if (who.shares_)
+        ++l.sharing;
+    else
+        l.is_taken = true;
     leave(who);
 }
 
-void local_queues::freed(std::string_view resource) noexcept {
+void local_queues::freed(std::string_view resource, bool shared) noexcept {
     queue* const l = find(resource);
     if (l == nullptr) return;
-    l->is_taken = false;
-    now_due(*l);
+    if (!shared)
+        l->is_taken = false;
+    else if (l->sharing > 0 && --l->sharing > 0)
+        return;
+    all_due(*l);
     tidy(*l);
 }
 
 waiter* local_queues::first(std::string_view resource) const noexcept {
-    const auto at = queues_.find(resource);
-    if (at == queues_.end() || at->second.is_taken || at->second.waiters.empty()) return nullptr;
-    // The waiters are others' own; what is constant is who stands where.
-    return const_cast<waiter*>(&at->second.waiters.front());
+    queue* const l = find(resource);
+    return l == nullptr || l->is_taken || l->waiters.empty() ? nullptr : &l->waiters.front();
 }
 
-bool local_queues::is_waited_for(std::string_view resource) const noexcept {
-    const auto at = queues_.find(resource);
-    return at != queues_.end() && !at->second.waiters.empty();
+void local_queues::wake(std::string_view resource, std::size_t node, time_point now) {
+    queue* const l = find(resource);
+    if (l == nullptr || l->is_taken) return;
+    for (waiter& w : l->waiters) {
+        if (!w.is_in_front_) break;
+        w.on_wake(node, now);
+    }
+}
+
+bool local_queues::is_waited_for(std::string_view resource, bool shares) const noexcept {
+    const queue* const l = find(resource);
+    return l != nullptr && (shares ? l->alone > 0 : !l->waiters.empty());
 }
 
 void local_queues::give_turns(time_point now) {
     while (!due_.empty() && turns_ < most_turns) {
-        queue& l = due_.front();
+        waiter& next = due_.front();
         due_.pop_front();
-        waiter& first = l.waiters.front();
-        set(first, waiter::state::has_turn);
-        first.on_turn(now);
+        set(next, waiter::state::has_turn);
+        next.on_turn(now);
     }
 }
 
@@ -101,6 +136,7 @@ void local_queues::clear() noexcept {
     for (auto& [resource, l] : queues_) {
         l.waiters.clear_and_dispose([this](waiter* w) {
             w->queue_ = nullptr;
+            w->is_in_front_ = false;
             set(*w, waiter::state::idle);
         });
     }

@@ -18,8 +18,9 @@ namespace redlock::core {
 
 class local_queues;
 
-/// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only the first of
-/// a line may talk to the nodes, in its turn: from `on_turn` until it sleeps, rests or leaves.
+/// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only those in
+/// front may talk to the nodes, in their turn: from `on_turn` until they sleep, rest or leave. The
+/// first is in front, and if it would share the resource, so are those behind it that would, too.
 class waiter {
 public:
     waiter() = default;
@@ -27,7 +28,8 @@ public:
     waiter& operator=(const waiter&) = delete;
 
     bool is_queued() const noexcept { return queue_ != nullptr; }
-    /// A node says that the resource is free, and that this client is first there.
+    /// A node says that the resource is free, or shared by those that would share it, and that this
+    /// client is first there.
     virtual void on_wake(std::size_t node, time_point now) = 0;
 
 protected:
@@ -35,7 +37,7 @@ protected:
 
 private:
     friend class local_queues;
-    /// It is the first, and the resource is not held here: called once for each time that this
+    /// It is in front, and the resource is not held here alone: called once for each time that this
     /// becomes true, or is true again since the resource was given back here, or it asked.
     virtual void on_turn(time_point now) = 0;
 
@@ -45,7 +47,10 @@ private:
 
     queue* queue_ = nullptr;
     state state_ = state::idle;
+    bool shares_ = false;
+    bool is_in_front_ = false;
     hook listed_;
+    hook due_;  // linked: it is to be told of its turn
 };
 
 struct waiter::queue {
@@ -55,8 +60,9 @@ struct waiter::queue {
 
     list waiters;
     std::string_view resource;  // the name under which it stands among all lines
-    bool is_taken = false;      // the resource is held here
-    hook due;                   // linked: the first waits for its turn to be told
+    bool is_taken = false;      // the resource is held here, by one that does not share it
+    std::size_t sharing = 0;    // hold it here, all at once
+    std::size_t alone = 0;      // of the waiters: those that would not share it
 };
 
 /// All lines of one client. Its memory is that of the waiters and one entry for each resource that
@@ -71,8 +77,9 @@ public:
     local_queues& operator=(const local_queues&) = delete;
     ~local_queues() { clear(); }
 
-    /// At the end of the line. Whoever is first that way gets its turn at the next `give_turns`.
-    void join(waiter& who, std::string_view resource);
+    /// At the end of the line. Whoever is in front that way gets its turn at the next `give_turns`.
+    /// `shares`: it would hold the resource together with others that would.
+    void join(waiter& who, std::string_view resource, bool shares = false);
     /// From whatever place; does nothing for who stands in no line.
     void leave(waiter& who) noexcept;
     /// Its turn is over, and it waits for a wake-up or an instant that it was told.
@@ -85,19 +92,27 @@ public:
     }
     /// How many rest.
     std::size_t resting() const noexcept { return resting_; }
-    /// The first wants a turn; one that it still has is over.
+    /// One in front wants a turn; one that it still has is over.
     void ask(waiter& who) noexcept {
         assert(who.is_queued());
         sleeps(who);
-        now_due(*who.queue_);
+        now_due(who);
     }
-    /// The first has got the resource: it leaves, and the others wait until `freed`.
+    /// One in front has got the resource: it leaves, and those that can't share it with it wait
+    /// until `freed`.
     void taken(waiter& who) noexcept;
-    /// The resource is no longer held here, or some other part of the program has given it back.
-    void freed(std::string_view resource) noexcept;
-    /// Who is first for the resource; null where nobody waits, or while it is held here.
+    /// A lease of this client is over, whether or not it was waited for. `shared`: it held the
+    /// resource together with others; the last of them frees it.
+    void freed(std::string_view resource, bool shared = false) noexcept;
+    /// Who is first for the resource; null where nobody waits, or while one holds it here alone.
     waiter* first(std::string_view resource) const noexcept;
-    bool is_waited_for(std::string_view resource) const noexcept;
+    bool is_in_front(const waiter& who) const noexcept {
+        return who.is_in_front_ && !who.queue_->is_taken;
+    }
+    /// Passes what a node said on to all in front.
+    void wake(std::string_view resource, std::size_t node, time_point now);
+    /// Whether somebody waits that one which comes now, and would share it or not, must not pass.
+    bool is_waited_for(std::string_view resource, bool shares = false) const noexcept;
     /// Whether nothing is waited for, or held by who had waited.
     bool empty() const noexcept { return queues_.empty(); }
     /// Tells everybody whose turn it is, in the order in which it came; also those whose turn it
@@ -112,13 +127,16 @@ private:
         using is_transparent = void;
     };
 
-    queue* find(std::string_view resource) noexcept;
-    void now_due(queue& l) noexcept;
+    queue* find(std::string_view resource) const noexcept;
+    void now_due(waiter& who) noexcept;
+    void all_due(queue& l) noexcept;
+    void move_up(waiter::queue::list::iterator at, queue& l) noexcept;
     void tidy(queue& l) noexcept;
     void set(waiter& who, waiter::state to) noexcept;
 
     std::unordered_map<std::string, queue, hash, std::equal_to<>> queues_;
-    boost::intrusive::list<queue, boost::intrusive::member_hook<queue, waiter::hook, &queue::due>>
+    boost::intrusive::list<waiter,
+                           boost::intrusive::member_hook<waiter, waiter::hook, &waiter::due_>>
         due_;
     std::size_t turns_ = 0;  // that are not over
     std::size_t resting_ = 0;

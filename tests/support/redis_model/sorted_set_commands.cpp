@@ -206,6 +206,21 @@ r zrangebyscore(keyspace& in, const command& c, std::int64_t now_ms) {
     return in_array(from, to, options.has_scores);
 }
 
+r zremrangebyscore(keyspace& in, const command& c, std::int64_t now_ms) {
+    bound lowest;
+    bound highest;
+    if (!lowest.read(c[2]) || !highest.read(c[3])) return r::error("ERR min or max is not a float");
+    const place at = look(in, c[1], now_ms);
+    if (at.set == nullptr) return at.is_other ? wrong_type() : r::integer(0);
+    std::vector<std::string> found;
+    for (const auto& [score, member] : at.set->all()) {
+        if (lowest.is_below(score) && highest.is_above(score)) found.push_back(member);
+    }
+    for (const std::string& member : found) at.set->erase(member);
+    if (at.set->all().empty()) in.erase(c[1], now_ms);
+    return r::integer(static_cast<std::int64_t>(found.size()));
+}
+
 }  // namespace
 
 const data_command* find_sorted_set_command(std::string_view name) {
@@ -217,6 +232,7 @@ const data_command* find_sorted_set_command(std::string_view name) {
         {"ZRANK", {{3, 0}, zrank}},
         {"ZRANGE", {{-4, 0}, zrange}},
         {"ZRANGEBYSCORE", {{-4, 0}, zrangebyscore}},
+        {"ZREMRANGEBYSCORE", {{4, trait::writes}, zremrangebyscore}},
     };
     const auto it = all.find(name);
     return it != all.end() ? &it->second : nullptr;

@@ -357,7 +357,8 @@ TEST_CASE("an owner value names the owner and the client, and is of our form") {
     CHECK(given == "_____________________w@host:1#18446744073709551615");
     CHECK(wire::is_of_our_form(plain));
     CHECK(wire::is_of_our_form(given));
-    CHECK(wire::is_foreign(wire::shared_marker));
+    CHECK_FALSE(wire::is_foreign(wire::shared_marker));
+    CHECK_FALSE(wire::is_of_our_form(wire::shared_marker));
 }
 
 TEST_CASE("who waits is read of a queue, without the dead") {

@@ -1,0 +1,163 @@
+-- Readers, who share a key; included in requests.lua.
+-- SPDX-License-Identifier: MIT
+--
+-- While readers have it the key holds redlock:shared, and lives as long as the last of them. Its
+-- third companion is a sorted set: each reader's value, and until when it holds the key, in ms of
+-- this node's clock; and "base", whose score is, below zero, the fence that this node had seen when
+-- the first of these readers came. That alone a reader has to exceed, not the fences of the others:
+-- they would refuse each other.
+--
+-- The set counts only while the key is shared. Once a writer has the key, whoever looked at the set
+-- first would let a reader in beside it, or delete the writer's key.
+local marker = 'redlock:shared'
+local now_ms = math.floor(node_us() / 1000)
+local begun_ms = math.ceil(node_us() / 1000)  -- from then on a ttl counts: no reader is cut short
+
+-- Until when it has the key, if it is among those that have it; or the server's error.
+local function place_of(set, value)
+    local until_ms = redis.pcall('ZSCORE', set, value)
+    if type(until_ms) == 'string' then
+        until_ms = tonumber(until_ms)
+    end
+    return (type(until_ms) == 'table' or until_ms and until_ms > now_ms) and until_ms
+end
+
+-- The first one takes the free key under its fence, and begins a new set.
+local function open_readers(i, set, value, ttl, fence, least, is_missing)
+    local key = KEYS[2 * i]
+    local found = place_of(set, value)
+    if type(found) == 'table' then
+        return found
+    end
+    local answer = take(key, KEYS[2 * i + 1], marker, ttl, fence, least, is_missing)
+    if answer ~= 1 then
+        return answer
+    end
+    redis.pcall('DEL', set)
+    local done = redis.pcall('ZADD', set, string.format('%.0f', -least), 'base',
+                             string.format('%.0f', begun_ms + ttl), value)
+    if type(done) == 'table' then
+        redis.pcall('DEL', key)
+        stored[key] = false
+        return done
+    end
+    redis.pcall('PEXPIRE', set, ttl)
+    return 1
+end
+
+-- Joins those that have the key, or stays among them for the ttl or longer. `raises`: one that was
+-- among them raises the fence, too.
+local function join_readers(i, set, value, ttl, fence, least, is_missing, raises)
+    local key, proposed = KEYS[2 * i], tonumber(fence)
+    local until_ms = place_of(set, value)
+    if type(until_ms) == 'table' then
+        return until_ms
+    end
+    if not until_ms then
+        local base = redis.pcall('ZSCORE', set, 'base')
+        base = base and -tonumber(base) or least
+        if proposed <= base then
+            return {4, base}
+        elseif is_missing and proposed > node_us() + allowance then
+            return {5, node_us()}
+        end
+    end
+    if not until_ms or until_ms < begun_ms + ttl then
+        local done = redis.pcall('ZADD', set, string.format('%.0f', begun_ms + ttl), value)
+        if type(done) == 'table' then
+            return done
+        end
+    end
+    if (raises or not until_ms) and proposed > least then
+        local failure = put(KEYS[2 * i + 1], fence, fence_life)
+        if failure then
+            if not until_ms then
+                redis.pcall('ZREM', set, value)
+            end
+            return failure
+        end
+    end
+    local answer = prolong(key, ttl)
+    return answer == 1 and prolong(set, ttl) or answer
+end
+
+local function share(i, value, ttl, fence, id, ticket, life)
+    local key, queue, set = KEYS[2 * i], KEYS[2 * count + 1 + i], KEYS[next_readers]
+    local least, is_missing, foreign = fence_to_exceed(KEYS[2 * i + 1])
+    if foreign then
+        return foreign
+    end
+    local current = stored[key]
+    local is_held = current and current ~= marker
+    local is_ours = current == marker and place_of(set, value)
+    local is_waited_for = is_held and id or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
+    local before = is_waited_for and
+        time_to_wait(queue, id, ticket, life, is_held, not is_ours, true) or 0
+    local seen = is_missing and 0 or least
+    if is_held then
+        return held(key, current, seen, before)
+    elseif not is_ours and before > 0 then
+        return {3, before, seen}
+    end
+    local enter = current and join_readers or open_readers
+    local answer = enter(i, set, value, ttl, fence, least, is_missing, true)
+    if answer == 1 and id and is_waited_for then
+        queues().leave(queue, id, ticket)
+    end
+    return answer
+end
+
+local function extend_share(i, value, ttl, fence)
+    local current, set = stored[KEYS[2 * i]], KEYS[next_readers]
+    if current and current ~= marker then
+        return 0
+    end
+    local least, is_missing, foreign = fence_to_exceed(KEYS[2 * i + 1])
+    if foreign then
+        return foreign
+    end
+    local enter = current and join_readers or open_readers
+    return enter(i, set, value, ttl, fence, least, is_missing, false)
+end
+
+-- Of those that are left the last one decides for how long the key lives; where none is left it
+-- goes. Returns whether it went.
+local function close_readers(key, set)
+    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
+    if last[1] and last[1] ~= 'base' then
+        local left_ms = string.format('%.0f', last[2] - now_ms)
+        redis.pcall('PEXPIRE', key, left_ms)
+        redis.pcall('PEXPIRE', set, left_ms)
+        return false
+    end
+    if redis.pcall('DEL', key) ~= 1 then
+        return false
+    end
+    redis.pcall('DEL', set)
+    stored[key] = false
+    return true
+end
+
+-- A fence is raised for the readers that hold the key, too: what is late must not join them.
+local function release_share(i, value, fence, id, ticket, life)
+    local key, set = KEYS[2 * i], KEYS[next_readers]
+    local raises = fence and fence ~= ''
+    local current = stored[key]
+    if current == false then
+        current = redis.pcall('GET', key)  -- which tells what MGET can't read
+    end
+    redis.pcall('ZREMRANGEBYSCORE', set, '0', string.format('%.0f', now_ms))
+    local answer = redis.pcall('ZREM', set, value)
+    local is_gone = false
+    if current == marker and type(answer) ~= 'table' then
+        is_gone = close_readers(key, set)
+        local base = raises and not is_gone and redis.pcall('ZSCORE', set, 'base')
+        if base and -tonumber(base) < tonumber(fence) then
+            redis.pcall('ZADD', set, '-' .. fence, 'base')
+        end
+    elseif type(answer) ~= 'table' then
+        answer = type(current) == 'table' and current or current and 0 or -1
+    end
+    leave_queue_of(i, current, is_gone, id, ticket, life)
+    return raises and raise_fence(i, fence) or answer
+end
