@@ -11,7 +11,8 @@
 -- first would let a reader in beside it, or delete the writer's key.
 local marker = 'redlock:shared'
 local now_ms = math.floor(node_us() / 1000)
-local begun_ms = math.ceil(node_us() / 1000)  -- from then on a ttl counts: no reader is cut short
+-- A ttl counts from the next full ms on, so that no reader is cut short.
+local until_next_ms = math.ceil(node_us() / 1000) - now_ms
 
 -- Until when it has the key, if it is among those that have it; or the server's error.
 local function place_of(set, value)
@@ -23,8 +24,8 @@ local function place_of(set, value)
 end
 
 -- The first one takes the free key under its fence, and begins a new set.
-local function open_readers(i, set, value, ttl, fence, least, is_missing)
-    local key = KEYS[2 * i]
+local function open_readers(i, set, value, ttl_text, fence, least, is_missing)
+    local key, ttl = KEYS[2 * i], ttl_text + until_next_ms
     local found = place_of(set, value)
     if type(found) == 'table' then
         return found
@@ -35,7 +36,7 @@ local function open_readers(i, set, value, ttl, fence, least, is_missing)
     end
     redis.pcall('DEL', set)
     local done = redis.pcall('ZADD', set, string.format('%.0f', -least), 'base',
-                             string.format('%.0f', begun_ms + ttl), value)
+                             string.format('%.0f', now_ms + ttl), value)
     if type(done) == 'table' then
         redis.pcall('DEL', key)
         stored[key] = false
@@ -47,8 +48,8 @@ end
 
 -- Joins those that have the key, or stays among them for the ttl or longer. `raises`: one that was
 -- among them raises the fence, too.
-local function join_readers(i, set, value, ttl, fence, least, is_missing, raises)
-    local key, proposed = KEYS[2 * i], tonumber(fence)
+local function join_readers(i, set, value, ttl_text, fence, least, is_missing, raises)
+    local key, ttl, proposed = KEYS[2 * i], ttl_text + until_next_ms, tonumber(fence)
     local until_ms = place_of(set, value)
     if type(until_ms) == 'table' then
         return until_ms
@@ -62,8 +63,8 @@ local function join_readers(i, set, value, ttl, fence, least, is_missing, raises
             return {5, node_us()}
         end
     end
-    if not until_ms or until_ms < begun_ms + ttl then
-        local done = redis.pcall('ZADD', set, string.format('%.0f', begun_ms + ttl), value)
+    if not until_ms or until_ms < now_ms + ttl then
+        local done = redis.pcall('ZADD', set, string.format('%.0f', now_ms + ttl), value)
         if type(done) == 'table' then
             return done
         end
