@@ -19,12 +19,13 @@
 --          entry lives for 0 ms, and leaves it where it gets the key
 --   extend VALUE TTL FENCE
 --   release VALUE
---   leave VALUE FENCE ID TICKET LIFE
---          releases where more is left than the key. FENCE, unless it is empty, is the highest that
+--   leave VALUE FENCE ID TICKET LIFE KEEP
+--          releases where more is left to do than to delete the key. FENCE, unless it is empty, is the highest that
 --          was proposed to this node for the lease, whose commands may still lie in a broken
 --          connection: the fence is raised to it, so that none of them can take the key again. ID,
 --          unless it is empty, is a waiter, whose entry lives that long from now on; 0: it waits no
---          more
+--          more. KEEP, unless it is empty, is for how long from now on the key has to stand in the
+--          way of others: it is not deleted, and runs out then
 -- A ttl and a life are in ms.
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one. To
@@ -42,7 +43,7 @@
 -- a key that would live longer, or for ever, keeps its time.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
--- To release: 1 if the key was deleted, 0 if it holds another value, -1 if there is no key. The
+-- To release: 1 if the key was deleted, or will run out, 0 if it holds another value, -1 if there is no key. The
 -- fence is raised in any case, unless the node record is missing or another, or the fence was not
 -- written by this library. What is written where a fence is missing may lie below one that a new
 -- master has forgotten: it has no vote for ttl_max, after which every fence that anybody proposes is
@@ -229,7 +230,7 @@ local function raise_fence(i, fence)
     return failure and not string.find(failure.err, '^FOREIGN') and failure or nil
 end
 
-local function release(i, value, fence, id, ticket, life)
+local function release(i, value, fence, id, ticket, life, keep)
     local key = KEYS[2 * i]
     local current = stored[key]
     if current == false then
@@ -237,16 +238,20 @@ local function release(i, value, fence, id, ticket, life)
     end
     local raises = fence and fence ~= ''
     local answer = type(current) == 'table' and current or current and 0 or -1
-    if current == value and (raises or has_queues or count == 1) then
+    local is_free = false
+    if current == value and keep and keep ~= '' then
+        answer = redis.pcall('PEXPIRE', key, keep)
+    elseif current == value and (raises or has_queues or count == 1) then
         -- At once: a server without memory refuses the fence's SET unless something was written
         -- before, and a waiter is told only of a key that is gone.
         answer = redis.pcall('DEL', key)
-        stored[key] = answer ~= 1 and value
+        is_free = answer == 1
+        stored[key] = not is_free and value
     elseif current == value then
         released[#released + 1], stored[key] = key, nil
-        answer = 1
+        answer, is_free = 1, true
     end
-    leave_queue_of(i, current, answer == 1, id, ticket, life)
+    leave_queue_of(i, current, is_free, id, ticket, life)
     return raises and raise_fence(i, fence) or answer
 end
 
@@ -272,14 +277,14 @@ for i = 1, count do
         answers[i] = release(i, a)
         at = at + 2
     elseif what == 'leave' then
-        answers[i] = release(i, a, b, c, d, e)
-        at = at + 6
+        answers[i] = release(i, a, b, c, d, e, f)
+        at = at + 7
     elseif what == 'release_share' then
         answers[i] = readers().release(i, a)
         at = at + 2
     elseif what == 'leave_share' then
         answers[i] = readers().release(i, a, b, c, d, e)
-        at = at + 6
+        at = at + 7
     else
         if refusal == nil then
             refusal = find_refusal()

@@ -45,6 +45,7 @@ void acquire_operation::start(time_point now) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
     ttl_ = effective_ttl(client().shared.options(), options_.ttl);
+    kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold));
     machine_.begin(client().shared.size(), ttl_, client().shared.drift(), options_.wait, now);
     client().host.await_settled(*this, now);
 }
@@ -186,7 +187,7 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 // each.
 void acquire_operation::write(wire::request& out, bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    left().kind->write_acquire(out, {left().key, left().value, ttl_}, fence_ ? &*fence_ : nullptr,
+    left().kind->write_acquire(out, {left().key, left().value, kept_for_}, fence_ ? &*fence_ : nullptr,
                                place_.id.empty() ? nullptr : &at);
 }
 
@@ -280,7 +281,7 @@ const footprint& acquire_operation::left() const noexcept {
     return is_held() ? granted_->held_as->left() : left_;
 }
 
-bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
+bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point) const {
     if (!left().kind->is_fenced) return false;  // SET calls no script
     write(out, place_.nodes.contains(node));
     return true;
@@ -315,6 +316,7 @@ void acquire_operation::take(time_point now) {
                           .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                           .votes = state->votes});
     left_.place = place_;
+    left_.keep_until = now + longest_stay(client().shared.options(), options_.min_hold);
     held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
                                         machine));
     if (std::exchange(has_claim_, false)) lease->take_claim();

@@ -56,7 +56,7 @@ private:
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
     bool begins_lease() const noexcept final { return true; }
-    bool write_again(std::size_t node, std::uint32_t round, wire::request& out) const final;
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
     void on_due(time_point now) final;
     void on_turn(time_point now) final;
     void on_admitted(time_point now) final;
@@ -96,6 +96,7 @@ private:
     std::string resource_;
     acquire_options options_;
     duration ttl_{};
+    duration kept_for_{};  // by the nodes, where nobody gives it back: ttl_ or longer
     core::acquisition machine_;
     place_in_queue place_;
     time_point begun_{};

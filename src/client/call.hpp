@@ -38,7 +38,7 @@ public:
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
     /// Writes it for a node again: a request as it stands now, a command of its own with the
     /// script's text in place of its SHA1. False where it calls no script.
-    virtual bool write_again(std::size_t, std::uint32_t, wire::request&) const { return false; }
+    virtual bool write_again(std::size_t, std::uint32_t, wire::request&, time_point) const { return false; }
     /// Whether it is owed to a node whose connection breaks before it answered.
     virtual bool is_owed(std::size_t) const noexcept { return false; }
     /// Whether it begins a lease, for which a release may be owed later.

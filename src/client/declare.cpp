@@ -36,7 +36,7 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
     answered(node, {vote::granted, {}, {}}, now);
 }
 
-bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
+bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point) const {
     client().tracker.write_declaration(out.words, node);
     return true;
 }

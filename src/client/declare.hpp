@@ -30,7 +30,7 @@ private:
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
     /// It carries what the server says in the handshake.
-    bool write_again(std::size_t node, std::uint32_t round, wire::request& out) const final;
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
     void answered(std::size_t node, wire::failure what, time_point now);
     void end(error_code outcome);
 

@@ -5,6 +5,7 @@
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -34,9 +35,11 @@ extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
     return is_present ? &parts_[tag % most_leases] : nullptr;
 }
 
-void extension_round::write(wire::request& out, const part& p) const {
+// A node that has to take the key again keeps it for as long as the others do.
+void extension_round::write(wire::request& out, const part& p, time_point now) const {
     const footprint& left = p.lease->left();
-    left.kind->write_extend(out, {left.key, left.value, machine_.ttl(p.index)},
+    const duration ttl = std::max(machine_.ttl(p.index), left.to_keep(now));
+    left.kind->write_extend(out, {left.key, left.value, ttl},
                             fence_ ? &*fence_ : nullptr);
 }
 
@@ -57,7 +60,7 @@ void extension_round::send(time_point now) {
     for (part& p : parts_) {
         if (!machine_.is_open(p.index)) continue;
         wire::request& wire = client().nodes.blank();
-        write(wire, p);
+        write(wire, p, now);
         const auto result = client().nodes.send(*this, tag(p), wire, now, ask);
         p.lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
         const node_mask missing = client().nodes.all() - result.sent;
@@ -95,8 +98,8 @@ bool extension_round::is_wanted(std::uint32_t tag) const noexcept {
     return tag / most_leases == machine_.round() && machine_.is_open(tag % most_leases);
 }
 
-bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out) const {
-    write(out, parts_[tag % most_leases]);
+bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out, time_point now) const {
+    write(out, parts_[tag % most_leases], now);
     return true;
 }
 

@@ -64,11 +64,11 @@ private:
     void on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t tag) const noexcept final;
-    bool write_again(std::size_t node, std::uint32_t tag, wire::request& out) const final;
+    bool write_again(std::size_t node, std::uint32_t tag, wire::request& out, time_point now) const final;
     std::uint32_t tag(const part& p) const noexcept;
     /// Null where the tag is of an earlier round.
     part* find(std::uint32_t tag) noexcept;
-    void write(wire::request& out, const part& p) const;
+    void write(wire::request& out, const part& p, time_point now) const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);

@@ -7,6 +7,9 @@
 #include "value/recycled_string.hpp"
 #include "wire/lock_kind.hpp"
 
+#include "value/quorum.hpp"
+
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -25,6 +28,13 @@ struct footprint : core::traces {
     recycled_string key;
     recycled_string value;
     place_in_queue place{};  ///< Of the waiter that it is of.
+    /// Until then the keys stay in the way of others, whoever gives them back.
+    time_point keep_until{};
+
+    /// For how long they have to stay yet; zero where they may go.
+    duration to_keep(time_point now) const noexcept {
+        return std::max(keep_until - now, duration::zero());
+    }
 };
 
 }  // namespace redlock::detail

@@ -53,7 +53,7 @@ private:
     /// It is sent at once or not at all: never after the next handshake, which reads all this
     /// itself.
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
-    bool write_again(std::size_t, std::uint32_t, wire::request& out) const override {
+    bool write_again(std::size_t, std::uint32_t, wire::request& out, time_point) const override {
         write(out.words, resp::script_form::whole);
         return true;
     }

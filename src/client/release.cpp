@@ -27,22 +27,23 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
     send_to(plain - left_.place.nodes, false, nullptr, now);
 }
 
-void release_round::write(wire::request& out, bool has_place,
-                          const wire::fence_terms* raise) const {
+void release_round::write(wire::request& out, bool has_place, const wire::fence_terms* raise,
+                          time_point now) const {
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
     left_.kind->write_release(out, {.key = left_.key,
                                     .value = left_.value,
                                     .key_prefix = client().shared.options().key_prefix,
                                     .entry = has_place ? &entry : nullptr,
-                                    .raise = raise});
+                                    .raise = raise,
+                                    .keep = left_.to_keep(now)});
 }
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
                             time_point now) {
     if (nodes.empty()) return;
     wire::request& wire = client().nodes.blank();
-    write(wire, has_place, raise);
+    write(wire, has_place, raise, now);
     const auto result = client().nodes.send(*this, 0, wire, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
@@ -60,11 +61,11 @@ void release_round::cast(std::size_t node, core::choice b) {
     if (machine_->cast(node, b)) settled(machine_->outcome());
 }
 
-bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out) const {
+bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point now) const {
     const auto raise = client().tracker.to_raise(node, left_);
     // Much later, perhaps: whether it waits still is no longer known here.
     const bool has_place = !waits_on_ && left_.place.nodes.contains(node);
-    write(out, has_place, raise ? &*raise : nullptr);
+    write(out, has_place, raise ? &*raise : nullptr, now);
     return true;
 }
 

@@ -17,7 +17,8 @@ namespace redlock::detail {
 
 /// One compare-and-delete per node. It outlives its completion: a node whose connection breaks gets
 /// it first on the next one. Where a connection broke that may still hold commands of the lease, it
-/// raises the fence above them.
+/// raises the fence above them. A key that has to stay in the way of others is not deleted, and runs
+/// out.
 class release_round : public operation {
 public:
     /// The round goes on in the background; only the completion is called off.
@@ -40,10 +41,11 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
-    bool write_again(std::size_t node, std::uint32_t round, wire::request& out) const final;
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
     bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
     void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
-    void write(wire::request& out, bool has_place, const wire::fence_terms* raise) const;
+    void write(wire::request& out, bool has_place, const wire::fence_terms* raise,
+               time_point now) const;
     void cast(std::size_t node, core::choice b);
 
     footprint left_;

@@ -98,7 +98,7 @@ private:
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
-    bool write_again(std::size_t node, std::uint32_t, wire::request& out) const override {
+    bool write_again(std::size_t node, std::uint32_t, wire::request& out, time_point) const override {
         write(out.words, resp::script_form::whole);
         // Some may have got their place back since it was sent.
         note_entered(node_mask::only(node));

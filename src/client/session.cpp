@@ -121,7 +121,7 @@ void session::set_record(const core::record_facts& record) {
 
 bool session::send_again(entry& item, resp::script_form form, time_point now) {
     wire::request text;
-    if (!item.what->write_again(index(), item.round, text)) return false;
+    if (!item.what->write_again(index(), item.round, text, now)) return false;
     item.form = form;
     item.requests = 1;
     send(std::move(item), text, now);

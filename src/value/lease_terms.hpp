@@ -26,6 +26,16 @@ inline duration longest_validity(const client_options& client, duration ttl) {
     return ttl - drift_policy{client.drift_factor, client.drift_min}.allowance(ttl);
 }
 
+/// For how long a node is asked to keep a key that has to stay in the way of others for `min_hold`
+/// by our clock; never for longer than the quarantine of a node that forgets it.
+inline duration longest_stay(const client_options& client, std::chrono::milliseconds min_hold) {
+    using std::chrono::milliseconds;
+    if (min_hold == milliseconds(0)) return {};
+    const drift_policy drift{client.drift_factor, client.drift_min};
+    const duration stay = min_hold + drift.allowance(min_hold);
+    return std::min<duration>(std::chrono::ceil<milliseconds>(stay), client.ttl_max);
+}
+
 /// Whether nodes that may have lost their data are kept from voting. A plain lock names no epoch, so
 /// there the guard would see nothing.
 inline bool is_guarded(const client_options& client) {

@@ -232,6 +232,12 @@ std::vector<config_issue> validate(const acquire_options& options, const client_
         check_max_hold(options, client, out);
     }
     out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
+    if (options.min_hold < milliseconds(0) || options.min_hold > client.ttl_max) {
+        out.error("/min_hold_ms", "must be 0 to ttl_max_ms, which is " +
+                                      std::to_string(client.ttl_max.count()));
+    } else if (options.min_hold > milliseconds(0) && options.mode == lock_mode::shared) {
+        out.error("/min_hold_ms", "is for exclusive locks: readers keep nobody else out");
+    }
     if (options.mode == lock_mode::shared && !client.fencing) {
         out.error("/mode", "shared locks need fencing: without it there are exclusive ones only");
     }

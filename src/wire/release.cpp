@@ -15,9 +15,13 @@ using std::chrono::milliseconds;
 
 namespace {
 
+milliseconds::rep kept_ms(const release_request& what) {
+    return std::chrono::ceil<milliseconds>(what.keep).count();
+}
+
 void write_words(request& out, std::string_view alone, std::string_view with_more,
                  const release_request& what) {
-    if (what.entry == nullptr && what.raise == nullptr) {
+    if (what.entry == nullptr && what.raise == nullptr && what.keep == duration::zero()) {
         resp::append_words(out.words, {alone, what.value});
         out.count = 2;
         return;
@@ -27,8 +31,9 @@ void write_words(request& out, std::string_view alone, std::string_view with_mor
         what.raise != nullptr ? std::optional<decimal>(what.raise->fence) : std::nullopt;
     resp::append_words(out.words,
                        {with_more, what.value, fence ? std::string_view(*fence) : "", entry.id,
-                        decimal(entry.ticket), decimal(in<milliseconds>(entry.life))});
-    out.count = 6;
+                        decimal(entry.ticket), decimal(in<milliseconds>(entry.life)),
+                        what.keep > duration::zero() ? std::string_view(decimal(kept_ms(what))) : ""});
+    out.count = 7;
 }
 
 }  // namespace
@@ -46,8 +51,13 @@ void write_release_share(request& out, const release_request& what) {
 void write_plain_release(request& out, const release_request& what) {
     assert(what.entry == nullptr && what.raise == nullptr);
     resp::append_words(out.keys, {what.key});
-    resp::append_words(out.words, {"release", what.value});
-    out.count = 2;
+    if (what.keep > duration::zero()) {
+        resp::append_words(out.words, {"keep", what.value, decimal(kept_ms(what))});
+        out.count = 3;
+    } else {
+        resp::append_words(out.words, {"release", what.value});
+        out.count = 2;
+    }
 }
 
 compare_answer read_release(const resp::reply& reply) {

@@ -19,13 +19,14 @@ struct release_request {
     std::string_view key_prefix{};  ///< This and the rest are not for a plain lock.
     const queue_entry* entry = nullptr;
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
+    duration keep{};  ///< For so long the key stays in the way of others; zero: it is deleted.
 };
 
-/// Compares and deletes, raises the fence where it has to, and wakes a waiter.
+/// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a waiter.
 void write_release(request& out, const release_request& what);
 /// Of a reader: the key goes with the last of them.
 void write_release_share(request& out, const release_request& what);
-/// Compares and deletes.
+/// Compares and deletes, or has the key run out.
 void write_plain_release(request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 

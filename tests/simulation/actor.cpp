@@ -72,7 +72,7 @@ void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state>
     tell("holds the lock under fence " + std::to_string(state->fence));
     held_ = std::move(state);
     at_ = stage::holding;
-    judge.granted(*in_, held_, began_, ttl_, milliseconds(0));
+    judge.granted(*in_, held_, began_, {.ttl = ttl_});
     if (is_resting_) in_->after(duration(0), [this] { give_back(); });
 }
 

@@ -74,15 +74,16 @@ void lease_checker::check_cover(const held& of) {
 }
 
 void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
-                            time_point asked, milliseconds ttl, milliseconds max_hold) {
+                            time_point asked, const acquire_options& how) {
     const time_point now = by.local_now();
+    const milliseconds ttl = how.ttl;
     const duration allowance =
         std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
         plan_->drift_min;
     held h{.by = &by, .lease = std::move(lease)};
     h.value = h.lease->held_as->left().value;
     h.is_shared = h.lease->held_as->left().kind->is_shared;
-    if (max_hold > milliseconds(0)) h.cap = now + max_hold;
+    if (how.max_hold > milliseconds(0)) h.cap = now + how.max_hold;
     h.until = h.lease->valid_until();
     require(h.until > now, "validity",
             [&] { return by.name() + " was handed a lease that is over"; });
@@ -106,7 +107,18 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
         if (!h.is_shared) seen.last_alone = h.lease->fence;
     }
     judge_end(h);
+    check_kept(h, how.min_hold);
     open_.push_back(std::move(h));
+}
+
+void lease_checker::check_kept(const held& of, milliseconds min_hold) {
+    if (!is_safe() || of.by->is_misled()) return;
+    time_point& until = kept_[of.lease->resource];
+    require(when_->now() >= until, "min_hold", [&] {
+        return of.by->name() + " holds " + of.lease->resource + ", which was to be kept for " +
+               in_ms(until - when_->now()) + " more";
+    });
+    if (min_hold > milliseconds(0)) until = of.by->true_time(of.by->local_now() + min_hold);
 }
 
 void lease_checker::check_exclusion(const held& of) {

@@ -7,6 +7,8 @@
 #include "simulation/schedule.hpp"
 #include "simulation/texts.hpp"
 
+#include <redlock/options.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -54,9 +56,9 @@ public:
     void voted(std::string_view owner_value, std::size_t server, std::int64_t fence);
     /// It will have the key of this owner value until then, as things are.
     void covered(std::string_view owner_value, std::size_t server, time_point until);
-    /// A lease was handed out, asked for at `asked` by the holder's clock.
+    /// A lease was handed out, asked for at `asked` by the holder's clock, as `how` says.
     void granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
-                 milliseconds ttl, milliseconds max_hold);
+                 const acquire_options& how);
     /// Its holder gave it back, or died: nobody relies on it any more.
     void ended(const detail::lease_state& lease);
     /// The process that drew this owner's identity is gone.
@@ -114,6 +116,7 @@ private:
     void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);
+    void check_kept(const held& of, milliseconds min_hold);
     bool is_safe() const noexcept { return plan_->within == bounds::safe; }
 
     const plan* plan_;
@@ -124,6 +127,7 @@ private:
         std::uint64_t last_alone = 0;  // of a lease that was not shared
     };
     std::map<std::string, fences, std::less<>> fences_;  // of each resource
+    std::map<std::string, time_point, std::less<>> kept_;  // until when others are kept out
     text_map<support> support_;  // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;
     struct idleness {

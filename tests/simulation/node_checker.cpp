@@ -171,7 +171,8 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             });
             const bool are_readers = lock.key && lock.key->value == wire::shared_marker;
             const bool is_looked_at = one.shares() && are_readers && !answer.is_error();
-            if (is_done || is_looked_at) give_back(lock, one, now);
+            const bool is_to_stay = !one.keep.empty();  // until it runs out
+            if (!is_to_stay && (is_done || is_looked_at)) give_back(lock, one, now);
             continue;
         }
         const bool is_granted = is_done && one.what == ask::acquire;

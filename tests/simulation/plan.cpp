@@ -48,6 +48,7 @@ public:
         draw_move();
         out_.are_twins = chance(out_.seed, 11).happens(0.04);
         draw_readers();
+        draw_least_holds();
         return std::move(out_);
     }
 
@@ -70,6 +71,13 @@ private:
         for (program_plan& p : out_.programs) {
             p.reads = dice.pick(std::array{0.0, 0.3, 0.7, 0.95});
         }
+    }
+
+    // The same for leases that keep others out for a while in any case.
+    void draw_least_holds() {
+        chance dice(out_.seed, 18);
+        if (!dice.happens(0.1) || out_.about == style::rolling || is_plain_) return;
+        for (program_plan& p : out_.programs) p.keeps = dice.pick(std::array{0.0, 0.3, 0.9});
     }
 
     void draw_all() {

@@ -105,6 +105,7 @@ struct program_plan {
     bool is_keeper = false;    ///< Keeps its lease for long, by renewal alone.
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
     double reads = 0;          ///< How often it would share the lock.
+    double keeps = 0;          ///< How often it would keep others out for a while in any case.
     bool is_fenced = true;
     bool is_guarded = true;
     std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.

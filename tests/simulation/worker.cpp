@@ -117,6 +117,10 @@ void worker::take() {
     if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
     if (in_->around().in.are_twins && dice_.happens(0.7)) how.owner = own_owner();
     if (terms.reads > 0 && dice_.happens(terms.reads)) how.mode = lock_mode::shared;
+    if (terms.keeps > 0 && how.mode == lock_mode::exclusive && dice_.happens(terms.keeps)) {
+        const auto most = duration(in_->around().in.ttl_max) * 9 / 10;
+        how.min_hold = std::chrono::ceil<milliseconds>(dice_.between_orders(1ms, most));
+    }
     // What would be lost at once is refused.
     if (how.max_hold > 0ms) how.max_hold += std::max(how.loss_margin, 5ms);
     take(dice_.below(in_->around().in.resources), how);
@@ -234,7 +238,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     held_ = state;
     value_ = state->held_as->left().value;
     lease_ = lease(std::move(state));
-    judge.granted(*in_, held_, began_, how_.ttl, how_.max_hold);
+    judge.granted(*in_, held_, began_, how_);
     judge.leaves_idle(resource_);
     plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
 }
@@ -350,7 +354,7 @@ void worker::let_go() {
     const bool detaches = dice_.happens(0.4);
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return detaches ? "lets it run out" : "drops it"; });
-    if (detaches)
+    if (detaches || how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
         in_->expect_gone(held_->resource, value_);
@@ -368,7 +372,10 @@ void worker::give_back() {
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return std::string("gives it back"); });
     in_->around().judge.ended(*held_);
-    in_->expect_gone(held_->resource, value_);
+    if (how_.min_hold > 0ms)
+        in_->will_run_out(held_->owner);
+    else
+        in_->expect_gone(held_->resource, value_);
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
     begin<releasing>(std::move(lease_).surrender());

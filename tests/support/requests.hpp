@@ -27,6 +27,7 @@ struct asked {
     std::string id{};
     std::string ticket{};
     std::string life{};
+    std::string keep{};     // of a release: for how long the key stays in others' way
     std::string readers{};  // the key of their set, where it is one of them that asks
 
     bool shares() const noexcept { return !readers.empty(); }
@@ -84,6 +85,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
         if (what == "await" || what == "leave") {
             words.insert(words.end(), {&one.id, &one.ticket, &one.life});
         }
+        if (what == "leave" || what == "keep") words.push_back(&one.keep);
         for (std::string* word : words) *word = command.at(++at);
         ++at;
     }
@@ -107,13 +109,14 @@ inline std::vector<std::string> words_of(const asked& one) {
             return {"await", one.value, one.ttl, one.fence, one.id, one.ticket, one.life};
         case ask::release: break;
     }
-    if (!waits && one.fence.empty()) return {"release", one.value};
+    if (!waits && one.fence.empty() && one.keep.empty()) return {"release", one.value};
     return {"leave",
             one.value,
             one.fence,
             one.id,
             waits ? one.ticket : "0",
-            waits ? one.life : "0"};
+            waits ? one.life : "0",
+            one.keep};
 }
 
 inline std::vector<std::string> keys_of(const requests& what) {

@@ -46,7 +46,7 @@ public:
         if (then) then();
     }
     bool is_wanted(std::uint32_t) const noexcept override { return wanted; }
-    bool write_again(std::size_t, std::uint32_t, wire::request& out) const override {
+    bool write_again(std::size_t, std::uint32_t, wire::request& out, time_point) const override {
         if (!calls_script) return false;
         if (is == kind::command) {
             resp::append_command(out.words, {"EVAL", name_});
