@@ -21,6 +21,7 @@ namespace {
 
 constexpr const char* usage =
     "usage: redlock_bench [--quick | --smoke] [--only NAME] [--workers N]\n"
+    "                     [--leases N]\n"
     "                     [--redsync PROGRAM | --without-redsync WHY | --no-peers]\n"
     "                     [--redsync-cycles NAME=PROGRAM | --without-redsync-cycles NAME=WHY]...\n"
     "\n"
@@ -47,6 +48,7 @@ constexpr const char* usage =
     "                   peers unless --redsync follows.\n"
     "--only NAME        Only one of these.\n"
     "--workers N        Rates with this number of workers only, as a profiler wants it.\n"
+    "--leases N         Renewal of this number of leases only, fenced on three nodes.\n"
     "--redsync PROGRAM  Contend beside this build of bench/peers/redsync, too.\n"
     "--without-redsync WHY\n"
     "                   Say why it is not there.\n"
@@ -128,6 +130,11 @@ bool understand_with(std::string_view word, const char* value, request& r) {
         r.how.workers = r.how.workers_by_unix_socket = r.how.workers_beside_peers =
             r.how.workers_under_faults = {workers};
         return workers >= 1 && workers <= 10'000;
+    }
+    if (word == "--leases") {
+        r.how.leases.clear();
+        r.how.most_leases = std::strtoul(value, nullptr, 10);
+        return r.how.most_leases >= 1;
     }
     if (word == "--redsync") {
         r.how.redsync = value;

@@ -82,6 +82,7 @@ void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
     const double heap = heap_bytes();
     const auto at_first = on.client().stats();
     on.run(take(on.client(), count, ttl, all));
+    on.run(keep(ttl / 3));  // each is renewed once: what follows is the steady state
     const auto before = on.client().stats();
     const double cpu = cpu_seconds();
     const auto begin = redlock::clock::now();
@@ -116,7 +117,8 @@ void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
         .print();
 }
 
-// The times of cycles while so many leases are kept, beside those while there are none.
+// The times of cycles while so many leases are kept, beside those while there are none: before and
+// after, since the machine may change meanwhile.
 void measure_beside_cycles(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
     constexpr std::size_t workers = 128;
     std::vector<double> alone_us;
@@ -127,11 +129,13 @@ void measure_beside_cycles(setting& on, std::size_t count, std::chrono::millisec
     taken all;
     all.leases.reserve(count);
     on.run(take(on.client(), count, ttl, all));
+    on.run(keep(ttl / 3));  // as above
     const auto before = on.client().stats();
     const measured got = measure_cycles(on, beside);
     const auto after = on.client().stats();
     all.leases.clear();
     on.settle();
+    measure_cycles(on, alone);
     const double alone_p99 = quantile(alone_us, 0.99);
     const double beside_p99 = quantile(beside_us, 0.99);
     json_line("renewal_beside_cycles")
@@ -140,6 +144,7 @@ void measure_beside_cycles(setting& on, std::size_t count, std::chrono::millisec
         .add("workers", workers)
         .add("leases", before.leases)
         .add("renewals", after.renewals - before.renewals)
+        .add("renewal_failures", after.renewal_failures - before.renewal_failures)
         .add("lost", after.lost - before.lost)
         .add("cycles", got.cycles)
         .add("failures", got.failures)
