@@ -65,6 +65,10 @@ public:
     void emit(const event& e) const;
     outcome_counts& counts() noexcept { return counts_; }
     const outcome_counts& counts() const noexcept { return counts_; }
+    /// How many leases the client holds.
+    std::uint64_t leases() const noexcept {
+        return counts_.begun_leases.get() - counts_.ended_leases.get();
+    }
 
 private:
     const client_options* options_;

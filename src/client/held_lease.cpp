@@ -16,7 +16,14 @@ held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<le
 
 void held_lease::begin() {
     state_->held_as = this;
+    spread(machine_);
     rearm();
+}
+
+// A few leases need no random word.
+void held_lease::spread(core::renewal& machine) const {
+    const std::uint64_t leases = shared_->leases();
+    if (leases > core::renewal::few) machine.spread(leases, shared_->random_word());
 }
 
 void held_lease::rearm() noexcept {
@@ -43,6 +50,7 @@ void held_lease::on_due(time_point now) {
 bool held_lease::extended(time_point sent, time_point until, std::optional<duration> new_ttl) {
     core::renewal prolonged = machine_;
     prolonged.extended(sent, until, new_ttl);
+    spread(prolonged);
     // The thread may have stood still since it looked at the clock, and the holder was faster.
     if (!state_->set_end(prolonged.valid_until())) return false;
     machine_ = prolonged;

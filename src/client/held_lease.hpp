@@ -107,6 +107,7 @@ public:
 private:
     friend class engine;
     void on_due(time_point now) override;
+    void spread(core::renewal& machine) const;
     void rearm() noexcept;
     void lose(time_point now);
     void count_out() noexcept;

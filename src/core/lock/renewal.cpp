@@ -9,6 +9,16 @@ namespace redlock::core {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// The last instant not after `t` of those that are the largest power of two in `step` apart.
+time_point down_to_grid(time_point t, duration step) noexcept {
+    const auto longest = static_cast<std::uint64_t>(std::max<duration>(step, 1ns).count());
+    return t - t.time_since_epoch() % static_cast<duration::rep>(std::bit_floor(longest));
+}
+
+}  // namespace
+
 renewal::renewal(time_point granted_at, time_point valid_until, terms t) noexcept
     : terms_(t),
       granted_at_(granted_at),
@@ -18,16 +28,32 @@ renewal::renewal(time_point granted_at, time_point valid_until, terms t) noexcep
       ttl_sent_(granted_at),
       renew_at_(next_renewal()) {}
 
-// A third of the ttl after the last round; earlier where a late grant or a long margin would leave
-// less than a third of the time to the loss for the answer. And earlier by up to a quarter of that,
-// to an instant that leases of the same ttl have in common: they are renewed together.
+// From the last round to the next renewal: a third of the ttl; less where a late grant or a long
+// margin would leave less than a third of the time to the loss for the answer.
+duration renewal::longest_wait() const noexcept {
+    return std::min(terms_.ttl / 3, (report_at() - last_sent_) / 3 * 2);
+}
+
+// Earlier by up to a quarter, to an instant that leases of the same ttl have in common: they are
+// renewed together.
 time_point renewal::next_renewal() const noexcept {
     if (!terms_.renew || capped()) return time_point::max();
-    const duration longest = std::min(terms_.ttl / 3, (report_at() - last_sent_) / 3 * 2);
-    const time_point latest = last_sent_ + longest;
-    const auto quarter = static_cast<std::uint64_t>(std::max<duration>(longest / 4, 1ns).count());
-    const auto grid = static_cast<duration::rep>(std::bit_floor(quarter));
-    return std::max(latest - latest.time_since_epoch() % grid, last_sent_);
+    const duration longest = longest_wait();
+    return std::max(down_to_grid(last_sent_ + longest, longest / 4), last_sent_);
+}
+
+// The instants that leases have in common are closer together then: fewer meet at each. The first
+// renewal may come earlier than later ones: leases that were acquired together part sooner.
+void renewal::spread(std::uint64_t leases, std::uint64_t random) noexcept {
+    const bool is_chosen = renewing_ || failing_ || renew_at_ == time_point::max();
+    if (lost_ || is_chosen || leases <= few) return;
+    const duration longest = longest_wait();
+    const duration range = longest / (last_sent_ == granted_at_ ? 2 : 4);
+    const duration step = longest / static_cast<duration::rep>(leases / (few / 4));
+    const duration free = std::max<duration>(range - step, 0ns);
+    const duration early(static_cast<duration::rep>(
+        random % static_cast<std::uint64_t>(free.count() + 1)));
+    renew_at_ = std::max(down_to_grid(last_sent_ + longest - early, step), last_sent_);
 }
 
 bool renewal::capped() const noexcept { return valid_until_ >= cap_; }

@@ -26,6 +26,14 @@ public:
 
     renewal(time_point granted_at, time_point valid_until, terms t) noexcept;
 
+    /// Many leases that are renewed together make the nodes busy for long, and then idle until the
+    /// next time. So where a client holds more than `few` leases, `spread` brings the next renewal
+    /// forward by a random part of a quarter of the time to it, the first by one of half of it:
+    /// together the renewals become a steady trickle of groups of 128 to 256 leases, enough to fill
+    /// commands. Called after the construction and after each `extended`.
+    static constexpr std::uint64_t few = 1024;
+    void spread(std::uint64_t leases, std::uint64_t random) noexcept;
+
     /// The timer rang. `renew`: send one renewal round now and tell how it ended.
     action on_time(time_point now) noexcept;
     /// A round that was sent at `sent` prolonged the lease. `new_ttl` is given for the holder's own
@@ -52,6 +60,7 @@ public:
     loss reason() const noexcept { return reason_; }
 
 private:
+    duration longest_wait() const noexcept;
     time_point next_renewal() const noexcept;
     bool capped() const noexcept;
     action lose(loss why) noexcept;

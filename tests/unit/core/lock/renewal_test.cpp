@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <random>
 #include <utility>
@@ -59,6 +60,83 @@ TEST_CASE("leases of one ttl that were granted at about the same time are renewe
     }
     CHECK(instants.size() <= 18);  // 9 s have 16.8 times 2^29 ns
     CHECK(std::is_sorted(instants.begin(), instants.end()));
+}
+
+TEST_CASE("the leases of a client that has few are renewed together") {
+    for (const std::uint64_t leases : {1U, 1'023U, 1'024U}) {
+        renewal h = nine_seconds();
+        h.spread(leases, all_ones);
+        CHECK(h.deadline() == third_of_nine(start));
+    }
+}
+
+TEST_CASE("one of many leases is first renewed after half of the time, and then three quarters") {
+    std::mt19937_64 random(12);
+    for (const std::uint64_t leases : {1'025U, 4'000U, 100'000U, 4'000'000'000U}) {
+        for (int i = 0; i < 1'000; ++i) {
+            renewal h = nine_seconds();
+            h.spread(leases, random());
+            REQUIRE(h.deadline() >= start + 1500ms);
+            REQUIRE(h.deadline() <= start + 3s);
+            const time_point sent = h.deadline();
+            REQUIRE(h.on_time(sent) == action::renew);
+            h.extended(sent, sent + 8900ms, {});
+            h.spread(leases, random());
+            REQUIRE(h.deadline() >= sent + 2250ms);
+            REQUIRE(h.deadline() <= sent + 3s);
+        }
+    }
+}
+
+TEST_CASE("to spread leases moves no renewal that is under way, failed, or not wanted") {
+    renewal h = nine_seconds();
+    REQUIRE(h.on_time(start + 3s) == action::renew);
+    h.spread(100'000, all_ones);
+    CHECK(h.deadline() == h.report_at());
+    h.renewal_failed(errc::no_quorum, start + 3s, 0);
+    const time_point again = h.deadline();
+    h.spread(100'000, all_ones);
+    CHECK(h.deadline() == again);
+    for (const auto& terms : {renewal::terms{.ttl = 9s, .renew = false},
+                              renewal::terms{.ttl = 9s, .max_hold = 5s}}) {
+        renewal unrenewed(start, start + 8900ms, terms);
+        const time_point loss = unrenewed.deadline();
+        unrenewed.spread(100'000, all_ones);
+        CHECK(unrenewed.deadline() == loss);
+    }
+}
+
+TEST_CASE("many leases that were granted together are renewed in a trickle of small groups") {
+    constexpr std::size_t leases = 20'000;
+    std::mt19937_64 random(13);
+    std::vector<renewal> held;
+    for (std::size_t i = 0; i < leases; ++i) {
+        held.push_back(nine_seconds());
+        held.back().spread(leases, random());
+    }
+    std::map<time_point, std::size_t> groups;
+    for (renewal& h : held) {
+        while (h.deadline() < start + 60s) {
+            const time_point now = h.deadline();
+            ++groups[now];
+            REQUIRE(h.on_time(now) == action::renew);
+            h.extended(now, now + 8900ms, {});
+            h.spread(leases, random());
+        }
+    }
+    std::vector<std::size_t> in_second(60);
+    std::size_t largest = 0;
+    for (const auto& [at, size] : groups) {
+        in_second[static_cast<std::size_t>((at - start) / 1s)] += size;
+        largest = std::max(largest, size);
+    }
+    // Some 7,600 are due in each second, if they are spread evenly.
+    CHECK(*std::max_element(in_second.begin(), in_second.end()) <= 15'200);
+    for (std::size_t i = 30; i < 60; ++i) {
+        CHECK(in_second[i] >= 5'700);
+        CHECK(in_second[i] <= 9'500);
+    }
+    CHECK(largest <= 600);  // the first; later ones have some 260
 }
 
 TEST_CASE("no lease is renewed before its round was sent or over and over however it was made") {
