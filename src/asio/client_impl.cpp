@@ -76,7 +76,7 @@ std::shared_ptr<client_impl> client_impl::make(const asio::any_io_executor& exec
 }
 
 asio::any_io_executor client_impl::executor() const noexcept {
-    return io_ ? io_->strand.get_inner_executor() : asio::any_io_executor();
+    return io_ ? io_->strand.get_inner_executor().inner() : asio::any_io_executor();
 }
 
 void client_impl::start() {

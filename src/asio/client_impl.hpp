@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "asio/io_strand.hpp"
 #include "asio/timer.hpp"
 #include "asio/transport.hpp"
 #include "client/engine.hpp"
@@ -85,7 +86,7 @@ private:
     /// What may not outlive the execution context.
     struct performers {
         explicit performers(const boost::asio::any_io_executor& executor)
-            : strand(boost::asio::make_strand(executor)), alarm(strand) {}
+            : strand(io_executor::over(executor)), alarm(strand) {}
 
         io_strand strand;
         asio_timer alarm;

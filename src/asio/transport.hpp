@@ -2,18 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "asio/io_strand.hpp"
 #include "client/connection.hpp"
 #include "client/statistics.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/options.hpp>
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/strand.hpp>
 
 #include <array>
 #include <chrono>
@@ -25,8 +24,6 @@
 #include <vector>
 
 namespace redlock::detail {
-
-using io_strand = boost::asio::strand<boost::asio::any_io_executor>;
 
 /// Whoever owns transports: kept alive by what they have under way.
 class transport_host {

@@ -32,8 +32,8 @@ class ear final : public std::enable_shared_from_this<ear>,
 public:
     explicit ear(node_options node)
         : options_(with(std::move(node))),
-          wire_(detail::io_strand(context_.get_executor()), 0, options_.nodes[0],
-                options_.connect_timeout, *this, counts_),
+          wire_(detail::io_strand(detail::io_executor::over(context_.get_executor())), 0,
+                options_.nodes[0], options_.connect_timeout, *this, counts_),
           listener_(0, options_, wire_, *this, channel) {}
 
     std::vector<std::string> messages;
