@@ -8,6 +8,7 @@
 #include <boost/system/error_code.hpp>
 #include <boost/system/error_condition.hpp>
 
+#include <system_error>
 #include <type_traits>
 
 namespace redlock {
@@ -23,7 +24,8 @@ enum class errc {
     validity_exhausted = 3,  ///< A quorum answered yes, but too late for the ttl.
     not_held = 4,            ///< A quorum denies that the lease holds the key; or it was released.
     lost = 5,                ///< The lease ended before the operation did.
-    would_deadlock = 6,      ///< A `blocking_client` was called from its own thread.
+    /// A `blocking_client` was called from its own thread, or a thread locked its `mutex` again.
+    would_deadlock = 6,
     invalid_argument = 7,    ///< An argument breaks a documented precondition; nothing was sent.
     client_closed = 8,       ///< The client was closed, destroyed or moved from.
     auth_failed = 9,         ///< Of one node: it refused the user name or the password.
@@ -43,7 +45,8 @@ enum class errc {
     other_set = 109,         ///< A node belongs to another set of nodes than this client's list.
 };
 
-/// Conditions to compare an `error_code` with if the exact code does not matter.
+/// Conditions to compare an `error_code` with if the exact code does not matter. Both enums also
+/// compare with `std::error_code`, which is what a `std::system_error` carries.
 enum class condition {
     /// The same call may succeed later: contended, no_quorum, validity_exhausted. Of the causes of
     /// one node's vote: timed_out, backlog, in_quarantine and broken connections.
@@ -69,3 +72,7 @@ template <>
 struct boost::system::is_error_code_enum<redlock::errc> : std::true_type {};
 template <>
 struct boost::system::is_error_condition_enum<redlock::condition> : std::true_type {};
+template <>
+struct std::is_error_code_enum<redlock::errc> : std::true_type {};
+template <>
+struct std::is_error_condition_enum<redlock::condition> : std::true_type {};

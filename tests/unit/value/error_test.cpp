@@ -9,6 +9,7 @@
 
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using namespace redlock;
@@ -97,4 +98,31 @@ TEST_CASE("errors of a connection are unreachable, and nothing else of the syste
     // The same number in another category is another error.
     CHECK_FALSE(error_code(1, boost::system::generic_category()) == condition::retryable);
     CHECK_FALSE(error_code(errc::contended) == boost::system::errc::operation_not_permitted);
+}
+
+TEST_CASE("a std::error_code compares as the error code that it was made of") {
+    const std::error_code lost = error_code(errc::lost);
+    CHECK(lost == errc::lost);
+    CHECK(errc::lost == lost);
+    CHECK(lost != errc::not_held);
+    CHECK(lost == condition::ownership);
+    CHECK(condition::ownership == lost);
+    CHECK(lost != condition::retryable);
+    CHECK(lost == std::error_code(errc::lost));
+    CHECK(lost == error_code(errc::lost));
+    CHECK(lost != std::errc::operation_not_permitted);
+    CHECK(lost.message() == error_code(errc::lost).message());
+    CHECK(std::string(lost.category().name()) == "redlock");
+
+    const std::error_code broken = error_code(boost::asio::error::connection_reset);
+    CHECK(broken == std::errc::connection_reset);
+    CHECK(broken != condition::ownership);
+    CHECK(std::error_code() != condition::retryable);
+
+    const std::system_error thrown(errc::no_quorum);
+    CHECK(thrown.code() == errc::no_quorum);
+    const std::error_condition unreachable = condition::unreachable;
+    CHECK(thrown.code() == unreachable);
+    const error_code back = lost;
+    CHECK(back == errc::lost);
 }
