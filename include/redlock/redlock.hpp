@@ -10,8 +10,10 @@
 #include <redlock/event.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
+#include <redlock/mutex.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>
+#include <redlock/recursive_mutex.hpp>
 #include <redlock/refusal.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>

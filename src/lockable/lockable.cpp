@@ -1,0 +1,110 @@
+// Lock, unlock, and which of them reports a loss.
+// SPDX-License-Identifier: MIT
+#include "lockable/lockable.hpp"
+
+#include "lockable/granting.hpp"
+
+#include <exception>
+#include <future>
+#include <utility>
+
+namespace redlock::detail {
+
+namespace {
+
+// How long the client's thread may stand still before a loss is thrown ahead of its token.
+constexpr std::chrono::seconds longest_stall{1};
+
+// A thread can see by the clock that a lease is over before the client's thread has reported that.
+void await_report(const lease& lost) {
+    const std::stop_token token = lost.lost_token();
+    if (!token.stop_possible()) return;
+    std::promise<void> reported;
+    const std::stop_callback on_report(token, [&] { reported.set_value(); });
+    reported.get_future().wait_for(longest_stall);
+}
+
+// Whether a release shows that the lock was not held until then. To nodes that did not answer the
+// client sends the release again. A key may be gone since the validity ended meanwhile.
+bool shows_loss(error_code released, clock::time_point valid_until) {
+    return released == errc::lost || (released == errc::not_held && clock::now() < valid_until);
+}
+
+}  // namespace
+
+void lockable::lock() {
+    if (arrive() == holds::standing::held) {
+        if (nesting_ == nesting::refused) fail(errc::would_deadlock, resource_);
+        return;
+    }
+    begin(acquire_or_throw(*client_, resource_, options_));
+}
+
+bool lockable::try_lock(std::chrono::milliseconds wait) {
+    if (arrive() == holds::standing::held) return nesting_ == nesting::counted;
+    lease granted = acquire_within(wait, *client_, resource_, options_);
+    if (!granted) return false;
+    begin(std::move(granted));
+    return true;
+}
+
+void lockable::unlock() {
+    const auto thread = this_thread_number();
+    const bool may_throw = std::uncaught_exceptions() == 0;
+    holds::departure done = [&] {
+        const std::lock_guard lock(gate_);
+        return holds_.depart(thread, may_throw);
+    }();
+    switch (done.what) {
+        case holds::leaving::level:
+        case holds::leaving::excused: return;
+        case holds::leaving::not_held: fail(errc::not_held, resource_);
+        case holds::leaving::lost: await_report(done.ended); fail(errc::lost, resource_);
+        case holds::leaving::hold: break;
+    }
+    const auto valid_until = done.ended.valid_until();
+    const auto released = client_->release(std::move(done.ended));
+    if (released || !shows_loss(released.error(), valid_until)) return;
+    {
+        const std::lock_guard lock(gate_);
+        holds_.note_loss(thread, may_throw);
+    }
+    if (may_throw) fail(errc::lost, resource_);
+}
+
+std::uint64_t lockable::fence() const noexcept {
+    const std::lock_guard lock(gate_);
+    const lease* const held = holds_.find(this_thread_number());
+    return held == nullptr ? 0 : held->fence();
+}
+
+std::stop_token lockable::lost_token() const noexcept {
+    const std::lock_guard lock(gate_);
+    const lease* const held = holds_.find(this_thread_number());
+    return held == nullptr ? std::stop_token() : held->lost_token();
+}
+
+// Throws if the thread's last hold was lost. Goes one level deeper where that is allowed.
+holds::standing lockable::arrive() {
+    const auto thread = this_thread_number();
+    holds::arrival now = [&] {
+        const std::lock_guard lock(gate_);
+        holds::arrival found = holds_.arrive(thread);
+        if (found.what == holds::standing::held && nesting_ == nesting::counted) {
+            holds_.deepen(thread);
+        }
+        return found;
+    }();
+    if (now.what == holds::standing::lost) {
+        await_report(now.ended);
+        fail(errc::lost, resource_);
+    }
+    return now.what;
+}
+
+void lockable::begin(lease granted) {
+    const std::lock_guard lock(gate_);
+    holds_.begin(this_thread_number(), std::move(granted));
+}
+
+}  // namespace redlock::detail

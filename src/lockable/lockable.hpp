@@ -1,0 +1,50 @@
+// One lock as its threads see it: the operations that the mutexes share; knows no nodes.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "lockable/holds.hpp"
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+namespace redlock::detail {
+
+/// Threads that wait do so in the client's queue, and hold nothing of this object meanwhile.
+class lockable {
+public:
+    /// Whether a thread that holds the lock may lock it again.
+    enum class nesting : bool { refused, counted };
+
+    lockable(blocking_client& client, std::string resource, acquire_options options,
+             nesting again)
+        : client_(&client), resource_(std::move(resource)), options_(options), nesting_(again) {}
+
+    void lock();
+    bool try_lock(std::chrono::milliseconds wait);
+    void unlock();
+
+    /// Of the lease that the calling thread holds.
+    std::uint64_t fence() const noexcept;
+    std::stop_token lost_token() const noexcept;
+
+private:
+    holds::standing arrive();
+    void begin(lease granted);
+
+    blocking_client* client_;
+    const std::string resource_;
+    const acquire_options options_;
+    const nesting nesting_;
+
+    mutable std::mutex gate_;  // never held during a call of the client
+    holds holds_;
+};
+
+}  // namespace redlock::detail
