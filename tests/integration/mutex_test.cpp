@@ -465,6 +465,32 @@ TEST_CASE("dead nodes, a limit of holding and a closed client are losses", "[mut
     CHECK_NOTHROW(m->unlock());
 }
 
+TEST_CASE("a loss that the clock shows first is thrown after the token all the same", "[mutex]") {
+    cluster nodes(3);
+    std::atomic<bool> is_halted = false;
+    std::promise<void> go_on;
+    auto options = nodes.options();
+    options.on_event = [&](const redlock::event& e) {
+        if (e.kind != redlock::event_kind::granted || e.resource != "other") return;
+        is_halted = true;  // the client's thread stands still, and reports nothing
+        go_on.get_future().wait();
+    };
+    blocking_client client(options);
+    redlock::mutex m(client, "r", {.ttl = 2s, .renew = false});
+    m.lock();
+    const auto token = m.lost_token();
+    std::jthread other([&] { (void)client.acquire("other", {.wait = patience}); });
+    REQUIRE(eventually([&] { return is_halted.load(); }));
+    std::this_thread::sleep_for(2s);
+    CHECK_FALSE(token.stop_requested());
+    std::jthread later([&] {
+        std::this_thread::sleep_for(50ms);
+        go_on.set_value();
+    });
+    CHECK(thrown_by([&] { m.unlock(); }) == errc::lost);
+    CHECK(token.stop_requested());
+}
+
 TEMPLATE_TEST_CASE("destroyed while it is locked, it leaves no key", "[mutex]", redlock::mutex,
                    recursive_mutex) {
     cluster nodes(3);
