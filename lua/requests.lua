@@ -6,7 +6,7 @@
 -- KEYS[2i], KEYS[2i+1]  of request i: its key, and its fence, which is the highest that this node
 --          has seen, in decimal
 -- KEYS[2n+1+i]  of request i: the queue of the waiters for its key
--- The keys that follow  of each request for readers: the set of those that hold its key
+-- The keys that follow  of each request of a reader or for a slot: the set that goes with it
 -- ARGV[1]  the epoch that the node record had in the handshake; empty: not compared
 -- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
@@ -26,6 +26,14 @@
 --          unless it is empty, is a waiter, whose entry lives that long from now on; 0: it waits no
 --          more. KEEP, unless it is empty, is for how long from now on the key has to stand in the
 --          way of others: it is not deleted, and runs out then
+--   share, await_share, extend_share, release_share, leave_share
+--          the same for a reader: shared/readers.lua
+--   acquire_slot VALUE TTL FENCE SLOT K
+--   await_slot VALUE TTL FENCE SLOT K ID TICKET LIFE
+--   extend_slot VALUE TTL FENCE SLOT
+--   release_slot VALUE SLOT K
+--   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP
+--          the same for one of K slots: shared/slot_requests.lua
 -- A ttl and a life are in ms.
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one. To
@@ -38,6 +46,9 @@
 --                              that many ms unless it is heard of again
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
+--   {6, left, value, fence, before, free, k}  the slot is taken, or others wait before it: when one
+--                              is free, and a map of those that are, of k; others may have named
+--                              fewer than K
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence. To acquire or to extend shortens nothing:
 -- a key that would live longer, or for ever, keeps its time.
@@ -53,7 +64,7 @@
 --
 -- The server's time for one request alone, and for each of many: see docs/performance.md. Functions
 -- cost it, too, each time: so those of queues are made only where somebody waits, and those of
--- readers only for them.
+-- readers and slots only for them.
 -- include shared/clock.lua
 local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local count = tonumber(ARGV[5])
@@ -146,8 +157,8 @@ local function held(key, current, seen, before)
 end
 
 -- For how long others may stand before it. It is entered where it has to wait.
-local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares)
-    local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares)
+local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, passes)
+    local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares, passes)
     if id and life ~= '0' and (is_held or is_free and before > 0) then
         queues().enter(queue, id, ticket, tonumber(life), queues().now())
         has_queues = true
@@ -199,22 +210,24 @@ local function extend(i, value, ttl, fence)
 end
 
 -- What is left to do for a request that gives a key back: its waiter leaves the queue, or stays in
--- it, and the next is woken where the key is free.
-local function leave_queue_of(i, current, is_free, id, ticket, life)
+-- it, and the next is woken where the key is free: as many as there are free slots.
+local function leave_queue_of(i, current, is_free, id, ticket, life, free_slots)
     local key, queue = KEYS[2 * i], KEYS[2 * count + 1 + i]
     if id == '' then
         id = nil
     elseif life == '0' then
         -- This waiter may have been woken without taking the key, or may be the one that looks: the
         -- next in the queue is woken in its place.
-        is_free = queues().leave(queue, id, ticket) and queues().is_looked_after(current) or is_free
+        local has_left = queues().leave(queue, id, ticket)
+        is_free = has_left and (free_slots or queues().is_looked_after(current)) or is_free
     elseif id then
         queues().enter(queue, id, ticket, tonumber(life), queues().now())
         has_queues = true
     end
-    if is_free and has_queues then
+    if is_free and has_queues and free_slots ~= 0 then
         local is_shared = stored[key] == 'redlock:shared'
-        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id, is_shared)
+        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id, is_shared,
+                            free_slots or 1)
     end
 end
 
@@ -230,88 +243,113 @@ local function raise_fence(i, fence)
     return failure and not string.find(failure.err, '^FOREIGN') and failure or nil
 end
 
-local function release(i, value, fence, id, ticket, life, keep)
+-- Returns the answer, whether the key is free by it, and what it held. `at_once`: not with the
+-- others that this script deletes in the end.
+local function give_back(i, value, at_once, keep)
     local key = KEYS[2 * i]
     local current = stored[key]
     if current == false then
         current = redis.pcall('GET', key)  -- which tells what MGET can't read
     end
-    local raises = fence and fence ~= ''
-    local answer = type(current) == 'table' and current or current and 0 or -1
-    local is_free = false
-    if current == value and keep and keep ~= '' then
-        answer = redis.pcall('PEXPIRE', key, keep)
-    elseif current == value and (raises or has_queues or count == 1) then
-        -- At once: a server without memory refuses the fence's SET unless something was written
-        -- before, and a waiter is told only of a key that is gone.
-        answer = redis.pcall('DEL', key)
-        is_free = answer == 1
-        stored[key] = not is_free and value
-    elseif current == value then
-        released[#released + 1], stored[key] = key, nil
-        answer, is_free = 1, true
+    if current ~= value then
+        return type(current) == 'table' and current or current and 0 or -1, false, current
+    elseif keep and keep ~= '' then
+        return redis.pcall('PEXPIRE', key, keep), false, current
+    elseif at_once or has_queues or count == 1 then
+        -- A server without memory refuses the fence's SET unless something was written before, and
+        -- a waiter is told only of a key that is gone.
+        local answer = redis.pcall('DEL', key)
+        stored[key] = answer ~= 1 and value
+        return answer, answer == 1, current
     end
+    released[#released + 1], stored[key] = key, nil
+    return 1, true, current
+end
+
+local function release(i, value, fence, id, ticket, life, keep)
+    local raises = fence and fence ~= ''
+    local answer, is_free, current = give_back(i, value, raises, keep)
     leave_queue_of(i, current, is_free, id, ticket, life)
     return raises and raise_fence(i, fence) or answer
 end
 
-local reader_rules
-local next_readers = 3 * count + 1  -- of KEYS: those of the latest request of a reader
+local reader_rules, slot_rules
+local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request that has one
 
 local function readers()
     if not reader_rules then
 -- include shared/readers.lua
         reader_rules = {share = share, extend = extend_share, release = release_share}
     end
-    next_readers = next_readers + 1
+    next_companion = next_companion + 1
     return reader_rules
+end
+
+local function slots()
+    if not slot_rules then
+-- include shared/slot_requests.lua
+        slot_rules = {acquire = acquire_slot, extend = extend_slot, release = release_slot}
+    end
+    next_companion = next_companion + 1
+    return slot_rules
+end
+
+-- Of a request of the rarer kinds: how many words follow, what does it, and whether it gives a key
+-- back.
+local function rare(what)
+    if what == 'await' then
+        return 6, acquire
+    elseif what == 'leave' then
+        return 6, release, true
+    elseif string.find(what, '_slot$') then
+        local rules = slots()
+        if what == 'acquire_slot' then
+            return 5, rules.acquire
+        elseif what == 'await_slot' then
+            return 8, rules.acquire
+        elseif what == 'extend_slot' then
+            return 4, rules.extend
+        end
+        return what == 'release_slot' and 3 or 8, rules.release, true
+    end
+    local rules = readers()
+    if what == 'share' then
+        return 3, rules.share
+    elseif what == 'await_share' then
+        return 6, rules.share
+    elseif what == 'extend_share' then
+        return 3, rules.extend
+    end
+    return what == 'release_share' and 1 or 6, rules.release, true
 end
 
 local answers = {}
 local refusal  -- nil: not looked for yet
 local at = 6
 for i = 1, count do
-    local what, a, b, c = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-    local d, e, f = ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
-    if what == 'release' then
-        answers[i] = release(i, a)
-        at = at + 2
-    elseif what == 'leave' then
-        answers[i] = release(i, a, b, c, d, e, f)
-        at = at + 7
-    elseif what == 'release_share' then
-        answers[i] = readers().release(i, a)
-        at = at + 2
-    elseif what == 'leave_share' then
-        answers[i] = readers().release(i, a, b, c, d, e)
-        at = at + 7
+    local what, words, done, gives_back = ARGV[at], 3, nil, false
+    if what == 'acquire' then
+        done = acquire
+    elseif what == 'extend' then
+        done = extend
+    elseif what == 'release' then
+        words, done, gives_back = 1, release, true
     else
-        if refusal == nil then
-            refusal = find_refusal()
-        end
-        if what == 'acquire' then
-            answers[i] = refusal or acquire(i, a, b, c)
-            at = at + 4
-        elseif what == 'extend' then
-            answers[i] = refusal or extend(i, a, b, c)
-            at = at + 4
-        elseif what == 'await' then
-            answers[i] = refusal or acquire(i, a, b, c, d, e, f)
-            at = at + 7
-        else
-            local rules = readers()
-            if what == 'share' then
-                answers[i] = refusal or rules.share(i, a, b, c)
-                at = at + 4
-            elseif what == 'extend_share' then
-                answers[i] = refusal or rules.extend(i, a, b, c)
-                at = at + 4
-            else
-                answers[i] = refusal or rules.share(i, a, b, c, d, e, f)
-                at = at + 7
-            end
-        end
+        words, done, gives_back = rare(what)
     end
+    if not gives_back and refusal == nil then
+        refusal = find_refusal()
+    end
+    if refusal and not gives_back then
+        answers[i] = refusal
+    elseif words == 1 then
+        answers[i] = done(i, ARGV[at + 1])
+    elseif words == 3 then
+        answers[i] = done(i, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+    else
+        answers[i] = done(i, unpack(ARGV, at + 1, at + words))
+    end
+    at = at + words + 1
 end
 
 if released[1] then

@@ -1,12 +1,14 @@
 -- Keeps waiters in their queues, and tells when the keys will be theirs; knows no other node.
 -- SPDX-License-Identifier: MIT
 --
--- KEYS[1..n]     the keys
+-- KEYS[1..n]     the keys; where it is one of the slots that a waiter wants, the set of those that
+--                are taken
 -- KEYS[n+1..2n]  the queues of their waiters
 -- ARGV[1]  n
 -- ARGV[2..n+1]     the ids of the waiters; empty for one that has no place
 -- ARGV[n+2..2n+1]  their tickets
 -- ARGV[2n+2..3n+1] how long their entries live from now on, in ms; 0 for one that only asks
+-- ARGV[3n+2..4n+1] how many slots there are; 0 where it is the key that a waiter wants
 --
 -- Returns one list per waiter:
 --   how many ms may pass, as things are, before it gets the key. 0: it is free, or held by readers
@@ -16,6 +18,7 @@
 --          none, or no string
 -- include shared/clock.lua
 -- include shared/queue.lua
+-- include shared/slots.lua
 local n = tonumber(ARGV[1])
 local now = node_ms()
 local answers = {}
@@ -27,17 +30,26 @@ for i = 1, n do
     elseif life_ms > 0 then
         enter_queue(queue, id, ticket, life_ms, now)
     end
-    local left, value = redis.call('PTTL', key), ''
-    local shares = id and is_reader(id)
-    local before = time_before_turn(queue, id, ticket, now, shares)
-    if left ~= -2 then
-        value = redis.pcall('GETRANGE', key, 0, 22)
-        value = type(value) == 'string' and value or ''
+    local k = tonumber(ARGV[3 * n + 1 + i])
+    if k > 0 then
+        k = smallest_number(key, k, now)
+        local _, size, first = taken_slots(key, k, now)
+        local before = time_before_turn(queue, id, ticket, now, false, math.max(k - size - 1, 0))
+        local left = size < k and 0 or first and first - now + 1 or 0
+        answers[i] = {math.max(left, before), before, ''}
+    else
+        local left, value = redis.call('PTTL', key), ''
+        local shares = id and is_reader(id)
+        local before = time_before_turn(queue, id, ticket, now, shares)
+        if left ~= -2 then
+            value = redis.pcall('GETRANGE', key, 0, 22)
+            value = type(value) == 'string' and value or ''
+        end
+        if shares and value == 'redlock:shared' then
+            left = -2  -- as good as free
+        end
+        -- A key in its last ms is still there.
+        answers[i] = {left == -1 and -1 or math.max(left + 1, before), before, value}
     end
-    if shares and value == 'redlock:shared' then
-        left = -2  -- as good as free
-    end
-    -- A key in its last ms is still there.
-    answers[i] = {left == -1 and -1 or math.max(left + 1, before), before, value}
 end
 return answers

@@ -50,6 +50,9 @@ public:
     /// data. 0 if `client_options::fencing` is off.
     std::uint64_t fence() const noexcept;
 
+    /// Which of `acquire_options::slots` it is, from 0; 0 if none was asked for.
+    std::uint16_t slot() const noexcept;
+
     /// When the lease ends if nothing prolongs it. The drift allowance is already deducted.
     clock::time_point valid_until() const noexcept;
     /// Time until `valid_until()`, rounded down; zero if the lease has ended, was lost or

@@ -101,6 +101,11 @@ struct acquire_options {
     /// twentieth of the ttl.
     std::chrono::milliseconds loss_margin{0};
     lock_mode mode = lock_mode::exclusive;     ///< `shared` needs `client_options::fencing`.
+    /// So many leases of the resource may be held at once, by all programs: each has one of as many
+    /// slots (`lease::slot()`). Where programs name different numbers the smallest counts. 1 to
+    /// `max_slots`; needs `client_options::fencing` and the exclusive mode. 0: the resource itself,
+    /// which is another lock than its slots. Slot 3 of "r" has the key of the resource "r#3".
+    std::uint16_t slots = 0;
     /// Zero: the client draws a random one. With a value of its own the caller can recognise the
     /// lease on the nodes; one lease of a resource at a time may use it. On the nodes "#" and a
     /// random number follow the value: two processes that use the same value exclude each other,
@@ -140,6 +145,8 @@ inline constexpr std::chrono::milliseconds longest_measured_timeout{1'000};
 inline constexpr std::size_t max_nodes = 32;
 /// The longest resource name, in bytes.
 inline constexpr std::size_t max_resource_bytes = 512;
+/// The most slots of a resource.
+inline constexpr std::uint16_t max_slots = 1'000;
 /// The longest name of a set of nodes, in bytes.
 inline constexpr std::size_t max_cluster_bytes = 255;
 /// The longest client name, in characters.

@@ -76,9 +76,11 @@ end
 
 -- For how many ms at least somebody who is alive may stand before it; 0 where nobody does. All who
 -- are there stand before one without an id, which does not wait. One that would share the key
--- (`shares`) goes with the others that would, and waits only for those that would not.
-local function time_before_turn(queue, id, ticket, now, shares)
-    for rank = 0, shares and most_readers or 0 do
+-- (`shares`) goes with the others that would, and waits only for those that would not. For so many
+-- before it there is room besides (`passes`).
+local function time_before_turn(queue, id, ticket, now, shares, passes)
+    passes = passes or 0
+    for rank = 0, shares and most_readers or passes do
         local member, before, left = first_in_queue(queue, now, rank)
         if not member then
             return 0
@@ -89,7 +91,7 @@ local function time_before_turn(queue, id, ticket, now, shares)
                 return 0
             end
         end
-        if not shares or not is_reader(member) then
+        if rank >= passes and not (shares and is_reader(member)) then
             return left
         end
     end
@@ -97,9 +99,10 @@ local function time_before_turn(queue, id, ticket, now, shares)
 end
 
 -- Tells the first that the key is free, and the others behind it that may share the key with it;
--- those alone where it is shared already. `id` itself is not told. A client that does not listen any
--- more is dead, or will ask when it listens again: its entry goes, and the next is told.
-local function wake_first(queue, prefix, key, id, is_shared)
+-- those alone where it is shared already; or as many of the first as there are slots free (`most`).
+-- `id` itself is not told. A client that does not listen any more is dead, or will ask when it
+-- listens again: its entry goes, and the next is told.
+local function wake_first(queue, prefix, key, id, is_shared, most)
     local now = node_ms()
     local rank, told = 0, {}
     while rank <= most_readers do
@@ -108,7 +111,7 @@ local function wake_first(queue, prefix, key, id, is_shared)
             return
         end
         local shares = is_reader(member)
-        if not shares and (is_shared or rank > 0) then
+        if not shares and (is_shared or rank >= most) then
             return
         end
         local client = string.match(member, '^[^:]*')
@@ -121,7 +124,7 @@ local function wake_first(queue, prefix, key, id, is_shared)
                 return
             end
             dead_left = dead_left - 1
-        elseif not shares then
+        elseif not shares and rank + 1 >= most then
             return
         else
             rank = rank + 1

@@ -83,7 +83,7 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, r
 end
 
 local function share(i, value, ttl, fence, id, ticket, life)
-    local key, queue, set = KEYS[2 * i], KEYS[2 * count + 1 + i], KEYS[next_readers]
+    local key, queue, set = KEYS[2 * i], KEYS[2 * count + 1 + i], KEYS[next_companion]
     local least, is_missing, foreign = fence_to_exceed(KEYS[2 * i + 1])
     if foreign then
         return foreign
@@ -109,7 +109,7 @@ local function share(i, value, ttl, fence, id, ticket, life)
 end
 
 local function extend_share(i, value, ttl, fence)
-    local current, set = stored[KEYS[2 * i]], KEYS[next_readers]
+    local current, set = stored[KEYS[2 * i]], KEYS[next_companion]
     if current and current ~= marker then
         return 0
     end
@@ -141,7 +141,7 @@ end
 
 -- A fence is raised for the readers that hold the key, too: what is late must not join them.
 local function release_share(i, value, fence, id, ticket, life)
-    local key, set = KEYS[2 * i], KEYS[next_readers]
+    local key, set = KEYS[2 * i], KEYS[next_companion]
     local raises = fence and fence ~= ''
     local current = stored[key]
     if current == false then

@@ -4,6 +4,7 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 
 #include <algorithm>
@@ -46,6 +47,7 @@ void acquire_operation::start(time_point now) {
     }
     ttl_ = effective_ttl(client().shared.options(), options_.ttl);
     kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold));
+    slots_ = {client().shared.size(), options_.slots};
     machine_.begin(client().shared.size(), ttl_, client().shared.drift(), options_.wait, now);
     client().host.await_settled(*this, now);
 }
@@ -64,7 +66,7 @@ void acquire_operation::on_settled(time_point now) {
     }
     machine_.settled(now, client().nodes.time_for(client().shared.size()));
     core::local_queues& lines = client().local;
-    lines.join(*this, resource_, shares());
+    lines.join(*this, resource_, places());
     // One in front gets its turn at the end of this one of the engine.
     if (!lines.is_in_front(*this)) machine_.stands_behind();
     client().shared.arm(*this, machine_.due_at());
@@ -98,7 +100,7 @@ void acquire_operation::on_admitted(time_point now) {
 }
 
 void acquire_operation::try_without_waiting(time_point now) {
-    if (client().local.is_waited_for(resource_, shares())) return refuse_behind_others(now);
+    if (client().local.is_waited_for(resource_, places())) return refuse_behind_others(now);
     try_once(now);
 }
 
@@ -136,17 +138,25 @@ void acquire_operation::try_once(time_point now) {
     // A new value for each attempt, so that a release of one that is still on its way can't delete
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
-    left_ = {{.born = client().tracker.breaks()}, &kind(), key(), fresh_value(), {}};
+    const slot_number slot = draw_slot();
+    left_ = {{.born = client().tracker.breaks()}, &kind(), key(slot), fresh_value(), slot, {}, {}};
     fence_.reset();
     send_round(now);
     if (machine_.is_trying() && machine_.waits()) client().shared.arm(*this, machine_.due_at());
 }
 
-recycled_string acquire_operation::key() const {
+slot_number acquire_operation::draw_slot() {
+    if (options_.slots == 0) return {};
+    if (const auto freed = client().local.freed_slot(resource_)) slots_.suggest(*freed);
+    return {slots_.draw(client().shared.random_word()), options_.slots};
+}
+
+recycled_string acquire_operation::key(slot_number slot) const {
     const std::string& prefix = client().shared.options().key_prefix;
+    const std::string suffix = slot.of > 0 ? wire::slot_suffix(slot.number) : "";
     recycled_string whole;
-    whole.reserve(prefix.size() + resource_.size());
-    whole.append(prefix).append(resource_);
+    whole.reserve(prefix.size() + resource_.size() + suffix.size());
+    whole.append(prefix).append(resource_).append(suffix);
     return whole;
 }
 
@@ -175,7 +185,12 @@ bool acquire_operation::is_to_be_woken() const noexcept {
 }
 
 const wire::lock_kind& acquire_operation::kind() const noexcept {
-    return client().shared.kind(options_.mode);
+    return client().shared.kind(options_);
+}
+
+std::size_t acquire_operation::places() const noexcept {
+    if (shares()) return core::local_queues::any_number;
+    return std::max<std::size_t>(options_.slots, 1);
 }
 
 wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
@@ -187,7 +202,7 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 // each.
 void acquire_operation::write(wire::request& out, bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    left().kind->write_acquire(out, {left().key, left().value, kept_for_}, fence_ ? &*fence_ : nullptr,
+    left().kind->write_acquire(out, {left().key, left().value, kept_for_, left().slot}, fence_ ? &*fence_ : nullptr,
                                place_.id.empty() ? nullptr : &at);
 }
 
@@ -288,6 +303,7 @@ bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::reque
 }
 
 void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answer, time_point now) {
+    if (answer.slots != 0) slots_.refused(answer.free_slots, answer.slots);
     node_vote& v = votes_[node];
     v.answer = answer.answer;
     v.error = answer.why.error;
@@ -307,7 +323,7 @@ void acquire_operation::take(time_point now) {
     if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
-        machine.valid_until(), std::move(votes_));
+        machine.valid_until(), std::move(votes_), left_.slot.number);
     state->home = client().host.home();
     client().shared.counts().granted.add();
     client().shared.emit({.kind = event_kind::granted,
@@ -339,6 +355,12 @@ void acquire_operation::give_back(bool waits_on, time_point now) {
 void acquire_operation::refused(error_code why, time_point now) {
     const operation_ptr keep(this);
     std::optional<core::acquisition::prospects> further;
+    // Another slot is free, as far as the nodes said: it need not wait for that.
+    if (why == errc::contended && slots_.is_another_free()) {
+        give_back(true, now);
+        return try_once(now);
+    }
+    slots_.rest();
     if (is_queued() && machine_.may_wait_on(now)) {
         further = {client().shared.random_word(), client().local.resting()};
     }
@@ -368,7 +390,9 @@ void acquire_operation::go_to_sleep(time_point now) {
     client().shared.arm(*this, machine_.due_at());
 }
 
-void acquire_operation::on_wake(std::size_t node, time_point now) {
+void acquire_operation::on_wake(std::size_t node, std::optional<std::uint16_t> slot,
+                                time_point now) {
+    if (slot) slots_.suggest(*slot);
     machine_.woken(node, now);
     if (is_asleep()) client().shared.arm(*this, machine_.due_at());
 }
@@ -392,7 +416,10 @@ void acquire_operation::queue_again(time_point now) {
     if (drawn) draw_ticket(drawn->fence, now);
 }
 
-wire::wait_request acquire_operation::request() const { return {left_.key, entry(true)}; }
+wire::wait_request acquire_operation::request() const {
+    const std::string_view key = left_.key;
+    return {left_.slot.of > 0 ? wire::without_slot(key) : key, entry(true), left_.slot.of};
+}
 
 void acquire_operation::on_due(time_point now) {
     const operation_ptr keep(this);

@@ -9,6 +9,7 @@
 #include "client/timers.hpp"
 #include "core/load/admission.hpp"
 #include "core/lock/acquisition.hpp"
+#include "core/lock/slot_choice.hpp"
 #include "wire/acquire.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
@@ -37,7 +38,7 @@ public:
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
     void shorten(duration gap) final { machine_.shorten(gap); }
-    void on_wake(std::size_t node, time_point now) final;
+    void on_wake(std::size_t node, std::optional<std::uint16_t> slot, time_point now) final;
     wire::wait_request request() const final;
     void entered(node_mask nodes) final { place_.nodes |= nodes; }
     void asked(node_mask nodes) final { machine_.asked(nodes); }
@@ -65,6 +66,8 @@ private:
     void perform(core::acquisition::step what, time_point now);
     const wire::lock_kind& kind() const noexcept;
     bool shares() const noexcept { return kind().is_shared; }
+    /// How many may hold the resource at once.
+    std::size_t places() const noexcept;
     /// The nodes are to know that it waits, so that they wake it.
     bool is_to_be_woken() const noexcept;
     bool is_held() const noexcept;
@@ -74,7 +77,8 @@ private:
     void refuse_behind_others(time_point now);
     void refuse_for_backlog(time_point now);
     void try_once(time_point now);
-    recycled_string key() const;
+    recycled_string key(slot_number slot) const;
+    slot_number draw_slot();
     recycled_string fresh_value() const;
     bool draw_fence(time_point now);
     void draw_ticket(std::uint64_t fence, time_point now);
@@ -98,6 +102,7 @@ private:
     duration ttl_{};
     duration kept_for_{};  // by the nodes, where nobody gives it back: ttl_ or longer
     core::acquisition machine_;
+    core::slot_choice slots_;
     place_in_queue place_;
     time_point begun_{};
 

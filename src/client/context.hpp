@@ -44,10 +44,11 @@ public:
     const node_name& name(std::size_t node) const noexcept { return names_[node]; }
     /// Whether the locks that this client takes have fences: all of them, or none.
     bool is_fenced() const noexcept { return options_->fencing; }
-    /// The kind of those that it takes in that mode.
-    const wire::lock_kind& kind(lock_mode mode) const noexcept {
+    /// The kind of lock that an acquire with these options takes.
+    const wire::lock_kind& kind(const acquire_options& how) const noexcept {
         if (!is_fenced()) return wire::plain_lock;
-        return mode == lock_mode::shared ? wire::shared_lock : wire::fenced_lock;
+        if (how.slots > 0) return wire::slot_lock;
+        return how.mode == lock_mode::shared ? wire::shared_lock : wire::fenced_lock;
     }
     /// What others name to wake this client: drawn once, the last part of its channel's name.
     std::string_view client_id() const noexcept { return client_id_; }

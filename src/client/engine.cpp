@@ -72,7 +72,11 @@ void engine::adopt(held_lease_ptr what) {
 
 void engine::forget(held_lease& what) noexcept {
     if (what.has_claim()) owners_.end(what.state().owner, what.state().resource);
-    local_.freed(what.state().resource, what.left().kind->is_shared);
+    const slot_number slot = what.left().slot;
+    const std::size_t places = what.left().kind->is_shared
+                                   ? core::local_queues::any_number
+                                   : std::max<std::size_t>(slot.of, 1);
+    local_.freed(what.state().resource, places, slot.number);
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }

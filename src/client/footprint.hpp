@@ -5,6 +5,7 @@
 #include "core/lock/traces.hpp"
 #include "value/node_mask.hpp"
 #include "value/recycled_string.hpp"
+#include "value/slot.hpp"
 #include "wire/lock_kind.hpp"
 
 #include "value/quorum.hpp"
@@ -27,6 +28,7 @@ struct footprint : core::traces {
     const wire::lock_kind* kind = nullptr;
     recycled_string key;
     recycled_string value;
+    slot_number slot{};      ///< Of which that is the key.
     place_in_queue place{};  ///< Of the waiter that it is of.
     /// Until then the keys stay in the way of others, whoever gives them back.
     time_point keep_until{};

@@ -50,6 +50,8 @@ owner_id lease::owner() const noexcept { return state_ ? state_->owner : owner_i
 
 std::uint64_t lease::fence() const noexcept { return state_ ? state_->fence : 0; }
 
+std::uint16_t lease::slot() const noexcept { return state_ ? state_->slot : 0; }
+
 clock::time_point lease::valid_until() const noexcept {
     return state_ ? state_->valid_until() : clock::time_point{};
 }

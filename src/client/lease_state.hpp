@@ -63,11 +63,12 @@ public:
 
     /// A lock that is held.
     lease_state(std::string what, owner_id by, std::uint64_t under, clock::time_point until,
-                cast_votes cast)
+                cast_votes cast, std::uint16_t which_slot = 0)
         : resource(std::move(what)),
           owner(by),
           fence(under),
           votes(std::move(cast)),
+          slot(which_slot),
           status_(status::live),
           valid_until_(as_open(until)) {}
     /// An acquire that was refused: nothing but its votes.
@@ -79,6 +80,7 @@ public:
     const owner_id owner{};
     const std::uint64_t fence = 0;
     const cast_votes votes;
+    const std::uint16_t slot = 0;  // of those of the resource, where it was asked for one
     std::weak_ptr<lease_home> home;
 
     bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }

@@ -36,6 +36,7 @@ void release_round::write(wire::request& out, bool has_place, const wire::fence_
                                     .key_prefix = client().shared.options().key_prefix,
                                     .entry = has_place ? &entry : nullptr,
                                     .raise = raise,
+                                    .slot = left_.slot,
                                     .keep = left_.to_keep(now)});
 }
 

@@ -3,10 +3,13 @@
 #include "client/remote_queue.hpp"
 
 #include "wire/failure.hpp"
+#include "wire/keys.hpp"
 #include "wire/wait.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -200,7 +203,15 @@ void remote_queue::on_listening(std::size_t node, time_point now) {
 }
 
 void remote_queue::on_message(std::size_t node, std::string_view resource, time_point now) {
-    local_->wake(resource, node, now);
+    local_->wake(resource, node, std::nullopt, now);
+    // It may be the key of a slot.
+    const std::string_view all = wire::without_slot(resource);
+    std::uint16_t slot = 0;
+    const auto digits = resource.substr(std::min(all.size() + 1, resource.size()));
+    const auto end = digits.data() + digits.size();
+    if (!digits.empty() && std::from_chars(digits.data(), end, slot).ptr == end) {
+        local_->wake(all, node, slot, now);
+    }
 }
 
 void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_point now) {

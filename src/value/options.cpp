@@ -190,6 +190,27 @@ void check_max_hold(const acquire_options& o, const client_options& client, find
                   "loss_margin_ms");
 }
 
+// What only some kinds of lock have.
+void check_kind(const acquire_options& o, const client_options& client, findings& out) {
+    const bool is_shared = o.mode == lock_mode::shared;
+    if (o.min_hold < milliseconds(0) || o.min_hold > client.ttl_max) {
+        out.error("/min_hold_ms", "must be 0 to ttl_max_ms, which is " +
+                                      std::to_string(client.ttl_max.count()));
+    } else if (o.min_hold > milliseconds(0) && is_shared) {
+        out.error("/min_hold_ms", "is for exclusive locks: readers keep nobody else out");
+    }
+    if (is_shared && !client.fencing) {
+        out.error("/mode", "shared locks need fencing: without it there are exclusive ones only");
+    }
+    if (o.slots > max_slots) {
+        out.error("/slots", "must be 0 to " + std::to_string(max_slots));
+    } else if (o.slots > 0 && is_shared) {
+        out.error("/slots", "can't be shared: as many may hold the resource as there are slots");
+    } else if (o.slots > 0 && !client.fencing) {
+        out.error("/slots", "need fencing: without it there are exclusive locks only");
+    }
+}
+
 // Whether prefix + resource ends with `ending`, without putting them together.
 bool key_ends_with(std::string_view prefix, std::string_view resource, std::string_view ending) {
     if (resource.size() >= ending.size()) return resource.ends_with(ending);
@@ -232,15 +253,7 @@ std::vector<config_issue> validate(const acquire_options& options, const client_
         check_max_hold(options, client, out);
     }
     out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
-    if (options.min_hold < milliseconds(0) || options.min_hold > client.ttl_max) {
-        out.error("/min_hold_ms", "must be 0 to ttl_max_ms, which is " +
-                                      std::to_string(client.ttl_max.count()));
-    } else if (options.min_hold > milliseconds(0) && options.mode == lock_mode::shared) {
-        out.error("/min_hold_ms", "is for exclusive locks: readers keep nobody else out");
-    }
-    if (options.mode == lock_mode::shared && !client.fencing) {
-        out.error("/mode", "shared locks need fencing: without it there are exclusive ones only");
-    }
+    check_kind(options, client, out);
     return out.take();
 }
 
@@ -254,7 +267,8 @@ std::string validate_resource(const client_options& options, std::string_view re
     // prefix): a lock by such a name would overwrite them.
     const std::string_view prefix = options.key_prefix;
     const bool has_brace = resource.find('{') != resource.npos || prefix.find('{') != prefix.npos;
-    for (const std::string_view ending : {"}:fence", "}:queue", "}:readers"}) {
+    for (const std::string_view ending : {"}:fence", "}:queue", "}:readers",
+                                          "}:slots", "}:revoked"}) {
         if (has_brace && key_ends_with(prefix, resource, ending)) {
             return "a name of the form {...}" + std::string(ending.substr(1)) +
                    " is reserved for the library's own keys";

@@ -49,6 +49,25 @@ void write_share(request& out, const lease_request& lease, const fence_terms* fe
     write_words(out, "share", "await_share", lease, *fencing, entry);
 }
 
+void write_acquire_slot(request& out, const lease_request& lease, const fence_terms* fencing,
+                        const queue_entry* entry) {
+    assert(fencing != nullptr && lease.slot.of > 0);
+    const decimal ttl(in<milliseconds>(lease.ttl));
+    const decimal fence(fencing->fence);
+    const decimal slot(lease.slot.number);
+    const decimal slots(lease.slot.of);
+    append_slot_keys(out, fencing->key_prefix, lease.key);
+    if (entry == nullptr) {
+        resp::append_words(out.words, {"acquire_slot", lease.value, ttl, fence, slot, slots});
+        out.count = 6;
+    } else {
+        resp::append_words(out.words, {"await_slot", lease.value, ttl, fence, slot, slots, entry->id,
+                                       decimal(entry->ticket),
+                                       decimal(in<milliseconds>(entry->life))});
+        out.count = 9;
+    }
+}
+
 void write_set(request& out, const lease_request& lease,
                [[maybe_unused]] const fence_terms* fencing,
                [[maybe_unused]] const queue_entry* entry) {
@@ -64,6 +83,25 @@ acquire_answer read_set(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::nil) return {.answer = vote::held};
     return {.why = read_failure(reply)};
 }
+
+namespace {
+
+// Where it is not this slot that is taken, others wait for the one that is free.
+acquire_answer read_slot_refusal(const resp::reply& reply) {
+    const std::string_view value = reply[2].text();
+    const bool is_held = !value.empty() || reply[4].integer() == 0;
+    const auto fence = std::max<std::int64_t>(reply[3].integer(), 0);
+    const auto slots = std::clamp<std::int64_t>(reply[6].integer(), 0, max_slots);
+    return {.answer = is_held ? vote::held : vote::queued,
+            .why = {is_held ? vote::held : vote::queued, {}, value.empty() ? "" : abbreviate_owner(value)},
+            .left = read_pttl(reply[1].integer()),
+            .fence = static_cast<std::uint64_t>(fence),
+            .before = read_pttl(reply[4].integer()),
+            .free_slots = std::string(reply[5].text().substr(0, max_slots / 8)),
+            .slots = static_cast<std::uint16_t>(slots)};
+}
+
+}  // namespace
 
 acquire_answer read_acquire(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
@@ -90,6 +128,7 @@ acquire_answer read_acquire(const resp::reply& reply) {
                     .fence = fence(reply[2]),
                     .before = read_pttl(reply[1].integer())};
         case 4: return {.answer = vote::stale, .fence = fence(reply[1])};
+        case 6: return read_slot_refusal(reply);
         default: return {.why = read_failure(reply)};
     }
 }

@@ -3,15 +3,19 @@
 #pragma once
 
 #include "value/quorum.hpp"
+#include "value/slot.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
 
+#include <redlock/options.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace redlock::wire {
@@ -21,6 +25,7 @@ struct lease_request {
     std::string_view key;
     std::string_view value;
     duration ttl{};
+    slot_number slot{};  ///< Of which that is the key.
 };
 
 /// Of requests.lua. With `entry` the waiter stands at its ticket.
@@ -29,6 +34,9 @@ void write_acquire(request& out, const lease_request& lease, const fence_terms* 
 /// The same for a reader.
 void write_share(request& out, const lease_request& lease, const fence_terms* fencing,
                  const queue_entry* entry = nullptr);
+/// The same for a slot.
+void write_acquire_slot(request& out, const lease_request& lease, const fence_terms* fencing,
+                        const queue_entry* entry = nullptr);
 /// The command of every Redlock; a plain lock has neither a fence nor an entry.
 void write_set(request& out, const lease_request& lease, const fence_terms* fencing,
                const queue_entry* entry);
@@ -44,6 +52,10 @@ struct acquire_answer {
     std::chrono::milliseconds before{0};
     bool is_foreign = false;  ///< held: by a value that this library never writes.
     std::size_t holder = 0;   ///< held: differs from value to value.
+    /// held, queued, of a slot: a bit for each one that is free, from the lowest of the first byte
+    /// on; and how many there are by the smallest number that anybody names.
+    std::string free_slots{};
+    std::uint16_t slots = 0;
 };
 acquire_answer read_set(const resp::reply& reply);
 acquire_answer read_acquire(const resp::reply& reply);

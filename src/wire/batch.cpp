@@ -17,8 +17,8 @@ void batch::add(const request& what) {
     assert(!is_full() && !what.is_command());
     keys_.append(what.keys);
     queues_.append(what.queues);
-    readers_.append(what.readers);
-    if (!what.readers.empty()) ++readers_count_;
+    sets_.append(what.set);
+    if (!what.set.empty()) ++set_count_;
     words_.append(what.words);
     word_count_ += what.count;
     ++size_;
@@ -33,11 +33,11 @@ void batch::write(std::string& out, resp::script_form form, const batch_conditio
         out.append(keys_);
     } else {
         constexpr std::size_t conditions = 5;
-        const std::size_t companions = 3 * size_ + readers_count_;
+        const std::size_t companions = 3 * size_ + set_count_;
         resp::append_command(
             out, {verb(form), body(form, resp::requests()), decimal(1 + companions), record_key_},
             companions + conditions + word_count_);
-        out.append(keys_).append(queues_).append(readers_);
+        out.append(keys_).append(queues_).append(sets_);
         resp::append_words(out, {when.epoch,
                                  when.until ? std::string_view(decimal(*when.until)) : "",
                                  decimal(in<microseconds>(limits.tolerance)),
@@ -50,11 +50,11 @@ void batch::write(std::string& out, resp::script_form form, const batch_conditio
 void batch::clear() noexcept {
     keys_.clear();
     queues_.clear();
-    readers_.clear();
+    sets_.clear();
     words_.clear();
     size_ = 0;
     word_count_ = 0;
-    readers_count_ = 0;
+    set_count_ = 0;
 }
 
 }  // namespace redlock::wire

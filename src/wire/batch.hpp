@@ -42,7 +42,7 @@ public:
     bool is_full() const noexcept { return size_ == most; }
     std::size_t size() const noexcept { return size_; }
     std::size_t bytes() const noexcept {
-        return keys_.size() + queues_.size() + readers_.size() + words_.size();
+        return keys_.size() + queues_.size() + sets_.size() + words_.size();
     }
 
     /// Preconditions: it is not full, and the request is not a command of its own.
@@ -56,11 +56,11 @@ private:
     std::string record_key_;
     std::string keys_;
     std::string queues_;
-    std::string readers_;
+    std::string sets_;
     std::string words_;
     std::size_t size_ = 0;
     std::size_t word_count_ = 0;
-    std::size_t readers_count_ = 0;
+    std::size_t set_count_ = 0;
 };
 
 }  // namespace redlock::wire

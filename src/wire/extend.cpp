@@ -33,6 +33,13 @@ void write_extend_share(request& out, const lease_request& lease, const fence_te
     out.count = 4;
 }
 
+void write_extend_slot(request& out, const lease_request& lease, const fence_terms* fencing) {
+    append_slot_keys(out, fencing->key_prefix, lease.key);
+    resp::append_words(out.words, {"extend_slot", lease.value, decimal(in<milliseconds>(lease.ttl)),
+                                   decimal(fencing->fence), decimal(lease.slot.number)});
+    out.count = 5;
+}
+
 compare_answer read_extension(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer) {
         if (reply.integer() == 1) return {.choice = core::choice::yes};

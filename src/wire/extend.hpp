@@ -12,6 +12,8 @@ namespace redlock::wire {
 
 /// Without `fencing` a key that is gone stays gone.
 void write_extend(request& out, const lease_request& lease, const fence_terms* fencing);
+/// Of a slot.
+void write_extend_slot(request& out, const lease_request& lease, const fence_terms* fencing);
 /// Of a reader.
 void write_extend_share(request& out, const lease_request& lease, const fence_terms* fencing);
 

@@ -14,7 +14,14 @@ void append_keys(request& out, std::string_view key_prefix, std::string_view key
 
 void append_readers_keys(request& out, std::string_view key_prefix, std::string_view key) {
     append_keys(out, key_prefix, key);
-    resp::append_words(out.readers, {readers_of(key_prefix, key)});
+    resp::append_words(out.set, {readers_of(key_prefix, key)});
+}
+
+void append_slot_keys(request& out, std::string_view key_prefix, std::string_view slot_key) {
+    const std::string_view key = without_slot(slot_key);
+    resp::append_words(out.keys, {slot_key, fence_of(key_prefix, slot_key)});
+    resp::append_words(out.queues, {queue_of(key_prefix, key)});
+    resp::append_words(out.set, {slots_of(key_prefix, key)});
 }
 
 bool is_amnesiac(const resp::reply& reply) noexcept {

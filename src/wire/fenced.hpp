@@ -19,9 +19,10 @@ struct fence_terms {
     std::string_view key_prefix;  ///< Names where it is kept.
 };
 
-/// The keys that each request of requests.lua names, and those that a reader's names.
+/// The keys that each request of requests.lua names; that of a reader; that for a slot.
 void append_keys(request& out, std::string_view key_prefix, std::string_view key);
 void append_readers_keys(request& out, std::string_view key_prefix, std::string_view key);
+void append_slot_keys(request& out, std::string_view key_prefix, std::string_view slot_key);
 
 /// From a request to take a key: nothing was done, since the node record is another than in the
 /// handshake.

@@ -4,6 +4,7 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,8 @@ private:
     boost::container::small_vector<char, 128> text_;
 };
 
-/// Where the fence of a key is kept, the queue of its waiters, and the set of the readers that have
-/// it.
+/// Where the fence of a key is kept, the queue of its waiters, the set of the readers that have it,
+/// and the set of its slots that are taken.
 inline companion_key fence_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "fence"};
 }
@@ -34,6 +35,15 @@ inline companion_key queue_of(std::string_view key_prefix, std::string_view key)
 }
 inline companion_key readers_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "readers"};
+}
+inline companion_key slots_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "slots"};
+}
+/// What the key of a slot ends with.
+inline std::string slot_suffix(std::size_t slot) { return '#' + std::to_string(slot); }
+/// The key of the resource of which that is the key of a slot.
+inline std::string_view without_slot(std::string_view slot_key) noexcept {
+    return slot_key.substr(0, slot_key.rfind('#'));
 }
 inline std::string fence_key(std::string_view key_prefix, std::string_view key) {
     return std::string(std::string_view(fence_of(key_prefix, key)));

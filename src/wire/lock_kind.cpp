@@ -33,4 +33,13 @@ constinit const lock_kind shared_lock{.is_fenced = true,
                                       .write_release = write_release_share,
                                       .read_release = read_release};
 
+constinit const lock_kind slot_lock{.is_fenced = true,
+                                    .is_shared = false,
+                                    .write_acquire = write_acquire_slot,
+                                    .read_acquire = read_acquire,
+                                    .write_extend = write_extend_slot,
+                                    .read_extension = read_extension,
+                                    .write_release = write_release_slot,
+                                    .read_release = read_release};
+
 }  // namespace redlock::wire

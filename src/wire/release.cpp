@@ -19,21 +19,27 @@ milliseconds::rep kept_ms(const release_request& what) {
     return std::chrono::ceil<milliseconds>(what.keep).count();
 }
 
-void write_words(request& out, std::string_view alone, std::string_view with_more,
-                 const release_request& what) {
-    if (what.entry == nullptr && what.raise == nullptr && what.keep == duration::zero()) {
-        resp::append_words(out.words, {alone, what.value});
-        out.count = 2;
-        return;
-    }
+bool is_short(const release_request& what) {
+    return what.entry == nullptr && what.raise == nullptr && what.keep == duration::zero();
+}
+
+// What is left to do besides deleting the key.
+void write_rest(request& out, const release_request& what) {
     const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
     const std::optional<decimal> fence =
         what.raise != nullptr ? std::optional<decimal>(what.raise->fence) : std::nullopt;
     resp::append_words(out.words,
-                       {with_more, what.value, fence ? std::string_view(*fence) : "", entry.id,
-                        decimal(entry.ticket), decimal(in<milliseconds>(entry.life)),
+                       {fence ? std::string_view(*fence) : "", entry.id, decimal(entry.ticket),
+                        decimal(in<milliseconds>(entry.life)),
                         what.keep > duration::zero() ? std::string_view(decimal(kept_ms(what))) : ""});
-    out.count = 7;
+    out.count += 5;
+}
+
+void write_words(request& out, std::string_view alone, std::string_view with_more,
+                 const release_request& what) {
+    resp::append_words(out.words, {is_short(what) ? alone : with_more, what.value});
+    out.count = 2;
+    if (!is_short(what)) write_rest(out, what);
 }
 
 }  // namespace
@@ -46,6 +52,14 @@ void write_release(request& out, const release_request& what) {
 void write_release_share(request& out, const release_request& what) {
     append_readers_keys(out, what.key_prefix, what.key);
     write_words(out, "release_share", "leave_share", what);
+}
+
+void write_release_slot(request& out, const release_request& what) {
+    append_slot_keys(out, what.key_prefix, what.key);
+    resp::append_words(out.words, {is_short(what) ? "release_slot" : "leave_slot", what.value,
+                                   decimal(what.slot.number), decimal(what.slot.of)});
+    out.count = 4;
+    if (!is_short(what)) write_rest(out, what);
 }
 
 void write_plain_release(request& out, const release_request& what) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/quorum.hpp"
+#include "value/slot.hpp"
 #include "wire/compare_answer.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
@@ -19,6 +21,7 @@ struct release_request {
     std::string_view key_prefix{};  ///< This and the rest are not for a plain lock.
     const queue_entry* entry = nullptr;
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
+    slot_number slot{};  ///< Of which that is the key.
     duration keep{};  ///< For so long the key stays in the way of others; zero: it is deleted.
 };
 
@@ -26,6 +29,8 @@ struct release_request {
 void write_release(request& out, const release_request& what);
 /// Of a reader: the key goes with the last of them.
 void write_release_share(request& out, const release_request& what);
+/// Of a slot.
+void write_release_slot(request& out, const release_request& what);
 /// Compares and deletes, or has the key run out.
 void write_plain_release(request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);

@@ -12,18 +12,18 @@ namespace redlock::wire {
 struct request {
     std::string keys;         ///< That it reads and writes, encoded: as many for each request.
     std::string queues;       ///< Of the waiters for them.
-    std::string readers;      ///< The set of those that share the key; empty for other requests.
+    std::string set;          ///< That goes with it: of readers, or of slots; empty for others.
     std::string words;        ///< Encoded: what is asked, and its arguments; or the whole command.
     std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
 
     bool is_command() const noexcept { return count == 0; }
     std::size_t size() const noexcept {
-        return keys.size() + queues.size() + readers.size() + words.size();
+        return keys.size() + queues.size() + set.size() + words.size();
     }
     void clear() noexcept {
         keys.clear();
         queues.clear();
-        readers.clear();
+        set.clear();
         words.clear();
         count = 0;
     }

@@ -19,15 +19,20 @@ void write_wait(std::string& out, resp::script_form form, std::span<const wait_r
     const std::size_t n = waiters.size();
     const decimal count(n);
     const decimal keys(2 * n);
-    std::vector<std::string> queues;
+    std::vector<std::string> names;
     std::vector<decimal> numbers;
     std::vector<std::string_view> words{verb(form), body(form, resp::wait()), keys};
-    words.reserve(5 * n + 4);
-    queues.reserve(n);
-    numbers.reserve(2 * n);
-    for (const auto& w : waiters) words.push_back(w.key);
+    words.reserve(6 * n + 4);
+    names.reserve(2 * n);
+    numbers.reserve(3 * n);
     for (const auto& w : waiters) {
-        words.push_back(queues.emplace_back(queue_key(key_prefix, w.key)));
+        if (w.slots == 0)
+            words.push_back(w.key);
+        else
+            words.push_back(names.emplace_back(std::string_view(slots_of(key_prefix, w.key))));
+    }
+    for (const auto& w : waiters) {
+        words.push_back(names.emplace_back(queue_key(key_prefix, w.key)));
     }
     words.push_back(count);
     for (const auto& w : waiters) words.push_back(w.entry.id);
@@ -35,6 +40,7 @@ void write_wait(std::string& out, resp::script_form form, std::span<const wait_r
     for (const auto& w : waiters) {
         words.push_back(numbers.emplace_back(in<milliseconds>(w.entry.life)));
     }
+    for (const auto& w : waiters) words.push_back(numbers.emplace_back(w.slots));
     resp::append_command(out, words);
 }
 

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ namespace redlock::wire {
 struct wait_request {
     std::string_view key;
     queue_entry entry;
+    std::uint16_t slots = 0;  ///< So many the resource has, whose key this is; 0: the key is wanted.
 };
 
 /// Asks when the waiters get their keys; it enters them, or keeps their entries alive.

@@ -83,6 +83,10 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     held h{.by = &by, .lease = std::move(lease)};
     h.value = h.lease->held_as->left().value;
     h.is_shared = h.lease->held_as->left().kind->is_shared;
+    h.key = h.lease->held_as->left().key;
+    require(how.slots == 0 || h.lease->slot < how.slots, "exclusion", [&] {
+        return by.name() + " got a slot of " + h.lease->resource + " that is none";
+    });
     if (how.max_hold > milliseconds(0)) h.cap = now + how.max_hold;
     h.until = h.lease->valid_until();
     require(h.until > now, "validity",
@@ -96,7 +100,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
-    fences& seen = fences_[h.lease->resource];
+    fences& seen = fences_[h.key];
     const std::uint64_t last = h.is_shared ? seen.last_alone : seen.last;
     if (is_safe() && h.lease->fence != 0 && !by.is_misled()) {
         require(h.lease->fence > last, "fences", [&] {
@@ -113,7 +117,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
 
 void lease_checker::check_kept(const held& of, milliseconds min_hold) {
     if (!is_safe() || of.by->is_misled()) return;
-    time_point& until = kept_[of.lease->resource];
+    time_point& until = kept_[of.key];
     require(when_->now() >= until, "min_hold", [&] {
         return of.by->name() + " holds " + of.lease->resource + ", which was to be kept for " +
                in_ms(until - when_->now()) + " more";
@@ -125,14 +129,14 @@ void lease_checker::check_exclusion(const held& of) {
     if (!is_safe()) return;
     const time_point now = when_->now();
     for (const held& other : open_) {
-        if (other.lease == of.lease || other.lease->resource != of.lease->resource) continue;
+        if (other.lease == of.lease || other.key != of.key) continue;
         if (other.is_shared && of.is_shared) continue;
         require(other.true_until <= now, "exclusion", [&] {
             return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
                    " relies on it for " + in_ms(other.true_until - now) + " more";
         });
     }
-    const auto foreign = foreign_.find(of.lease->resource);
+    const auto foreign = foreign_.find(of.key);
     if (foreign != foreign_.end()) {
         require(foreign->second <= now, "exclusion", [&] {
             return of.by->name() + " holds " + of.lease->resource +
@@ -200,7 +204,7 @@ void lease_checker::foreigner_granted(std::size_t resource, time_point until) {
     if (!is_safe() || plan_->is_amnesia_possible()) return;
     const std::string name = resource_name(resource);
     for (const held& h : open_) {
-        require(h.lease->resource != name || h.true_until <= when_->now(), "exclusion", [&] {
+        require(h.key != name || h.true_until <= when_->now(), "exclusion", [&] {
             return "a foreigner holds " + name + " while " + h.by->name() + " relies on it";
         });
     }
@@ -211,7 +215,9 @@ void lease_checker::foreigner_ended(std::size_t resource) {
     foreign_.erase(resource_name(resource));
 }
 
-void lease_checker::leaves_idle(std::size_t resource) { idle_[resource].since = when_->now(); }
+void lease_checker::leaves_idle(std::size_t resource) {
+    idle_[resource] = {idle_time(resource), when_->now()};
+}
 
 void lease_checker::takes_up(std::size_t resource) {
     idle_[resource] = {idle_time(resource), std::nullopt};

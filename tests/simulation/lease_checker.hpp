@@ -100,6 +100,7 @@ private:
     struct held {
         const holder* by;
         std::shared_ptr<detail::lease_state> lease;
+        std::string key{};
         std::string value{};  // of its keys
         bool is_shared = false;
         time_point until{};  // as it was last seen, by the holder's clock
@@ -126,7 +127,7 @@ private:
         std::uint64_t last = 0;
         std::uint64_t last_alone = 0;  // of a lease that was not shared
     };
-    std::map<std::string, fences, std::less<>> fences_;  // of each resource
+    std::map<std::string, fences, std::less<>> fences_;  // of each key
     std::map<std::string, time_point, std::less<>> kept_;  // until when others are kept out
     text_map<support> support_;  // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;

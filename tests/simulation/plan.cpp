@@ -49,6 +49,7 @@ public:
         out_.are_twins = chance(out_.seed, 11).happens(0.04);
         draw_readers();
         draw_least_holds();
+        draw_slots();
         return std::move(out_);
     }
 
@@ -71,6 +72,14 @@ private:
         for (program_plan& p : out_.programs) {
             p.reads = dice.pick(std::array{0.0, 0.3, 0.7, 0.95});
         }
+    }
+
+    // The same for slots.
+    void draw_slots() {
+        chance dice(out_.seed, 19);
+        if (!dice.happens(0.2) || out_.about == style::rolling || is_plain_) return;
+        out_.slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 2, 3, 9}));
+        for (program_plan& p : out_.programs) p.takes_slots = dice.pick(std::array{0.3, 0.9, 1.0});
     }
 
     // The same for leases that keep others out for a while in any case.

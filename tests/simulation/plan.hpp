@@ -105,6 +105,7 @@ struct program_plan {
     bool is_keeper = false;    ///< Keeps its lease for long, by renewal alone.
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
     double reads = 0;          ///< How often it would share the lock.
+    double takes_slots = 0;    ///< How often it would have a slot.
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
     bool is_fenced = true;
     bool is_guarded = true;
@@ -129,6 +130,7 @@ struct plan {
     double drift_factor = 0.01;
     milliseconds drift_min{2};
     std::size_t resources = 1;
+    std::uint16_t slots = 0;  ///< Of each resource; 0: none is asked for.
     double tail = 0;  ///< How often a message takes much longer than usual.
     duration tail_delay{};
     /// All programs have one name, and their workers give the same owners: containers, of which one

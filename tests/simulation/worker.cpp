@@ -117,6 +117,10 @@ void worker::take() {
     if (dice_.happens(0.2)) how.loss_margin = how.ttl * dice_.between(1, 80) / 100;
     if (in_->around().in.are_twins && dice_.happens(0.7)) how.owner = own_owner();
     if (terms.reads > 0 && dice_.happens(terms.reads)) how.mode = lock_mode::shared;
+    if (terms.takes_slots > 0 && how.mode == lock_mode::exclusive &&
+        dice_.happens(terms.takes_slots)) {
+        how.slots = in_->around().in.slots;
+    }
     if (terms.keeps > 0 && how.mode == lock_mode::exclusive && dice_.happens(terms.keeps)) {
         const auto most = duration(in_->around().in.ttl_max) * 9 / 10;
         how.min_hold = std::chrono::ceil<milliseconds>(dice_.between_orders(1ms, most));
@@ -236,6 +240,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     });
     extended_to_ = 0ms;
     held_ = state;
+    key_ = state->held_as->left().key;
     value_ = state->held_as->left().value;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_);
@@ -357,7 +362,7 @@ void worker::let_go() {
     if (detaches || how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
-        in_->expect_gone(held_->resource, value_);
+        in_->expect_gone(key_, value_);
     held_.reset();
     if (detaches) {
         lease_.detach();
@@ -375,7 +380,7 @@ void worker::give_back() {
     if (how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
-        in_->expect_gone(held_->resource, value_);
+        in_->expect_gone(key_, value_);
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
     begin<releasing>(std::move(lease_).surrender());
@@ -410,7 +415,9 @@ void worker::prove_alive(milliseconds patience, duration in_time) {
 void worker::prove_next() {
     if (to_prove_.empty()) return rest();
     take(to_prove_.back(),
-         {.ttl = std::min<milliseconds>(in_->around().in.ttl_max, 2s), .wait = patience_});
+         {.ttl = std::min<milliseconds>(in_->around().in.ttl_max, 2s),
+          .wait = patience_,
+          .slots = in_->around().in.slots});
 }
 
 void worker::vanish() {

@@ -81,6 +81,7 @@ private:
     std::uint64_t pauses_ = 0;  // of the program, when the operation began
     duration idle_before_{};    // of the resource, when it was asked for
     std::shared_ptr<detail::lease_state> held_;
+    std::string key_;
     std::string value_;  // of its keys
     lease lease_;
     milliseconds asked_for_{};   // by the extension that is under way, or was last

@@ -27,7 +27,9 @@ bool ends_by_itself(fault_kind k) noexcept {
 }
 
 // What stays for longer than anybody uses it.
-bool is_memory(std::string_view key) { return key == "redlock:node" || key.ends_with("}:fence"); }
+bool is_memory(std::string_view key) {
+    return key == "redlock:node" || key.ends_with("}:fence") || key.ends_with("}:slots");
+}
 
 // Goes by itself where somebody has died.
 bool is_companion(std::string_view key) {

@@ -29,8 +29,12 @@ struct asked {
     std::string life{};
     std::string keep{};     // of a release: for how long the key stays in others' way
     std::string readers{};  // the key of their set, where it is one of them that asks
+    std::string slot{};
+    std::string slots{};     // how many there are
+    std::string slot_set{};  // the key of those that are taken, where it is one that is asked for
 
     bool shares() const noexcept { return !readers.empty(); }
+    bool is_of_slot() const noexcept { return !slot_set.empty(); }
 };
 
 struct requests {
@@ -55,7 +59,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
     const std::size_t keys = std::stoul(command[2]);
     std::size_t at = 3 + keys;
     const std::size_t count = is_fenced ? std::stoul(command.at(at + 4)) : keys;
-    std::size_t next_readers = 4 + 3 * count;
+    std::size_t next_set = 4 + 3 * count;
     if (is_fenced) {
         out.record_key = command[3];
         for (auto* word : {&out.epoch, &out.until, &out.tolerance_us, &out.fence_life}) {
@@ -74,14 +78,23 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
         if (what == "share") what = "acquire_share";
         if (const auto suffix = what.find("_share"); suffix != what.npos) {
             what.resize(suffix);
-            one.readers = command.at(next_readers++);
+            one.readers = command.at(next_set++);
+        }
+        if (const auto suffix = what.find("_slot"); suffix != what.npos) {
+            what.resize(suffix);
+            one.slot_set = command.at(next_set++);
         }
         one.what = what == "acquire" || what == "await" ? ask::acquire
                    : what == "extend"                   ? ask::extend
                                                         : ask::release;
         std::vector<std::string*> words{&one.value};
         if (one.what != ask::release) words.push_back(&one.ttl);
+        if (one.is_of_slot() && one.what == ask::release) {
+            words.insert(words.end(), {&one.slot, &one.slots});
+        }
         if (is_fenced && (one.what != ask::release || what == "leave")) words.push_back(&one.fence);
+        if (one.is_of_slot() && one.what != ask::release) words.push_back(&one.slot);
+        if (one.is_of_slot() && one.what == ask::acquire) words.push_back(&one.slots);
         if (what == "await" || what == "leave") {
             words.insert(words.end(), {&one.id, &one.ticket, &one.life});
         }
@@ -99,6 +112,16 @@ inline std::vector<std::string> words_of(const asked& one) {
         alone.readers.clear();
         auto words = words_of(alone);
         words.front() = words.front() == "acquire" ? "share" : words.front() + "_share";
+        return words;
+    }
+    if (one.is_of_slot()) {
+        asked alone = one;
+        alone.slot_set.clear();
+        auto words = words_of(alone);
+        words.front() += "_slot";
+        const bool gives_back = one.what == ask::release;
+        auto at = words.insert(words.begin() + (gives_back ? 2 : 4), one.slot);
+        if (one.what != ask::extend) words.insert(at + 1, one.slots);
         return words;
     }
     const bool waits = !one.ticket.empty();
@@ -125,6 +148,7 @@ inline std::vector<std::string> keys_of(const requests& what) {
     for (const asked& one : what.all) out.push_back(one.queue);
     for (const asked& one : what.all) {
         if (one.shares()) out.push_back(one.readers);
+        if (one.is_of_slot()) out.push_back(one.slot_set);
     }
     return out;
 }

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "core/wait/local_queue.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <utility>
 
 namespace redlock::core {
 
@@ -24,14 +26,18 @@ void local_queues::all_due(queue& l) noexcept {
     }
 }
 
-// From there on, those are in front whom nobody keeps back any more.
-void local_queues::move_up(queue::list::iterator at, queue& l) noexcept {
-    for (; at != l.waiters.end() && !at->is_in_front_; ++at) {
-        if (at != l.waiters.begin()) {
-            const waiter& before = *std::prev(at);
-            if (!before.is_in_front_ || !before.shares_ || !at->shares_) return;
+// Those come to the front whom nobody keeps back any more.
+void local_queues::move_up(queue& l) noexcept {
+    auto at = l.last_in_front == nullptr ? l.waiters.begin()
+                                         : std::next(l.waiters.iterator_to(*l.last_in_front));
+    for (; at != l.waiters.end(); ++at) {
+        if (l.last_in_front != nullptr) {
+            const std::size_t places = std::min(l.last_in_front->places_, at->places_);
+            if (l.in_front + l.sharing >= places) return;
         }
         at->is_in_front_ = true;
+        ++l.in_front;
+        l.last_in_front = &*at;
         now_due(*at);
     }
 }
@@ -54,7 +60,7 @@ void local_queues::set(waiter& who, waiter::state to) noexcept {
     who.state_ = to;
 }
 
-void local_queues::join(waiter& who, std::string_view resource, bool shares) {
+void local_queues::join(waiter& who, std::string_view resource, std::size_t places) {
     assert(!who.is_queued());
     auto at = queues_.find(resource);
     if (at == queues_.end()) {
@@ -63,44 +69,57 @@ void local_queues::join(waiter& who, std::string_view resource, bool shares) {
     }
     queue& l = at->second;
     who.queue_ = &l;
-    who.shares_ = shares;
+    who.places_ = places;
     l.waiters.push_back(who);
-    if (!shares) ++l.alone;
-    move_up(l.waiters.iterator_to(who), l);
+    if (places == 1) ++l.alone;
+    move_up(l);
 }
 
 void local_queues::leave(waiter& who) noexcept {
     if (!who.is_queued()) return;
     queue& l = *who.queue_;
     if (who.due_.is_linked()) due_.erase(due_.iterator_to(who));
-    const auto behind = l.waiters.erase(l.waiters.iterator_to(who));
-    if (!who.shares_) --l.alone;
+    const auto at = l.waiters.iterator_to(who);
+    if (who.is_in_front_) --l.in_front;
+    if (l.last_in_front == &who) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
+    l.waiters.erase(at);
+    if (who.places_ == 1) --l.alone;
     who.queue_ = nullptr;
     who.is_in_front_ = false;
     set(who, waiter::state::idle);
-    move_up(behind, l);
+    move_up(l);
     tidy(l);
 }
 
 void local_queues::taken(waiter& who) noexcept {
     assert(who.is_queued());
     queue& l = *who.queue_;
-    if (who.shares_)
+    if (who.places_ > 1)
         ++l.sharing;
     else
         l.is_taken = true;
     leave(who);
 }
 
-void local_queues::freed(std::string_view resource, bool shared) noexcept {
+void local_queues::freed(std::string_view resource, std::size_t places,
+                         std::uint16_t slot) noexcept {
     queue* const l = find(resource);
     if (l == nullptr) return;
-    if (!shared)
+    if (places == 1) {
         l->is_taken = false;
-    else if (l->sharing > 0 && --l->sharing > 0)
-        return;
+    } else if (l->sharing > 0) {
+        --l->sharing;
+        if (places == any_number && l->sharing > 0) return;
+    }
+    if (places > 1 && places != any_number) l->freed_slot = slot;
+    move_up(*l);
     all_due(*l);
     tidy(*l);
+}
+
+std::optional<std::uint16_t> local_queues::freed_slot(std::string_view resource) noexcept {
+    queue* const l = find(resource);
+    return l == nullptr ? std::nullopt : std::exchange(l->freed_slot, std::nullopt);
 }
 
 waiter* local_queues::first(std::string_view resource) const noexcept {
@@ -108,18 +127,19 @@ waiter* local_queues::first(std::string_view resource) const noexcept {
     return l == nullptr || l->is_taken || l->waiters.empty() ? nullptr : &l->waiters.front();
 }
 
-void local_queues::wake(std::string_view resource, std::size_t node, time_point now) {
+void local_queues::wake(std::string_view resource, std::size_t node,
+                        std::optional<std::uint16_t> slot, time_point now) {
     queue* const l = find(resource);
     if (l == nullptr || l->is_taken) return;
     for (waiter& w : l->waiters) {
         if (!w.is_in_front_) break;
-        w.on_wake(node, now);
+        w.on_wake(node, slot, now);
     }
 }
 
-bool local_queues::is_waited_for(std::string_view resource, bool shares) const noexcept {
+bool local_queues::is_waited_for(std::string_view resource, std::size_t places) const noexcept {
     const queue* const l = find(resource);
-    return l != nullptr && (shares ? l->alone > 0 : !l->waiters.empty());
+    return l != nullptr && (places == any_number ? l->alone > 0 : !l->waiters.empty());
 }
 
 void local_queues::give_turns(time_point now) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,7 +21,7 @@ class local_queues;
 
 /// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only those in
 /// front may talk to the nodes, in their turn: from `on_turn` until they sleep, rest or leave. The
-/// first is in front, and if it would share the resource, so are those behind it that would, too.
+/// first is in front, and behind it as many as may hold the resource together with it.
 class waiter {
 public:
     waiter() = default;
@@ -28,9 +29,9 @@ public:
     waiter& operator=(const waiter&) = delete;
 
     bool is_queued() const noexcept { return queue_ != nullptr; }
-    /// A node says that the resource is free, or shared by those that would share it, and that this
-    /// client is first there.
-    virtual void on_wake(std::size_t node, time_point now) = 0;
+    /// A node says that the resource, or a slot of it, is free, or shared by those that would share
+    /// it, and that this client is first there. `slot`: that is free.
+    virtual void on_wake(std::size_t node, std::optional<std::uint16_t> slot, time_point now) = 0;
 
 protected:
     ~waiter() = default;
@@ -47,7 +48,7 @@ private:
 
     queue* queue_ = nullptr;
     state state_ = state::idle;
-    bool shares_ = false;
+    std::size_t places_ = 1;  // so many may hold the resource at once, by this waiter
     bool is_in_front_ = false;
     hook listed_;
     hook due_;  // linked: it is to be told of its turn
@@ -62,7 +63,10 @@ struct waiter::queue {
     std::string_view resource;  // the name under which it stands among all lines
     bool is_taken = false;      // the resource is held here, by one that does not share it
     std::size_t sharing = 0;    // hold it here, all at once
+    std::size_t in_front = 0;   // of the waiters: those at the head of the line
+    waiter* last_in_front = nullptr;
     std::size_t alone = 0;      // of the waiters: those that would not share it
+    std::optional<std::uint16_t> freed_slot{};  // that nobody has asked for since
 };
 
 /// All lines of one client. Its memory is that of the waiters and one entry for each resource that
@@ -71,6 +75,8 @@ struct waiter::queue {
 class local_queues {
 public:
     static constexpr std::size_t most_turns = 64;
+    /// Of places: those of readers.
+    static constexpr std::size_t any_number = static_cast<std::size_t>(-1);
 
     local_queues() = default;
     local_queues(const local_queues&) = delete;
@@ -78,8 +84,8 @@ public:
     ~local_queues() { clear(); }
 
     /// At the end of the line. Whoever is in front that way gets its turn at the next `give_turns`.
-    /// `shares`: it would hold the resource together with others that would.
-    void join(waiter& who, std::string_view resource, bool shares = false);
+    /// `places`: so many may hold the resource at once. 1: it would hold it alone.
+    void join(waiter& who, std::string_view resource, std::size_t places = 1);
     /// From whatever place; does nothing for who stands in no line.
     void leave(waiter& who) noexcept;
     /// Its turn is over, and it waits for a wake-up or an instant that it was told.
@@ -101,18 +107,21 @@ public:
     /// One in front has got the resource: it leaves, and those that can't share it with it wait
     /// until `freed`.
     void taken(waiter& who) noexcept;
-    /// A lease of this client is over, whether or not it was waited for. `shared`: it held the
-    /// resource together with others; the last of them frees it.
-    void freed(std::string_view resource, bool shared = false) noexcept;
+    /// A lease of this client is over, whether or not it was waited for. Where any number held the
+    /// resource together, the last of them frees it. `slot`: that it was.
+    void freed(std::string_view resource, std::size_t places = 1, std::uint16_t slot = 0) noexcept;
+    /// The slot that was freed last, once: the next try should ask for that.
+    std::optional<std::uint16_t> freed_slot(std::string_view resource) noexcept;
     /// Who is first for the resource; null where nobody waits, or while one holds it here alone.
     waiter* first(std::string_view resource) const noexcept;
     bool is_in_front(const waiter& who) const noexcept {
         return who.is_in_front_ && !who.queue_->is_taken;
     }
     /// Passes what a node said on to all in front.
-    void wake(std::string_view resource, std::size_t node, time_point now);
-    /// Whether somebody waits that one which comes now, and would share it or not, must not pass.
-    bool is_waited_for(std::string_view resource, bool shares = false) const noexcept;
+    void wake(std::string_view resource, std::size_t node, std::optional<std::uint16_t> slot,
+              time_point now);
+    /// Whether somebody waits that one which comes now must not pass.
+    bool is_waited_for(std::string_view resource, std::size_t places = 1) const noexcept;
     /// Whether nothing is waited for, or held by who had waited.
     bool empty() const noexcept { return queues_.empty(); }
     /// Tells everybody whose turn it is, in the order in which it came; also those whose turn it
@@ -130,7 +139,7 @@ private:
     queue* find(std::string_view resource) const noexcept;
     void now_due(waiter& who) noexcept;
     void all_due(queue& l) noexcept;
-    void move_up(waiter::queue::list::iterator at, queue& l) noexcept;
+    void move_up(queue& l) noexcept;
     void tidy(queue& l) noexcept;
     void set(waiter& who, waiter::state to) noexcept;
 

@@ -1,0 +1,47 @@
+-- Which slots of a resource are taken; included after shared/clock.lua; knows no lock.
+-- SPDX-License-Identifier: MIT
+--
+-- The key of slot 3 of K is K#3. All slots have the queue of K, and a sorted set that tells which of
+-- them are taken: each one's number, and until when it is, in ms of this node's clock. "k:5" in it
+-- says that somebody names five slots, its score, below zero, until when that counts: where programs
+-- name different numbers the smallest counts.
+--
+-- Who has a slot, its key says alone. The set and the queue are advice: which slot to ask for, and
+-- when.
+-- How many slots there are, by this program and all others.
+local function smallest_number(set, k, now_ms)
+    local named = redis.pcall('ZRANGEBYSCORE', set, '-inf', string.format('(-%.0f', now_ms))
+    for _, member in ipairs(named) do
+        k = math.min(k, tonumber(string.match(member, '^k:(%d+)$')) or k)
+    end
+    return k
+end
+
+-- Until when each taken slot is taken, by its number as a text; their number; and when the first of
+-- them is free.
+local function taken_slots(set, k, now_ms)
+    local all, taken, first = redis.pcall('ZRANGEBYSCORE', set, now_ms + 1, '+inf', 'WITHSCORES'), {}
+    local size = 0
+    for i = 1, #all, 2 do
+        if tonumber(all[i]) and tonumber(all[i]) < k then
+            taken[all[i]] = true
+            size, first = size + 1, first or tonumber(all[i + 1])
+        end
+    end
+    return taken, size, first
+end
+
+-- One bit for each slot, from the lowest of the first byte on: 1 where it is free.
+local function map_of_free(taken, k)
+    local bytes = {}
+    for base = 0, k - 1, 8 do
+        local byte = 0
+        for bit = 0, math.min(7, k - 1 - base) do
+            if not taken[string.format('%.0f', base + bit)] then
+                byte = byte + 2 ^ bit
+            end
+        end
+        bytes[#bytes + 1] = string.char(byte)
+    end
+    return table.concat(bytes)
+end

@@ -1,0 +1,49 @@
+// Choosing a slot.
+// SPDX-License-Identifier: MIT
+#include "core/lock/slot_choice.hpp"
+
+#include "value/quorum.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::core {
+
+std::vector<std::uint16_t> slot_choice::least_taken() const {
+    std::vector<std::uint16_t> out;
+    if (taken_.empty()) return out;
+    const auto least = *std::min_element(taken_.begin(), taken_.end());
+    if (nodes_ - least < quorum(nodes_)) return out;
+    for (std::uint16_t i = 0; i < taken_.size(); ++i) {
+        if (taken_[i] == least) out.push_back(i);
+    }
+    return out;
+}
+
+std::uint16_t slot_choice::draw(std::uint64_t random) {
+    ++in_a_row_;
+    const auto best = least_taken();
+    taken_.clear();
+    const auto suggested = std::exchange(suggested_, std::nullopt);
+    if (!best.empty()) return best[random % best.size()];
+    if (suggested) return *suggested;
+    return static_cast<std::uint16_t>(random % counted());
+}
+
+void slot_choice::refused(std::string_view free, std::uint16_t slots) {
+    if (slots != 0) counted_ = std::min(counted(), slots);
+    taken_.resize(slots_);
+    for (std::size_t i = 0; i < slots_; ++i) {
+        const std::size_t byte = i / 8;
+        const bool is_free = i < slots && byte < free.size() &&
+                             (static_cast<unsigned char>(free[byte]) >> (i % 8) & 1U) != 0;
+        if (!is_free) ++taken_[i];
+    }
+}
+
+bool slot_choice::is_another_free() const noexcept {
+    return in_a_row_ < most_in_a_row && !taken_.empty() &&
+           nodes_ - *std::min_element(taken_.begin(), taken_.end()) >= quorum(nodes_);
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,53 @@
+// Which slot of a resource to ask for; knows no key.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace redlock::core {
+
+/// A slot is a lock of its own, so an acquire asks all nodes for one and the same. Nodes that refuse
+/// it name those that are free there: the next try asks for one that may be free on a quorum, of
+/// these for one that is taken on the fewest nodes. Which of several is left to chance, so that many
+/// who try at once do not meet at one.
+class slot_choice {
+public:
+    /// So many tries follow each other at once. More would be those of a crowd that finds each slot
+    /// taken by the time it asks for it.
+    static constexpr unsigned most_in_a_row = 8;
+
+    slot_choice() = default;
+    slot_choice(std::size_t nodes, std::uint16_t slots) noexcept : nodes_(nodes), slots_(slots) {}
+
+    /// A slot that was given back here or elsewhere: the next one to ask for.
+    void suggest(std::uint16_t slot) noexcept {
+        if (slot < slots_) suggested_ = slot;
+    }
+    /// The slot to ask for in the next try; what earlier tries were told of is forgotten.
+    std::uint16_t draw(std::uint64_t random);
+    /// A node refused the try: a bit for each slot that is free there, of `slots` that it counts.
+    void refused(std::string_view free, std::uint16_t slots);
+    /// The try was refused: whether another may find a free slot at once.
+    bool is_another_free() const noexcept;
+    /// It waits, or is over: the row of tries has ended.
+    void rest() noexcept { in_a_row_ = 0; }
+
+    /// The smallest number of slots that any node named, and this program.
+    std::uint16_t counted() const noexcept { return counted_ != 0 ? counted_ : slots_; }
+
+private:
+    std::vector<std::uint16_t> least_taken() const;
+
+    std::size_t nodes_ = 0;
+    std::uint16_t slots_ = 0;
+    std::uint16_t counted_ = 0;
+    std::vector<std::uint8_t> taken_;  // on so many nodes, by slot; empty: none was told of
+    std::optional<std::uint16_t> suggested_;
+    unsigned in_a_row_ = 0;
+};
+
+}  // namespace redlock::core
