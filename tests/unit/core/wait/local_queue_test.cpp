@@ -20,7 +20,7 @@ constexpr time_point now{};
 
 struct somebody final : core::waiter {
     explicit somebody(std::string of = {}) : name(std::move(of)) {}
-    void on_wake(std::size_t, time_point) override {}
+    void on_wake(std::size_t, time_point) override { ++wakes; }
     void on_turn(time_point) override {
         ++turns;
         if (then) then();
@@ -28,6 +28,7 @@ struct somebody final : core::waiter {
 
     std::string name;
     int turns = 0;
+    int wakes = 0;
     std::function<void()> then{};
 };
 
@@ -278,6 +279,242 @@ TEST_CASE("any order of joining, leaving, taking and freeing is that of a queue"
             INFO("seed " << seed << ", step " << step);
             REQUIRE(all.first("x") == (is_taken || model.empty() ? nullptr : model.front()));
             REQUIRE(all.is_waited_for("x") == !model.empty());
+        }
+        all.clear();
+    }
+}
+
+TEST_CASE("readers in front have their turns together, and one behind a writer waits") {
+    somebody a, b, writer, late;
+    local_queues all;
+    all.join(a, "x", true);
+    all.join(b, "x", true);
+    all.join(writer, "x");
+    all.join(late, "x", true);
+    all.give_turns(now);
+    CHECK(a.turns == 1);
+    CHECK(b.turns == 1);
+    CHECK(writer.turns + late.turns == 0);
+    CHECK(all.is_in_front(b));
+    CHECK_FALSE(all.is_in_front(writer));
+    CHECK_FALSE(all.is_in_front(late));
+    SECTION("while a reader is left before the writer") {
+        all.leave(a);
+        all.give_turns(now);
+        CHECK(writer.turns + late.turns == 0);
+        CHECK(b.turns == 1);  // it was in front all the time
+    }
+    SECTION("until the writer leaves") {
+        all.leave(writer);
+        all.give_turns(now);
+        CHECK(late.turns == 1);
+        CHECK(a.turns == 1);
+    }
+    SECTION("until the writer is first, and has had it") {
+        all.leave(b);
+        all.leave(a);
+        all.give_turns(now);
+        CHECK(writer.turns == 1);
+        CHECK(late.turns == 0);
+        all.taken(writer);
+        all.give_turns(now);
+        CHECK(late.turns == 0);
+        all.freed("x");
+        all.give_turns(now);
+        CHECK(late.turns == 1);
+    }
+    all.clear();
+}
+
+TEST_CASE("a reader that comes while others hold the resource has its turn at once") {
+    somebody a, b;
+    local_queues all;
+    all.join(a, "x", true);
+    all.give_turns(now);
+    all.taken(a);
+    all.join(b, "x", true);
+    all.give_turns(now);
+    CHECK(b.turns == 1);
+    CHECK(all.first("x") == &b);
+    all.taken(b);
+    all.freed("x", true);
+    CHECK_FALSE(all.empty());  // the other holds it still
+    all.freed("x", true);
+    CHECK(all.empty());
+}
+
+TEST_CASE("a writer has a turn while readers hold the resource, and again after the last of them") {
+    std::deque<somebody> readers(3);
+    somebody writer;
+    local_queues all;
+    for (somebody& r : readers) all.join(r, "x", true);
+    all.join(writer, "x");
+    all.give_turns(now);
+    for (somebody& r : readers) all.taken(r);
+    all.give_turns(now);
+    CHECK(writer.turns == 1);  // in which the nodes get to know that it waits
+    all.sleeps(writer);
+    all.freed("x", true);
+    all.freed("x", true);
+    all.give_turns(now);
+    CHECK(writer.turns == 1);
+    all.freed("x", true);
+    all.give_turns(now);
+    CHECK(writer.turns == 2);
+    all.taken(writer);
+    all.freed("x");
+    CHECK(all.empty());
+}
+
+TEST_CASE("readers wait for a writer that holds the resource, and then go together") {
+    somebody writer, a, b;
+    local_queues all;
+    all.join(writer, "x");
+    all.give_turns(now);
+    all.taken(writer);
+    all.join(a, "x", true);
+    all.join(b, "x", true);
+    all.give_turns(now);
+    CHECK(a.turns + b.turns == 0);
+    CHECK_FALSE(all.is_in_front(a));
+    all.wake("x", 0, now);
+    CHECK(a.wakes + b.wakes == 0);
+    all.freed("x");
+    all.give_turns(now);
+    CHECK(a.turns == 1);
+    CHECK(b.turns == 1);
+    all.clear();
+}
+
+TEST_CASE("a wake-up reaches all in front, and nobody else") {
+    somebody a, b, writer, late;
+    local_queues all;
+    all.join(a, "x", true);
+    all.join(b, "x", true);
+    all.join(writer, "x");
+    all.join(late, "x", true);
+    all.wake("x", 0, now);
+    all.wake("y", 0, now);
+    CHECK(a.wakes == 1);
+    CHECK(b.wakes == 1);
+    CHECK(writer.wakes + late.wakes == 0);
+    all.leave(a);
+    all.leave(b);
+    all.wake("x", 0, now);
+    CHECK(writer.wakes == 1);
+    CHECK(late.wakes == 0);
+    all.clear();
+}
+
+TEST_CASE("one that does not wait may pass waiters with which it would share, and no others") {
+    somebody reader, writer;
+    local_queues all;
+    CHECK_FALSE(all.is_waited_for("x", true));
+    all.join(reader, "x", true);
+    CHECK(all.is_waited_for("x"));
+    CHECK_FALSE(all.is_waited_for("x", true));
+    all.join(writer, "x");
+    CHECK(all.is_waited_for("x", true));
+    all.leave(reader);
+    CHECK(all.is_waited_for("x", true));
+    all.leave(writer);
+    CHECK_FALSE(all.is_waited_for("x", true));
+    CHECK(all.empty());
+}
+
+TEST_CASE("readers that did not wait may give the resource back beside those that did") {
+    somebody a, writer;
+    local_queues all;
+    all.freed("x", true);  // nobody waits here
+    CHECK(all.empty());
+    all.join(a, "x", true);
+    all.join(writer, "x");
+    all.give_turns(now);
+    all.taken(a);
+    all.give_turns(now);
+    CHECK(writer.turns == 1);
+    all.freed("x", true);  // of one that had not waited, or of the other: it looks once more
+    all.give_turns(now);
+    CHECK(writer.turns == 2);
+    all.freed("x", true);
+    all.give_turns(now);
+    CHECK(writer.turns == 3);
+    all.leave(writer);
+    CHECK(all.empty());
+}
+
+TEST_CASE("any order in which readers and writers join, leave, take and free is that of a queue") {
+    for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+        std::mt19937 random(seed);
+        std::deque<somebody> crowd(12);
+        std::vector<bool> shares(crowd.size());
+        const auto index = [&](const somebody* w) {
+            return static_cast<std::size_t>(
+                std::find_if(crowd.begin(), crowd.end(), [&](auto& c) { return &c == w; }) -
+                crowd.begin());
+        };
+        local_queues all;
+        std::deque<somebody*> model;
+        std::size_t sharing = 0;
+        bool is_taken = false;
+        const auto is_in_front = [&](const somebody& w) {
+            if (is_taken) return false;
+            if (model.front() == &w) return true;
+            for (const somebody* const other : model) {
+                if (!shares[index(other)]) return false;
+                if (other == &w) return true;
+            }
+            return false;
+        };
+        for (int step = 0; step < 500; ++step) {
+            const std::size_t who = random() % crowd.size();
+            somebody& w = crowd[who];
+            switch (random() % 5) {
+                case 0:
+                    if (w.is_queued()) break;
+                    shares[who] = random() % 3 != 0;
+                    all.join(w, "x", shares[who]);
+                    model.push_back(&w);
+                    break;
+                case 1:
+                    all.leave(w);
+                    std::erase(model, &w);
+                    break;
+                case 2:
+                    if (!w.is_queued() || !is_in_front(w)) break;
+                    if (!shares[who] && sharing > 0) break;  // as the nodes see to it
+                    all.taken(w);
+                    std::erase(model, &w);
+                    if (shares[who])
+                        ++sharing;
+                    else
+                        is_taken = true;
+                    break;
+                case 3:
+                    if (sharing == 0) break;
+                    all.freed("x", true);
+                    --sharing;
+                    break;
+                default:
+                    if (!is_taken) break;
+                    all.freed("x");
+                    is_taken = false;
+            }
+            std::vector<int> turns;
+            for (const somebody& c : crowd) turns.push_back(c.turns);
+            all.give_turns(now);
+            INFO("seed " << seed << ", step " << step);
+            const auto writers = std::count_if(model.begin(), model.end(),
+                                               [&](auto* m) { return !shares[index(m)]; });
+            REQUIRE(all.first("x") == (is_taken || model.empty() ? nullptr : model.front()));
+            REQUIRE(all.is_waited_for("x") == !model.empty());
+            REQUIRE(all.is_waited_for("x", true) == (writers > 0));
+            REQUIRE(all.empty() == (model.empty() && !is_taken && sharing == 0));
+            for (std::size_t i = 0; i < crowd.size(); ++i) {
+                if (!crowd[i].is_queued()) continue;
+                REQUIRE(all.is_in_front(crowd[i]) == is_in_front(crowd[i]));
+                if (crowd[i].turns != turns[i]) REQUIRE(is_in_front(crowd[i]));
+            }
         }
         all.clear();
     }
