@@ -231,10 +231,14 @@ local function leave_queue_of(i, current, is_free, id, ticket, life, free_slots)
     end
 end
 
--- Returns nil where it is done, and otherwise an error. What was sent under another epoch can't
--- take anything any more.
+-- Whether what was sent before may still come and take something: not under another epoch.
+local function may_be_late()
+    return has_epoch or #epoch < 22
+end
+
+-- Returns nil where it is done, and otherwise an error.
 local function raise_fence(i, fence)
-    if not has_epoch and #epoch == 22 then
+    if not may_be_late() then
         return nil
     end
     local fence_key = KEYS[2 * i + 1]

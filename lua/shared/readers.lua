@@ -23,6 +23,19 @@ local function place_of(set, value)
     return (type(until_ms) == 'table' or until_ms and until_ms > now_ms) and until_ms
 end
 
+-- Those whose time is over go.
+local function remove_dead(set)
+    redis.pcall('ZREMRANGEBYSCORE', set, '0', string.format('%.0f', now_ms))
+end
+
+-- The set lives as long as the key.
+local function prolong_set(key, set)
+    local left_ms = redis.pcall('PTTL', key)
+    if type(left_ms) == 'number' and left_ms > 0 then
+        redis.pcall('PEXPIRE', set, left_ms)
+    end
+end
+
 -- The first one takes the free key under its fence, and begins a new set.
 local function open_readers(i, set, value, ttl_text, fence, least, is_missing)
     local key, ttl = KEYS[2 * i], ttl_text + until_next_ms
@@ -62,6 +75,10 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, r
         elseif is_missing and proposed > node_us() + allowance then
             return {5, node_us()}
         end
+    else
+        -- Before the rest: a server without memory refuses ZADD unless something was written
+        -- before. Who has the key must not lose it by that.
+        remove_dead(set)
     end
     if not until_ms or until_ms < now_ms + ttl then
         local done = redis.pcall('ZADD', set, string.format('%.0f', now_ms + ttl), value)
@@ -78,8 +95,12 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, r
             return failure
         end
     end
+    if not until_ms then
+        remove_dead(set)
+    end
     local answer = prolong(key, ttl)
-    return answer == 1 and prolong(set, ttl) or answer
+    prolong_set(key, set)
+    return answer
 end
 
 local function share(i, value, ttl, fence, id, ticket, life)
@@ -147,12 +168,12 @@ local function release_share(i, value, fence, id, ticket, life)
     if current == false then
         current = redis.pcall('GET', key)  -- which tells what MGET can't read
     end
-    redis.pcall('ZREMRANGEBYSCORE', set, '0', string.format('%.0f', now_ms))
+    remove_dead(set)
     local answer = redis.pcall('ZREM', set, value)
     local is_gone = false
     if current == marker and type(answer) ~= 'table' then
         is_gone = close_readers(key, set)
-        local base = raises and not is_gone and redis.pcall('ZSCORE', set, 'base')
+        local base = raises and may_be_late() and not is_gone and redis.pcall('ZSCORE', set, 'base')
         if base and -tonumber(base) < tonumber(fence) then
             redis.pcall('ZADD', set, '-' .. fence, 'base')
         end
