@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a node says and holds, with times to the next ten seconds: those run on while a test does.
+// What a node says and holds, with times to the next ten seconds: those run on while a test does. A
+// reader's ttl ends with the ms in which it ends.
 class rounding_node : public scripted_node {
 public:
     std::string rounded() const { return rounded(last()); }
@@ -41,7 +42,7 @@ public:
     }
 
 private:
-    static long long rounded_up(long long ms) { return ms < 0 ? ms : (ms + 9'999) / 10'000; }
+    static long long rounded_up(long long ms) { return ms < 0 ? ms : (ms + 9'998) / 10'000; }
     static std::string rounded(reply r) {
         const bool tells_pttl = r.items.size() == 5 && r.items[0].number == 2;
         if (tells_pttl) r.items[1].number = rounded_up(r.items[1].number);
@@ -89,6 +90,23 @@ private:
     direct way_{scripted_node::server().port()};
 };
 
+// Of those that share the key, or of nobody any more.
+void litter_readers(rounding_node& n, const std::string& key, std::mt19937& random,
+                    const std::vector<std::string>& owners) {
+    const auto any_of = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
+    const std::string set = as_reader(to_release(key)).readers;
+    const auto what = any_of(8);
+    if (what == 0) n.make_list(set);
+    if (what < 2 || what > 5) return;
+    if (any_of(4) != 0 && !n.exists(key)) n.take(key, "redlock:shared", any_of(2) == 0 ? 20s : 60s);
+    n.command({"ZADD", set, text(-now_us - any_of(3)), "base"});
+    for (unsigned i = any_of(3); i < 3; ++i) {
+        const long long left_ms = static_cast<long long>(any_of(3)) * 20'000;
+        n.command({"ZADD", set, text(now_us / 1000 + left_ms), owners[i]});
+    }
+    n.command({"PEXPIRE", set, "60000"});
+}
+
 // Everything that may stand where a script looks, under the keys k0 to k3.
 void litter(rounding_node& n, std::mt19937& random, const std::vector<std::string>& owners) {
     const auto any_of = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
@@ -111,11 +129,12 @@ void litter(rounding_node& n, std::mt19937& random, const std::vector<std::strin
             default: break;
         }
         if (any_of(8) == 0) n.make_list(queue_of(key));
+        litter_readers(n, key, random, owners);
     }
 }
 
 std::vector<asked> any_requests(std::mt19937& random, const std::vector<std::string>& owners) {
-    const std::vector<std::string> waiters{"ann:1", "bob:1", "cid:1"};
+    const std::vector<std::string> waiters{"ann:1", "bob:r1", "ann:r2"};
     const auto any_of = [&](unsigned count) { return static_cast<unsigned>(random() % count); };
     std::vector<asked> all;
     for (unsigned left = 2 + any_of(9); left > 0; --left) {
@@ -133,6 +152,7 @@ std::vector<asked> any_requests(std::mt19937& random, const std::vector<std::str
             case 4: all.push_back(as_waiter(to_release(key, owner), who)); break;
             default: all.push_back(to_release(key, owner)); break;
         }
+        if (any_of(2) == 0) all.back() = as_reader(all.back());
     }
     return all;
 }
@@ -159,7 +179,10 @@ void compare_with_single_calls(unsigned seed, bool is_plain) {
         std::mt19937 random(seed);
         litter(n, random, owners);
         auto all = any_requests(random, owners);
-        if (is_plain) std::erase_if(all, [](auto& one) { return one.what == ask::acquire; });
+        if (is_plain) {
+            std::erase_if(all, [](auto& one) { return one.what == ask::acquire; });
+            for (auto& one : all) one.readers.clear();
+        }
         if (all.size() < 2) return;
         CAPTURE(seed, words_of_all(all));
         const auto call = [&](const std::vector<asked>& some) {

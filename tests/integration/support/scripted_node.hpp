@@ -140,6 +140,12 @@ inline asked as_waiter(asked what, const waiter& who) {
     return what;
 }
 
+/// Asked by one that would share the key.
+inline asked as_reader(asked what) {
+    what.readers = what.key + ":R";
+    return what;
+}
+
 /// What holds for all requests of a call.
 struct terms {
     std::string from_epoch = epoch;
