@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,10 +18,11 @@ using core::local_queues;
 namespace {
 
 constexpr time_point now{};
+constexpr auto any = local_queues::any_number;
 
 struct somebody final : core::waiter {
     explicit somebody(std::string of = {}) : name(std::move(of)) {}
-    void on_wake(std::size_t, time_point) override { ++wakes; }
+    void on_wake(std::size_t, std::optional<std::uint16_t>, time_point) override { ++wakes; }
     void on_turn(time_point) override {
         ++turns;
         if (then) then();
@@ -287,10 +289,10 @@ TEST_CASE("any order of joining, leaving, taking and freeing is that of a queue"
 TEST_CASE("readers in front have their turns together, and one behind a writer waits") {
     somebody a, b, writer, late;
     local_queues all;
-    all.join(a, "x", true);
-    all.join(b, "x", true);
+    all.join(a, "x", any);
+    all.join(b, "x", any);
     all.join(writer, "x");
-    all.join(late, "x", true);
+    all.join(late, "x", any);
     all.give_turns(now);
     CHECK(a.turns == 1);
     CHECK(b.turns == 1);
@@ -329,17 +331,17 @@ TEST_CASE("readers in front have their turns together, and one behind a writer w
 TEST_CASE("a reader that comes while others hold the resource has its turn at once") {
     somebody a, b;
     local_queues all;
-    all.join(a, "x", true);
+    all.join(a, "x", any);
     all.give_turns(now);
     all.taken(a);
-    all.join(b, "x", true);
+    all.join(b, "x", any);
     all.give_turns(now);
     CHECK(b.turns == 1);
     CHECK(all.first("x") == &b);
     all.taken(b);
-    all.freed("x", true);
+    all.freed("x", any);
     CHECK_FALSE(all.empty());  // the other holds it still
-    all.freed("x", true);
+    all.freed("x", any);
     CHECK(all.empty());
 }
 
@@ -347,18 +349,18 @@ TEST_CASE("a writer has a turn while readers hold the resource, and again after 
     std::deque<somebody> readers(3);
     somebody writer;
     local_queues all;
-    for (somebody& r : readers) all.join(r, "x", true);
+    for (somebody& r : readers) all.join(r, "x", any);
     all.join(writer, "x");
     all.give_turns(now);
     for (somebody& r : readers) all.taken(r);
     all.give_turns(now);
     CHECK(writer.turns == 1);  // in which the nodes get to know that it waits
     all.sleeps(writer);
-    all.freed("x", true);
-    all.freed("x", true);
+    all.freed("x", any);
+    all.freed("x", any);
     all.give_turns(now);
     CHECK(writer.turns == 1);
-    all.freed("x", true);
+    all.freed("x", any);
     all.give_turns(now);
     CHECK(writer.turns == 2);
     all.taken(writer);
@@ -372,12 +374,12 @@ TEST_CASE("readers wait for a writer that holds the resource, and then go togeth
     all.join(writer, "x");
     all.give_turns(now);
     all.taken(writer);
-    all.join(a, "x", true);
-    all.join(b, "x", true);
+    all.join(a, "x", any);
+    all.join(b, "x", any);
     all.give_turns(now);
     CHECK(a.turns + b.turns == 0);
     CHECK_FALSE(all.is_in_front(a));
-    all.wake("x", 0, now);
+    all.wake("x", 0, std::nullopt, now);
     CHECK(a.wakes + b.wakes == 0);
     all.freed("x");
     all.give_turns(now);
@@ -389,18 +391,18 @@ TEST_CASE("readers wait for a writer that holds the resource, and then go togeth
 TEST_CASE("a wake-up reaches all in front, and nobody else") {
     somebody a, b, writer, late;
     local_queues all;
-    all.join(a, "x", true);
-    all.join(b, "x", true);
+    all.join(a, "x", any);
+    all.join(b, "x", any);
     all.join(writer, "x");
-    all.join(late, "x", true);
-    all.wake("x", 0, now);
-    all.wake("y", 0, now);
+    all.join(late, "x", any);
+    all.wake("x", 0, std::nullopt, now);
+    all.wake("y", 0, std::nullopt, now);
     CHECK(a.wakes == 1);
     CHECK(b.wakes == 1);
     CHECK(writer.wakes + late.wakes == 0);
     all.leave(a);
     all.leave(b);
-    all.wake("x", 0, now);
+    all.wake("x", 0, std::nullopt, now);
     CHECK(writer.wakes == 1);
     CHECK(late.wakes == 0);
     all.clear();
@@ -409,34 +411,34 @@ TEST_CASE("a wake-up reaches all in front, and nobody else") {
 TEST_CASE("one that does not wait may pass waiters with which it would share, and no others") {
     somebody reader, writer;
     local_queues all;
-    CHECK_FALSE(all.is_waited_for("x", true));
-    all.join(reader, "x", true);
+    CHECK_FALSE(all.is_waited_for("x", any));
+    all.join(reader, "x", any);
     CHECK(all.is_waited_for("x"));
-    CHECK_FALSE(all.is_waited_for("x", true));
+    CHECK_FALSE(all.is_waited_for("x", any));
     all.join(writer, "x");
-    CHECK(all.is_waited_for("x", true));
+    CHECK(all.is_waited_for("x", any));
     all.leave(reader);
-    CHECK(all.is_waited_for("x", true));
+    CHECK(all.is_waited_for("x", any));
     all.leave(writer);
-    CHECK_FALSE(all.is_waited_for("x", true));
+    CHECK_FALSE(all.is_waited_for("x", any));
     CHECK(all.empty());
 }
 
 TEST_CASE("readers that did not wait may give the resource back beside those that did") {
     somebody a, writer;
     local_queues all;
-    all.freed("x", true);  // nobody waits here
+    all.freed("x", any);  // nobody waits here
     CHECK(all.empty());
-    all.join(a, "x", true);
+    all.join(a, "x", any);
     all.join(writer, "x");
     all.give_turns(now);
     all.taken(a);
     all.give_turns(now);
     CHECK(writer.turns == 1);
-    all.freed("x", true);  // of one that had not waited, or of the other: it looks once more
+    all.freed("x", any);  // of one that had not waited, or of the other: it looks once more
     all.give_turns(now);
     CHECK(writer.turns == 2);
-    all.freed("x", true);
+    all.freed("x", any);
     all.give_turns(now);
     CHECK(writer.turns == 3);
     all.leave(writer);
@@ -473,7 +475,7 @@ TEST_CASE("any order in which readers and writers join, leave, take and free is 
                 case 0:
                     if (w.is_queued()) break;
                     shares[who] = random() % 3 != 0;
-                    all.join(w, "x", shares[who]);
+                    all.join(w, "x", shares[who] ? any : 1);
                     model.push_back(&w);
                     break;
                 case 1:
@@ -492,7 +494,7 @@ TEST_CASE("any order in which readers and writers join, leave, take and free is 
                     break;
                 case 3:
                     if (sharing == 0) break;
-                    all.freed("x", true);
+                    all.freed("x", any);
                     --sharing;
                     break;
                 default:
@@ -508,7 +510,7 @@ TEST_CASE("any order in which readers and writers join, leave, take and free is 
                                                [&](auto* m) { return !shares[index(m)]; });
             REQUIRE(all.first("x") == (is_taken || model.empty() ? nullptr : model.front()));
             REQUIRE(all.is_waited_for("x") == !model.empty());
-            REQUIRE(all.is_waited_for("x", true) == (writers > 0));
+            REQUIRE(all.is_waited_for("x", any) == (writers > 0));
             REQUIRE(all.empty() == (model.empty() && !is_taken && sharing == 0));
             for (std::size_t i = 0; i < crowd.size(); ++i) {
                 if (!crowd[i].is_queued()) continue;
