@@ -43,6 +43,28 @@ std::string left(const node_state& node) {
     return node.ttl.count() < 0 ? "no expiry" : seconds(node.ttl);
 }
 
+// The first of them; the others are counted.
+std::string some_of(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 3;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+        out += (i == 0 ? "" : ", ") + shown(names[i]);
+    }
+    if (names.size() > most) out += " and " + std::to_string(names.size() - most) + " more";
+    return out;
+}
+
+std::string owners(const node_state& node) {
+    if (!node.readers.empty()) return some_of(node.readers);
+    return node.owner.empty() ? "-" : shown(node.owner);
+}
+
+void add_strings(json_writer& json, const std::vector<std::string>& values) {
+    json.begin_array();
+    for (const auto& value : values) json.string(value);
+    json.end_array();
+}
+
 void add_row(std::string& out, const std::array<std::string, 5>& row,
              const std::array<std::size_t, 5>& widths) {
     std::string line;
@@ -67,6 +89,15 @@ int show(const resource_state& state, bool json) {
 
 }  // namespace
 
+std::string holders(const resource_state& state) {
+    if (!state.readers.empty()) return "shared by " + some_of(state.readers);
+    const bool is_shared = std::any_of(state.nodes.begin(), state.nodes.end(), [](const auto& n) {
+        return n.state == key_state::shared;
+    });
+    return state.owner.empty() && is_shared ? "shared by readers"
+                                            : "held by " + shown(state.owner);
+}
+
 std::string to_json(const resource_state& state) {
     json_writer json;
     json.begin_object();
@@ -86,10 +117,15 @@ std::string to_json(const resource_state& state) {
         json.key("owner").string(node.owner);
         json.key("ttl_ms").number(node.ttl.count());
         json.key("error").string(problem(node));
+        json.key("readers");
+        add_strings(json, node.readers);
         json.end_object();
     }
     json.end_array();
-    json.key("waiting").number_unsigned(state.waiting).end_object();
+    json.key("waiting").number_unsigned(state.waiting);
+    json.key("readers");
+    add_strings(json, state.readers);
+    json.end_object();
     return json.text() + "\n";
 }
 
@@ -98,7 +134,7 @@ std::string to_table(const resource_state& state) {
     if (!state.decided) {
         out += "unknown: too few nodes answered";
     } else if (state.held) {
-        out += "held by " + shown(state.owner);
+        out += holders(state);
         if (state.valid_for.count() > 0) out += ", for " + seconds(state.valid_for) + " more";
         if (state.valid_for.count() < 0) out += ", without expiry";
         if (state.held_for) out += ", since " + seconds(*state.held_for);
@@ -113,7 +149,7 @@ std::string to_table(const resource_state& state) {
     std::vector<std::array<std::string, 5>> rows{{"NODE", "STATE", "OWNER", "TTL", "ERROR"}};
     for (const auto& node : state.nodes) {
         rows.push_back({shown(node.node), std::string(to_string(node.state)),
-                        node.owner.empty() ? "-" : shown(node.owner), left(node),
+                        owners(node), left(node),
                         shown(problem(node))});
     }
     std::array<std::size_t, 5> widths{};

@@ -20,6 +20,8 @@ struct inspect_request {
 int inspect(const inspect_request& request);
 
 /// One object on one line.
+/// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers.
+std::string holders(const resource_state& state);
 std::string to_json(const resource_state& state);
 /// A table for people to read.
 std::string to_table(const resource_state& state);

@@ -3,6 +3,7 @@
 #include "tools/narrator.hpp"
 
 #include "tools/columns.hpp"
+#include "tools/inspect.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
 
@@ -59,7 +60,7 @@ void narrator::waiting(error_code ec, const resource_state& state) {
     std::string line =
         "waiting for '" + request_.resource + "' for " + whole_seconds(since_start());
     if (!ec && state.held) {
-        line += ", held by " + state.owner;
+        line += ", " + holders(state);
         if (state.held_for) line += " for " + whole_seconds(*state.held_for);
     }
     if (!ec && state.place) {
@@ -89,6 +90,11 @@ void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
         json.key("error").string(ec.message());
     } else {
         json.key("held").boolean(state.held).key("owner").string(state.owner);
+        if (!state.readers.empty()) {
+            json.key("readers").begin_array();
+            for (const auto& reader : state.readers) json.string(reader);
+            json.end_array();
+        }
         if (state.held_for) json.key("since_ms").number(state.held_for->count());
         if (state.place) json.key("place").number_unsigned(*state.place);
         json.key("waiting").number_unsigned(state.waiting);

@@ -29,16 +29,21 @@ struct node_state {
     std::uint64_t fence = 0;                ///< Highest fence that this node has stored; 0: none.
     error_code error{};
     std::string detail{};                   ///< The server's error text, or more about `error`.
+    /// If shared: the readers, abbreviated as `owner` is; the 1,000 that hold it longest at most.
+    std::vector<std::string> readers{};
 };
 
 struct resource_state {
     std::string resource{};
-    bool held = false;                      ///< On a quorum of nodes the key has the same owner.
-    std::string owner{};                    ///< Abbreviated; empty if not held.
+    /// On a quorum of nodes the key has the same owner, or is shared by readers.
+    bool held = false;
+    std::string owner{};                    ///< Abbreviated; empty if not held, or shared.
+    std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
     /// If held: the fence of the lease, if a node that granted it still stores it. If not held:
-    /// the highest fence on any node. 0: no fence is known, or another library holds the lock.
+    /// the highest fence on any node. If shared: the highest on the nodes that say so. 0: no fence
+    /// is known, or another library holds the lock.
     std::uint64_t fence = 0;
-    /// How long ago the lease was first granted; empty if the fence does not show it.
+    /// How long ago the lease was first granted; empty if the fence does not show it, or shared.
     std::optional<std::chrono::milliseconds> held_for{};
     /// Time until fewer than a quorum of the keys remain, if they are not renewed; -1 ms: never.
     std::chrono::milliseconds valid_for{0};

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <string_view>
 
 namespace redlock::detail {
 
@@ -21,6 +23,7 @@ namespace {
 
 // Entries beyond that are not read: the counts stop there.
 constexpr std::size_t most_in_queue = 1'000;
+constexpr std::size_t most_readers = 1'000;
 
 void note_failure(node_state& node, const wire::failure& why) {
     switch (why.answer) {
@@ -47,25 +50,29 @@ void inspect_operation::on_settled(time_point now) {
     if (over_) return;
     state_.nodes.resize(client().shared.size());
     values_.resize(client().shared.size());
+    readers_.resize(client().shared.size());
     for (std::size_t i = 0; i < client().shared.size(); ++i)
         state_.nodes[i].node = client().shared.name(i);
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
     const bool is_fenced = client().shared.is_fenced();
-    open_ = (is_fenced ? 4 : 2) * client().shared.size();
+    open_ = (is_fenced ? 5 : 2) * client().shared.size();
     wire::request get;
     wire::request pttl;
     wire::request get_fence;
     wire::request get_queue;
+    wire::request get_readers;
     wire::write_get_front(get.words, key);
     wire::write_pttl(pttl.words, key);
     wire::write_get_front(get_fence.words, wire::fence_key(prefix, key));
     wire::write_get_queue(get_queue.words, wire::queue_key(prefix, key), most_in_queue);
+    wire::write_get_readers(get_readers.words, wire::readers_key(prefix, key), most_readers);
     ask(ask_value, get, now);
     ask(ask_ttl, pttl, now);
     if (!is_fenced) return;
     ask(ask_fence, get_fence, now);
     ask(ask_queue, get_queue, now);
+    ask(ask_readers, get_readers, now);
 }
 
 void inspect_operation::ask(std::uint32_t question, const wire::request& what, time_point now) {
@@ -102,14 +109,27 @@ void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
     }
 }
 
+std::optional<std::int64_t> inspect_operation::time_of(std::size_t node, time_point now) const {
+    const auto us = client().tracker.node_time_us(node, now);
+    return us ? std::optional(*us / 1'000) : std::nullopt;
+}
+
 // The queue is advice: a node that has none, or does not show it, still counts as having answered.
 void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
-    std::optional<std::int64_t> now_ms;
-    if (const auto us = client().tracker.node_time_us(node, now)) now_ms = *us / 1'000;
-    const auto queue = wire::read_queue(reply, client().shared.client_id(), now_ms);
+    const auto queue = wire::read_queue(reply, client().shared.client_id(), time_of(node, now));
     state_.waiting = std::max(state_.waiting, queue.waiting);
     // Where the nodes differ, the last place counts.
     if (queue.place) state_.place = std::max(state_.place.value_or(0), *queue.place);
+}
+
+// Who has a key that is not shared its value says; the set may be left over from earlier readers.
+void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, time_point now) {
+    node_state& n = state_.nodes[node];
+    if (n.state != key_state::shared) return;
+    readers_[node] = wire::read_readers(reply, time_of(node, now));
+    for (const std::string& value : readers_[node]) {
+        n.readers.push_back(wire::abbreviate_owner(value));
+    }
 }
 
 void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
@@ -118,6 +138,8 @@ void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const re
     node_state& n = state_.nodes[node];
     if (round == ask_queue) {
         on_queue(node, reply, now);
+    } else if (round == ask_readers) {
+        on_readers(node, reply, now);
     } else if (round == ask_value) {
         on_value(n, values_[node], reply);
     } else if (n.state == key_state::refused) {
@@ -158,6 +180,19 @@ void inspect_operation::note_standing(time_point now) {
     }
 }
 
+// As with votes, those count that a quorum of nodes names.
+void inspect_operation::find_readers() {
+    std::map<std::string_view, std::size_t> named;
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+        if (state_.nodes[i].state != key_state::shared) continue;
+        for (const std::string& value : readers_[i]) {
+            if (++named[value] == state_.quorum) {
+                state_.readers.push_back(wire::abbreviate_owner(value));
+            }
+        }
+    }
+}
+
 // A lock of another library has no fence: the one that is found is that of a lease before it.
 void inspect_operation::drop_foreign_fence() {
     for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
@@ -171,7 +206,8 @@ void inspect_operation::drop_foreign_fence() {
 // A fence is a node's time in us when it was drawn, or a little ahead of it.
 void inspect_operation::tell_age(time_point now) {
     const auto time_us = client().tracker.node_time_us(now);
-    if (!state_.held || !time_us || state_.fence == 0) return;
+    // Of several readers the fence is the last one's.
+    if (!state_.held || state_.owner.empty() || !time_us || state_.fence == 0) return;
     const auto age_us = *time_us - static_cast<std::int64_t>(state_.fence);
     state_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::microseconds(std::max<std::int64_t>(age_us, 0)));
@@ -181,6 +217,7 @@ void inspect_operation::answered(time_point now) {
     if (--open_ != 0) return;
     note_standing(now);
     core::read_quorum(state_, values_);
+    find_readers();
     drop_foreign_fence();
     tell_age(now);
     end({});

@@ -7,6 +7,8 @@
 #include <redlock/resource_state.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ private:
     static constexpr std::uint32_t ask_ttl = 1;
     static constexpr std::uint32_t ask_fence = 2;
     static constexpr std::uint32_t ask_queue = 3;
+    static constexpr std::uint32_t ask_readers = 4;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
@@ -37,8 +40,11 @@ private:
     void ask(std::uint32_t question, const wire::request& what, time_point now);
     void on_value(node_state& node, std::string& value, const resp::reply& reply);
     void on_fence(node_state& node, const resp::reply& reply);
+    std::optional<std::int64_t> time_of(std::size_t node, time_point now) const;  // in ms
     void on_queue(std::size_t node, const resp::reply& reply, time_point now);
+    void on_readers(std::size_t node, const resp::reply& reply, time_point now);
     void note_standing(time_point now);
+    void find_readers();
     void drop_foreign_fence();
     void tell_age(time_point now);
     void answered(time_point now);
@@ -47,6 +53,7 @@ private:
     std::string resource_;
     resource_state state_;
     std::vector<std::string> values_;
+    std::vector<std::vector<std::string>> readers_;  // whole: abbreviated ones may collide
     std::size_t open_ = 0;  // answers still to come
     bool over_ = false;
 };

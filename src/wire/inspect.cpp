@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <string>
 
 namespace redlock::wire {
 
@@ -22,6 +23,24 @@ void write_pttl(std::string& out, std::string_view key) {
 void write_get_queue(std::string& out, std::string_view queue, std::size_t most) {
     const decimal last(most - 1);
     resp::append_command(out, {"ZRANGE", queue, "0", last});
+}
+
+void write_get_readers(std::string& out, std::string_view readers, std::size_t most) {
+    const std::string first = "-" + std::to_string(most);
+    resp::append_command(out, {"ZRANGE", readers, first, "-1", "WITHSCORES"});
+}
+
+std::vector<std::string> read_readers(const resp::reply& reply,
+                                      std::optional<std::int64_t> now_ms) {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+        const std::string_view until = reply[i + 1].text();
+        std::int64_t until_ms = 0;
+        std::from_chars(until.data(), until.data() + until.size(), until_ms);
+        // Below zero: the base.
+        if (until_ms > now_ms.value_or(0)) out.emplace_back(reply[i].text());
+    }
+    return out;
 }
 
 queue_answer read_queue(const resp::reply& reply, std::string_view client_id,

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::wire {
 
@@ -18,6 +19,13 @@ void write_get_front(std::string& out, std::string_view key);
 void write_pttl(std::string& out, std::string_view key);
 /// The first entries of a queue, one element each: "client:number:until", see shared/queue.lua.
 void write_get_queue(std::string& out, std::string_view queue, std::size_t most);
+
+/// The readers that hold a key longest, one element each, and until when: see shared/readers.lua.
+void write_get_readers(std::string& out, std::string_view readers, std::size_t most);
+/// The values of those that are alive at `now_ms` of the node's clock; of all where that is not
+/// known.
+std::vector<std::string> read_readers(const resp::reply& reply,
+                                      std::optional<std::int64_t> now_ms);
 
 struct queue_answer {
     std::size_t waiting = 0;           ///< How many entries are alive.

@@ -49,8 +49,10 @@ void read_quorum(resource_state& state, std::span<const std::string> values) {
         for (std::size_t j = 0; j < nodes.size(); ++j) {
             const bool is_winners = nodes[j].state == nodes[i].state && values[j] == values[i];
             if (!is_winners || nodes[j].fence == 0) continue;
-            state.fence = state.fence == 0 ? nodes[j].fence
-                                           : std::min(state.fence, nodes[j].fence);
+            // Of readers each has its own, and a node keeps the highest.
+            const bool takes_higher = state.fence == 0 || nodes[i].state == key_state::shared;
+            state.fence = takes_higher ? std::max(state.fence, nodes[j].fence)
+                                       : std::min(state.fence, nodes[j].fence);
         }
     }
     if (state.held) return;

@@ -114,6 +114,13 @@ TEST_CASE("readers that share a quorum hold it without an owner's name") {
     CHECK(s.valid_for == 1s);
 }
 
+TEST_CASE("of readers the highest fence counts, that a writer has to exceed") {
+    const auto s = nodes().shared(2s).fence(5).shared(1s).fence(9).other(key_state::free).fence(12)
+                       .shared(1s).fence(0).take();
+    CHECK(s.held);
+    CHECK(s.fence == 9);
+}
+
 TEST_CASE("the fence of a lease is the lowest that its nodes have") {
     // One took the key again under a fence of its own, and what others know is not the lease's.
     const auto s = nodes().held("a", 1s).fence(9).held("a", 1s).fence(4).held("a", 1s).fence(0)
