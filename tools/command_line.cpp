@@ -110,6 +110,8 @@ parser::parser() {
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
+    run_->add_flag("--shared", running_.lease.shared,
+                   "Share the lock with others that run with --shared, and with nobody else");
     run_->add_flag("--verbose", running_.verbose,
                    "Say what redlock waits for also where standard error is no terminal");
     run_->add_option("-E,--conflict-exit-code", running_.contended_status,

@@ -26,6 +26,10 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     out.wait = request.wait.value_or(out.wait);
     out.max_hold = request.max_hold.value_or(out.max_hold);
     out.renew = out.renew && !request.no_renew;
+    if (request.shared) out.mode = lock_mode::shared;
+    if (request.shared && !from.client.fencing) {
+        return "--shared needs fences: remove \"fencing\": false from every client's configuration";
+    }
     const milliseconds longest = from.client.ttl_max;
     if (request.ttl == 0ms) return "--ttl must be longer than 0";
     if (request.margin == 0ms) return "--margin must be longer than 0";

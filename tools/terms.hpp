@@ -18,6 +18,7 @@ struct lease_request {
     std::optional<std::chrono::milliseconds> max_hold{};
     std::optional<std::chrono::milliseconds> margin{};
     bool no_renew = false;
+    bool shared = false;  // others may hold the lock at the same time, all of them shared
 };
 
 /// Completes the request from the configuration. The loss margin, in which CMD's process group is

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -355,7 +356,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"run", "r", "true"}, "write -- before CMD"},
         {{"run", "r", "--"}, "redlock run RESOURCE -- CMD"},
         {{"run", "r", "s", "--", "true"}, "takes one RESOURCE so far"},
-        {{"run", "--shared", "r", "--", "true"}, "no option --shared"},
+        {{"run", "--share", "r", "--", "true"}, "no option --share; did you mean --shared?"},
         {{"run", "--tll", "9s", "r", "--", "true"}, "no option --tll; did you mean --ttl?"},
         {{"run", "--hold=9s", "r", "--", "true"}, "no option --hold; did you mean --max-hold?"},
         {{"inspect", "--jsn", "r"}, "no option --jsn; did you mean --json?"},
@@ -738,9 +739,9 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
         R"("valid_ms":0,"since_ms":null,"quorum":2,"nodes":[)";
     for (std::size_t i = 0; i < 3; ++i) {
         expected += (i == 0 ? "" : ",") + std::string(R"({"name":")") + name(i) +
-                    R"(","state":"free","owner":"","ttl_ms":0,"error":""})";
+                    R"(","state":"free","owner":"","ttl_ms":0,"error":"","readers":[]})";
     }
-    CHECK(got.out == expected + R"(],"waiting":0})" + '\n');
+    CHECK(got.out == expected + R"(],"waiting":0,"readers":[]})" + '\n');
 
     nodes.ask(0).set("r", "somebody");
     nodes.ask(1).set("r", "somebody");
@@ -763,6 +764,69 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
     CHECK(has(got.out, R"("held":false)"));
     CHECK(lines(got.err) == 1);
     CHECK(has(got.err, name(0)));
+}
+
+TEST_CASE("run --shared runs beside others that share, and beside nobody else", "[tool]") {
+    cluster nodes(3);
+    scratch folder;
+    driver other(nodes.options());
+    auto reader = other.acquire("r", {.ttl = 30s, .mode = lock_mode::shared});
+    REQUIRE(reader.error() == error_code{});
+    auto got = run_tool(on(nodes, {"run", "--shared", "r", "--", "sh", "-c",
+                                   "echo $REDLOCK_RESOURCE $REDLOCK_FENCE $REDLOCK_OWNER"}));
+    CHECK(got.status == 0);
+    CHECK(got.out.starts_with("r "));
+    CHECK(lines(got.out) == 1);
+    CHECK_FALSE(has(got.out, "r 0"));
+    CHECK(run_tool(on(nodes, {"run", "r", "--", "touch", folder / "ran"})).status == 120);
+    REQUIRE(other.release(std::move(reader.value())) == error_code{});
+    auto writer = other.acquire("r", {.ttl = 30s, .wait = 5s});
+    REQUIRE(writer.error() == error_code{});
+    got = run_tool(on(nodes, {"run", "--shared", "r", "--", "touch", folder / "ran"}));
+    CHECK(got.status == 120);
+    CHECK_FALSE(std::filesystem::exists(folder / "ran"));
+    // Nor is CMD run without fences, which readers need.
+    words plain{"--config", folder / "plain.json", "run", "--shared", "r", "--", "true"};
+    std::ofstream(folder / "plain.json") << R"({"nodes": ["redis://127.0.0.1:)"
+                                         << nodes[0].port() << R"("], "fencing": false})";
+    got = run_tool(plain);
+    CHECK(got.status == 125);
+    CHECK(has(got.err, "--shared needs fences"));
+}
+
+TEST_CASE("inspect shows readers, with the names of those that a quorum of nodes knows", "[tool]") {
+    cluster nodes(3);
+    auto named = nodes.options();
+    std::vector<std::unique_ptr<driver>> clients;
+    std::vector<lease> leases;
+    for (const std::string name : {"ann", "bob", "cid", "dan"}) {
+        named.client_name = name;
+        clients.push_back(std::make_unique<driver>(named));
+        auto got = clients.back()->acquire("r", {.ttl = 30s, .mode = lock_mode::shared});
+        REQUIRE(got.error() == error_code{});
+        leases.push_back(std::move(got.value()));
+        REQUIRE(clients.back()->until([&] {
+            for (std::size_t i = 0; i < 3; ++i) {
+                const auto n = nodes.ask(i).command({"ZCARD", "{r}:readers"}).number;
+                if (n != static_cast<long long>(leases.size()) + 1) return false;
+            }
+            return true;
+        }));
+        if (leases.size() != 2) continue;
+        const auto table = run_tool(on(nodes, {"inspect", "r"}));
+        CHECK(table.status == 0);
+        CHECK(has(table.out, "'r' is shared by "));
+        CHECK(has(table.out, "...@ann, "));
+        CHECK(has(table.out, "...@bob, for "));
+        const auto json = run_tool(on(nodes, {"inspect", "--json", "r"}));
+        CHECK(has(json.out, R"("held":true,"owner":"","fence":)"));
+        CHECK(has(json.out, R"("since_ms":null)"));
+        CHECK(has(json.out, R"("state":"shared","owner":"","ttl_ms":)"));
+        CHECK(has(json.out, R"("waiting":0,"readers":[")"));
+        CHECK(has(json.out, R"(...@ann",")"));
+        CHECK(has(json.out, R"(...@bob"]})"));
+    }
+    CHECK(has(run_tool(on(nodes, {"inspect", "r"})).out, "...@cid and 1 more, for "));
 }
 
 TEST_CASE("inspect gives a quarantine no length that is not known yet", "[tool]") {

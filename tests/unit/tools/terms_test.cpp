@@ -66,6 +66,15 @@ TEST_CASE("the margin is by default a quarter of what there is") {
     CHECK(settled({}, from).loss_margin == 500ms);
 }
 
+TEST_CASE("a lock is shared where that is asked for, and nodes keep fences") {
+    CHECK(settled({}).mode == lock_mode::exclusive);
+    CHECK(settled({.shared = true}).mode == lock_mode::shared);
+    configuration from;
+    from.client.fencing = false;
+    CHECK(refused({}, from).empty());
+    CHECK(refused({.shared = true}, from).find("--shared needs fences") != std::string::npos);
+}
+
 TEST_CASE("terms that can't be kept are refused with a remedy") {
     CHECK(refused({.ttl = 0ms}).find("longer than 0") != std::string::npos);
     CHECK(refused({.margin = 0ms}).find("longer than 0") != std::string::npos);
