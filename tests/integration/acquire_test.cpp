@@ -268,6 +268,17 @@ TEST_CASE("the password and the ACL user of the options are used", "[acquire]") 
     CHECK(next.release());
     CHECK(log.count(event_kind::node_reported, severity::warning) == 0);
     CHECK(d.until([&] { return nodes.holding("lock:r") == 0; }));
+    if (options.fencing) {
+        auto a = d.acquire("r", {.ttl = 5s, .mode = lock_mode::shared});
+        auto b = d.acquire("r", {.ttl = 5s, .wait = 5s, .mode = lock_mode::shared});
+        REQUIRE(a.error() == error_code{});
+        REQUIRE(b.error() == error_code{});
+        CHECK(d.extend(a.value(), 8s) == error_code{});
+        CHECK(d.inspect("r").value().readers.size() == 2);
+        CHECK(d.release(std::move(a.value())) == error_code{});
+        CHECK(d.release(std::move(b.value())) == error_code{});
+        CHECK(d.until([&] { return nodes.holding("lock:r") == 0; }));
+    }
     for (std::size_t i = 0; i < 3; ++i) {
         // It was woken, and nothing was refused but what can be done without.
         if (options.fencing) CHECK(nodes.ask(i).calls("publish") > 0);
@@ -338,6 +349,14 @@ TEST_CASE("without a ttl it is ten seconds, or ttl_max where that is less", "[ac
     CHECK(left > expected - 4s);
 }
 
+TEST_CASE("without fences nothing is shared", "[acquire]") {
+    cluster nodes(3);
+    driver d(nodes.options(false));
+    const auto sent = d.client().stats().commands;
+    CHECK(d.acquire("r", {.mode = lock_mode::shared}).error() == errc::invalid_argument);
+    CHECK(d.client().stats().commands == sent);
+}
+
 TEST_CASE("an argument out of range is refused and nothing is sent", "[acquire]") {
     cluster nodes(3);
     driver d(nodes.options());
@@ -351,7 +370,6 @@ TEST_CASE("an argument out of range is refused and nothing is sent", "[acquire]"
     CHECK(d.acquire("r", {.max_hold = -1ms}).error() == errc::invalid_argument);
     CHECK(d.acquire("r", {.loss_margin = -1ms}).error() == errc::invalid_argument);
     CHECK(d.acquire("r", {.ttl = 1s, .loss_margin = 1s}).error() == errc::invalid_argument);
-    CHECK(d.acquire("r", {.mode = lock_mode::shared}).error() == errc::invalid_argument);
     CHECK(d.try_acquire("").error() == errc::invalid_argument);
     CHECK(d.client().stats().commands == sent);
     // The ends of the ranges are inside.

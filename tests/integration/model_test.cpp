@@ -182,6 +182,23 @@ TEST_CASE("the model keeps sorted sets as a real server does") {
         }
     }
     c.all({{"ZRANGEBYSCORE", "z", "0", "1", "LIMIT", "0"}, {"ZRANGEBYSCORE", "none", "0", "1"}});
+    c.all({{"ZADD", "r", "-5", "base", "1", "a", "2", "b", "2", "c", "3", "d", "inf", "e"},
+           {"ZREMRANGEBYSCORE", "r", "0", "1"},
+           {"ZRANGE", "r", "0", "-1", "WITHSCORES"},
+           {"ZREMRANGEBYSCORE", "r", "(2", "3"},
+           {"ZREMRANGEBYSCORE", "r", "2", "1"},
+           {"ZREMRANGEBYSCORE", "r", "x", "1"},
+           {"ZREMRANGEBYSCORE", "r", "0", ""},
+           {"ZREMRANGEBYSCORE", "r", "0"},
+           {"ZREMRANGEBYSCORE", "r", "0", "1", "2"},
+           {"ZREMRANGEBYSCORE", "none", "0", "1"},
+           {"ZRANGE", "r", "0", "-1", "WITHSCORES"},
+           {"ZREMRANGEBYSCORE", "r", "-inf", "+inf"},
+           {"EXISTS", "r"},
+           {"ZADD", "r", "-0", "zero"},
+           {"ZSCORE", "r", "zero"},
+           {"ZRANGE", "r", "-1000", "-1", "WITHSCORES"},
+           {"ZREMRANGEBYSCORE", "r", "0", "0"}});
     c.all({{"ZREM", "z", "b", "none", "c", "b"}, {"ZREM", "none", "a"}, {"ZREM", "z"}});
     c.all({{"ZREM", "z", "B", "\xff", "bb", "d"}, {"EXISTS", "z"}, {"ZCARD", "z"}});
 }
@@ -204,6 +221,8 @@ TEST_CASE("the model tells kinds of values apart as a real server does") {
                {"ZRANGE", key, "x", "-1"},
                {"ZRANGEBYSCORE", key, "0", "1"},
                {"ZREM", key, "x"},
+               {"ZREMRANGEBYSCORE", key, "5", "6"},
+               {"ZREMRANGEBYSCORE", key, "x", "6"},
                {"ZADD", key, "XX", "1", "b"},
                {"ZADD", key, "x", "b"}});
     }
@@ -230,6 +249,7 @@ TEST_CASE("the model's scripts use sorted sets and channels as a real server's d
           "return {redis.call('ZRANK', 'z', 'a'), redis.call('ZRANK', 'z', 'none'), 1}",
           "return redis.call('ZRANGE', 'none', 0, -1)",
           "return {redis.call('TYPE', 'z').ok, redis.call('TYPE', 'none')}",
+          "return redis.call('ZREMRANGEBYSCORE', 'z', '0', '1')",
           "return redis.call('ZREM', 'z', 'a', 'b', 'none')",
           "return redis.pcall('GET', 'z')",
           "return redis.call('GET', 'z')",
@@ -284,13 +304,13 @@ TEST_CASE("the model refuses sorted sets and channels as a real server does") {
         real.config_set("maxmemory", "1");
         s.model.set_out_of_memory(true);
         all();
-        c({"ZREM", "z", "a"});
+        c.all({{"ZREM", "z", "a"}, {"ZREMRANGEBYSCORE", "z", "0", "2"}});
     }
     SECTION("on a replica") {
         REQUIRE(real.command({"REPLICAOF", "127.0.0.1", "1"}).text == "OK");
         s.model.set_replica(true);
         all();
-        c({"ZREM", "z", "a"});
+        c.all({{"ZREM", "z", "a"}, {"ZREMRANGEBYSCORE", "z", "0", "2"}});
     }
     SECTION("where the user may not") {
         real.acl_setuser({"default", "-subscribe", "-publish", "-zadd"});
