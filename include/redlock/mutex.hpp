@@ -55,8 +55,8 @@ class lockable;
 /// and `std::errc`. Their text says why, node by node.
 class REDLOCK_EXPORT mutex {
 public:
-    /// Sends nothing. `options.wait` limits `lock()`; 0: a year. `options.owner` may identify one
-    /// lease at a time: leave it zero if several threads lock.
+    /// Sends nothing. `options.wait` limits `lock()`; 0: a year. `options.mode` is not used.
+    /// `options.owner` may identify one lease at a time: leave it zero if several threads lock.
     ///
     /// **Preconditions.** The client outlives the mutex and is not moved from.
     mutex(blocking_client& client, std::string resource, acquire_options options = {});

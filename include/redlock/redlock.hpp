@@ -17,6 +17,7 @@
 #include <redlock/refusal.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
+#include <redlock/shared_mutex.hpp>
 #include <redlock/stats.hpp>
 #include <redlock/version.hpp>
 #include <redlock/vote.hpp>

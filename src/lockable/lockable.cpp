@@ -32,17 +32,17 @@ bool shows_loss(error_code released, clock::time_point valid_until) {
 
 }  // namespace
 
-void lockable::lock() {
+void lockable::lock(lock_mode mode) {
     if (arrive() == holds::standing::held) {
         if (nesting_ == nesting::refused) fail(errc::would_deadlock, resource_);
         return;
     }
-    begin(acquire_or_throw(*client_, resource_, options_));
+    begin(acquire_or_throw(*client_, resource_, options(mode)));
 }
 
-bool lockable::try_lock(std::chrono::milliseconds wait) {
+bool lockable::try_lock(std::chrono::milliseconds wait, lock_mode mode) {
     if (arrive() == holds::standing::held) return nesting_ == nesting::counted;
-    lease granted = acquire_within(wait, *client_, resource_, options_);
+    lease granted = acquire_within(wait, *client_, resource_, options(mode));
     if (!granted) return false;
     begin(std::move(granted));
     return true;
@@ -82,6 +82,12 @@ std::stop_token lockable::lost_token() const noexcept {
     const std::lock_guard lock(gate_);
     const lease* const held = holds_.find(this_thread_number());
     return held == nullptr ? std::stop_token() : held->lost_token();
+}
+
+acquire_options lockable::options(lock_mode mode) const {
+    acquire_options out = options_;
+    out.mode = mode;
+    return out;
 }
 
 // Throws if the thread's last hold was lost. Goes one level deeper where that is allowed.

@@ -1,4 +1,4 @@
-// One lock as its threads see it: the operations that the mutexes share; knows no nodes.
+// One lock as its threads see it: the operations that the mutexes have in common; knows no nodes.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,8 +26,10 @@ public:
              nesting again)
         : client_(&client), resource_(std::move(resource)), options_(options), nesting_(again) {}
 
-    void lock();
-    bool try_lock(std::chrono::milliseconds wait);
+    /// Beside a hold of either mode, another one is refused.
+    void lock(lock_mode mode = lock_mode::exclusive);
+    bool try_lock(std::chrono::milliseconds wait, lock_mode mode = lock_mode::exclusive);
+    /// Ends the hold of the calling thread, of whichever mode.
     void unlock();
 
     /// Of the lease that the calling thread holds.
@@ -35,6 +37,7 @@ public:
     std::stop_token lost_token() const noexcept;
 
 private:
+    acquire_options options(lock_mode mode) const;
     holds::standing arrive();
     void begin(lease granted);
 

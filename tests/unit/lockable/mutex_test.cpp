@@ -5,10 +5,12 @@
 
 #include <redlock/mutex.hpp>
 #include <redlock/recursive_mutex.hpp>
+#include <redlock/shared_mutex.hpp>
 
 #include <chrono>
 #include <concepts>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -31,12 +33,26 @@ concept timed_lockable = requires(T& m, std::chrono::milliseconds d,
 };
 
 template <class T>
+concept shared_timed_lockable = requires(T& m, std::chrono::milliseconds d,
+                                         std::chrono::system_clock::time_point t,
+                                         redlock::clock::time_point b) {
+    { m.lock_shared() } -> std::same_as<void>;
+    { m.unlock_shared() } -> std::same_as<void>;
+    { m.try_lock_shared() } -> std::same_as<bool>;
+    { m.try_lock_shared_for(d) } -> std::same_as<bool>;
+    { m.try_lock_shared_until(t) } -> std::same_as<bool>;
+    { m.try_lock_shared_until(b) } -> std::same_as<bool>;
+};
+
+template <class T>
 constexpr bool is_mutex_type = timed_lockable<T> && std::is_nothrow_destructible_v<T> &&
                                !std::is_copy_constructible_v<T> && !std::is_copy_assignable_v<T> &&
                                !std::is_move_constructible_v<T> && !std::is_move_assignable_v<T> &&
                                !std::is_default_constructible_v<T>;
 static_assert(is_mutex_type<redlock::mutex>);
 static_assert(is_mutex_type<redlock::recursive_mutex>);
+static_assert(is_mutex_type<redlock::shared_mutex>);
+static_assert(shared_timed_lockable<redlock::shared_mutex>);
 
 template <class F>
 std::error_code thrown_by(F&& f) {
@@ -51,7 +67,7 @@ std::error_code thrown_by(F&& f) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("without nodes nothing is locked", "", redlock::mutex,
-                   redlock::recursive_mutex) {
+                   redlock::recursive_mutex, redlock::shared_mutex) {
     redlock::blocking_client client(unreachable());
     TestType m(client, "r", {.wait = 1ms});
     CHECK(thrown_by([&] { m.lock(); }) == redlock::errc::no_quorum);
@@ -65,7 +81,7 @@ TEMPLATE_TEST_CASE("without nodes nothing is locked", "", redlock::mutex,
 }
 
 TEMPLATE_TEST_CASE("what would fail again is thrown by try_lock, too", "", redlock::mutex,
-                   redlock::recursive_mutex) {
+                   redlock::recursive_mutex, redlock::shared_mutex) {
     redlock::blocking_client client(unreachable());
     SECTION("a resource without a name") {
         TestType m(client, "");
@@ -79,6 +95,22 @@ TEMPLATE_TEST_CASE("what would fail again is thrown by try_lock, too", "", redlo
         CHECK(thrown_by([&] { m.lock(); }) == redlock::errc::client_closed);
         CHECK(thrown_by([&] { m.try_lock(); }) == redlock::errc::client_closed);
     }
+}
+
+TEST_CASE("to share a mutex is refused in the same way") {
+    auto options = unreachable();
+    options.fencing = true;
+    redlock::blocking_client client(options);
+    redlock::shared_mutex m(client, "r", {.wait = 1ms});
+    CHECK(thrown_by([&] { m.lock_shared(); }) == redlock::errc::no_quorum);
+    CHECK_FALSE(m.try_lock_shared());
+    CHECK_FALSE(m.try_lock_shared_for(1ms));
+    CHECK_FALSE(m.try_lock_shared_until(redlock::clock::now() + 1ms));
+    CHECK_FALSE(std::shared_lock(m, std::try_to_lock).owns_lock());
+    CHECK(thrown_by([&] { m.unlock_shared(); }) == redlock::errc::not_held);
+    REQUIRE(client.close());
+    CHECK(thrown_by([&] { m.lock_shared(); }) == redlock::errc::client_closed);
+    CHECK(thrown_by([&] { m.try_lock_shared(); }) == redlock::errc::client_closed);
 }
 
 TEST_CASE("the text of an exception names the resource and the nodes, escaped") {

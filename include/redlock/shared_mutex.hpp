@@ -1,0 +1,89 @@
+// The mutex over the nodes that readers share; shows no Asio.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/detail/waiting_time.hpp>
+#include <redlock/export.hpp>
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+namespace redlock {
+
+namespace detail {
+class lockable;
+}
+
+/// As `mutex`, but threads may also share it: any number of them, in all programs that name the
+/// resource, hold it *shared* at the same time, and none of them while another holds it as a
+/// `mutex` is held. `std::shared_lock` works on it, as `std::unique_lock` does. Each thread that
+/// shares it has a lease of its own, which it alone can lose.
+///
+/// A thread holds it one way at a time, and once. If it locks it again, either way, it gets
+/// `would_deadlock` (from the `try_lock` functions: false): to change from shared to exclusive it
+/// has to unlock first.
+///
+/// `unlock()` and `unlock_shared()` end whichever hold the thread has. Everything else is as in
+/// `mutex`, above all which operation throws `errc::lost`.
+class REDLOCK_EXPORT shared_mutex {
+public:
+    /// See `mutex`. To share needs `client_options::fencing`, and `options.min_hold` to be 0:
+    /// otherwise the functions that lock it shared throw `invalid_argument`.
+    shared_mutex(blocking_client& client, std::string resource, acquire_options options = {});
+    ~shared_mutex();
+    shared_mutex(const shared_mutex&) = delete;
+    shared_mutex& operator=(const shared_mutex&) = delete;
+
+    /// Blocks until the calling thread alone holds the mutex. See `mutex::lock`.
+    void lock();
+    /// One attempt. See `mutex::try_lock`.
+    bool try_lock() { return try_lock_within(std::chrono::milliseconds(0), lock_mode::exclusive); }
+    /// See `mutex::try_lock_for`.
+    template <class Rep, class Period>
+    bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+        return try_lock_within(detail::waiting_time(time), lock_mode::exclusive);
+    }
+    /// See `mutex::try_lock_until`.
+    template <class Clock, class Duration>
+    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+        return try_lock_within(detail::waiting_time(time), lock_mode::exclusive);
+    }
+    /// See `mutex::unlock`.
+    void unlock();
+
+    /// Blocks until the calling thread holds the mutex, perhaps beside others that share it.
+    void lock_shared();
+    /// One attempt to share it. See `mutex::try_lock`.
+    bool try_lock_shared() {
+        return try_lock_within(std::chrono::milliseconds(0), lock_mode::shared);
+    }
+    /// See `mutex::try_lock_for`.
+    template <class Rep, class Period>
+    bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
+        return try_lock_within(detail::waiting_time(time), lock_mode::shared);
+    }
+    /// See `mutex::try_lock_until`.
+    template <class Clock, class Duration>
+    bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
+        return try_lock_within(detail::waiting_time(time), lock_mode::shared);
+    }
+    /// See `mutex::unlock`. The others that share it keep it.
+    void unlock_shared();
+
+    /// See `mutex::fence`, and `lock_mode` for what the fences of those that share say.
+    std::uint64_t fence() const noexcept;
+    /// See `mutex::lost_token`.
+    std::stop_token lost_token() const noexcept;
+
+private:
+    bool try_lock_within(std::chrono::milliseconds wait, lock_mode mode);
+
+    std::unique_ptr<detail::lockable> state_;
+};
+
+}  // namespace redlock
