@@ -7,6 +7,7 @@
 
 #include <redlock/mutex.hpp>
 #include <redlock/recursive_mutex.hpp>
+#include <redlock/shared_mutex.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,7 +72,7 @@ constexpr acquire_options short_lived{.ttl = 3s};
 }  // namespace
 
 TEMPLATE_TEST_CASE("locks with a fence, and unlocks without a trace", "[mutex]", redlock::mutex,
-                   recursive_mutex) {
+                   recursive_mutex, redlock::shared_mutex) {
     cluster nodes(3);
     blocking_client client(nodes.options());
     TestType m(client, "r");
@@ -150,7 +151,7 @@ TEST_CASE("one lock stands behind all levels of a recursive mutex", "[mutex]") {
 }
 
 TEMPLATE_TEST_CASE("threads and clients exclude each other", "[mutex][threads]", redlock::mutex,
-                   recursive_mutex) {
+                   recursive_mutex, redlock::shared_mutex) {
     cluster nodes(3);
     blocking_client a(nodes.options());
     blocking_client b(nodes.options());
@@ -288,7 +289,7 @@ TEST_CASE("an unlock that reaches no quorum is none that fails", "[mutex]") {
 }
 
 TEMPLATE_TEST_CASE("unlock throws the loss once, after the token", "[mutex]", redlock::mutex,
-                   recursive_mutex) {
+                   recursive_mutex, redlock::shared_mutex) {
     cluster nodes(3);
     blocking_client client(nodes.options());
     TestType m(client, "r", short_lived);
@@ -492,7 +493,7 @@ TEST_CASE("a loss that the clock shows first is thrown after the token all the s
 }
 
 TEMPLATE_TEST_CASE("destroyed while it is locked, it leaves no key", "[mutex]", redlock::mutex,
-                   recursive_mutex) {
+                   recursive_mutex, redlock::shared_mutex) {
     cluster nodes(3);
     blocking_client client(nodes.options());
     auto m = std::make_unique<TestType>(client, "r");

@@ -144,12 +144,14 @@ std::vector<asked> any_requests(std::mt19937& random, const std::vector<std::str
         const auto place = any_of(3);
         const waiter who{waiters[place], 100LL + place, any_of(4) == 0 ? 0 : 2000};
         const long long ttl_ms = any_of(2) == 0 ? 30'000 : 50'000;
-        switch (any_of(7)) {
+        switch (any_of(9)) {
             case 0: all.push_back(to_acquire(key, fence, owner, ttl_ms)); break;
             case 1: all.push_back(as_waiter(to_acquire(key, fence, owner, ttl_ms), who)); break;
             case 2: all.push_back(to_extend(key, fence, owner, ttl_ms)); break;
             case 3: all.push_back(to_release_for_good(key, fence, owner)); break;
             case 4: all.push_back(as_waiter(to_release(key, owner), who)); break;
+            case 5: all.push_back(to_keep(key, ttl_ms, owner)); break;
+            case 6: all.push_back(as_waiter(to_keep(key, ttl_ms, owner), who)); break;
             default: all.push_back(to_release(key, owner)); break;
         }
         if (any_of(2) == 0) all.back() = as_reader(all.back());
@@ -348,6 +350,108 @@ TEST_CASE("a key is given back once", "[scripts]") {
                          to_release("K", theirs)}) == "{1 1 0 1}");
     }
     CHECK_FALSE(n.exists("K"));
+}
+
+TEST_CASE("a key that has to be kept stays for so long, and no longer", "[scripts]") {
+    scripted_node n;
+    wake_listener listening("ann");
+    const waiter ann{"ann:1", 100};
+    n.set("F", "100");
+    const auto ttl = GENERATE(10s, 300s);
+    n.take("K", ours, ttl);
+    n.request({as_waiter(to_acquire("K", 101, theirs), ann)});
+    SECTION("and nobody is woken") { CHECK(n.request({to_keep("K", 30'000)}) == "1"); }
+    SECTION("also beside others") {
+        CHECK(n.request({to_release("a"), to_keep("K", 30'000), to_release("b")}) == "{-1 1 -1}");
+    }
+    SECTION("also where it is given back twice") {
+        CHECK(n.request({to_keep("K", 50'000), to_keep("K", 30'000)}) == "{1 1}");
+    }
+    SECTION("also where the fence is raised") {
+        asked owed = to_keep("K", 30'000);
+        owed.fence = "105";
+        CHECK(n.request({owed}) == "1");
+        CHECK(n.get("F") == "105");
+    }
+    SECTION("also where its waiter leaves the queue") {
+        const auto bob = as_waiter(to_acquire("K", 101, theirs), {"bob:1", 200});
+        CHECK(n.request({bob}).starts_with("{2 "));
+        CHECK(n.request({as_waiter(to_keep("K", 30'000), {"bob:1", 200, 0})}) == "1");
+        CHECK(n.command({"ZCARD", "Q"}).number == 1);
+    }
+    SECTION("also where a program of another library would find it") {
+        CHECK(n.request({to_keep("K", 30'000)}) == "1");
+        CHECK_FALSE(n.set_nx_px("K", "foreign", 10s));
+    }
+    CHECK(n.get("K") == ours);
+    CHECK(n.lives("K", 30s));
+    CHECK(n.exists("Q"));
+    CHECK(listening.heard().empty());
+    // Who waits, or asks anew, learns for how long: nobody else gets it.
+    const auto said = n.request({as_waiter(to_acquire("K", 106, theirs), ann)});
+    CHECK(said.starts_with("{2 "));
+    CHECK(n.last().items[1].number > 20'000);
+}
+
+TEST_CASE("only a key that holds our value is kept, and only it", "[scripts]") {
+    scripted_node n;
+    n.make_list("list");
+    n.take("other", theirs, 10s);
+    CHECK(n.request({to_keep("none", 30'000)}) == "-1");
+    CHECK(n.request({to_keep("other", 30'000)}) == "0");
+    CHECK(n.request({to_keep("list", 30'000)}) == "!WRONGTYPE");
+    CHECK(n.request({to_keep("none", 30'000), to_keep("other", 30'000), to_keep("list", 30'000)}) ==
+          "{-1 0 !WRONGTYPE}");
+    CHECK(n.request_plain({to_keep("none", 30'000), to_keep("other", 30'000),
+                           to_keep("list", 30'000)}) == "{-1 0 !WRONGTYPE}");
+    CHECK_FALSE(n.exists("none"));
+    CHECK_FALSE(n.exists("none:F"));
+    CHECK(n.lives("other", 10s));
+    CHECK(n.get("other") == theirs);
+    CHECK(n.pttl("list") < 0s);
+}
+
+TEST_CASE("what is kept by an owed release can't be taken again by what is late", "[scripts]") {
+    scripted_node n;
+    n.take("K", ours, 10s);
+    asked owed = to_keep("K", 30'000);
+    owed.fence = text(now_us);
+    SECTION("in this epoch the fence is raised") {
+        CHECK(n.request({owed}) == "1");
+        CHECK(n.get("F") == text(now_us));
+    }
+    SECTION("in another one it is not") {
+        CHECK(n.request({owed}, {.from_epoch = other_epoch}) == "1");
+        CHECK_FALSE(n.exists("F"));
+    }
+    SECTION("where the key is gone, too") {
+        n.del("K");
+        CHECK(n.request({owed}) == "-1");
+        CHECK(n.get("F") == text(now_us));
+        CHECK(n.request({to_acquire("K", now_us)}) == "{4 " + text(now_us) + "}");
+        return;
+    }
+    CHECK(n.get("K") == ours);
+    CHECK(n.lives("K", 30s));
+}
+
+TEST_CASE("a key is kept where memory has run out, and not by a replica", "[scripts]") {
+    scripted_node n;
+    n.take("K", ours, 10s);
+    const bool is_plain = GENERATE(false, true);
+    const auto keep = [&] {
+        const std::vector<asked> what{to_keep("K", 30'000)};
+        return is_plain ? n.request_plain(what) : n.request(what);
+    };
+    {
+        const as_replica replica(n);
+        CHECK(keep() == "!READONLY");
+    }
+    CHECK(n.lives("K", 10s));
+    n.run_out_of_memory();
+    CHECK(keep() == "1");
+    n.config_set("maxmemory", "0");
+    CHECK(n.lives("K", 30s));
 }
 
 TEST_CASE("a lease may begin, be prolonged and end in one call", "[scripts]") {
@@ -666,6 +770,18 @@ TEST_CASE("plain locks are given back and prolonged in one call", "[scripts]") {
 TEST_CASE("a plain lock may be asked for twice in one call", "[scripts]") {
     scripted_node n;
     n.take("K", ours, 10s);
+    SECTION("kept, and given back") {
+        CHECK(n.request_plain({to_keep("K", 30'000), to_release("K")}) == "{1 1}");
+        CHECK_FALSE(n.exists("K"));
+    }
+    SECTION("prolonged, and kept for less") {
+        CHECK(n.request_plain({to_extend("K", 0, ours, 60'000), to_keep("K", 30'000)}) == "{1 1}");
+        CHECK(n.lives("K", 30s));
+    }
+    SECTION("given back, and not kept any more") {
+        CHECK(n.request_plain({to_release("K"), to_keep("K", 30'000)}) == "{1 -1}");
+        CHECK_FALSE(n.exists("K"));
+    }
     SECTION("given back twice") {
         CHECK(n.request_plain({to_release("K"), to_release("K")}) == "{1 -1}");
         CHECK_FALSE(n.exists("K"));

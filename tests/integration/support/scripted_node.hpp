@@ -132,6 +132,12 @@ inline asked to_release_for_good(const std::string& key, long long highest,
     out.fence = text(highest);
     return out;
 }
+/// Gives back a key that has to stay in others' way for so long.
+inline asked to_keep(const std::string& key, long long keep_ms, const std::string& owner = ours) {
+    asked out = to_release(key, owner);
+    out.keep = text(keep_ms);
+    return out;
+}
 /// Asked by one that waits; of a release with no life: that waits no more.
 inline asked as_waiter(asked what, const waiter& who) {
     what.id = who.id;
@@ -191,8 +197,10 @@ public:
         for (const auto& one : all) {
             keys.push_back(one.key);
             const bool extends = one.what == ask::extend;
-            args.insert(args.end(), {extends ? "extend" : "release", one.value});
-            if (extends) args.push_back(one.ttl);
+            const bool keeps = !one.keep.empty();
+            args.insert(args.end(),
+                        {extends ? "extend" : keeps ? "keep" : "release", one.value});
+            if (extends || keeps) args.push_back(extends ? one.ttl : one.keep);
         }
         return eval(resp::plain().text, keys, args);
     }

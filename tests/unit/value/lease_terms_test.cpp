@@ -20,3 +20,13 @@ TEST_CASE("the drift allowance is taken off the ttl") {
     CHECK((longest_validity(o, 10s) == 9898ms));
     CHECK((longest_validity(o, 2ms) < 0ms));
 }
+
+TEST_CASE("a node keeps a key for as long as its clock may be behind, but not beyond ttl_max") {
+    client_options o;
+    CHECK((longest_stay(o, 0ms) == 0ms));
+    CHECK((longest_stay(o, 50s) == 50'502ms));
+    CHECK((longest_stay(o, 1ms) == 4ms));  // 3.01 ms: nodes count whole ones
+    CHECK((longest_stay(o, 59'402ms) == 59'999ms));
+    CHECK((longest_stay(o, 59'404ms) == 60s));
+    CHECK((longest_stay(o, 60s) == 60s));
+}

@@ -210,6 +210,29 @@ TEST_CASE("a lease may be held for longer than the margin by which its loss is r
     CHECK(places({.ttl = 10s, .max_hold = 0ms, .loss_margin = 3s}) == set{});
 }
 
+TEST_CASE("a resource is kept for ttl_max at most, and not by readers") {
+    const auto places = [](const acquire_options& o, const client_options& of) {
+        set found;
+        for (const auto& issue : validate(o, of)) found.insert(issue.where);
+        return found;
+    };
+    client_options o = good();
+    o.ttl_max = 30s;
+    CHECK(places({.min_hold = 0ms}, o) == set{});
+    CHECK(places({.min_hold = 1ms}, o) == set{});
+    CHECK(places({.min_hold = 30s}, o) == set{});
+    CHECK(places({.ttl = 1s, .max_hold = 2s, .min_hold = 30s}, o) == set{});
+    CHECK(places({.min_hold = -1ms}, o) == set{"/min_hold_ms"});
+    CHECK(places({.min_hold = 30'001ms}, o) == set{"/min_hold_ms"});
+    CHECK(places({.min_hold = 1ms, .mode = lock_mode::shared}, o) == set{"/min_hold_ms"});
+    CHECK(places({.mode = lock_mode::shared}, o) == set{});
+    o.fencing = false;
+    CHECK(places({.min_hold = 1s}, o) == set{});
+    const auto issues = validate({.min_hold = 1min}, o);
+    REQUIRE(issues.size() == 1);
+    CHECK(issues[0].message.find("30000") != std::string::npos);
+}
+
 TEST_CASE("durations at their extremes are refused, and overflow nothing") {
     using std::chrono::milliseconds;
     const auto extreme = GENERATE(milliseconds::min(), milliseconds::max(),
@@ -223,6 +246,7 @@ TEST_CASE("durations at their extremes are refused, and overflow nothing") {
     CHECK(places({.ttl = extreme}) == set{"/ttl_ms"});
     CHECK(places({.wait = extreme}) == set{"/wait_ms"});
     CHECK(places({.max_hold = extreme}) == set{"/max_hold_ms"});
+    CHECK(places({.min_hold = extreme}) == set{"/min_hold_ms"});
     CHECK(places({.loss_margin = extreme}) == set{"/loss_margin_ms"});
     CHECK(places({.ttl = extreme, .max_hold = 1s, .loss_margin = extreme}).contains("/ttl_ms"));
     CHECK(places({.max_hold = 1s, .loss_margin = extreme}).contains("/loss_margin_ms"));

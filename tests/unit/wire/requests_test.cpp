@@ -1,6 +1,7 @@
 // Tests what the answers to each request mean; knows no connection.
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
+#include "wire/resp/command.hpp"
 #include "wire/resp/parser.hpp"
 
 #include "wire/acquire.hpp"
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -265,6 +267,36 @@ TEST_CASE("an extension whose fence was refused is a no with the fence that the 
     CHECK(seen(":9223372036854775807").fence == 9'223'372'036'854'775'807);
     CHECK(seen(":-5").fence == 0);
     CHECK(seen("$1\r\nx").fence == 0);
+}
+
+TEST_CASE("a release that has to keep the key says for how long, in ms that are over by then") {
+    using namespace std::chrono_literals;
+    const auto words = [](auto write, const wire::release_request& what) {
+        wire::request out;
+        write(out, what);
+        return std::to_string(out.count) + ": " + out.words;
+    };
+    const auto in_words = [](std::initializer_list<std::string_view> all) {
+        std::string out = std::to_string(all.size()) + ": ";
+        resp::append_words(out, all);
+        return out;
+    };
+    const wire::fence_terms raise{7, ""};
+    const wire::queue_entry place{"id", 9, 2s};
+    using wire::write_release;
+    CHECK(words(write_release, {.key = "k", .value = "v"}) == in_words({"release", "v"}));
+    CHECK(words(write_release, {.key = "k", .value = "v", .keep = 1500us}) ==
+          in_words({"leave", "v", "", "", "0", "0", "2"}));
+    CHECK(words(write_release, {.key = "k", .value = "v", .raise = &raise, .keep = 1s}) ==
+          in_words({"leave", "v", "7", "", "0", "0", "1000"}));
+    CHECK(words(write_release, {.key = "k", .value = "v", .entry = &place, .keep = 1s}) ==
+          in_words({"leave", "v", "", "id", "9", "2000", "1000"}));
+    CHECK(words(write_release, {.key = "k", .value = "v", .raise = &raise}) ==
+          in_words({"leave", "v", "7", "", "0", "0", ""}));
+    CHECK(words(wire::write_plain_release, {.key = "k", .value = "v", .keep = 1ns}) ==
+          in_words({"keep", "v", "1"}));
+    CHECK(words(wire::write_plain_release, {.key = "k", .value = "v"}) ==
+          in_words({"release", "v"}));
 }
 
 TEST_CASE("only the status AMNESIAC says that a node forgot its record") {
