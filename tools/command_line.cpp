@@ -27,9 +27,9 @@ using std::chrono::milliseconds;
 constexpr const char* statuses =
     "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n\n"
     "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another\n"
-    "holder kept RESOURCE until the wait was over; 121 no quorum of nodes; 122 the lease was lost\n"
-    "and CMD stopped; 125 redlock itself failed; 126 CMD can't be executed; 127 CMD was not\n"
-    "found.\n\n"
+    "holder, or the --min-hold of the last one, kept RESOURCE until the wait was over; 121 no\n"
+    "quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD\n"
+    "can't be executed; 127 CMD was not found.\n\n"
     "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the "
     "lease\n"
     "is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so that it is\n"
@@ -106,6 +106,8 @@ parser::parser() {
     duration(*run_, "--wait", running_.lease.wait,
              "The longest time to wait for the lock; without: try once");
     duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time; 0s: never");
+    duration(*run_, "--min-hold", running_.lease.min_hold,
+             "Keep others out for this time also where CMD ends sooner: once per period");
     duration(*run_, "--margin", running_.lease.margin,
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");

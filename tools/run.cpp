@@ -471,7 +471,8 @@ void runner::on_released(error_code ec) {
         status_ = lease_lost;
     } else if (ec == errc::no_quorum) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +
-                 "; the lock is free at the latest when its ttl is over");
+                 "; the lock is free at the latest when its ttl" +
+                 (terms_.min_hold > 0ms ? " and --min-hold are over" : " is over"));
     }
     finish(status_);
 }

@@ -18,6 +18,12 @@ milliseconds default_margin(const acquire_options& o) {
     return std::max(1ms, o.max_hold > 0ms ? std::min(least, o.max_hold / 4) : least);
 }
 
+std::string too_long(const char* option, milliseconds given, milliseconds longest) {
+    return option + (" " + format_duration(given)) + " is above the longest that the nodes take, " +
+           format_duration(longest) +
+           ": shorten it, or raise \"ttl_max_ms\" in every client's configuration";
+}
+
 }  // namespace
 
 std::string settle(const lease_request& request, const configuration& from, acquire_options& out) {
@@ -25,6 +31,7 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     out.ttl = request.ttl.value_or(out.ttl);
     out.wait = request.wait.value_or(out.wait);
     out.max_hold = request.max_hold.value_or(out.max_hold);
+    out.min_hold = request.min_hold.value_or(out.min_hold);
     out.renew = out.renew && !request.no_renew;
     if (request.shared) out.mode = lock_mode::shared;
     if (request.shared && !from.client.fencing) {
@@ -34,12 +41,8 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (request.ttl == 0ms) return "--ttl must be longer than 0";
     if (request.margin == 0ms) return "--margin must be longer than 0";
     if (out.ttl == 0ms) out.ttl = std::min<milliseconds>(10s, longest);
-    if (out.ttl > longest) {
-        return "--ttl " + format_duration(out.ttl) + " is above the longest that the nodes take, " +
-               format_duration(longest) +
-               ": shorten it, or raise \"ttl_max_ms\" in every client's "
-               "configuration";
-    }
+    if (out.ttl > longest) return too_long("--ttl", out.ttl, longest);
+    if (out.min_hold > longest) return too_long("--min-hold", out.min_hold, longest);
     if (request.margin) out.loss_margin = *request.margin;
     if (out.loss_margin == 0ms) out.loss_margin = default_margin(out);
     const std::string margin = "--margin " + format_duration(out.loss_margin);

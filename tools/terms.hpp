@@ -16,6 +16,7 @@ struct lease_request {
     std::optional<std::chrono::milliseconds> ttl{};
     std::optional<std::chrono::milliseconds> wait{};
     std::optional<std::chrono::milliseconds> max_hold{};
+    std::optional<std::chrono::milliseconds> min_hold{};
     std::optional<std::chrono::milliseconds> margin{};
     bool no_renew = false;
     bool shared = false;  // others may hold the lock at the same time, all of them shared

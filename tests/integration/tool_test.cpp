@@ -389,6 +389,7 @@ TEST_CASE("terms that can't be kept are refused before anything is asked", "[too
         {{"--margin", "0ms"}, "--margin must be longer than 0"},
         {{"--ttl", "2s", "--margin", "1500ms"}, "more than half"},
         {{"--max-hold", "1s", "--margin", "1s"}, "--max-hold 1s"},
+        {{"--min-hold", "61s"}, "--min-hold 61s is above"},
         {{"--ttl", "1ms"}, "ttl"},
     };
     for (const auto& [options, part] : cases) {

@@ -33,6 +33,7 @@ TEST_CASE("without a word the lease is of 10 s, with 2 s to end the command in")
     CHECK(terms.wait == 0ms);
     CHECK(terms.renew);
     CHECK(terms.max_hold == 0ms);
+    CHECK(terms.min_hold == 0ms);
     CHECK(terms.loss_margin == 2s);
 }
 
@@ -73,6 +74,15 @@ TEST_CASE("a lock is shared where that is asked for, and nodes keep fences") {
     from.client.fencing = false;
     CHECK(refused({}, from).empty());
     CHECK(refused({.shared = true}, from).find("--shared needs fences") != std::string::npos);
+}
+
+TEST_CASE("a lock can be kept for longer than its ttl, and for longer than CMD may take") {
+    const auto terms = settled({.ttl = 4s, .max_hold = 20s, .min_hold = 50s});
+    CHECK(terms.min_hold == 50s);
+    CHECK(terms.max_hold == 20s);
+    CHECK(settled({.min_hold = 60s}).min_hold == 60s);
+    CHECK(refused({.min_hold = 60'001ms}).find("--min-hold") != std::string::npos);
+    CHECK(refused({.min_hold = 60'001ms}).find("ttl_max_ms") != std::string::npos);
 }
 
 TEST_CASE("terms that can't be kept are refused with a remedy") {
