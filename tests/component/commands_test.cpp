@@ -69,7 +69,7 @@ TEST_CASE("a fenced lock names its fence, the node record, the epoch and how lon
     CHECK(alone(out, "p:redlock:node", form) ==
           command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4",
                   "p:redlock:node", "p:k", "p:{p:k}:fence", "p:{p:k}:queue", "EPOCH", "77",
-                  "15000000", "120000", "acquire", "v", "1500", "1700000000000123"});
+                  "15000000", "120000", "1", "acquire", "v", "1500", "1700000000000123"});
 }
 
 TEST_CASE("where the node's clock is not known a command has no time limit") {
@@ -90,7 +90,7 @@ TEST_CASE("one that waits names its place") {
     wire::write_acquire(out, {"k", "v", 1500ms}, &terms, &entry);
     CHECK(alone(out) ==
           command{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k", "p:{k}:fence",
-                  "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "await", "v", "1500",
+                  "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1", "await", "v", "1500",
                   "1700000000000123", "client:7", "1700000000000001", "2000"});
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("a release names the key alone, or who is to be woken, or raises the f
     wire::request out;
     const auto fenced = [&](const command& words) {
         command all{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k",
-                    "p:{k}:fence", "p:{k}:queue", "EPOCH", "77", "15000000", "120000"};
+                    "p:{k}:fence", "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1"};
         all.insert(all.end(), words.begin(), words.end());
         CHECK(alone(out) == all);
     };
@@ -117,12 +117,12 @@ TEST_CASE("a release names the key alone, or who is to be woken, or raises the f
     SECTION("of one that waits on") {
         what.entry = &entry;
         wire::write_release(out, what);
-        fenced({"leave", "v", "", "client:7", "9", "2000"});
+        fenced({"leave", "v", "", "client:7", "9", "2000", ""});
     }
     SECTION("raising") {
         what.raise = &terms;
         wire::write_release(out, what);
-        fenced({"leave", "v", "1700000000000123", "", "0", "0"});
+        fenced({"leave", "v", "1700000000000123", "", "0", "0", ""});
     }
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("many requests are one command, in their order") {
     CHECK(only(out) ==
           command{"EVALSHA", text(resp::requests().sha1), "10", "p:redlock:node", "k",
                   "p:{k}:fence", "k", "p:{k}:fence", "other", "p:{other}:fence", "p:{k}:queue",
-                  "p:{k}:queue", "p:{other}:queue", "EPOCH", "77", "15000000", "120000", "release",
+                  "p:{k}:queue", "p:{other}:queue", "EPOCH", "77", "15000000", "120000", "3", "release",
                   "old", "acquire", "new", "1500", "1700000000000123", "extend", "v", "86400000",
                   "1700000000000123"});
 }
@@ -152,7 +152,7 @@ TEST_CASE("one command asks for many waiters, and enters those that have an id")
     wire::write_wait(out, script_form::by_hash, waiters, "p:");
     CHECK(only(out) == command{"EVALSHA", text(resp::wait().sha1), "4", "p:k1", "p:k2",
                                "p:{p:k1}:queue", "p:{p:k2}:queue", "2", "client:1", "", "11", "12",
-                               "2000", "0"});
+                               "2000", "0", "0", "0"});
 }
 
 TEST_CASE("plain leases are prolonged, and given back, by their keys alone") {

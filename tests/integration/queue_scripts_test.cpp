@@ -60,7 +60,7 @@ public:
     }
     std::string wait(const waiter& who) {
         return run(resp::wait().text, {prefix + "K", "Q"},
-                   {"1", who.id, text(who.ticket), text(who.life_ms)});
+                   {"1", who.id, text(who.ticket), text(who.life_ms), "0"});
     }
     /// In their order, each with the ms that its entry has to live.
     std::string queue() {
@@ -398,13 +398,13 @@ TEST_CASE("many are asked for at once, and answered in their order", "[scripts]"
     queue_node n;
     n.set("endless", theirs);
     n.take("held", theirs, 60s);
-    n.run(resp::wait().text, {"taken", "taken:Q"}, {"1", "ann:1", "100", "2000"});
+    n.run(resp::wait().text, {"taken", "taken:Q"}, {"1", "ann:1", "100", "2000", "0"});
     n.clock_ms += 500;
     const auto said = n.run(resp::wait().text,
                             {"free", "endless", "held", "taken", "asks", "free:Q", "endless:Q",
                              "held:Q", "taken:Q", "taken:Q"},
                             {"5", "bob:1", "bob:2", "bob:3", "bob:4", "", "11", "12", "13", "200",
-                             "0", "2000", "2000", "2000", "2000", "0"});
+                             "0", "2000", "2000", "2000", "2000", "0", "0", "0", "0", "0", "0"});
     REQUIRE(n.last().items.size() == 5);
     CHECK(n.last().items[0].items.at(0).number == 0);
     CHECK(n.last().items[1].items.at(0).number == -1);
@@ -439,6 +439,7 @@ TEST_CASE("as many as a client asks for at once fit into one command", "[scripts
     for (int i = 0; i < 256; ++i) args.push_back("ann:" + text(i));
     for (int i = 0; i < 256; ++i) args.push_back(text(i));
     args.insert(args.end(), 256, "2000");
+    args.insert(args.end(), 256, "0");
     n.run(resp::wait().text, keys, args);
     REQUIRE(n.last().items.size() == 256);
     for (const auto& item : n.last().items) CHECK(item.items.at(0).number == 0);

@@ -727,7 +727,7 @@ TEST_CASE("a reader that waits sees a key that is shared as a free one", "[scrip
     n.be_shared();
     const auto wait = [&](const waiter& who) {
         return n.eval(with_held_clock(resp::wait().text, n.clock_us), {"K", "Q"},
-                      {"1", who.id, text(who.ticket), text(who.life_ms)});
+                      {"1", who.id, text(who.ticket), text(who.life_ms), "0"});
     };
     CHECK(wait({"ann:r1", 1}) == "{{0 0 " + marker + "}}");
     CHECK(wait({"wim:1", 2}).starts_with("{{"));

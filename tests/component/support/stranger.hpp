@@ -106,7 +106,8 @@ public:
                        duration life = 2s) {
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(life).count();
         const auto said = run(node, resp::wait(), {full(resource), queue(resource)},
-                              {"1", id_ + ":1", std::to_string(ticket), std::to_string(ms)});
+                              {"1", id_ + ":1", std::to_string(ticket), std::to_string(ms),
+                               "0"});
         return said.items.empty() ? -3 : said.items[0].items.at(0).number;
     }
     void enter_all(const std::string& resource, std::uint64_t ticket, duration life = 2s) {
