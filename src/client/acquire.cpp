@@ -308,6 +308,10 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
     v.answer = answer.answer;
     v.error = answer.why.error;
     v.detail = answer.why.detail;
+    if (answer.slots != 0 && answer.slots < options_.slots) {
+        v.detail += (v.detail.empty() ? "" : "; ");
+        v.detail += "another program counts " + std::to_string(answer.slots) + " slots";
+    }
     v.elapsed = std::chrono::duration_cast<microseconds>(now - sent_at_);
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;

@@ -1,0 +1,205 @@
+// What is asked of a node for a slot, rule by rule on a real server; knows nothing of clients and
+// quorums.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/scripted_node.hpp"
+#include "wire/resp/scripts.hpp"
+
+#include <bitset>
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string others = "CCCCCCCCCCCCCCCCCCCCCC@else:3";
+constexpr long long begun_us = 1'700'000'000'000'000;
+
+/// The clock of its scripts stands still until it is set. The slots are those of K.
+class slot_node : public scripted_node {
+public:
+    long long clock_us = begun_us;
+
+    static asked of_slot(asked what, int slot, int slots) {
+        what.fence_key = what.key + "#" + text(slot) + ":F";
+        what.key += "#" + text(slot);
+        what.slot = text(slot);
+        what.slots = text(slots);
+        what.slot_set = "K:S";
+        return what;
+    }
+    std::string ask(const asked& what) { return request({what}, {epoch, {}, "N", clock_us}); }
+    std::string take(int slot, int slots, const std::string& owner, long long fence,
+                     long long ttl_ms = 30'000) {
+        return ask(of_slot(to_acquire("K", fence, owner, ttl_ms), slot, slots));
+    }
+    std::string take(int slot, int slots, const std::string& owner, const waiter& who) {
+        return ask(of_slot(as_waiter(to_acquire("K", clock_us, owner), who), slot, slots));
+    }
+    std::string give_back(int slot, int slots, const std::string& owner) {
+        return ask(of_slot(to_release("K", owner), slot, slots));
+    }
+    std::string leave(int slot, int slots, const std::string& owner, const waiter& who) {
+        return ask(of_slot(as_waiter(to_release("K", owner), who), slot, slots));
+    }
+    /// The last answer's map: slot 0 first.
+    std::string free() const {
+        std::string out;
+        for (const char c : last().items.at(5).text) {
+            const std::bitset<8> bits(static_cast<unsigned char>(c));
+            for (std::size_t i = 0; i < 8; ++i) out += bits[i] ? '1' : '0';
+        }
+        return out.substr(0, static_cast<std::size_t>(last().items.at(6).number));
+    }
+    bool was_refused() const {
+        return last().items.size() == 7 && last().items[0].number == 6;
+    }
+    long long left_ms() const { return last().items.at(1).number; }
+};
+
+}  // namespace
+
+TEST_CASE("a slot is a lock with a key and a fence of its own", "[scripts]") {
+    slot_node n;
+    CHECK(n.take(1, 3, ours, begun_us) == "1");
+    CHECK(n.get("K#1") == ours);
+    CHECK(n.lives("K#1", 30s));
+    CHECK(n.get("K#1:F") == text(begun_us));
+    CHECK_FALSE(n.exists("K"));
+    CHECK(n.take(2, 3, theirs, begun_us) == "1");
+    CHECK(n.take(1, 3, ours, begun_us + 1, 60'000) == "1");  // again
+    CHECK(n.lives("K#1", 60s));
+    CHECK(n.get("K#1:F") == text(begun_us + 1));
+    CHECK(n.give_back(1, 3, ours) == "1");
+    CHECK_FALSE(n.exists("K#1"));
+    CHECK(n.take(1, 3, others, begun_us + 1) == "{4 " + text(begun_us + 1) + "}");
+    CHECK(n.take(1, 3, others, begun_us + 2) == "1");
+}
+
+TEST_CASE("a slot that is taken names its holder, the free ones and when one will be", "[scripts]") {
+    slot_node n;
+    n.take(0, 10, ours, begun_us, 30'000);
+    n.take(8, 10, theirs, begun_us, 5'000);
+    n.take(0, 10, others, begun_us);
+    REQUIRE(n.was_refused());
+    CHECK(n.left_ms() == 0);
+    CHECK(n.last().items[2].text == ours);
+    CHECK(n.free() == "0111111101");
+    for (int i = 0; i < 10; ++i) n.take(i, 10, others, begun_us, 20'000);
+    REQUIRE(n.was_refused() == false);
+    n.take(3, 10, ours, begun_us);
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "0000000000");
+    CHECK(n.left_ms() == 5'000);  // of slot 8
+}
+
+TEST_CASE("a slot that somebody else holds is not free, whatever the set says", "[scripts]") {
+    slot_node n;
+    n.set("K#0", "foreign");
+    n.take(0, 2, ours, begun_us);
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "01");
+    CHECK(n.get("K#0") == "foreign");
+    n.make_list("K:S");
+    CHECK(n.take(1, 2, ours, begun_us) == "1");  // the set is advice
+    CHECK(n.command({"TYPE", "K:S"}).text == "list");
+}
+
+TEST_CASE("of different numbers of slots the smallest counts, until it is named no more",
+          "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 3, ours, begun_us) == "1");
+    n.take(4, 5, theirs, begun_us);
+    REQUIRE(n.was_refused());
+    CHECK(n.free() == "011");
+    CHECK_FALSE(n.exists("K#4"));
+    CHECK(n.take(2, 5, theirs, begun_us) == "1");
+    n.clock_us += 119'999'000;
+    n.take(4, 5, others, n.clock_us);
+    CHECK(n.was_refused());
+    n.clock_us += 2'000;
+    CHECK(n.take(4, 5, others, n.clock_us) == "1");
+}
+
+TEST_CASE("as many are let in as there are free slots, first come, first served", "[scripts]") {
+    slot_node n;
+    for (int i = 0; i < 3; ++i) n.take(i, 3, ours, begun_us);
+    const waiter ann{"ann:1", 100};
+    const waiter bob{"bob:1", 101};
+    const waiter cid{"cid:1", 102};
+    for (const auto* w : {&ann, &bob, &cid}) {
+        n.take(0, 3, theirs, *w);
+        REQUIRE(n.was_refused());
+    }
+    CHECK(n.command({"ZCARD", "Q"}).number == 3);
+    n.give_back(1, 3, ours);
+    n.take(1, 3, theirs, bob);
+    CHECK(n.was_refused());  // behind ann
+    n.give_back(2, 3, ours);
+    n.take(2, 3, theirs, cid);
+    CHECK(n.was_refused());  // behind both
+    CHECK(n.take(2, 3, theirs, bob) == "1");
+    CHECK(n.take(1, 3, others, ann) == "1");
+    CHECK(n.command({"ZCARD", "Q"}).number == 1);
+    n.clock_us += 1'000'000;
+    n.take(0, 3, others, n.clock_us);  // would not wait, and must not pass
+    CHECK(n.was_refused());
+}
+
+TEST_CASE("a slot that is given back wakes the first, and who leaves the next", "[scripts]") {
+    slot_node n;
+    wake_listener ann("ann");
+    wake_listener bob("bob");
+    for (int i = 0; i < 2; ++i) n.take(i, 2, ours, begun_us);
+    n.take(0, 2, theirs, {"ann:1", 100});
+    n.take(0, 2, theirs, {"bob:1", 101});
+    n.give_back(1, 2, ours);
+    CHECK(ann.heard() == "K#1");
+    CHECK(bob.heard().empty());
+    CHECK(n.leave(1, 2, theirs, {"ann:1", 100, 0}) == "-1");
+    CHECK(bob.heard() == "K#1");
+}
+
+TEST_CASE("one that waits for a slot is told when one is free", "[scripts]") {
+    slot_node n;
+    const auto wait = [&](const waiter& who) {
+        n.eval(with_held_clock(resp::wait().text, n.clock_us), {"K:S", "Q"},
+               {"1", who.id, text(who.ticket), text(who.life_ms), "2"});
+        return n.last().items.at(0).items.at(0).number;
+    };
+    CHECK(wait({"ann:1", 100}) == 0);
+    n.take(0, 2, ours, {"ann:1", 100});
+    n.take(1, 2, ours, begun_us, 5'000);
+    CHECK(wait({"ann:1", 101}) == 5'001);
+    n.give_back(1, 2, ours);
+    CHECK(wait({"ann:1", 101}) == 0);
+    CHECK(wait({"bob:1", 102}) == 2'000);  // behind ann
+}
+
+TEST_CASE("a slot is prolonged, taken again and kept as a lock is", "[scripts]") {
+    slot_node n;
+    n.take(0, 2, ours, begun_us, 10'000);
+    n.clock_us += 5'000'000;
+    CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours, 60'000), 0, 2)) == "1");
+    CHECK(n.lives("K#0", 60s));
+    n.take(1, 2, theirs, n.clock_us, 70'000);
+    n.take(0, 2, others, n.clock_us);
+    REQUIRE(n.was_refused());
+    CHECK(n.left_ms() == 60'000);
+    asked kept = slot_node::of_slot(to_release("K", ours), 0, 2);
+    kept.keep = "20000";
+    CHECK(n.ask(kept) == "1");
+    CHECK(n.get("K#0") == ours);
+    CHECK(n.lives("K#0", 20s));
+    n.take(0, 2, others, n.clock_us);
+    CHECK(n.left_ms() == 20'000);
+    CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours), 1, 2)) == "0");
+    n.command({"DEL", "K#1"});
+    CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, theirs), 1, 2)) ==
+          "{4 " + text(n.clock_us) + "}");
+    CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us + 1, theirs), 1, 2)) == "1");
+}
