@@ -108,7 +108,8 @@ fakes::sorted_set node_checker::queue_of(const testing::asked& one) const {
 // there before the command, and stands there still.
 void node_checker::check_order(const testing::asked& one, time_point now) const {
     const auto queue = queue_of(one);
-    for (const auto& [ticket, member] : queue.all()) {
+    for (const auto& [ticket, entry] : queue.all()) {
+        const std::string& member = entry;  // a lambda cannot hold a structured binding
         if (!waiting_before_.contains(member)) continue;
         const auto until_ms = std::stoll(member.substr(member.rfind(':') + 1));
         const bool is_alive = until_ms > model_->wall.ms(now) &&
