@@ -38,7 +38,7 @@ public:
         return ask(of_slot(to_acquire("K", fence, owner, ttl_ms), slot, slots));
     }
     std::string take(int slot, int slots, const std::string& owner, const waiter& who) {
-        return ask(of_slot(as_waiter(to_acquire("K", clock_us, owner), who), slot, slots));
+        return ask(of_slot(as_waiter(to_acquire("K", ++clock_us, owner), who), slot, slots));
     }
     std::string give_back(int slot, int slots, const std::string& owner) {
         return ask(of_slot(to_release("K", owner), slot, slots));
@@ -127,6 +127,9 @@ TEST_CASE("of different numbers of slots the smallest counts, until it is named 
 
 TEST_CASE("as many are let in as there are free slots, first come, first served", "[scripts]") {
     slot_node n;
+    wake_listener a("ann");
+    wake_listener b("bob");
+    wake_listener c("cid");
     for (int i = 0; i < 3; ++i) n.take(i, 3, ours, begun_us);
     const waiter ann{"ann:1", 100};
     const waiter bob{"bob:1", 101};
