@@ -3,15 +3,15 @@
 -- SPDX-License-Identifier: MIT
 --
 -- KEYS[1]  the node record
--- KEYS[2i], KEYS[2i+1]  of request i: its key, and its fence, which is the highest that this node
---          has seen, in decimal
--- KEYS[2n+1+i]  of request i: the queue of the waiters for its key
+-- KEYS[2i], KEYS[2i+1]  the i-th key that is asked for, and its fence, which is the highest that this
+--          node has seen, in decimal; each request is about the next one, or about the next several
+-- KEYS[2n+1+i]  the queue of the waiters for the i-th key
 -- The keys that follow  of each request of a reader or for a slot: the set that goes with it
 -- ARGV[1]  the epoch that the node record had in the handshake; empty: not compared
 -- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[4]  how long a fence lives, in ms
--- ARGV[5]  n, the number of requests
+-- ARGV[5]  n, the number of keys that are asked for
 -- Then the requests, each a word and its arguments:
 --   acquire VALUE TTL FENCE
 --   await VALUE TTL FENCE ID TICKET LIFE
@@ -34,6 +34,12 @@
 --   release_slot VALUE SLOT K
 --   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP
 --          the same for one of K slots: shared/slot_requests.lua
+--   acquire_all M VALUE TTL FENCE
+--   await_all M VALUE TTL FENCE ID TICKET LIFE
+--   extend_all M VALUE TTL FENCE
+--   release_all M VALUE
+--   leave_all M VALUE FENCE ID TICKET LIFE KEEP
+--          the same for M keys at once: shared/several.lua
 -- A ttl and a life are in ms.
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one. To
@@ -49,6 +55,9 @@
 --   {6, left, value, fence, before, free, k}  the slot is taken, or others wait before it: when one
 --                              is free, and a map of those that are, of k; others may have named
 --                              fewer than K
+--   Of several keys, 2 and 3 carry the longest times and the highest fence of all, a map of those
+--   that can't be taken, and which of them is the first that is held, or waited for, from 0:
+--   {2, PTTL, value, fence, before, map, which}, {3, before, fence, map, which}
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence. To acquire or to extend shortens nothing:
 -- a key that would live longer, or for ever, keeps its time.
@@ -71,6 +80,10 @@ local count = tonumber(ARGV[5])
 local found = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1))
 local has_epoch = found[1] and string.sub(found[1], 1, 22) == epoch
 local has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2, 3 * count + 1)) > 0
+
+-- How many requests come before the first that is about several keys; nil where there is none so far.
+-- Of those the i-th is about the i-th key.
+local aligned
 
 -- What the keys and the fences hold: as MGET found it, false where that is nothing, and as it was
 -- changed since; nil for a key that is released and will be deleted with the others.
@@ -259,7 +272,7 @@ local function give_back(i, value, at_once, keep)
         return type(current) == 'table' and current or current and 0 or -1, false, current
     elseif keep and keep ~= '' then
         return redis.pcall('PEXPIRE', key, keep), false, current
-    elseif at_once or has_queues or count == 1 then
+    elseif at_once or has_queues or aligned or count == 1 then
         -- A server without memory refuses the fence's SET unless something was written before, and
         -- a waiter is told only of a key that is gone.
         local answer = redis.pcall('DEL', key)
@@ -277,7 +290,7 @@ local function release(i, value, fence, id, ticket, life, keep)
     return raises and raise_fence(i, fence) or answer
 end
 
-local reader_rules, slot_rules
+local reader_rules, slot_rules, set_rules
 local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request that has one
 
 local function readers()
@@ -298,6 +311,14 @@ local function slots()
     return slot_rules
 end
 
+local function sets()
+    if not set_rules then
+-- include shared/several.lua
+        set_rules = {acquire = acquire_all, extend = extend_all, release = release_all}
+    end
+    return set_rules
+end
+
 -- Of a request of the rarer kinds: how many words follow, what does it, and whether it gives a key
 -- back.
 local function rare(what)
@@ -305,6 +326,16 @@ local function rare(what)
         return 6, acquire
     elseif what == 'leave' then
         return 6, release, true
+    elseif string.find(what, '_all$') then
+        local rules = sets()
+        if what == 'acquire_all' then
+            return 4, rules.acquire
+        elseif what == 'await_all' then
+            return 7, rules.acquire
+        elseif what == 'extend_all' then
+            return 4, rules.extend
+        end
+        return what == 'release_all' and 2 or 7, rules.release, true
     elseif string.find(what, '_slot$') then
         local rules = slots()
         if what == 'acquire_slot' then
@@ -329,8 +360,8 @@ end
 
 local answers = {}
 local refusal  -- nil: not looked for yet
-local at = 6
-for i = 1, count do
+local at, i, n = 6, 1, 1  -- the next word, key and request
+while i <= count do
     local what, words, done, gives_back = ARGV[at], 3, nil, false
     if what == 'acquire' then
         done = acquire
@@ -341,27 +372,30 @@ for i = 1, count do
     else
         words, done, gives_back = rare(what)
     end
+    local is_of_several = set_rules and string.find(what, '_all$')
+    aligned = aligned or is_of_several and n - 1 or nil
     if not gives_back and refusal == nil then
         refusal = find_refusal()
     end
     if refusal and not gives_back then
-        answers[i] = refusal
+        answers[n] = refusal
     elseif words == 1 then
-        answers[i] = done(i, ARGV[at + 1])
+        answers[n] = done(i, ARGV[at + 1])
     elseif words == 3 then
-        answers[i] = done(i, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+        answers[n] = done(i, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
     else
-        answers[i] = done(i, unpack(ARGV, at + 1, at + words))
+        answers[n] = done(i, unpack(ARGV, at + 1, at + words))
     end
-    at = at + words + 1
+    i = i + (is_of_several and tonumber(ARGV[at + 1]) or 1)
+    at, n = at + words + 1, n + 1
 end
 
 if released[1] then
     local done = redis.pcall('DEL', unpack(released))
-    for i = 1, type(done) == 'table' and count or 0 do
-        if answers[i] == 1 and stored[KEYS[2 * i]] == nil then
-            answers[i] = done
+    for j = 1, type(done) == 'table' and (aligned or #answers) or 0 do
+        if answers[j] == 1 and stored[KEYS[2 * j]] == nil then
+            answers[j] = done
         end
     end
 end
-return count == 1 and answers[1] or answers
+return answers[2] and answers or answers[1]

@@ -6,6 +6,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 #include <redlock/refusal.hpp>
+#include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
 #include <redlock/stats.hpp>
@@ -57,6 +58,10 @@ public:
     /// As `acquire`, except that contention is no error: the result is then an empty lease that
     /// carries the votes. See `client::async_try_acquire`.
     result<lease, refusal> try_acquire(std::string resource, acquire_options options = {},
+                                       std::stop_token stop = {});
+
+    /// As `acquire`, of several resources at once. See `client::async_acquire_all`.
+    result<lease, refusal> acquire_all(resource_list resources, acquire_options options = {},
                                        std::stop_token stop = {});
 
     /// See `client::async_extend`.

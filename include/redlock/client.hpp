@@ -7,6 +7,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/options.hpp>
+#include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/stats.hpp>
 
@@ -161,6 +162,29 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_try_acquire(std::string resource, T&& token = T{}) {
         return async_try_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
+    }
+
+    /// Acquires several resources at once: each node grants all of them, under one fence, or none.
+    /// One lease holds them, and is renewed, lost and released as one. Programs that name the same
+    /// resources in other orders do not block each other.
+    ///
+    /// A waiter stands in the queues of all of them with one ticket, as soon as one can't be had. So
+    /// those that are free wait with it: whoever comes later gets none of them before it does.
+    /// A list of one resource is acquired as by `async_acquire`.
+    ///
+    /// **Preconditions.** `validate_resources` and `validate` find no error; `mode` is exclusive, and
+    /// `slots` is 0. An `owner` that is given holds or acquires none of the resources elsewhere in
+    /// this client. Otherwise the error is `invalid_argument`, and nothing is sent.
+    /// **Completion, leaves behind, errors.** As `async_acquire`. A vote that is `held` or `queued` names the
+    /// first resource that could not be had on that node.
+    template <detail::token_for<void(error_code, lease)> T = detail::default_token>
+    auto async_acquire_all(resource_list resources, acquire_options options, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, lease)>(
+            detail::initiate_acquire_all{impl_}, token, std::move(resources), options);
+    }
+    template <detail::token_for<void(error_code, lease)> T = detail::default_token>
+    auto async_acquire_all(resource_list resources, T&& token = T{}) {
+        return async_acquire_all(std::move(resources), acquire_options{}, std::forward<T>(token));
     }
 
     /// Prolongs a lease to `ttl` from now on a quorum of nodes. Later renewals use the new ttl.

@@ -41,7 +41,11 @@ public:
     /// the nodes answer later.
     explicit operator bool() const noexcept;
 
+    /// Of several the first.
     const std::string& resource() const noexcept;
+    /// All that it is of, in the order in which they were named. The span is valid as long as the
+    /// lease.
+    std::span<const std::string> resources() const noexcept;
     owner_id owner() const noexcept;
 
     /// The fencing token: strictly larger than that of every earlier lease of the resource. Send

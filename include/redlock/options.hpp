@@ -4,6 +4,7 @@
 
 #include <redlock/export.hpp>
 #include <redlock/owner_id.hpp>
+#include <redlock/resource_list.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -138,6 +139,10 @@ REDLOCK_EXPORT std::vector<config_issue> validate(const acquire_options& options
 /// and no form that is reserved for the library's own keys.
 REDLOCK_EXPORT std::string validate_resource(const client_options& options,
                                              std::string_view resource);
+
+/// Why these can't be acquired at once; empty if they can. They are 1 to 64, all different.
+REDLOCK_EXPORT std::string validate_resources(const client_options& options,
+                                              const resource_list& resources);
 
 /// The upper bound of a `node_timeout` that is measured.
 inline constexpr std::chrono::milliseconds longest_measured_timeout{1'000};

@@ -15,6 +15,7 @@
 #include <redlock/owner_id.hpp>
 #include <redlock/recursive_mutex.hpp>
 #include <redlock/refusal.hpp>
+#include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
 #include <redlock/shared_mutex.hpp>

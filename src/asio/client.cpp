@@ -27,9 +27,10 @@ namespace {
 
 class asio_acquire final : public asio_operation<acquire_operation, error_code, lease> {
 public:
+    template <class Resources>
     asio_acquire(std::shared_ptr<client_impl> client, acquire_handler h, acquire_flavour flavour,
-                 std::string resource, const acquire_options& options)
-        : asio_operation(std::move(client), std::move(h), std::move(resource), options),
+                 Resources&& what, const acquire_options& options)
+        : asio_operation(std::move(client), std::move(h), std::forward<Resources>(what), options),
           flavour_(flavour) {}
 
 private:
@@ -99,6 +100,13 @@ void start_acquire(const impl_ptr& impl, acquire_flavour flavour, std::string re
                    const acquire_options& options, acquire_handler handler) {
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, lease());
     launch<asio_acquire>(impl, std::move(handler), flavour, std::move(resource), options);
+}
+
+void start_acquire_all(const impl_ptr& impl, resource_list resources,
+                       const acquire_options& options, acquire_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, lease());
+    launch<asio_acquire>(impl, std::move(handler), acquire_flavour::contention_is_an_error,
+                         std::move(resources), options);
 }
 
 void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,

@@ -4,6 +4,7 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "wire/batch.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 
@@ -17,27 +18,70 @@ using std::chrono::microseconds;
 
 namespace {
 
+static_assert(resource_list::most <= core::blocked_keys::most &&
+              resource_list::most <= wire::batch::most);
+
 core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
     core::outlook o = core::look_ahead(answer.left, answer.before, now);
     o.is_foreign = answer.is_foreign;
     o.holder = answer.holder;
+    o.blocked = answer.blocked;
     return o;
 }
 
 }  // namespace
 
+acquire_operation::acquire_operation(resource_list resources, const acquire_options& options)
+    : several_(std::move(resources).names()), options_(options) {
+    constexpr std::size_t enough = 200;
+    for (std::size_t i = 0; i < several_.size(); ++i) {
+        if (resource_.size() > enough) {
+            resource_ += " and " + std::to_string(several_.size() - i) + " more";
+            break;
+        }
+        resource_.append(i == 0 ? "" : ", ").append(several_[i]);
+    }
+    if (several_.size() == 1) several_.clear();
+}
+
+std::span<const std::string> acquire_operation::resources() const noexcept {
+    return is_for_several() ? std::span(several_) : std::span(&resource_, 1);
+}
+
 // Why nothing may be sent; empty when all is well.
 std::string acquire_operation::check() {
     const client_options& all = client().shared.options();
-    if (auto why = validate_resource(all, resource_); !why.empty()) return why;
+    auto why = is_for_several() ? validate_resources(all, several_)
+                                : validate_resource(all, resource_);
+    if (!why.empty()) return why;
     if (const auto issues = validate(options_, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
-    if (!options_.owner.is_zero()) {
-        has_claim_ = client().owners.begin(options_.owner, resource_);
-        if (!has_claim_) return "this owner holds, or is acquiring, the resource already";
+    if (is_for_several() && (options_.mode == lock_mode::shared || options_.slots > 0)) {
+        return "several resources at once are held alone: mode has to be exclusive, and slots 0";
+    }
+    if (!options_.owner.is_zero() && !claim_owner()) {
+        return "this owner holds, or is acquiring, the resource already";
     }
     return {};
+}
+
+// For all of them, or none.
+bool acquire_operation::claim_owner() {
+    std::size_t claimed = 0;
+    for (const std::string& one : resources()) {
+        if (!client().owners.begin(options_.owner, one)) {
+            end_claims(claimed);
+            return false;
+        }
+        ++claimed;
+    }
+    has_claim_ = true;
+    return true;
+}
+
+void acquire_operation::end_claims(std::size_t count) {
+    for (const std::string& one : resources().first(count)) client().owners.end(options_.owner, one);
 }
 
 void acquire_operation::start(time_point now) {
@@ -48,6 +92,7 @@ void acquire_operation::start(time_point now) {
     ttl_ = effective_ttl(client().shared.options(), options_.ttl);
     kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold));
     slots_ = {client().shared.size(), options_.slots};
+    if (is_for_several()) blocked_ = std::make_unique<core::blocked_keys>(keys());
     machine_.begin(client().shared.size(), ttl_, client().shared.drift(), options_.wait, now);
     client().host.await_settled(*this, now);
 }
@@ -66,7 +111,10 @@ void acquire_operation::on_settled(time_point now) {
     }
     machine_.settled(now, client().nodes.time_for(client().shared.size()));
     core::local_queues& lines = client().local;
-    lines.join(*this, resource_, places());
+    if (is_for_several())
+        lines.join(*this, several_);
+    else
+        lines.join(*this, resource_, places());
     // One in front gets its turn at the end of this one of the engine.
     if (!lines.is_in_front(*this)) machine_.stands_behind();
     client().shared.arm(*this, machine_.due_at());
@@ -100,8 +148,15 @@ void acquire_operation::on_admitted(time_point now) {
 }
 
 void acquire_operation::try_without_waiting(time_point now) {
-    if (client().local.is_waited_for(resource_, places())) return refuse_behind_others(now);
+    if (is_waited_for()) return refuse_behind_others(now);
     try_once(now);
+}
+
+bool acquire_operation::is_waited_for() const noexcept {
+    const auto all = resources();
+    return std::any_of(all.begin(), all.end(), [&](const std::string& one) {
+        return client().local.is_waited_for(one, places());
+    });
 }
 
 // There was no time in which it could have asked the nodes.
@@ -117,9 +172,12 @@ void acquire_operation::refuse_behind_others(time_point now) {
     if (lines.is_in_front(*this) && machine_.reason() != errc::contended) {
         return refuse_for_backlog(now);
     }
+    const auto all = resources();
+    const bool is_held_here = std::any_of(all.begin(), all.end(), [&](const std::string& one) {
+        return lines.first(one) == nullptr && lines.is_waited_for(one);
+    });
     mark_all(vote::queued, {},
-             lines.first(resource_) == nullptr ? "this client holds it"
-                                               : "others of this client wait before us");
+             is_held_here ? "this client holds it" : "others of this client wait before us");
     end(errc::contended, nullptr, now);
 }
 
@@ -139,7 +197,14 @@ void acquire_operation::try_once(time_point now) {
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
     const slot_number slot = draw_slot();
-    left_ = {{.born = client().tracker.breaks()}, &kind(), key(slot), fresh_value(), slot, {}, {}};
+    left_ = {{.born = client().tracker.breaks()},
+             &kind(),
+             key(resources().front(), slot),
+             fresh_value(),
+             other_keys(),
+             slot,
+             {},
+             {}};
     fence_.reset();
     send_round(now);
     if (machine_.is_trying() && machine_.waits()) client().shared.arm(*this, machine_.due_at());
@@ -151,13 +216,21 @@ slot_number acquire_operation::draw_slot() {
     return {slots_.draw(client().shared.random_word()), options_.slots};
 }
 
-recycled_string acquire_operation::key(slot_number slot) const {
+recycled_string acquire_operation::key(std::string_view resource, slot_number slot) const {
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string suffix = slot.of > 0 ? wire::slot_suffix(slot.number) : "";
     recycled_string whole;
-    whole.reserve(prefix.size() + resource_.size() + suffix.size());
-    whole.append(prefix).append(resource_).append(suffix);
+    whole.reserve(prefix.size() + resource.size() + suffix.size());
+    whole.append(prefix).append(resource).append(suffix);
     return whole;
+}
+
+std::vector<recycled_string> acquire_operation::other_keys() const {
+    std::vector<recycled_string> keys;
+    const auto others = resources().subspan(1);
+    keys.reserve(others.size());
+    for (const std::string& one : others) keys.push_back(key(one, {}));
+    return keys;
 }
 
 recycled_string acquire_operation::fresh_value() const {
@@ -185,7 +258,7 @@ bool acquire_operation::is_to_be_woken() const noexcept {
 }
 
 const wire::lock_kind& acquire_operation::kind() const noexcept {
-    return client().shared.kind(options_);
+    return client().shared.kind(options_, is_for_several());
 }
 
 std::size_t acquire_operation::places() const noexcept {
@@ -202,8 +275,9 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 // each.
 void acquire_operation::write(wire::request& out, bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    left().kind->write_acquire(out, {left().key, left().value, kept_for_, left().slot}, fence_ ? &*fence_ : nullptr,
-                               place_.id.empty() ? nullptr : &at);
+    left().kind->write_acquire(
+        out, {left().key, left().value, kept_for_, left().slot, left().others},
+        fence_ ? &*fence_ : nullptr, place_.id.empty() ? nullptr : &at);
 }
 
 void acquire_operation::send_round(time_point now) {
@@ -232,6 +306,7 @@ void acquire_operation::send_round(time_point now) {
 
 void acquire_operation::send_to(node_mask nodes, bool is_entered, time_point now) {
     if (nodes.empty()) return;
+    if (blocked_) blocked_->asked(nodes);
     const std::uint32_t round = machine_.round();
     wire::request& wire = client().nodes.blank();
     write(wire, is_entered);
@@ -255,7 +330,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     }
     if (j.believes(answer.fence)) machine_.saw(answer.fence);
     if (answer.lacks_fence) {
-        client().tracker.found_without_fence(node, resource_, answer.why.detail);
+        client().tracker.found_without_fence(node, name_of(answer), answer.why.detail);
     }
     cast(node, j.weigh(std::move(answer)), now);
 }
@@ -297,7 +372,7 @@ const footprint& acquire_operation::left() const noexcept {
 }
 
 bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point) const {
-    if (!left().kind->is_fenced) return false;  // SET calls no script
+    if (left().kind == &wire::plain_lock) return false;  // SET calls no script
     write(out, place_.nodes.contains(node));
     return true;
 }
@@ -308,6 +383,9 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
     v.answer = answer.answer;
     v.error = answer.why.error;
     v.detail = answer.why.detail;
+    const bool is_in_the_way = answer.answer == vote::held || answer.answer == vote::queued;
+    if (is_for_several() && is_in_the_way) v.resource = name_of(answer);
+    if (blocked_) blocked_->told(node, answer.blocked);
     if (answer.slots != 0 && answer.slots < options_.slots) {
         v.detail += (v.detail.empty() ? "" : "; ");
         v.detail += "another program counts " + std::to_string(answer.slots) + " slots";
@@ -316,6 +394,12 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
     v.retry_in = answer.left;
     v.fence = answer.answer == vote::granted && fence_ ? fence_->fence : answer.fence;
     perform(machine_.cast(node, answer.answer, outlook_of(answer, now), now), now);
+}
+
+// Of several resources the one that the answer is about.
+std::string_view acquire_operation::name_of(const wire::acquire_answer& answer) const noexcept {
+    const auto all = resources();
+    return all[std::min(answer.which, all.size() - 1)];
 }
 
 void acquire_operation::take(time_point now) {
@@ -327,7 +411,7 @@ void acquire_operation::take(time_point now) {
     if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
-        machine.valid_until(), std::move(votes_), left_.slot.number);
+        machine.valid_until(), std::move(votes_), left_.slot.number, std::move(several_));
     state->home = client().host.home();
     client().shared.counts().granted.add();
     client().shared.emit({.kind = event_kind::granted,
@@ -394,15 +478,21 @@ void acquire_operation::go_to_sleep(time_point now) {
     client().shared.arm(*this, machine_.due_at());
 }
 
-void acquire_operation::on_wake(std::size_t node, std::optional<std::uint16_t> slot,
-                                time_point now) {
+void acquire_operation::on_wake(std::size_t node, std::string_view resource,
+                                std::optional<std::uint16_t> slot, time_point now) {
     if (slot) slots_.suggest(*slot);
+    if (blocked_) {
+        const auto at = std::find(several_.begin(), several_.end(), resource);
+        const auto key = static_cast<std::size_t>(at - several_.begin());
+        if (at == several_.end() || !blocked_->woken(node, key)) return;
+    }
     machine_.woken(node, now);
     if (is_asleep()) client().shared.arm(*this, machine_.due_at());
 }
 
 void acquire_operation::told(std::size_t node, const core::outlook& what, bool has_vote,
                              time_point now) {
+    if (blocked_) blocked_->told(node, what.blocked);
     machine_.told(node, what, has_vote, now);
     if (!machine_.is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be
@@ -420,8 +510,10 @@ void acquire_operation::queue_again(time_point now) {
     if (drawn) draw_ticket(drawn->fence, now);
 }
 
-wire::wait_request acquire_operation::request() const {
-    const std::string_view key = left_.key;
+wire::wait_request acquire_operation::request(std::size_t which) const {
+    std::string_view key;  // none once a grant has moved them to the lease
+    if (which == 0) key = left_.key;
+    if (which > 0 && which <= left_.others.size()) key = left_.others[which - 1];
     return {left_.slot.of > 0 ? wire::without_slot(key) : key, entry(true), left_.slot.of};
 }
 
@@ -459,7 +551,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
     const operation_ptr keep(this);
     machine_.end();
     timer::cancel();
-    if (std::exchange(has_claim_, false)) client().owners.end(options_.owner, resource_);
+    if (std::exchange(has_claim_, false)) end_claims(resources().size());
     if (outcome == errc::no_quorum && machine_.tries() > 0)
         client().admission.unanswered(*this, sent_at_, now);
     else
@@ -489,7 +581,8 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
                               .votes = votes_,
                               .detail = detail});
         state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
-                                                  std::move(resource_), std::move(votes_));
+                                                  std::move(resource_), std::move(votes_),
+                                                  std::move(several_));
     }
     client().host.finished(*this);
     complete(outcome, std::move(state));

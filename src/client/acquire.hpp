@@ -10,6 +10,7 @@
 #include "core/load/admission.hpp"
 #include "core/lock/acquisition.hpp"
 #include "core/lock/slot_choice.hpp"
+#include "core/wait/blocked_keys.hpp"
 #include "wire/acquire.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
@@ -18,9 +19,11 @@
 #include "wire/wait.hpp"
 
 #include <redlock/options.hpp>
+#include <redlock/resource_list.hpp>
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,8 @@ class acquire_operation : public remote_waiter, private timer, private core::app
 public:
     acquire_operation(std::string resource, const acquire_options& options)
         : resource_(std::move(resource)), options_(options) {}
+    /// All at once.
+    acquire_operation(resource_list resources, const acquire_options& options);
 
     void start(time_point now) final;
     /// The first attempt goes out, unless the nodes have too much to answer; of one that may wait,
@@ -38,10 +43,15 @@ public:
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
     void shorten(duration gap) final { machine_.shorten(gap); }
-    void on_wake(std::size_t node, std::optional<std::uint16_t> slot, time_point now) final;
-    wire::wait_request request() const final;
+    void on_wake(std::size_t node, std::string_view resource, std::optional<std::uint16_t> slot,
+                 time_point now) final;
+    std::size_t keys() const noexcept final { return resources().size(); }
+    wire::wait_request request(std::size_t key) const final;
     void entered(node_mask nodes) final { place_.nodes |= nodes; }
-    void asked(node_mask nodes) final { machine_.asked(nodes); }
+    void asked(node_mask nodes) final {
+        machine_.asked(nodes);
+        if (blocked_) blocked_->asked(nodes);
+    }
     void told(std::size_t node, const core::outlook& what, bool has_vote, time_point now) final;
 
 protected:
@@ -63,6 +73,13 @@ private:
     void on_admitted(time_point now) final;
 
     std::string check();
+    std::string check_several() const;
+    bool claim_owner();
+    void end_claims(std::size_t count);
+    std::span<const std::string> resources() const noexcept;
+    bool is_for_several() const noexcept { return !several_.empty(); }
+    bool is_waited_for() const noexcept;
+    std::string_view name_of(const wire::acquire_answer& answer) const noexcept;
     void perform(core::acquisition::step what, time_point now);
     const wire::lock_kind& kind() const noexcept;
     bool shares() const noexcept { return kind().is_shared; }
@@ -77,7 +94,8 @@ private:
     void refuse_behind_others(time_point now);
     void refuse_for_backlog(time_point now);
     void try_once(time_point now);
-    recycled_string key(slot_number slot) const;
+    recycled_string key(std::string_view resource, slot_number slot) const;
+    std::vector<recycled_string> other_keys() const;
     slot_number draw_slot();
     recycled_string fresh_value() const;
     bool draw_fence(time_point now);
@@ -97,12 +115,14 @@ private:
     void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
              std::string_view detail = {});
 
-    std::string resource_;
+    std::string resource_;              // of several: all their names, for people
+    std::vector<std::string> several_;  // that it is for, where it is not for one
     acquire_options options_;
     duration ttl_{};
     duration kept_for_{};  // by the nodes, where nobody gives it back: ttl_ or longer
     core::acquisition machine_;
     core::slot_choice slots_;
+    std::unique_ptr<core::blocked_keys> blocked_;  // of several; large, and null for one
     place_in_queue place_;
     time_point begun_{};
 

@@ -71,12 +71,14 @@ void engine::adopt(held_lease_ptr what) {
 }
 
 void engine::forget(held_lease& what) noexcept {
-    if (what.has_claim()) owners_.end(what.state().owner, what.state().resource);
     const slot_number slot = what.left().slot;
     const std::size_t places = what.left().kind->is_shared
                                    ? core::local_queues::any_number
                                    : std::max<std::size_t>(slot.of, 1);
-    local_.freed(what.state().resource, places, slot.number);
+    for (const std::string& resource : what.state().resources()) {
+        if (what.has_claim()) owners_.end(what.state().owner, resource);
+        local_.freed(resource, places, slot.number);
+    }
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }

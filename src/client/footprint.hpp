@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace redlock::detail {
 
@@ -28,6 +29,7 @@ struct footprint : core::traces {
     const wire::lock_kind* kind = nullptr;
     recycled_string key;
     recycled_string value;
+    std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
     slot_number slot{};      ///< Of which that is the key.
     place_in_queue place{};  ///< Of the waiter that it is of.
     /// Until then the keys stay in the way of others, whoever gives them back.

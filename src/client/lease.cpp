@@ -43,7 +43,11 @@ lease::operator bool() const noexcept {
 
 const std::string& lease::resource() const noexcept {
     static const std::string none;
-    return state_ ? state_->resource : none;
+    return state_ ? state_->resources().front() : none;
+}
+
+std::span<const std::string> lease::resources() const noexcept {
+    return state_ ? state_->resources() : std::span<const std::string>();
 }
 
 owner_id lease::owner() const noexcept { return state_ ? state_->owner : owner_id{}; }

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -61,10 +62,11 @@ class lease_state {
 public:
     enum class status : std::uint8_t { refused, live, ended, lost };
 
-    /// A lock that is held.
+    /// A lock that is held. `all`: the resources, where they are several.
     lease_state(std::string what, owner_id by, std::uint64_t under, clock::time_point until,
-                cast_votes cast, std::uint16_t which_slot = 0)
+                cast_votes cast, std::uint16_t which_slot = 0, std::vector<std::string> all = {})
         : resource(std::move(what)),
+          several(std::move(all)),
           owner(by),
           fence(under),
           votes(std::move(cast)),
@@ -72,17 +74,21 @@ public:
           status_(status::live),
           valid_until_(as_open(until)) {}
     /// An acquire that was refused: nothing but its votes.
-    lease_state(std::string what, cast_votes cast)
-        : resource(std::move(what)), votes(std::move(cast)) {}
+    lease_state(std::string what, cast_votes cast, std::vector<std::string> all = {})
+        : resource(std::move(what)), several(std::move(all)), votes(std::move(cast)) {}
 
     // Never changed once a lease points here.
-    const std::string resource;
+    const std::string resource;  // of several: all their names, for people
+    const std::vector<std::string> several;  // empty where it is one
     const owner_id owner{};
     const std::uint64_t fence = 0;
     const cast_votes votes;
     const std::uint16_t slot = 0;  // of those of the resource, where it was asked for one
     std::weak_ptr<lease_home> home;
 
+    std::span<const std::string> resources() const noexcept {
+        return several.empty() ? std::span(&resource, 1) : std::span(several);
+    }
     bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }
     status state() const noexcept { return status_.load(std::memory_order_acquire); }
     clock::time_point valid_until() const noexcept {

@@ -37,6 +37,7 @@ void release_round::write(wire::request& out, bool has_place, const wire::fence_
                                     .entry = has_place ? &entry : nullptr,
                                     .raise = raise,
                                     .slot = left_.slot,
+                                    .others = left_.others,
                                     .keep = left_.to_keep(now)});
 }
 

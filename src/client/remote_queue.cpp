@@ -39,10 +39,14 @@ constexpr duration patience = 30s;
 class remote_queue::question final : public call {
 public:
     /// `enters`: the nodes that are asked shall know of them.
-    question(remote_queue& in, std::vector<remote_waiter_ptr> about, bool enters, time_point now)
+    question(remote_queue& in, waiters about, bool enters, time_point now)
         : in_(&in), about_(std::move(about)), enters_(enters), sent_(now) {
-        keys_.reserve(about_.size());
-        for (const auto& who : about_) keys_.emplace_back(who->request().key);
+        rows_.reserve(about_.size());
+        for (const auto& who : about_) {
+            for (std::size_t i = 0; i < who->keys(); ++i) {
+                rows_.push_back({who.get(), i, std::string(who->request(i).key)});
+            }
+        }
     }
 
     void send(node_mask nodes, time_point now) {
@@ -58,16 +62,16 @@ private:
     bool enters(const remote_waiter& who) const { return enters_ && who.is_asleep(); }
     void note_entered(node_mask nodes) const {
         for (const auto& who : about_) {
-            if (enters(*who) && who->request().entry.life > duration::zero()) who->entered(nodes);
+            if (enters(*who) && who->request(0).entry.life > duration::zero()) who->entered(nodes);
         }
     }
     void write(std::string& out, resp::script_form form) const {
         std::vector<wire::wait_request> all;
-        all.reserve(about_.size());
-        for (std::size_t i = 0; i < about_.size(); ++i) {
-            all.push_back(about_[i]->request());
-            all.back().key = keys_[i];
-            if (!enters(*about_[i])) all.back().entry.life = duration::zero();
+        all.reserve(rows_.size());
+        for (const row& r : rows_) {
+            all.push_back(r.who->request(r.index));
+            all.back().key = r.key;
+            if (!enters(*r.who)) all.back().entry.life = duration::zero();
         }
         wire::write_wait(out, form, all, in_->shared_->options().key_prefix);
     }
@@ -77,17 +81,28 @@ private:
             return tell_all(node, now + o->left, now);
         }
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
-        for (std::size_t i = 0; i < about_.size(); ++i) {
-            const auto said = wire::read_wait(reply, i);
-            if (!said || !about_[i]->is_asleep()) continue;
-            const bool is_endless = said->left < 0ms;
-            about_[i]->told(node,
-                            {.free_at = is_endless ? time_point::max() : now + said->left,
-                             .first_at = now + said->before,
-                             .is_foreign = said->is_foreign,
-                             .was_heard = in_->was_heard(node, sent_)},
-                            true, now);
+        for (std::size_t i = 0; i < rows_.size();) {
+            remote_waiter& who = *rows_[i].who;
+            core::outlook all{.was_heard = in_->was_heard(node, sent_)};
+            bool is_whole = true;
+            for (; i < rows_.size() && rows_[i].who == &who; ++i) {
+                const auto said = wire::read_wait(reply, i);
+                if (said)
+                    add(all, *said, rows_[i].index, now);
+                else
+                    is_whole = false;
+            }
+            if (is_whole && who.is_asleep()) who.told(node, all, true, now);
         }
+    }
+    // It needs all its keys.
+    static void add(core::outlook& all, const wire::wait_answer& said, std::size_t key,
+                    time_point now) {
+        const bool is_endless = said.left < 0ms;
+        all.free_at = std::max(all.free_at, is_endless ? time_point::max() : now + said.left);
+        all.first_at = std::max(all.first_at, now + said.before);
+        all.is_foreign = all.is_foreign || said.is_foreign;
+        if (said.left != 0ms) all.blocked |= core::blocked_keys::keys(1) << key;
     }
     void on_failure(std::size_t node, std::uint32_t, const wire::failure&,
                     time_point now) override {
@@ -108,9 +123,15 @@ private:
         return true;
     }
 
+    struct row {
+        remote_waiter* who;
+        std::size_t index;
+        std::string key;  // a copy: a grant moves the waiter's own to its lease
+    };
+
     remote_queue* in_;
-    std::vector<remote_waiter_ptr> about_;
-    std::vector<std::string> keys_;  // copies: a grant moves the waiter's own to its lease
+    waiters about_;
+    std::vector<row> rows_;
     bool enters_;
     time_point sent_;
 };
@@ -128,6 +149,7 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
                                 time_point now) {
     who.asked_at_ = sent;
     asleep_.push_back(who);
+    asleep_keys_ += who.keys();
     last_needed_ = now;
     if (!std::exchange(is_open_, true)) {
         listeners_->open(now);
@@ -142,7 +164,9 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
 }
 
 void remote_queue::wake(remote_waiter& who) noexcept {
-    if (who.is_asleep()) asleep_.erase(asleep_.iterator_to(who));
+    if (!who.is_asleep()) return;
+    asleep_.erase(asleep_.iterator_to(who));
+    asleep_keys_ -= who.keys();
 }
 
 void remote_queue::close() noexcept {
@@ -153,11 +177,12 @@ void remote_queue::close() noexcept {
 void remote_queue::clear() noexcept {
     close();
     asleep_.clear();
+    asleep_keys_ = 0;
 }
 
 duration remote_queue::entry_life() const noexcept {
     const auto batches =
-        static_cast<duration::rep>((asleep_.size() + most_at_once - 1) / most_at_once);
+        static_cast<duration::rep>((asleep_keys_ + most_at_once - 1) / most_at_once);
     return std::clamp<duration>(3 * batches * between_batches, shortest_life,
                                 wire::longest_entry_life);
 }
@@ -185,8 +210,10 @@ void remote_queue::on_tick(time_point now) {
     }
     // Those who are due before long, too: whoever began alone goes with the others from then on.
     auto last = asleep_.begin();
-    for (std::size_t i = 0; i < most_at_once && last != asleep_.end(); ++i, ++last) {
+    for (std::size_t keys = 0; last != asleep_.end(); ++last) {
         if (!is_hurried(*last) && last->asked_at_ > now - refresh / 2) break;
+        keys += last->keys();
+        if (keys > most_at_once) break;
     }
     std::for_each(asleep_.begin(), last, [now](remote_waiter& who) { who.asked_at_ = now; });
     ask_until(last, nodes_->all(), now);
@@ -197,7 +224,7 @@ void remote_queue::on_tick(time_point now) {
 void remote_queue::on_listening(std::size_t node, time_point now) {
     // Whatever was published before this was heard by nobody here.
     listening_since_[node] = now;
-    if (asleep_.size() <= most_at_once) return ask_until(asleep_.end(), node_mask::only(node), now);
+    if (asleep_keys_ <= most_at_once) return ask_until(asleep_.end(), node_mask::only(node), now);
     hurried_at_ = now;
     arm(now);
 }
@@ -215,13 +242,12 @@ void remote_queue::on_message(std::size_t node, std::string_view resource, time_
 }
 
 void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_point now) {
-    std::vector<remote_waiter_ptr> some;
+    waiters some;
     for (auto at = asleep_.begin(); at != last; ++at) some.emplace_back(&*at);
     if (!some.empty()) ask(some, nodes, now);
 }
 
-void remote_queue::ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes,
-                       time_point now) {
+void remote_queue::ask(const waiters& about, node_mask nodes, time_point now) {
     const auto send = [&](bool enters, node_mask to) {
         if (to.empty()) return;
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));

@@ -29,9 +29,11 @@ namespace redlock::detail {
 /// The first of its line, refused and asleep until a node wakes it or a key runs out.
 class remote_waiter : public operation, public core::waiter {
 public:
-    /// What the nodes are asked for it. Where they hear of it as one that waits it has to note
-    /// that.
-    virtual wire::wait_request request() const = 0;
+    /// How many keys it wants at once.
+    virtual std::size_t keys() const noexcept = 0;
+    /// What the nodes are asked about each of them. Where they hear of it as one that waits it has
+    /// to note that.
+    virtual wire::wait_request request(std::size_t key) const = 0;
     virtual void entered(node_mask nodes) = 0;
     /// A question goes out: what those nodes will have `told` is newer than their wake-ups so far.
     virtual void asked(node_mask nodes) = 0;
@@ -102,12 +104,13 @@ private:
     bool is_hurried(const remote_waiter& who) const noexcept {
         return who.asked_at_ <= hurried_at_;
     }
+    using waiters = std::vector<remote_waiter_ptr>;
     using waiter_list = boost::intrusive::list<
         remote_waiter,
         boost::intrusive::member_hook<remote_waiter, boost::intrusive::list_member_hook<>,
                                       &remote_waiter::listed_in_queue_>>;
     void ask_until(waiter_list::iterator last, node_mask nodes, time_point now);
-    void ask(const std::vector<remote_waiter_ptr>& about, node_mask nodes, time_point now);
+    void ask(const waiters& about, node_mask nodes, time_point now);
 
     context* shared_;
     node_sessions* nodes_;
@@ -115,6 +118,7 @@ private:
     node_tracker* tracker_;
     core::local_queues* local_;
     waiter_list asleep_;  // first those that were not asked for longest
+    std::size_t asleep_keys_ = 0;  // that they want
     std::array<time_point, max_nodes> listening_since_{};
     std::uint64_t last_id_ = 0;
     time_point last_needed_{};

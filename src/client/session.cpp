@@ -88,7 +88,7 @@ void session::send(entry item, const wire::request& text, time_point now) {
         outgoing().append(text.words);
         counts_->commands.add();
     } else {
-        if (batch_.is_full()) end_turn();
+        if (!batch_.has_room_for(text)) end_turn();
         if (batch_.empty()) batch_begun_ = now;
         batch_.add(text);
         if (item.form == resp::script_form::whole) batch_form_ = resp::script_form::whole;

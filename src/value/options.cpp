@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace redlock {
 
@@ -277,6 +278,23 @@ std::string validate_resource(const client_options& options, std::string_view re
     if (key_ends_with(prefix, resource, "redlock:node") || resource.starts_with("redlock:wake:")) {
         return "a name that ends with redlock:node or begins with redlock:wake: is reserved for "
                "the library's own keys";
+    }
+    return {};
+}
+
+std::string validate_resources(const client_options& options, const resource_list& resources) {
+    const auto& names = resources.names();
+    if (names.empty()) return "no resource is named";
+    if (names.size() > resource_list::most) {
+        return std::to_string(names.size()) + " resources are named; " +
+               std::to_string(resource_list::most) + " can be acquired at once";
+    }
+    std::set<std::string_view> seen;
+    for (const std::string& one : names) {
+        if (auto why = validate_resource(options, one); !why.empty()) return why;
+        if (!seen.insert(one).second) {
+            return "the resource \"" + text::printable(one) + "\" is named twice";
+        }
     }
     return {};
 }

@@ -22,8 +22,13 @@ std::string holder(std::string_view value) {
     return printable(value);
 }
 
+// Of several resources.
+std::string which(const node_vote& v) {
+    return v.resource.empty() ? "" : printable(v.resource, longest_shown) + " is ";
+}
+
 std::string held_cause(const node_vote& v) {
-    std::string out = "held";
+    std::string out = which(v) + "held";
     if (!v.detail.empty()) out += " by " + holder(v.detail);
     if (v.retry_in.count() > 0) out += " for " + brief(v.retry_in) + " more";
     if (v.retry_in.count() < 0) out += " without expiry";
@@ -68,7 +73,8 @@ std::string cause(const node_vote& v) {
         case vote::granted: return "granted";
         case vote::held: return held_cause(v);
         case vote::queued:
-            return v.detail.empty() ? "free, but another waiter is first" : v.detail;
+            if (!v.detail.empty()) return v.detail;
+            return which(v) + "free, but another waiter is first";
         case vote::stale: return "has seen a higher fence";
         case vote::quarantine:
             return v.retry_in.count() > 0 ? "in quarantine, " + brief(v.retry_in) + " more"

@@ -68,6 +68,34 @@ void write_acquire_slot(request& out, const lease_request& lease, const fence_te
     }
 }
 
+void write_acquire_all(request& out, const lease_request& lease, const fence_terms* fencing,
+                       const queue_entry* entry) {
+    assert(fencing != nullptr);
+    const decimal ttl(in<milliseconds>(lease.ttl));
+    const decimal fence(fencing->fence);
+    append_all_keys(out, fencing->key_prefix, lease.key, lease.others);
+    const decimal keys(out.locks);
+    if (entry == nullptr) {
+        resp::append_words(out.words, {"acquire_all", keys, lease.value, ttl, fence});
+        out.count = 5;
+    } else {
+        resp::append_words(out.words, {"await_all", keys, lease.value, ttl, fence, entry->id,
+                                       decimal(entry->ticket),
+                                       decimal(in<milliseconds>(entry->life))});
+        out.count = 8;
+    }
+}
+
+void write_set_all(request& out, const lease_request& lease,
+                   [[maybe_unused]] const fence_terms* fencing,
+                   [[maybe_unused]] const queue_entry* entry) {
+    assert(fencing == nullptr && entry == nullptr);
+    append_plain_keys(out, lease.key, lease.others);
+    resp::append_words(out.words, {"acquire_all", decimal(out.locks), lease.value,
+                                   decimal(in<milliseconds>(lease.ttl))});
+    out.count = 4;
+}
+
 void write_set(request& out, const lease_request& lease,
                [[maybe_unused]] const fence_terms* fencing,
                [[maybe_unused]] const queue_entry* entry) {
@@ -101,6 +129,14 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
             .slots = static_cast<std::uint16_t>(slots)};
 }
 
+std::uint64_t read_map(std::string_view bytes) {
+    std::uint64_t map = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size(), sizeof map); ++i) {
+        map |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    }
+    return map;
+}
+
 }  // namespace
 
 acquire_answer read_acquire(const resp::reply& reply) {
@@ -131,6 +167,23 @@ acquire_answer read_acquire(const resp::reply& reply) {
         case 6: return read_slot_refusal(reply);
         default: return {.why = read_failure(reply)};
     }
+}
+
+acquire_answer read_acquire_all(const resp::reply& reply) {
+    acquire_answer answer = read_acquire(reply);
+    const bool is_held = answer.answer == vote::held;
+    if (is_held || answer.answer == vote::queued) {
+        const std::size_t at = is_held ? 5 : 3;
+        answer.blocked = read_map(reply[at].text());
+        answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
+    }
+    return answer;
+}
+
+acquire_answer read_set_all(const resp::reply& reply) {
+    acquire_answer answer = read_acquire_all(reply);
+    answer.lacks_fence = false;
+    return answer;
 }
 
 }  // namespace redlock::wire

@@ -6,6 +6,7 @@
 #include "value/slot.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
+#include "wire/keys.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
@@ -25,7 +26,8 @@ struct lease_request {
     std::string_view key;
     std::string_view value;
     duration ttl{};
-    slot_number slot{};  ///< Of which that is the key.
+    slot_number slot{};   ///< Of which that is the key.
+    more_keys others{};   ///< That it is about besides.
 };
 
 /// Of requests.lua. With `entry` the waiter stands at its ticket.
@@ -37,9 +39,15 @@ void write_share(request& out, const lease_request& lease, const fence_terms* fe
 /// The same for a slot.
 void write_acquire_slot(request& out, const lease_request& lease, const fence_terms* fencing,
                         const queue_entry* entry = nullptr);
+/// The same for several keys at once.
+void write_acquire_all(request& out, const lease_request& lease, const fence_terms* fencing,
+                       const queue_entry* entry = nullptr);
 /// The command of every Redlock; a plain lock has neither a fence nor an entry.
 void write_set(request& out, const lease_request& lease, const fence_terms* fencing,
                const queue_entry* entry);
+/// Of plain.lua: the same for several keys at once.
+void write_set_all(request& out, const lease_request& lease, const fence_terms* fencing,
+                   const queue_entry* entry);
 
 /// The answer to an acquire: `SET key value NX PX ttl`, or requests.lua.
 struct acquire_answer {
@@ -56,8 +64,14 @@ struct acquire_answer {
     /// on; and how many there are by the smallest number that anybody names.
     std::string free_slots{};
     std::uint16_t slots = 0;
+    /// held, queued, of several keys: those that can't be taken, the i-th by bit i, and the first of
+    /// them that `why` is about.
+    std::uint64_t blocked = 0;
+    std::size_t which = 0;
 };
 acquire_answer read_set(const resp::reply& reply);
+acquire_answer read_set_all(const resp::reply& reply);
 acquire_answer read_acquire(const resp::reply& reply);
+acquire_answer read_acquire_all(const resp::reply& reply);
 
 }  // namespace redlock::wire

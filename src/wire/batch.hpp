@@ -31,21 +31,21 @@ struct batch_conditions {
 /// which they were added. The node does them at once, one after the other, and each has its answer.
 class batch {
 public:
-    /// A server does nothing else while a script runs: so many requests take less than a millisecond,
-    /// but for rare ones (docs/performance.md).
+    /// A server does nothing else while a script runs: requests for so many keys take less than a
+    /// millisecond, but for rare ones (docs/performance.md).
     static constexpr std::size_t most = 64;
 
     /// With fences: `record_key` is the key of the node record. Without: it is empty.
     explicit batch(std::string record_key) : record_key_(std::move(record_key)) {}
 
     bool empty() const noexcept { return size_ == 0; }
-    bool is_full() const noexcept { return size_ == most; }
+    bool has_room_for(const request& what) const noexcept { return locks_ + what.locks <= most; }
     std::size_t size() const noexcept { return size_; }
     std::size_t bytes() const noexcept {
         return keys_.size() + queues_.size() + sets_.size() + words_.size();
     }
 
-    /// Preconditions: it is not full, and the request is not a command of its own.
+    /// Preconditions: it has room for it, and the request is not a command of its own.
     void add(const request& what);
     /// Appends the command to `out`, and is empty then. Precondition: it was not empty.
     void write(std::string& out, resp::script_form form, const batch_conditions& when,
@@ -59,6 +59,7 @@ private:
     std::string sets_;
     std::string words_;
     std::size_t size_ = 0;
+    std::size_t locks_ = 0;
     std::size_t word_count_ = 0;
     std::size_t set_count_ = 0;
 };

@@ -26,6 +26,20 @@ void write_extend(request& out, const lease_request& lease, const fence_terms* f
     out.count = 4;
 }
 
+void write_extend_all(request& out, const lease_request& lease, const fence_terms* fencing) {
+    const decimal ttl(in<milliseconds>(lease.ttl));
+    if (fencing == nullptr) {
+        append_plain_keys(out, lease.key, lease.others);
+        resp::append_words(out.words, {"extend_all", decimal(out.locks), lease.value, ttl});
+        out.count = 4;
+        return;
+    }
+    append_all_keys(out, fencing->key_prefix, lease.key, lease.others);
+    resp::append_words(out.words, {"extend_all", decimal(out.locks), lease.value, ttl,
+                                   decimal(fencing->fence)});
+    out.count = 5;
+}
+
 void write_extend_share(request& out, const lease_request& lease, const fence_terms* fencing) {
     append_readers_keys(out, fencing->key_prefix, lease.key);
     resp::append_words(out.words, {"extend_share", lease.value, decimal(in<milliseconds>(lease.ttl)),

@@ -14,6 +14,8 @@ namespace redlock::wire {
 void write_extend(request& out, const lease_request& lease, const fence_terms* fencing);
 /// Of a slot.
 void write_extend_slot(request& out, const lease_request& lease, const fence_terms* fencing);
+/// Of several keys at once.
+void write_extend_all(request& out, const lease_request& lease, const fence_terms* fencing);
 /// Of a reader.
 void write_extend_share(request& out, const lease_request& lease, const fence_terms* fencing);
 

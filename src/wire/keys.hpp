@@ -2,13 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/recycled_string.hpp"
+
 #include <boost/container/small_vector.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace redlock::wire {
+
+/// Of several keys that are asked for at once those behind the first.
+using more_keys = std::span<const redlock::detail::recycled_string>;
 
 /// The name of a key that belongs to another. Allocates only for very long ones.
 class companion_key {

@@ -41,6 +41,9 @@ extern const lock_kind plain_lock;
 extern const lock_kind fenced_lock;
 /// Of readers, who share the key of a fenced lock.
 extern const lock_kind shared_lock;
+/// Of those who have several keys at once, or none of them; and the same without fences.
+extern const lock_kind set_lock;
+extern const lock_kind plain_set_lock;
 /// Of those who have one of the slots of a resource, each a fenced lock with a key of its own.
 extern const lock_kind slot_lock;
 

@@ -62,6 +62,27 @@ void write_release_slot(request& out, const release_request& what) {
     if (!is_short(what)) write_rest(out, what);
 }
 
+void write_release_all(request& out, const release_request& what) {
+    append_all_keys(out, what.key_prefix, what.key, what.others);
+    resp::append_words(out.words,
+                       {is_short(what) ? "release_all" : "leave_all", decimal(out.locks), what.value});
+    out.count = 3;
+    if (!is_short(what)) write_rest(out, what);
+}
+
+void write_plain_release_all(request& out, const release_request& what) {
+    assert(what.entry == nullptr && what.raise == nullptr);
+    append_plain_keys(out, what.key, what.others);
+    const decimal keys(out.locks);
+    if (what.keep > duration::zero()) {
+        resp::append_words(out.words, {"keep_all", keys, what.value, decimal(kept_ms(what))});
+        out.count = 4;
+    } else {
+        resp::append_words(out.words, {"release_all", keys, what.value});
+        out.count = 3;
+    }
+}
+
 void write_plain_release(request& out, const release_request& what) {
     assert(what.entry == nullptr && what.raise == nullptr);
     resp::append_words(out.keys, {what.key});

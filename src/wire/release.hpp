@@ -6,6 +6,7 @@
 #include "value/slot.hpp"
 #include "wire/compare_answer.hpp"
 #include "wire/fenced.hpp"
+#include "wire/keys.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
@@ -22,6 +23,7 @@ struct release_request {
     const queue_entry* entry = nullptr;
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
     slot_number slot{};  ///< Of which that is the key.
+    more_keys others{};  ///< That are given back with it.
     duration keep{};  ///< For so long the key stays in the way of others; zero: it is deleted.
 };
 
@@ -31,8 +33,12 @@ void write_release(request& out, const release_request& what);
 void write_release_share(request& out, const release_request& what);
 /// Of a slot.
 void write_release_slot(request& out, const release_request& what);
+/// Of several keys at once.
+void write_release_all(request& out, const release_request& what);
 /// Compares and deletes, or has the key run out.
 void write_plain_release(request& out, const release_request& what);
+/// Of several keys at once.
+void write_plain_release_all(request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 
 }  // namespace redlock::wire

@@ -1,4 +1,5 @@
-// What an operation asks of one key on a node; knows no connection and no other request.
+// What an operation asks of one key on a node, or of several at once; knows no connection and no
+// other request.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,11 +11,12 @@ namespace redlock::wire {
 
 /// One request of a script that does many (`wire::batch`), or a command of its own.
 struct request {
-    std::string keys;         ///< That it reads and writes, encoded: as many for each request.
+    std::string keys;         ///< That it reads and writes, encoded: with their fences, if any.
     std::string queues;       ///< Of the waiters for them.
     std::string set;          ///< That goes with it: of readers, or of slots; empty for others.
     std::string words;        ///< Encoded: what is asked, and its arguments; or the whole command.
     std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
+    std::uint32_t locks = 1;  ///< Of the keys, not counting what goes with them.
 
     bool is_command() const noexcept { return count == 0; }
     std::size_t size() const noexcept {
@@ -26,6 +28,7 @@ struct request {
         set.clear();
         words.clear();
         count = 0;
+        locks = 1;
     }
 };
 

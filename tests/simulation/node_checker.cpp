@@ -123,6 +123,19 @@ void node_checker::check_order(const testing::asked& one, time_point now) const 
     }
 }
 
+void node_checker::take_apart(const testing::asked& one, std::size_t answer) {
+    const std::size_t keys = one.keys();
+    asked_.push_back({one, answer, 0, keys > 1});
+    asked_.back().of.others.clear();
+    for (std::size_t i = 1; i < keys; ++i) {
+        part next{asked_.back().of, answer, i, true};
+        next.of.key = one.others[i - 1].key;
+        next.of.fence_key = one.others[i - 1].fence_key;
+        next.of.queue = one.others[i - 1].queue;
+        asked_.push_back(std::move(next));
+    }
+}
+
 void node_checker::before(const fakes::command& c, const fakes::client_state& client,
                           time_point now) {
     asked_.clear();
@@ -131,12 +144,15 @@ void node_checker::before(const fakes::command& c, const fakes::client_state& cl
     waiting_before_.clear();
     database_ = client.database;
     if (c.front() == "SET" && c.size() > 3 && c[3] == "NX") {
-        asked_.push_back({.what = ask::acquire, .key = c[1], .value = c[2]});
-    } else if (auto all = testing::requests_of(c)) {
-        asked_ = std::move(all->all);
+        asked_.push_back({{.what = ask::acquire, .key = c[1], .value = c[2]}, 0});
+        requests_ = 1;
+    } else if (const auto all = testing::requests_of(c)) {
+        requests_ = all->all.size();
+        for (std::size_t i = 0; i < requests_; ++i) take_apart(all->all[i], i);
         if (!all->tolerance_us.empty()) tolerance_us_ = std::stoll(all->tolerance_us);
     }
-    for (const auto& one : asked_) {
+    for (const part& p : asked_) {
+        const testing::asked& one = p.of;
         lock_facts found = find_lock(one, now);
         const auto [at, is_new] = locks_before_.try_emplace(one.key, found);
         if (!is_new && one.shares()) at->second = std::move(found);
@@ -155,10 +171,10 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
     std::map<std::string, lock_facts> stored = locks_before_;
     std::vector<claim> claims;
     std::set<std::string> in_doubt;
-    const bool is_list = said.type == fakes::model_reply::kind::array && asked_.size() > 1;
-    for (std::size_t i = 0; i < asked_.size(); ++i) {
-        const testing::asked& one = asked_[i];
-        const auto& answer = is_list ? said.items.at(i) : said;
+    const bool is_list = said.type == fakes::model_reply::kind::array && requests_ > 1;
+    for (const part& p : asked_) {
+        const testing::asked& one = p.of;
+        const auto& answer = is_list ? said.items.at(p.answer) : said;
         lock_facts& lock = stored[one.key];
         const auto key = view(lock, one);
         const bool is_done = answer.text == "OK" || (answer.items.empty() && answer.number == 1);
@@ -173,25 +189,30 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             const bool are_readers = lock.key && lock.key->value == wire::shared_marker;
             const bool is_looked_at = one.shares() && are_readers && !answer.is_error();
             const bool is_to_stay = !one.keep.empty();  // until it runs out
-            if (!is_to_stay && (is_done || is_looked_at)) give_back(lock, one, now);
+            // Of several those that are its own go, also where others are not.
+            const bool is_own = p.is_of_several && !answer.is_error() && key &&
+                                key->value == one.value;
+            if (!is_to_stay && (is_done || is_own || is_looked_at)) give_back(lock, one, now);
             continue;
         }
         const bool is_granted = is_done && one.what == ask::acquire;
-        claims.push_back({&one, key, is_done, is_granted});
+        claims.push_back({&one, key, is_done, p.is_of_several, is_granted});
         const bool was_ours = key && key->value == one.value;
         if (is_granted && one.shares() && !was_ours) check_order(one, now);
         if (is_granted) {
             judge_->voted(one.value, node_, one.fence.empty() ? 0 : std::stoll(one.fence));
         }
-        const bool is_held = !answer.items.empty() && answer.items.front().number == 2;
+        const bool is_held =
+            !answer.items.empty() && answer.items.front().number == 2 &&
+            (!p.is_of_several || answer.items.back().number == static_cast<std::int64_t>(p.which));
         judge_->require(!is_held || key, "ownership", [&] {
             return one.value + " is told on " + name() + " that " + one.key +
                    " is held, which is free";
         });
         if (is_done) take(lock, one);
     }
-    for (const auto& one : asked_) {
-        if (!in_doubt.contains(one.key)) check_held(one, stored[one.key], now);
+    for (const part& p : asked_) {
+        if (!in_doubt.contains(p.of.key)) check_held(p.of, stored[p.of.key], now);
     }
     // Who was refused need not explain what another request of the same lease has done.
     const auto is_explained = [&](const claim& one) {
@@ -200,17 +221,25 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
                    other.of->value == one.of->value;
         });
     };
+    std::map<std::string, time_point> together;  // for how long all keys of several live
     for (const claim& one : claims) {
         const auto key = view(find_lock(*one.of, now), *one.of);
         if (key && key->value == one.of->value && !is_explained(one)) {
             check_taken(one, *key, now);
             check_in_time(one, *key, now);
-            judge_->covered(one.of->value, node_,
-                            key->expires_ms ? model_->wall.when_us((*key->expires_ms + 1) * 1'000)
-                                            : time_point::max());
+            const time_point until =
+                key->expires_ms ? model_->wall.when_us((*key->expires_ms + 1) * 1'000)
+                                : time_point::max();
+            if (one.is_of_several) {
+                time_point& least = together.try_emplace(one.of->value, until).first->second;
+                least = one.is_done ? std::min(least, until) : time_point::min();
+            } else {
+                judge_->covered(one.of->value, node_, until);
+            }
         }
         if (!one.of->fence_key.empty()) check_fence(one, now);
     }
+    for (const auto& [value, until] : together) judge_->covered(value, node_, until);
 }
 
 void node_checker::check_taken(const claim& of, const key_facts& key, time_point now) const {

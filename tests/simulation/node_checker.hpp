@@ -40,14 +40,23 @@ private:
         // Until when each holds it, where that is known.
         std::map<std::string, std::optional<std::int64_t>> readers{};
     };
+    /// A request for a key, or the part of one for several that is about one of them.
+    struct part {
+        testing::asked of;
+        std::size_t answer;     // which of the answers is to it
+        std::size_t which = 0;  // of its keys
+        bool is_of_several = false;
+    };
     /// A request that may take or prolong its key.
     struct claim {
         const testing::asked* of;
         std::optional<key_facts> key_before{};
         bool is_done = false;     // the node said so
+        bool is_of_several = false;
         bool is_granted = false;  // to an acquire
     };
 
+    void take_apart(const testing::asked& one, std::size_t answer);
     std::optional<key_facts> find(const std::string& key, time_point now) const;
     lock_facts find_lock(const testing::asked& one, time_point now) const;
     /// By whom one that asks finds the key held; a reader does not see the others.
@@ -69,7 +78,8 @@ private:
     duration good_for_;     // how long a command of a program that is gone may take a key
     std::size_t database_ = 0;
     // Of the command that is being executed.
-    std::vector<testing::asked> asked_;
+    std::vector<part> asked_;
+    std::size_t requests_ = 0;
     facts fences_before_;
     std::map<std::string, lock_facts> locks_before_;
     std::set<std::string> waiting_before_;  // entries of their queues

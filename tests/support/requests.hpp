@@ -15,12 +15,20 @@ namespace redlock::testing {
 
 enum class ask { acquire, extend, release };
 
+/// One key, and what goes with it.
+struct asked_key {
+    std::string key{};
+    std::string fence_key{};
+    std::string queue{};
+};
+
 /// As a node reads it; what it does not say is empty.
 struct asked {
     ask what{};
     std::string key{};
     std::string fence_key{};
     std::string queue{};
+    std::vector<asked_key> others{};  // of several keys at once those behind the first
     std::string value{};
     std::string ttl{};
     std::string fence{};  // of a release: that is raised
@@ -33,6 +41,8 @@ struct asked {
     std::string slots{};     // how many there are
     std::string slot_set{};  // the key of those that are taken, where it is one that is asked for
 
+    std::size_t keys() const noexcept { return 1 + others.size(); }
+    bool is_of_several() const noexcept { return !others.empty(); }
     bool shares() const noexcept { return !readers.empty(); }
     bool is_of_slot() const noexcept { return !slot_set.empty(); }
 };
@@ -58,7 +68,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
     requests out;
     const std::size_t keys = std::stoul(command[2]);
     std::size_t at = 3 + keys;
-    const std::size_t count = is_fenced ? std::stoul(command.at(at + 4)) : keys;
+    const std::size_t count = is_fenced ? std::stoul(command.at(at + 4)) : keys;  // of locks
     std::size_t next_set = 4 + 3 * count;
     if (is_fenced) {
         out.record_key = command[3];
@@ -67,14 +77,23 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
         }
         ++at;
     }
-    for (std::size_t i = 0; i < count; ++i) {
+    const auto key_at = [&](std::size_t i) -> asked_key {
+        if (!is_fenced) return {command.at(3 + i)};
+        return {command.at(4 + 2 * i), command.at(5 + 2 * i), command.at(4 + 2 * count + i)};
+    };
+    for (std::size_t i = 0; i < count;) {
         asked& one = out.all.emplace_back();
-        one.key = command[is_fenced ? 4 + 2 * i : 3 + i];
-        if (is_fenced) {
-            one.fence_key = command[5 + 2 * i];
-            one.queue = command[4 + 2 * count + i];
-        }
+        const asked_key first = key_at(i++);
+        one.key = first.key;
+        one.fence_key = first.fence_key;
+        one.queue = first.queue;
         std::string what = command.at(at);
+        if (const auto suffix = what.find("_all"); suffix != what.npos) {
+            what.resize(suffix);
+            for (std::size_t n = std::stoul(command.at(++at)); n > 1; --n) {
+                one.others.push_back(key_at(i++));
+            }
+        }
         if (what == "share") what = "acquire_share";
         if (const auto suffix = what.find("_share"); suffix != what.npos) {
             what.resize(suffix);
@@ -107,6 +126,14 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
 
 /// The words of one request, as requests.lua takes them.
 inline std::vector<std::string> words_of(const asked& one) {
+    if (one.is_of_several()) {
+        asked alone = one;
+        alone.others.clear();
+        auto words = words_of(alone);
+        words.front() += "_all";
+        words.insert(words.begin() + 1, std::to_string(one.keys()));
+        return words;
+    }
     if (one.shares()) {
         asked alone = one;
         alone.readers.clear();
@@ -144,8 +171,14 @@ inline std::vector<std::string> words_of(const asked& one) {
 
 inline std::vector<std::string> keys_of(const requests& what) {
     std::vector<std::string> out{what.record_key};
-    for (const asked& one : what.all) out.insert(out.end(), {one.key, one.fence_key});
-    for (const asked& one : what.all) out.push_back(one.queue);
+    for (const asked& one : what.all) {
+        out.insert(out.end(), {one.key, one.fence_key});
+        for (const auto& other : one.others) out.insert(out.end(), {other.key, other.fence_key});
+    }
+    for (const asked& one : what.all) {
+        out.push_back(one.queue);
+        for (const auto& other : one.others) out.push_back(other.queue);
+    }
     for (const asked& one : what.all) {
         if (one.shares()) out.push_back(one.readers);
         if (one.is_of_slot()) out.push_back(one.slot_set);
@@ -154,8 +187,10 @@ inline std::vector<std::string> keys_of(const requests& what) {
 }
 
 inline std::vector<std::string> arguments_of(const requests& what) {
+    std::size_t keys = 0;
+    for (const asked& one : what.all) keys += one.keys();
     std::vector<std::string> out{what.epoch, what.until, what.tolerance_us, what.fence_life,
-                                 std::to_string(what.all.size())};
+                                 std::to_string(keys)};
     for (const asked& one : what.all) {
         const auto words = words_of(one);
         out.insert(out.end(), words.begin(), words.end());

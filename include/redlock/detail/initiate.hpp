@@ -9,6 +9,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/options.hpp>
+#include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -50,6 +51,8 @@ REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
                                   std::string resource, const acquire_options& options,
                                   acquire_handler handler);
+REDLOCK_EXPORT void start_acquire_all(const impl_ptr& impl, resource_list resources,
+                                      const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
                                  std::chrono::milliseconds ttl, plain_handler handler);
 REDLOCK_EXPORT void start_release(const impl_ptr& impl, lease held, plain_handler handler);
@@ -91,6 +94,16 @@ public:
 
 private:
     acquire_flavour flavour_;
+};
+
+class initiate_acquire_all : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, resource_list resources, acquire_options options) const {
+        start_acquire_all(impl_, std::move(resources), options,
+                          homing(std::forward<Handler>(handler)));
+    }
 };
 
 class initiate_extend : public initiate {

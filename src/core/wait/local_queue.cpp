@@ -19,10 +19,18 @@ void local_queues::now_due(waiter& who) noexcept {
     if (is_in_front(who) && !who.due_.is_linked()) due_.push_back(who);
 }
 
+bool local_queues::is_in_front(const waiter& who) const noexcept {
+    if (!who.is_queued() || who.behind_ > 0 || who.stand_.line->is_taken) return false;
+    for (std::size_t i = 0; i < who.more_count_; ++i) {
+        if (who.more_[i].line->is_taken) return false;
+    }
+    return true;
+}
+
 void local_queues::all_due(queue& l) noexcept {
-    for (waiter& w : l.waiters) {
-        if (!w.is_in_front_) break;
-        now_due(w);
+    for (stand& s : l.waiters) {
+        if (!s.is_in_front) break;
+        now_due(*s.who);
     }
 }
 
@@ -32,13 +40,14 @@ void local_queues::move_up(queue& l) noexcept {
                                          : std::next(l.waiters.iterator_to(*l.last_in_front));
     for (; at != l.waiters.end(); ++at) {
         if (l.last_in_front != nullptr) {
-            const std::size_t places = std::min(l.last_in_front->places_, at->places_);
+            const std::size_t places = std::min(l.last_in_front->who->places_, at->who->places_);
             if (l.in_front + l.sharing >= places) return;
         }
-        at->is_in_front_ = true;
+        at->is_in_front = true;
+        --at->who->behind_;
         ++l.in_front;
         l.last_in_front = &*at;
-        now_due(*at);
+        now_due(*at->who);
     }
 }
 
@@ -60,44 +69,68 @@ void local_queues::set(waiter& who, waiter::state to) noexcept {
     who.state_ = to;
 }
 
-void local_queues::join(waiter& who, std::string_view resource, std::size_t places) {
-    assert(!who.is_queued());
-    auto at = queues_.find(resource);
-    if (at == queues_.end()) {
-        at = queues_.try_emplace(std::string(resource)).first;
-        at->second.resource = at->first;
+void local_queues::enter(stand& at, waiter& who, std::string_view resource) {
+    auto found = queues_.find(resource);
+    if (found == queues_.end()) {
+        found = queues_.try_emplace(std::string(resource)).first;
+        found->second.resource = found->first;
     }
-    queue& l = at->second;
-    who.queue_ = &l;
-    who.places_ = places;
-    l.waiters.push_back(who);
-    if (places == 1) ++l.alone;
-    move_up(l);
+    queue& l = found->second;
+    at.who = &who;
+    at.line = &l;
+    l.waiters.push_back(at);
+    if (who.places_ == 1) ++l.alone;
 }
 
-void local_queues::leave(waiter& who) noexcept {
-    if (!who.is_queued()) return;
-    queue& l = *who.queue_;
-    if (who.due_.is_linked()) due_.erase(due_.iterator_to(who));
-    const auto at = l.waiters.iterator_to(who);
-    if (who.is_in_front_) --l.in_front;
-    if (l.last_in_front == &who) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
+void local_queues::join(waiter& who, std::string_view resource, std::size_t places) {
+    assert(!who.is_queued());
+    who.places_ = places;
+    who.behind_ = 1;
+    enter(who.stand_, who, resource);
+    move_up(*who.stand_.line);
+}
+
+void local_queues::join(waiter& who, std::span<const std::string> resources) {
+    assert(!who.is_queued() && !resources.empty());
+    who.places_ = 1;
+    who.behind_ = resources.size();
+    who.more_count_ = resources.size() - 1;
+    who.more_ = std::make_unique<stand[]>(who.more_count_);
+    enter(who.stand_, who, resources.front());
+    for (std::size_t i = 0; i < who.more_count_; ++i) enter(who.more_[i], who, resources[i + 1]);
+    who.for_each_stand([this](stand& s) { move_up(*s.line); });
+}
+
+void local_queues::remove(stand& s) noexcept {
+    queue& l = *s.line;
+    const auto at = l.waiters.iterator_to(s);
+    if (s.is_in_front) --l.in_front;
+    if (l.last_in_front == &s) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
     l.waiters.erase(at);
-    if (who.places_ == 1) --l.alone;
-    who.queue_ = nullptr;
-    who.is_in_front_ = false;
-    set(who, waiter::state::idle);
+    if (s.who->places_ == 1) --l.alone;
+    s.line = nullptr;
+    s.is_in_front = false;
     move_up(l);
     tidy(l);
 }
 
+void local_queues::leave(waiter& who) noexcept {
+    if (!who.is_queued()) return;
+    if (who.due_.is_linked()) due_.erase(due_.iterator_to(who));
+    who.for_each_stand([this](stand& s) { remove(s); });
+    who.more_count_ = 0;
+    who.more_.reset();
+    set(who, waiter::state::idle);
+}
+
 void local_queues::taken(waiter& who) noexcept {
     assert(who.is_queued());
-    queue& l = *who.queue_;
-    if (who.places_ > 1)
-        ++l.sharing;
-    else
-        l.is_taken = true;
+    who.for_each_stand([&who](stand& s) {
+        if (who.places_ > 1)
+            ++s.line->sharing;
+        else
+            s.line->is_taken = true;
+    });
     leave(who);
 }
 
@@ -124,16 +157,16 @@ std::optional<std::uint16_t> local_queues::freed_slot(std::string_view resource)
 
 waiter* local_queues::first(std::string_view resource) const noexcept {
     queue* const l = find(resource);
-    return l == nullptr || l->is_taken || l->waiters.empty() ? nullptr : &l->waiters.front();
+    return l == nullptr || l->is_taken || l->waiters.empty() ? nullptr : l->waiters.front().who;
 }
 
 void local_queues::wake(std::string_view resource, std::size_t node,
                         std::optional<std::uint16_t> slot, time_point now) {
     queue* const l = find(resource);
     if (l == nullptr || l->is_taken) return;
-    for (waiter& w : l->waiters) {
-        if (!w.is_in_front_) break;
-        w.on_wake(node, slot, now);
+    for (stand& s : l->waiters) {
+        if (!s.is_in_front) break;
+        if (is_in_front(*s.who)) s.who->on_wake(node, resource, slot, now);
     }
 }
 
@@ -154,10 +187,10 @@ void local_queues::give_turns(time_point now) {
 void local_queues::clear() noexcept {
     due_.clear();
     for (auto& [resource, l] : queues_) {
-        l.waiters.clear_and_dispose([this](waiter* w) {
-            w->queue_ = nullptr;
-            w->is_in_front_ = false;
-            set(*w, waiter::state::idle);
+        l.waiters.clear_and_dispose([this](stand* s) {
+            s->line = nullptr;
+            s->is_in_front = false;
+            set(*s->who, waiter::state::idle);
         });
     }
     queues_.clear();

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,19 +21,22 @@ namespace redlock::core {
 
 class local_queues;
 
-/// Somebody in a line. Embedded in its owner: standing in line allocates nothing. Only those in
-/// front may talk to the nodes, in their turn: from `on_turn` until they sleep, rest or leave. The
-/// first is in front, and behind it as many as may hold the resource together with it.
+/// Somebody in a line, or in the lines of several resources that it wants at once. Embedded in its
+/// owner: standing in one line allocates nothing. Only those in front may talk to the nodes, in
+/// their turn: from `on_turn` until they sleep, rest or leave. The first is in front, and behind it
+/// as many as may hold the resource together with it. In several lines it has to be in front in
+/// all; since it joins them all at once, somebody always is.
 class waiter {
 public:
     waiter() = default;
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 
-    bool is_queued() const noexcept { return queue_ != nullptr; }
+    bool is_queued() const noexcept { return stand_.line != nullptr; }
     /// A node says that the resource, or a slot of it, is free, or shared by those that would share
     /// it, and that this client is first there. `slot`: that is free.
-    virtual void on_wake(std::size_t node, std::optional<std::uint16_t> slot, time_point now) = 0;
+    virtual void on_wake(std::size_t node, std::string_view resource,
+                         std::optional<std::uint16_t> slot, time_point now) = 0;
 
 protected:
     ~waiter() = default;
@@ -44,27 +49,40 @@ private:
 
     using hook = boost::intrusive::list_member_hook<>;
     struct queue;
+    /// Where it stands in one line.
+    struct stand {
+        waiter* who = nullptr;
+        queue* line = nullptr;
+        bool is_in_front = false;
+        hook listed{};
+    };
     enum class state : std::uint8_t { idle, has_turn, rests, rests_in_turn };
 
-    queue* queue_ = nullptr;
+    template <class F>
+    void for_each_stand(F what) {
+        what(stand_);
+        for (std::size_t i = 0; i < more_count_; ++i) what(more_[i]);
+    }
+
+    stand stand_;
+    std::unique_ptr<stand[]> more_;  // in the lines of the resources but the first
+    std::size_t more_count_ = 0;
+    std::size_t behind_ = 0;  // the lines in which it is not in front
     state state_ = state::idle;
     std::size_t places_ = 1;  // so many may hold the resource at once, by this waiter
-    bool is_in_front_ = false;
-    hook listed_;
     hook due_;  // linked: it is to be told of its turn
 };
 
 struct waiter::queue {
     using list =
-        boost::intrusive::list<waiter,
-                               boost::intrusive::member_hook<waiter, hook, &waiter::listed_>>;
+        boost::intrusive::list<stand, boost::intrusive::member_hook<stand, hook, &stand::listed>>;
 
     list waiters;
     std::string_view resource;  // the name under which it stands among all lines
     bool is_taken = false;      // the resource is held here, by one that does not share it
     std::size_t sharing = 0;    // hold it here, all at once
     std::size_t in_front = 0;   // of the waiters: those at the head of the line
-    waiter* last_in_front = nullptr;
+    stand* last_in_front = nullptr;
     std::size_t alone = 0;      // of the waiters: those that would not share it
     std::optional<std::uint16_t> freed_slot{};  // that nobody has asked for since
 };
@@ -86,6 +104,8 @@ public:
     /// At the end of the line. Whoever is in front that way gets its turn at the next `give_turns`.
     /// `places`: so many may hold the resource at once. 1: it would hold it alone.
     void join(waiter& who, std::string_view resource, std::size_t places = 1);
+    /// At the end of all their lines. Precondition: they are distinct, and not none.
+    void join(waiter& who, std::span<const std::string> resources);
     /// From whatever place; does nothing for who stands in no line.
     void leave(waiter& who) noexcept;
     /// Its turn is over, and it waits for a wake-up or an instant that it was told.
@@ -114,9 +134,7 @@ public:
     std::optional<std::uint16_t> freed_slot(std::string_view resource) noexcept;
     /// Who is first for the resource; null where nobody waits, or while one holds it here alone.
     waiter* first(std::string_view resource) const noexcept;
-    bool is_in_front(const waiter& who) const noexcept {
-        return who.is_in_front_ && !who.queue_->is_taken;
-    }
+    bool is_in_front(const waiter& who) const noexcept;
     /// Passes what a node said on to all in front.
     void wake(std::string_view resource, std::size_t node, std::optional<std::uint16_t> slot,
               time_point now);
@@ -132,11 +150,14 @@ public:
 
 private:
     using queue = waiter::queue;
+    using stand = waiter::stand;
     struct hash : std::hash<std::string_view> {
         using is_transparent = void;
     };
 
     queue* find(std::string_view resource) const noexcept;
+    void enter(stand& at, waiter& who, std::string_view resource);
+    void remove(stand& at) noexcept;
     void now_due(waiter& who) noexcept;
     void all_due(queue& l) noexcept;
     void move_up(queue& l) noexcept;

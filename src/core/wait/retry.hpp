@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/wait/blocked_keys.hpp"
 #include "value/node_mask.hpp"
 #include "value/quorum.hpp"
 
@@ -23,6 +24,7 @@ struct outlook {
     std::size_t holder = 0;  ///< Differs from holder to holder; 0 where that is not known.
     /// A wake-up of that node, since the answer before this one, would have been heard.
     bool was_heard = false;
+    blocked_keys::keys blocked = 0;  ///< Of several keys that are wanted at once.
 };
 
 /// From the key's time to live (below zero: it has no end), and from how long others may stand

@@ -222,6 +222,9 @@ public:
     ending_ptr acquire(std::string resource, acquire_options how = {}) {
         return begin<recorded_acquire>(std::move(resource), how);
     }
+    ending_ptr acquire_all(std::vector<std::string> resources, acquire_options how = {}) {
+        return begin<recorded_acquire>(resource_list(std::move(resources)), how);
+    }
     ending_ptr extend(const lease& held, std::chrono::milliseconds ttl) {
         return begin<recorded_extend>(held.state(), ttl);
     }

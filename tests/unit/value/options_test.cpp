@@ -310,3 +310,19 @@ TEST_CASE("a node goes by its name, its address or its socket") {
     CHECK(display_name({.host = "h", .port = 1, .unix_socket = "/s"}) == "/s");
     CHECK(display_name({.name = "n", .host = "h", .unix_socket = "/s"}) == "n");
 }
+
+TEST_CASE("several resources are one to sixty-four, and all different") {
+    const client_options o;
+    CHECK(validate_resources(o, resource_list("a", std::string("b"))).empty());
+    CHECK(validate_resources(o, resource_list("a")).empty());
+    CHECK(validate_resources(o, std::vector<std::string>()) == "no resource is named");
+    CHECK(validate_resources(o, resource_list("a", "b", "a")) ==
+          "the resource \"a\" is named twice");
+    CHECK(validate_resources(o, resource_list("a", "redlock:node")) ==
+          validate_resource(o, "redlock:node"));
+    std::vector<std::string> many;
+    for (int i = 0; i < 65; ++i) many.push_back(std::to_string(i));
+    CHECK(validate_resources(o, many) == "65 resources are named; 64 can be acquired at once");
+    many.pop_back();
+    CHECK(validate_resources(o, many).empty());
+}

@@ -103,3 +103,13 @@ TEST_CASE("a server's words stay on one line and are bounded") {
     CHECK(format(v).size() < 300);
     CHECK(format(v).ends_with("x..."));
 }
+
+TEST_CASE("of several resources a vote names the one that is in the way") {
+    node_vote v = from(vote::held);
+    v.resource = "stock";
+    v.detail = "AAAAAA@here:1";
+    CHECK(format(v) == "127.0.0.1:7003: stock is held by here:1");
+    v = from(vote::queued);
+    v.resource = "st\nock";
+    CHECK(format(v) == "127.0.0.1:7003: st\\x0aock is free, but another waiter is first");
+}

@@ -42,6 +42,9 @@ wire::acquire_answer set_answer_to(std::string_view bytes) {
 wire::acquire_answer acquire_answer_to(std::string_view bytes) {
     return with_reply(bytes, wire::read_acquire);
 }
+wire::acquire_answer several_answer_to(std::string_view bytes) {
+    return with_reply(bytes, wire::read_acquire_all);
+}
 wire::compare_answer release_answer_to(std::string_view bytes) {
     return with_reply(bytes, wire::read_release);
 }
@@ -113,6 +116,30 @@ TEST_CASE("each outcome of a fenced acquire is read") {
     const auto foreign = acquire_answer_to("-FOREIGN the fence key does not hold a fence\r\n");
     CHECK(foreign.answer == vote::refused);
     CHECK(foreign.why.error == errc::foreign_data);
+}
+
+TEST_CASE("of several keys the answer says which can't be taken") {
+    CHECK(several_answer_to(":1\r\n").answer == vote::granted);
+    auto a = several_answer_to("*7\r\n:2\r\n:5\r\n$1\r\nx\r\n:7\r\n:0\r\n$2\r\n\x05\x80\r\n:2\r\n");
+    CHECK(a.answer == vote::held);
+    CHECK(a.blocked == 0x8005);
+    CHECK(a.which == 2);
+    CHECK(a.fence == 7);
+    a = several_answer_to("*5\r\n:3\r\n:5\r\n:7\r\n$1\r\n\x02\r\n:1\r\n");
+    CHECK(a.answer == vote::queued);
+    CHECK(a.blocked == 2);
+    CHECK(a.which == 1);
+    CHECK(several_answer_to("*2\r\n:4\r\n:9\r\n").answer == vote::stale);
+}
+
+TEST_CASE("what a hostile node says of several keys is bounded") {
+    const auto a = several_answer_to(
+        "*7\r\n:2\r\n:5\r\n$1\r\nx\r\n:7\r\n:0\r\n$9\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\r\n"
+        ":-5\r\n");
+    CHECK(a.blocked == ~std::uint64_t{0});
+    CHECK(a.which == 0);
+    CHECK(several_answer_to("*1\r\n:2\r\n").blocked == 0);
+    CHECK(several_answer_to("*7\r\n:2\r\n:5\r\n$1\r\nx\r\n:7\r\n:0\r\n:3\r\n$1\r\n9\r\n").blocked == 0);
 }
 
 TEST_CASE("no other reply to a fenced acquire is a vote") {

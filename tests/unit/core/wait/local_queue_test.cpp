@@ -22,7 +22,9 @@ constexpr auto any = local_queues::any_number;
 
 struct somebody final : core::waiter {
     explicit somebody(std::string of = {}) : name(std::move(of)) {}
-    void on_wake(std::size_t, std::optional<std::uint16_t>, time_point) override { ++wakes; }
+    void on_wake(std::size_t, std::string_view, std::optional<std::uint16_t>, time_point) override {
+        ++wakes;
+    }
     void on_turn(time_point) override {
         ++turns;
         if (then) then();
@@ -545,4 +547,91 @@ TEST_CASE("a hundred thousand resources and a line of ten thousand are nothing s
     for (std::size_t i = 1; i + 1 < crowd.size(); ++i) all.leave(crowd[crowd.size() - 1 - i]);
     CHECK(all.first("crowd") == &crowd.front());
     all.clear();
+}
+
+TEST_CASE("one that wants several resources has its turn when it is in front for all") {
+    somebody a, b, all_three, c;
+    local_queues all;
+    const std::vector<std::string> three{"x", "y", "z"};
+    all.join(a, "x");
+    all.join(b, "y");
+    all.join(all_three, three);
+    all.join(c, "z");
+    all.give_turns(now);
+    CHECK(a.turns == 1);
+    CHECK(b.turns == 1);
+    CHECK(all_three.turns == 0);
+    CHECK(c.turns == 0);  // z is free, and waits with it
+    all.leave(a);
+    all.give_turns(now);
+    CHECK(all_three.turns == 0);
+    CHECK_FALSE(all.is_in_front(all_three));
+    all.leave(b);
+    all.give_turns(now);
+    CHECK(all_three.turns == 1);
+    CHECK(all.is_in_front(all_three));
+    all.taken(all_three);
+    all.give_turns(now);
+    CHECK(c.turns == 0);
+    for (const auto& r : three) all.freed(r);
+    all.give_turns(now);
+    CHECK(c.turns == 1);
+    all.leave(c);
+    CHECK(all.empty());
+}
+
+TEST_CASE("of several resources one that is held here keeps back who wants them all") {
+    somebody a, both;
+    local_queues all;
+    const std::vector<std::string> two{"x", "y"};
+    all.join(a, "y");
+    all.taken(a);
+    all.join(both, two);
+    all.give_turns(now);
+    CHECK(both.turns == 0);
+    all.wake("x", 0, std::nullopt, now);
+    CHECK(both.wakes == 0);
+    all.freed("y");
+    all.give_turns(now);
+    CHECK(both.turns == 1);
+    all.wake("x", 0, std::nullopt, now);
+    all.wake("y", 0, std::nullopt, now);
+    CHECK(both.wakes == 2);
+    all.leave(both);
+    CHECK(all.empty());
+}
+
+TEST_CASE("those who want the same resources in other orders never block each other") {
+    std::mt19937 random(7);
+    for (int round = 0; round < 200; ++round) {
+        local_queues all;
+        std::deque<somebody> crowd;
+        std::vector<std::vector<std::string>> wanted;
+        std::vector<std::size_t> inside;
+        std::size_t done = 0;
+        for (int i = 0; i < 12; ++i) {
+            std::vector<std::string> names{"a", "b", "c", "d", "e", "f"};
+            std::shuffle(names.begin(), names.end(), random);
+            names.resize(1 + random() % 4);
+            wanted.push_back(names);
+            crowd.emplace_back();
+            all.join(crowd.back(), wanted.back());
+        }
+        for (int step = 0; step < 1'000 && done < crowd.size(); ++step) {
+            all.give_turns(now);
+            for (std::size_t i = 0; i < crowd.size(); ++i) {
+                if (crowd[i].turns == 0 || !crowd[i].is_queued()) continue;
+                if (!all.is_in_front(crowd[i])) continue;
+                all.taken(crowd[i]);
+                inside.push_back(i);
+            }
+            REQUIRE_FALSE(inside.empty());
+            const std::size_t at = random() % inside.size();
+            for (const auto& r : wanted[inside[at]]) all.freed(r);
+            inside.erase(inside.begin() + static_cast<std::ptrdiff_t>(at));
+            ++done;
+        }
+        CHECK(done == crowd.size());
+        CHECK(all.empty());
+    }
 }

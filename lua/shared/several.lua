@@ -1,0 +1,138 @@
+-- Requests for several keys at once; included in requests.lua.
+-- SPDX-License-Identifier: MIT
+--
+-- All of them are taken, under one fence above those of all, or none is. A waiter has one ticket and
+-- stands with it in the queues of all of them: where it stood only in those of the keys that happen
+-- to be held, or had a ticket for each, others would pass it for ever.
+
+-- As slots.lua has it: one bit for each key, from the lowest of the first byte on.
+local function map_of(marked, m)
+    local bytes = {}
+    for base = 0, m - 1, 8 do
+        local byte = 0
+        for bit = 0, math.min(7, m - 1 - base) do
+            byte = byte + (marked[base + bit] and 2 ^ bit or 0)
+        end
+        bytes[#bytes + 1] = string.char(byte)
+    end
+    return table.concat(bytes)
+end
+
+-- What their fences demand of the next one, whether one of them is missing, and the highest that is
+-- there. Nil and an error where one holds none of ours.
+local function fences_to_exceed(i, m)
+    local least, is_missing, seen = 0, false, 0
+    for j = i, i + m - 1 do
+        local one, lacks, foreign = fence_to_exceed(KEYS[2 * j + 1])
+        if foreign then
+            return nil, foreign
+        end
+        least = math.max(least, one)
+        is_missing = is_missing or lacks
+        seen = math.max(seen, lacks and 0 or one)
+    end
+    return least, is_missing, seen
+end
+
+-- Takes those that are free and prolongs those that are ours already, or changes none of the free
+-- ones. `raises`: those that are ours get the fence, too.
+local function take_all(i, m, value, ttl, fence, least, is_missing, raises)
+    local taken = {}
+    for j = i, i + m - 1 do
+        local key, fence_key, answer = KEYS[2 * j], KEYS[2 * j + 1], nil
+        if stored[key] then
+            local raised = raises and tonumber(fence) > fence_to_exceed(fence_key)
+            answer = raised and put(fence_key, fence, fence_life) or prolong(key, ttl)
+        else
+            answer = take(key, fence_key, value, ttl, fence, least, is_missing)
+            taken[#taken + 1] = answer == 1 and key or nil
+        end
+        if answer ~= 1 then
+            for _, name in ipairs(taken) do
+                redis.pcall('DEL', name)
+                stored[name] = false
+            end
+            return answer
+        end
+    end
+    return 1
+end
+
+local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
+    local m = tonumber(words_m)
+    local least, is_missing, seen = fences_to_exceed(i, m)
+    if not least then
+        return is_missing
+    end
+    local blocked, holder, which, left, before = {}, nil, nil, 0, 0
+    for j = i, i + m - 1 do
+        local key, queue = KEYS[2 * j], KEYS[2 * count + 1 + j]
+        local current = stored[key]
+        local is_held = current and current ~= value
+        local others = has_queues and not (current == value) and
+            queues().time_before_turn(queue, id, ticket, queues().now()) or 0
+        before = math.max(before, others)
+        if is_held then
+            local pttl = redis.pcall('PTTL', key)
+            if type(pttl) == 'table' then
+                return pttl
+            end
+            left = (left < 0 or pttl < 0) and -1 or math.max(left, pttl)
+            which = holder and which or j - i
+            holder = holder or current
+        elseif others > 0 then
+            which = which or j - i
+        end
+        blocked[j - i] = is_held or others > 0
+    end
+    if not which then
+        local answer = take_all(i, m, value, ttl, fence, least, is_missing, true)
+        for j = i, answer == 1 and id and has_queues and i + m - 1 or 0 do
+            queues().leave(KEYS[2 * count + 1 + j], id, ticket)
+        end
+        return answer
+    end
+    for j = i, id and life ~= '0' and i + m - 1 or 0 do
+        queues().enter(KEYS[2 * count + 1 + j], id, ticket, tonumber(life), queues().now())
+        has_queues = true
+    end
+    if holder then
+        return {2, left, string.sub(holder, 1, 128), seen, before, map_of(blocked, m), which}
+    end
+    return {3, before, seen, map_of(blocked, m), which}
+end
+
+local function extend_all(i, words_m, value, ttl, fence)
+    local m = tonumber(words_m)
+    local is_gone = false
+    for j = i, i + m - 1 do
+        local current = stored[KEYS[2 * j]]
+        if current and current ~= value then
+            return 0
+        end
+        is_gone = is_gone or not current
+    end
+    local least, is_missing = 0, false
+    if is_gone then
+        least, is_missing = fences_to_exceed(i, m)
+        if not least then
+            return is_missing
+        end
+    end
+    return take_all(i, m, value, ttl, fence, least, is_missing, false)
+end
+
+-- The answer is 1 where each key was given back.
+local function release_all(i, words_m, value, fence, id, ticket, life, keep)
+    local failure
+    local least = 1
+    for j = i, i + tonumber(words_m) - 1 do
+        local answer = release(j, value, fence, id, ticket, life, keep)
+        if type(answer) == 'table' then
+            failure = failure or answer
+        elseif answer ~= 1 then
+            least = least == 0 and 0 or answer
+        end
+    end
+    return failure or least
+end

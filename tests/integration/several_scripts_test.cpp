@@ -1,0 +1,320 @@
+// What is asked of a node for several keys at once, rule by rule on a real server; knows nothing of
+// clients and quorums.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/scripted_node.hpp"
+#include "wire/resp/scripts.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+const std::string others = "CCCCCCCCCCCCCCCCCCCCCC@else:3";
+constexpr long long first = now_us;
+
+/// About K and those keys.
+asked with(asked what, const std::vector<std::string>& keys) {
+    for (const auto& key : keys) what.others.push_back({key, fence_of(key), queue_of(key)});
+    return what;
+}
+
+class set_node : public scripted_node {
+public:
+    std::string ask(const asked& what) { return request({what}); }
+    std::string take(const std::vector<std::string>& more, long long fence,
+                     const std::string& owner = ours, long long ttl_ms = 30'000) {
+        return ask(with(to_acquire("K", fence, owner, ttl_ms), more));
+    }
+    std::string take(const std::vector<std::string>& more, const std::string& owner,
+                     const waiter& who, long long fence = first) {
+        return ask(with(as_waiter(to_acquire("K", fence, owner), who), more));
+    }
+    std::string give_back(const std::vector<std::string>& more, const std::string& owner = ours) {
+        return ask(with(to_release("K", owner), more));
+    }
+    std::string leave(const std::vector<std::string>& more, const waiter& who,
+                      const std::string& owner = ours) {
+        return ask(with(as_waiter(to_release("K", owner), who), more));
+    }
+    /// The number that is said of the keys that can't be taken.
+    unsigned blocked() const {
+        const auto& items = last().items;
+        const auto& map = items.at(items.at(0).number == 2 ? 5 : 3).text;
+        return map.empty() ? 0 : static_cast<unsigned char>(map[0]);
+    }
+    long long which() const { return last().items.back().number; }
+    bool is_held_for(std::chrono::milliseconds left, const std::string& by) const {
+        const auto& items = last().items;
+        const std::chrono::milliseconds told(items.at(1).number);
+        return items.at(0).number == 2 && told <= left && told > left - 5s &&
+               items.at(2).text == by && items.at(3).number == first;
+    }
+    long long waiting(const std::string& key) {
+        return command({"ZCARD", queue_of(key)}).number;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("several keys are taken together, each with its fence", "[scripts]") {
+    set_node n;
+    CHECK(n.take({"L", "M"}, first) == "1");
+    for (const std::string key : {"K", "L", "M"}) {
+        CHECK(n.get(key) == ours);
+        CHECK(n.lives(key, 30s));
+        CHECK(n.get(fence_of(key)) == text(first));
+    }
+    CHECK(n.take({"L", "M"}, first + 1, ours, 60'000) == "1");  // again
+    for (const std::string key : {"K", "L", "M"}) {
+        CHECK(n.lives(key, 60s));
+        CHECK(n.get(fence_of(key)) == text(first + 1));
+    }
+    CHECK(n.give_back({"L", "M"}) == "1");
+    for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("where one is held none is taken, and its holder is named", "[scripts]") {
+    set_node n;
+    n.ask(to_acquire("M", first, theirs, 9'000));
+    n.take({"L", "M"}, first + 1);
+    CHECK(n.is_held_for(9s, theirs));
+    CHECK(n.blocked() == 4);
+    CHECK(n.which() == 2);
+    for (const std::string key : {"K", "L"}) {
+        CHECK_FALSE(n.exists(key));
+        CHECK_FALSE(n.exists(fence_of(key)));
+    }
+    // The longest of several; one without an end is longer than any.
+    n.ask(to_acquire("L", first, others, 20'000));
+    n.take({"L", "M"}, first + 1);
+    CHECK(n.is_held_for(20s, others));
+    CHECK(n.blocked() == 6);
+    n.command({"PERSIST", "M"});
+    CHECK(n.take({"L", "M"}, first + 1).starts_with("{2 -1 " + others));
+}
+
+TEST_CASE("the fence has to be above those of all keys", "[scripts]") {
+    set_node n;
+    n.set("M:F", text(first + 5));
+    CHECK(n.take({"L", "M"}, first + 5) == "{4 " + text(first + 5) + "}");
+    for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
+    CHECK(n.take({"L", "M"}, first + 6) == "1");
+    CHECK(n.get("F") == text(first + 6));
+}
+
+TEST_CASE("a fence that is too far ahead takes none, where one of theirs is missing", "[scripts]") {
+    set_node n;
+    n.set("F", text(first));
+    CHECK(n.take({"L"}, now_us + tolerance_us + 1).starts_with("{5 "));
+    CHECK_FALSE(n.exists("K"));
+    n.set("L:F", text(first));
+    CHECK(n.take({"L"}, now_us + tolerance_us + 1) == "1");
+}
+
+TEST_CASE("a key that is no string, or has no fence of ours, has none taken", "[scripts]") {
+    set_node n;
+    n.make_list("M");
+    CHECK(n.take({"L", "M"}, first) == "!FOREIGN");
+    CHECK_FALSE(n.exists("K"));
+    CHECK_FALSE(n.exists("L"));
+    n.command({"DEL", "M"});
+    n.set("L:F", "abc");
+    CHECK(n.take({"L", "M"}, first + 1) == "!FOREIGN");
+    for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("a server without memory takes none", "[scripts]") {
+    set_node n;
+    n.run_out_of_memory();
+    CHECK(n.take({"L", "M"}, first) == "!OOM");
+    n.config_set("maxmemory", "0");
+    for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("a waiter that is refused stands in the queues of all keys", "[scripts]") {
+    set_node n;
+    const wake_listener listens("early");  // or a release takes it for dead
+    const waiter early{"early:1", 100};
+    const waiter late{"late:1", 200};
+    n.ask(to_acquire("M", first, theirs));
+    CHECK(n.take({"L", "M"}, ours, early).starts_with("{2 "));
+    for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 1);
+    // Whoever comes later gets none of them, though two are free.
+    CHECK(n.ask(to_acquire("L", first + 1, others)).starts_with("{3 2000 "));
+    CHECK(n.ask(as_waiter(to_acquire("K", first + 1, others), late)).starts_with("{3 2000 "));
+    // Nor several of which one is waited for.
+    CHECK(n.ask(with(to_acquire("P", first + 1, others), {"L"})).starts_with("{3 2000 0 "));
+    CHECK(n.blocked() == 2);
+    CHECK(n.which() == 1);
+    CHECK_FALSE(n.exists("P"));
+    n.ask(to_release("M", theirs));
+    CHECK(n.take({"L", "M"}, ours, early, first + 2) == "1");
+    for (const std::string key : {"L", "M"}) CHECK(n.waiting(key) == 0);
+    CHECK(n.waiting("K") == 1);  // late
+}
+
+TEST_CASE("who came earlier for one of the keys stands before a waiter for several", "[scripts]") {
+    set_node n;
+    const wake_listener listens("early");  // or a release takes it for dead
+    n.ask(to_acquire("L", first, theirs));
+    n.ask(as_waiter(to_acquire("L", first, others), {"early:1", 100}));
+    n.ask(to_release("L", theirs));
+    CHECK(n.take({"L"}, ours, {"late:1", 200}, first + 1).starts_with("{3 2000 "));
+    CHECK(n.blocked() == 2);
+    for (const std::string key : {"K", "L"}) CHECK_FALSE(n.exists(key));
+    // It stands in both queues now, with one ticket.
+    for (const std::string key : {"K", "L"}) {
+        CHECK(n.command({"ZCOUNT", queue_of(key), "200", "200"}).number == 1);
+    }
+}
+
+TEST_CASE("one that only asks, or waits no more, stands in no queue", "[scripts]") {
+    set_node n;
+    n.ask(to_acquire("M", first, theirs));
+    CHECK(n.take({"L", "M"}, ours, {"w:1", 100, 0}).starts_with("{2 "));
+    for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 0);
+    n.take({"L", "M"}, ours, {"w:1", 100});
+    CHECK(n.leave({"L", "M"}, {"w:1", 100, 0}) == "0");  // M is somebody else's
+    for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 0);
+    CHECK(n.get("M") == theirs);
+}
+
+TEST_CASE("a release gives all of them back and wakes the first of each queue", "[scripts]") {
+    set_node n;
+    wake_listener one("one");
+    wake_listener two("two");
+    n.take({"L", "M"}, first);
+    n.ask(as_waiter(to_acquire("L", first, theirs), {"one:1", 100}));
+    n.ask(as_waiter(with(to_acquire("M", first, others), {"K"}), {"two:1", 200}));
+    CHECK(n.give_back({"L", "M"}) == "1");
+    CHECK(one.heard() == "L");
+    CHECK(two.heard() == "K M");
+    for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("a release of several touches what is not its own in no way", "[scripts]") {
+    set_node n;
+    n.take({"L", "M"}, first);
+    n.command({"DEL", "L"});
+    CHECK(n.give_back({"L", "M"}) == "-1");
+    n.take({"L", "M"}, first + 1);
+    n.set("M", theirs);
+    CHECK(n.give_back({"L", "M"}) == "0");
+    CHECK(n.get("M") == theirs);
+    for (const std::string key : {"K", "L"}) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("an owed release of several raises the fences of all", "[scripts]") {
+    set_node n;
+    CHECK(n.ask(with(to_release_for_good("K", first + 9), {"L", "M"})) == "-1");
+    CHECK(n.take({"L", "M"}, first + 9) == "{4 " + text(first + 9) + "}");
+    CHECK(n.ask(to_acquire("M", first + 9)) == "{4 " + text(first + 9) + "}");
+}
+
+TEST_CASE("keys that have to stay stay together", "[scripts]") {
+    set_node n;
+    n.take({"L"}, first);
+    CHECK(n.ask(with(to_keep("K", 4'000), {"L"})) == "1");
+    for (const std::string key : {"K", "L"}) {
+        CHECK(n.get(key) == ours);
+        CHECK(n.pttl(key) <= 4s);
+    }
+}
+
+TEST_CASE("several are prolonged as one", "[scripts]") {
+    set_node n;
+    n.take({"L", "M"}, first, ours, 5'000);
+    CHECK(n.ask(with(to_extend("K", first + 1), {"L", "M"})) == "1");
+    for (const std::string key : {"K", "L", "M"}) CHECK(n.lives(key, 30s));
+    // One that is gone is taken again, under a fence above those of all.
+    n.command({"DEL", "L"});
+    CHECK(n.ask(with(to_extend("K", first), {"L", "M"})) == "{4 " + text(first) + "}");
+    CHECK_FALSE(n.exists("L"));
+    CHECK(n.ask(with(to_extend("K", first + 1, ours, 60'000), {"L", "M"})) == "1");
+    CHECK(n.get("L") == ours);
+    // One that is somebody else's leaves the others as they are.
+    n.set("M", theirs);
+    CHECK(n.ask(with(to_extend("K", first + 2, ours, 90'000), {"L", "M"})) == "0");
+    CHECK(n.lives("K", 60s));
+}
+
+TEST_CASE("requests for one key and for several do each other no harm in one call", "[scripts]") {
+    set_node n;
+    n.request({to_acquire("A", first), with(to_acquire("K", first), {"L"}), to_acquire("B", first),
+               to_acquire("L", first + 1, theirs)});
+    CHECK(show(n.last()).starts_with("{1 1 1 {2 "));
+    for (const std::string key : {"A", "B", "K", "L"}) CHECK(n.get(key) == ours);
+    n.request({to_release("A"), with(to_release("K"), {"L"}), to_release("B"),
+               to_acquire("L", first + 2, theirs), with(to_acquire("A", first + 2), {"L"}),
+               with(to_acquire("A", first + 3), {"B"})});
+    CHECK(show(n.last()).starts_with("{1 1 1 1 {2 "));
+    CHECK(show(n.last()).ends_with(" 1}"));
+    CHECK(n.get("L") == theirs);
+    for (const std::string key : {"A", "B"}) CHECK(n.get(key) == ours);
+    CHECK_FALSE(n.exists("K"));
+}
+
+TEST_CASE("another epoch, or a late command, takes none of several", "[scripts]") {
+    set_node n;
+    const auto all = with(to_acquire("K", first), {"L"});
+    CHECK(n.request({all}, {other_epoch}) == "+AMNESIAC");
+    CHECK(n.request({all}, {epoch, text(now_us - 1)}) == "+LATE");
+    for (const std::string key : {"K", "L"}) CHECK_FALSE(n.exists(key));
+    n.take({"L"}, first);
+    n.request({with(to_release("K"), {"L"}), to_acquire("M", first)}, {other_epoch});
+    CHECK(show(n.last()) == "{1 +AMNESIAC}");
+}
+
+TEST_CASE("sixty-four keys are taken at once", "[scripts]") {
+    set_node n;
+    std::vector<std::string> more;
+    for (int i = 0; i < 63; ++i) more.push_back("L" + text(i));
+    CHECK(n.take(more, first) == "1");
+    n.take(more, first + 1, theirs);
+    CHECK(n.last().items.at(5).text == std::string(8, '\xff'));
+    CHECK(n.give_back(more) == "1");
+    CHECK(n.command({"DBSIZE"}).number == 1 + 64);  // the record, and the fences
+}
+
+TEST_CASE("several plain keys are taken, prolonged and given back together", "[scripts]") {
+    set_node n;
+    const auto all = [](const std::string& what, const std::vector<std::string>& rest) {
+        std::vector<std::string> words{what, "3"};
+        words.insert(words.end(), rest.begin(), rest.end());
+        return words;
+    };
+    const std::vector<std::string> keys{"K", "L", "M"};
+    const auto call = [&](const std::vector<std::string>& words) {
+        return n.eval(resp::plain().text, keys, words);
+    };
+    CHECK(call(all("acquire_all", {ours, "30000"})) == "1");
+    for (const auto& key : keys) CHECK(n.get(key) == ours);
+    CHECK(call(all("acquire_all", {theirs, "30000"})) == "{2 0 " + ours + " 0 0  0}");
+    CHECK(call(all("extend_all", {ours, "60000"})) == "1");
+    for (const auto& key : keys) CHECK(n.lives(key, 60s));
+    n.command({"DEL", "L"});
+    CHECK(call(all("extend_all", {ours, "90000"})) == "-1");
+    CHECK(n.lives("K", 60s));
+    n.set("L", theirs);
+    CHECK(call(all("release_all", {ours})) == "0");
+    CHECK(n.get("L") == theirs);
+    CHECK(call(all("acquire_all", {ours, "30000"})) == "{2 0 " + theirs + " 0 0  1}");
+    for (const std::string key : {"K", "M"}) CHECK_FALSE(n.exists(key));
+    n.command({"DEL", "L"});
+    n.make_list("M");
+    CHECK(call(all("acquire_all", {ours, "30000"})) == "!WRONGTYPE");
+    CHECK_FALSE(n.exists("K"));
+    n.command({"DEL", "M"});
+    call(all("acquire_all", {ours, "30000"}));
+    CHECK(call(all("keep_all", {ours, "4000"})) == "1");
+    for (const auto& key : keys) CHECK(n.pttl(key) <= 4s);
+    n.run_out_of_memory();
+    CHECK(call(all("release_all", {ours})) == "1");
+    CHECK(call(all("acquire_all", {ours, "30000"})) == "!OOM");
+    n.config_set("maxmemory", "0");
+    for (const auto& key : keys) CHECK_FALSE(n.exists(key));
+}
