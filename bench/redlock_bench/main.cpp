@@ -38,6 +38,8 @@ constexpr const char* usage =
     "renewal     What it takes to keep 1,000, 10,000 and (fenced, three nodes) 100,000 leases,\n"
     "            and what that does to the cycles of 128 workers.\n"
     "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
+    "kinds       Readers, slots and several resources at once, beside the exclusive lock of one\n"
+    "            (fenced, three nodes).\n"
     "fault       Rates and tails with one of five nodes hung, dead, or pausing for a fifth of the\n"
     "            time, over the healthy ones.\n"
     "contended   Eight coroutines, eight processes, and 64, that contend for one resource, beside\n"
@@ -122,7 +124,8 @@ bool understand_peer(std::string_view value, std::string bench::cycle_peer::*wha
 bool understand_with(std::string_view word, const char* value, request& r) {
     if (word == "--only") {
         r.only = value;
-        const auto known = {"throughput", "latency", "fault", "renewal", "waiting", "contended"};
+        const auto known = {"throughput", "latency", "fault", "renewal",
+                            "waiting",    "kinds",   "contended"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
     if (word == "--workers") {
@@ -189,19 +192,21 @@ bool wants(const request& r, std::string_view what) { return r.only.empty() || r
 void measure(const request& r, std::size_t nodes, bool fencing) {
     // Some in one of the settings alone; the others would only say the same.
     const bool waiting = nodes == 3 && fencing && wants(r, "waiting");
+    const bool kinds = nodes == 3 && fencing && wants(r, "kinds");
     const bool contended = nodes == 5 && fencing && wants(r, "contended");
     const bool renewal = nodes > 1 && wants(r, "renewal");
     // Of three, one with a fault leaves no choice of a quorum: of five it does.
     const bool fault = nodes == 5 && wants(r, "fault");
     const bool throughput = wants(r, "throughput");
     const bool latency = wants(r, "latency");
-    if (!(waiting || contended || renewal || fault || throughput || latency)) return;
+    if (!(waiting || contended || kinds || renewal || fault || throughput || latency)) return;
     bench::setting on(nodes, fencing);
     if (throughput) bench::measure_throughput(on, r.how, r.how.workers);
     if (throughput && nodes > 1 && !fencing) bench::measure_throughput_beside_peers(on, r.how);
     if (latency) bench::measure_latency(on, r.how);
     if (renewal) bench::measure_renewal(on, r.how);
     if (waiting) bench::measure_waiting(on, r.how);
+    if (kinds) bench::measure_kinds(on, r.how);
     if (fault) bench::measure_faults(on, r.how);
     if (contended) bench::measure_contended(on, r.how);
 }
