@@ -80,10 +80,11 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     const duration allowance =
         std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
         plan_->drift_min;
-    held h{.by = &by, .lease = std::move(lease)};
-    h.value = h.lease->held_as->left().value;
-    h.is_shared = h.lease->held_as->left().kind->is_shared;
-    h.key = h.lease->held_as->left().key;
+    const auto& left = lease->held_as->left();
+    held h{.by = &by, .lease = lease};
+    h.value = left.value;
+    h.is_shared = left.kind->is_shared;
+    h.key = left.key;
     require(how.slots == 0 || h.lease->slot < how.slots, "exclusion", [&] {
         return by.name() + " got a slot of " + h.lease->resource + " that is none";
     });
@@ -100,6 +101,15 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
+    check_granted(h, how);
+    for (const auto& other : left.others) {
+        h.key = other;
+        check_granted(h, how);
+    }
+}
+
+void lease_checker::check_granted(held h, const acquire_options& how) {
+    const holder& by = *h.by;
     fences& seen = fences_[h.key];
     const std::uint64_t last = h.is_shared ? seen.last_alone : seen.last;
     if (is_safe() && h.lease->fence != 0 && !by.is_misled()) {

@@ -114,6 +114,7 @@ private:
         std::array<time_point, 8> until{};  // by server
     };
     support& support_of(std::string_view identity);
+    void check_granted(held h, const acquire_options& how);
     void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);

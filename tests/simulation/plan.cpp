@@ -50,6 +50,7 @@ public:
         draw_readers();
         draw_least_holds();
         draw_slots();
+        draw_several();
         return std::move(out_);
     }
 
@@ -80,6 +81,16 @@ private:
         if (!dice.happens(0.2) || out_.about == style::rolling || is_plain_) return;
         out_.slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 2, 3, 9}));
         for (program_plan& p : out_.programs) p.takes_slots = dice.pick(std::array{0.3, 0.9, 1.0});
+    }
+
+    // The same for several resources at once.
+    void draw_several() {
+        chance dice(out_.seed, 20);
+        if (!dice.happens(0.2) || out_.about == style::rolling) return;
+        out_.resources = static_cast<std::size_t>(dice.between(2, 4));
+        for (program_plan& p : out_.programs) {
+            p.takes_several = dice.pick(std::array{0.0, 0.3, 0.8, 1.0});
+        }
     }
 
     // The same for leases that keep others out for a while in any case.

@@ -106,6 +106,7 @@ struct program_plan {
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
     double reads = 0;          ///< How often it would share the lock.
     double takes_slots = 0;    ///< How often it would have a slot.
+    double takes_several = 0;  ///< How often it would have several resources at once.
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
     bool is_fenced = true;
     bool is_guarded = true;

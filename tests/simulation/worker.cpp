@@ -14,6 +14,7 @@
 #include <boost/asio/error.hpp>
 
 #include <array>
+#include <numeric>
 #include <utility>
 
 namespace redlock::simulation {
@@ -127,6 +128,10 @@ void worker::take() {
     }
     // What would be lost at once is refused.
     if (how.max_hold > 0ms) how.max_hold += std::max(how.loss_margin, 5ms);
+    const bool is_alone = how.mode == lock_mode::exclusive && how.slots == 0;
+    if (terms.takes_several > 0 && is_alone && dice_.happens(terms.takes_several)) {
+        return take_several(2 + dice_.below(in_->around().in.resources - 1), how);
+    }
     take(dice_.below(in_->around().in.resources), how);
 }
 
@@ -138,14 +143,35 @@ owner_id worker::own_owner() const {
 }
 
 void worker::take(std::size_t resource, const acquire_options& how) {
+    take(std::vector<std::size_t>{resource}, how);
+}
+
+// That many of them, in any order.
+void worker::take_several(std::size_t count, const acquire_options& how) {
+    std::vector<std::size_t> all(in_->around().in.resources);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for (std::size_t i = all.size() - 1; i > 0; --i) std::swap(all[i], all[dice_.below(i + 1)]);
+    all.resize(count);
+    take(std::move(all), how);
+}
+
+void worker::take(std::vector<std::size_t> resources, const acquire_options& how) {
     ++step_;
     is_busy_ = true;
     how_ = how;
-    resource_ = resource;
-    idle_before_ = in_->around().judge.idle_time(resource);
+    resources_ = std::move(resources);
+    const lease_checker& judge = in_->around().judge;
+    idle_before_ = {};
+    std::vector<std::string> names;
+    for (const std::size_t one : resources_) {
+        idle_before_ += judge.idle_time(one);
+        names.push_back(resource_name(one));
+    }
     tell([&] {
+        std::string all;
+        for (const auto& one : names) all += (all.empty() ? "" : ", ") + one;
         const char* const shared = how.mode == lock_mode::shared ? " to share it" : "";
-        return "asks for " + resource_name(resource) + shared + " for " + std::to_string(how.ttl.count()) +
+        return "asks for " + all + shared + " for " + std::to_string(how.ttl.count()) +
                " ms, waiting " + std::to_string(how.wait.count()) + " ms";
     });
     // Planned first: the operation may end at once.
@@ -154,7 +180,10 @@ void worker::take(std::size_t resource, const acquire_options& how) {
         is_proving ? !has_called_off_ && dice_.happens(0.3) : dice_.happens(0.1);
     const duration soon = is_proving ? std::min<duration>(in_time_, 1s) / 4 : duration(1s);
     if (will_cancel) plan(dice_.between_orders(10us, soon), &worker::cancel);
-    begin<acquiring>(resource_name(resource), how);
+    if (names.size() == 1)
+        begin<acquiring>(names.front(), how);
+    else
+        begin<acquiring>(resource_list(names), how);
 }
 
 void worker::cancel() {
@@ -215,7 +244,8 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
             return prove_next();
         }
         judge.require(to_prove_.empty(), "liveness", [&] {
-            return name() + " could not take " + resource_name(resource_) +
+            return name() + " could not take " + resource_name(resources_.front()) +
+                   (resources_.size() > 1 ? " and others" : "") +
                    ", which nobody holds: " + outcome.message();
         });
         if (!to_prove_.empty()) {
@@ -226,12 +256,13 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     }
     ++in_->around().counts.granted;
     // No other worker gets it while the holders before it do nothing with it.
-    const duration allowed = in_time_ + judge.idle_time(resource_) - idle_before_;
+    duration allowed = in_time_ - idle_before_;
+    for (const std::size_t one : resources_) allowed += judge.idle_time(one);
     judge.require(to_prove_.empty() || clock::now() - began_ <= allowed, "liveness", [&] {
         return name() + " took " +
                std::to_string(
                    std::chrono::duration_cast<milliseconds>(clock::now() - began_).count()) +
-               " ms to get " + resource_name(resource_) + ", for which others waited, too";
+               " ms to get " + state->resource + ", for which others waited, too";
     });
     judge.require(state->is_live(), "validity",
                   [&] { return name() + " got a lease that is over"; });
@@ -240,18 +271,19 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     });
     extended_to_ = 0ms;
     held_ = state;
-    key_ = state->held_as->left().key;
+    keys_ = {std::string(state->held_as->left().key)};
+    for (const auto& other : state->held_as->left().others) keys_.emplace_back(other);
     value_ = state->held_as->left().value;
     lease_ = lease(std::move(state));
     judge.granted(*in_, held_, began_, how_);
-    judge.leaves_idle(resource_);
+    for (const std::size_t one : resources_) judge.leaves_idle(one);
     plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
 }
 
 // What to do with it.
 void worker::keep() {
     ++step_;
-    in_->around().judge.takes_up(resource_);
+    for (const std::size_t one : resources_) in_->around().judge.takes_up(one);
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
     if (in_->is_resting() || in_->terms().is_rival) return give_back();
     if (in_->terms().is_keeper || dice_.happens(0.3)) {
@@ -362,7 +394,7 @@ void worker::let_go() {
     if (detaches || how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
-        in_->expect_gone(key_, value_);
+        expect_gone();
     held_.reset();
     if (detaches) {
         lease_.detach();
@@ -370,6 +402,10 @@ void worker::let_go() {
         lease_ = lease();
     }
     think();
+}
+
+void worker::expect_gone() const {
+    for (const std::string& key : keys_) in_->expect_gone(key, value_);
 }
 
 void worker::give_back() {
@@ -380,7 +416,7 @@ void worker::give_back() {
     if (how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
-        in_->expect_gone(key_, value_);
+        expect_gone();
     held_.reset();
     if (dice_.happens(0.1)) plan(dice_.between_orders(10us, 100ms), &worker::cancel_release);
     begin<releasing>(std::move(lease_).surrender());
@@ -408,23 +444,28 @@ void worker::on_released(error_code outcome) {
 void worker::prove_alive(milliseconds patience, duration in_time) {
     patience_ = patience;
     in_time_ = in_time;
-    for (std::size_t i = 0; i < in_->around().in.resources; ++i) to_prove_.push_back(i);
+    const std::size_t resources = in_->around().in.resources;
+    for (std::size_t i = 0; i < resources; ++i) to_prove_.push_back(i);
+    if (in_->terms().takes_several > 0) to_prove_.push_back(resources);
     prove_next();
 }
 
 void worker::prove_next() {
     if (to_prove_.empty()) return rest();
-    take(to_prove_.back(),
-         {.ttl = std::min<milliseconds>(in_->around().in.ttl_max, 2s),
-          .wait = patience_,
-          .slots = in_->around().in.slots});
+    acquire_options how{.ttl = std::min<milliseconds>(in_->around().in.ttl_max, 2s),
+                        .wait = patience_};
+    if (to_prove_.back() == in_->around().in.resources) {
+        return take_several(to_prove_.back(), how);
+    }
+    how.slots = in_->around().in.slots;
+    take(to_prove_.back(), how);
 }
 
 void worker::vanish() {
     ++step_;
     if (!held_) return;
     in_->around().judge.ended(*held_);
-    in_->around().judge.takes_up(resource_);
+    for (const std::size_t one : resources_) in_->around().judge.takes_up(one);
 }
 
 }  // namespace redlock::simulation

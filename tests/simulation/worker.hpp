@@ -50,6 +50,9 @@ private:
     void plan(duration delay, void (worker::*step)());
     void take();
     void take(std::size_t resource, const acquire_options& how);
+    void take_several(std::size_t count, const acquire_options& how);
+    void take(std::vector<std::size_t> resources, const acquire_options& how);
+    void expect_gone() const;
     owner_id own_owner() const;
     void prove_next();
     void keep();
@@ -76,17 +79,17 @@ private:
     bool is_busy_ = false;
     detail::operation_ptr current_;
     acquire_options how_{};
-    std::size_t resource_ = 0;
+    std::vector<std::size_t> resources_;
     time_point began_{};
     std::uint64_t pauses_ = 0;  // of the program, when the operation began
-    duration idle_before_{};    // of the resource, when it was asked for
+    duration idle_before_{};    // of the resources, when they were asked for
     std::shared_ptr<detail::lease_state> held_;
-    std::string key_;
+    std::vector<std::string> keys_;
     std::string value_;  // of its keys
     lease lease_;
     milliseconds asked_for_{};   // by the extension that is under way, or was last
     milliseconds extended_to_{};  // 0: not extended
-    std::vector<std::size_t> to_prove_;
+    std::vector<std::size_t> to_prove_;  // one more than there are: all of them at once
     milliseconds patience_{};
     duration in_time_{};
     bool has_called_off_ = false;  // this resource, while it proves that it gets it
