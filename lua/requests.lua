@@ -56,7 +56,7 @@
 --                              is free, and a map of those that are, of k; others may have named
 --                              fewer than K
 --   Of several keys, 2 and 3 carry the longest times and the highest fence of all, a map of those
---   that can't be taken, and which of them is the first that is held, or waited for, from 0:
+--   that a wake-up will tell of, and which is the first that is held, or waited for, from 0:
 --   {2, PTTL, value, fence, before, map, which}, {3, before, fence, map, which}
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence. To acquire or to extend shortens nothing:

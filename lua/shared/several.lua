@@ -83,7 +83,10 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
         elseif others > 0 then
             which = which or j - i
         end
-        blocked[j - i] = is_held or others > 0
+        -- No wake-up will tell of a key that another library gives back.
+        local is_foreign = is_held and current ~= 'redlock:shared' and
+            queues().is_looked_after(current)
+        blocked[j - i] = is_held and not is_foreign or others > 0
     end
     if not which then
         local answer = take_all(i, m, value, ttl, fence, least, is_missing, true)

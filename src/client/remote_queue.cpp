@@ -102,7 +102,8 @@ private:
         all.free_at = std::max(all.free_at, is_endless ? time_point::max() : now + said.left);
         all.first_at = std::max(all.first_at, now + said.before);
         all.is_foreign = all.is_foreign || said.is_foreign;
-        if (said.left != 0ms) all.blocked |= core::blocked_keys::keys(1) << key;
+        // No wake-up will tell of a key that another library gives back.
+        if (said.left != 0ms && !said.is_foreign) all.blocked |= core::blocked_keys::keys(1) << key;
     }
     void on_failure(std::size_t node, std::uint32_t, const wire::failure&,
                     time_point now) override {

@@ -64,8 +64,8 @@ struct acquire_answer {
     /// on; and how many there are by the smallest number that anybody names.
     std::string free_slots{};
     std::uint16_t slots = 0;
-    /// held, queued, of several keys: those that can't be taken, the i-th by bit i, and the first of
-    /// them that `why` is about.
+    /// held, queued, of several keys: those that the node will tell of when they can be taken, the
+    /// i-th by bit i; and the one that `why` is about.
     std::uint64_t blocked = 0;
     std::size_t which = 0;
 };

@@ -97,6 +97,15 @@ TEST_CASE("where one is held none is taken, and its holder is named", "[scripts]
     CHECK(n.take({"L", "M"}, first + 1).starts_with("{2 -1 " + others));
 }
 
+TEST_CASE("of a key that another library holds no wake-up will tell", "[scripts]") {
+    set_node n;
+    n.set("L", "foreign");
+    n.ask(to_acquire("M", first, theirs));
+    CHECK(n.take({"L", "M"}, first + 1).starts_with("{2 "));
+    CHECK(n.blocked() == 4);
+    CHECK(n.which() == 1);
+}
+
 TEST_CASE("the fence has to be above those of all keys", "[scripts]") {
     set_node n;
     n.set("M:F", text(first + 5));

@@ -16,7 +16,7 @@ namespace redlock::core {
 /// than that answer.
 class blocked_keys {
 public:
-    /// Bit i: the i-th key can't be taken.
+    /// Bit i: the i-th key can't be taken, and the node will tell when it can.
     using keys = std::uint64_t;
     static constexpr std::size_t most = 64;
 
