@@ -19,9 +19,10 @@ int run_check(const std::vector<std::filesystem::path>& histories) {
         judge.died(who);
     }
     const auto& counts = judge.counts();
-    std::cout << "{\"grants\": " << counts.grants << ", \"losses\": " << counts.losses
-              << ", \"refusals\": " << counts.refusals << ", \"violations\": " << judge.violations()
-              << "}\n";
+    std::cout << "{\"grants\": " << counts.grants << ", \"readers\": " << counts.readers
+              << ", \"slots\": " << counts.slots << ", \"kept\": " << counts.kept
+              << ", \"losses\": " << counts.losses << ", \"refusals\": " << counts.refusals
+              << ", \"violations\": " << judge.violations() << "}\n";
     return judge.violations() == 0 ? 0 : 1;
 }
 

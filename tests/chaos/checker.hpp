@@ -3,8 +3,7 @@
 #pragma once
 
 #include "journal.hpp"
-
-#include "integration/support/history.hpp"
+#include "timeline.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -25,14 +24,17 @@ struct violation {
 /// What was counted.
 struct tally {
     std::uint64_t grants = 0;
+    std::uint64_t readers = 0;  ///< Of the grants; likewise the next two.
+    std::uint64_t slots = 0;
+    std::uint64_t kept = 0;  ///< With a least time.
     std::uint64_t losses = 0;
     std::uint64_t refusals = 0;
     std::uint64_t cancellations = 0;
 };
 
-/// No two sections of a resource overlap, and fences rise in the order of the grants. Sections
-/// arrive in any order; of each resource the latest few thousand are kept, so that an hour costs no
-/// more memory than a minute.
+/// No two sections of a resource overlap, and fences rise in the order of the grants: but for readers,
+/// slots and least times, see timeline.hpp. Sections arrive in any order; of each resource the
+/// latest few thousand are kept, so that an hour costs no more memory than a minute.
 class checker {
 public:
     /// `holds_at`: whether the assumptions of docs/guarantees.md held; without it, always.
@@ -48,10 +50,11 @@ public:
 
     /// Whether a key with this value may still be there although its program lives and rests.
     bool may_remain(const std::string& owner, clock::time_point now) const;
-    /// Who had no grant; of `workers` workers with so many contenders each.
+    /// Who had no grant; of `workers` workers with so many contenders each. And whether readers ever
+    /// were together, and as many ever held slots as there are.
     void check_progress(unsigned workers, unsigned contenders);
     /// The sections of a resource that touch these times, as text.
-    std::vector<testing::held_span> near(const std::string& resource, clock::time_point from,
+    std::vector<span> near(const std::string& resource, clock::time_point from,
                                          clock::time_point to) const;
 
     const tally& counts() const noexcept { return counts_; }
@@ -61,23 +64,23 @@ public:
 
 private:
     struct section {
-        testing::held_span span;
+        chaos::span span;
         clock::time_point valid_until;
     };
     using sections = std::map<std::uint64_t, section>;
-    using line_of_sections = std::map<clock::time_point, testing::held_span>;
 
     void grant(unsigned worker, const std::string& who, const entry& e);
     void end(sections::iterator ended, sections& in);
     void refuse(const entry& e);
-    void add(testing::held_span span);
-    void compare(const testing::held_span& earlier, const testing::held_span& later);
+    bool readers_have_met() const;
+    bool were_all_slots_held() const;
+    void may_run_out(const std::string& owner, clock::time_point until, clock::time_point now);
 
     std::function<void(const violation&)> on_violation_;
     std::function<bool(clock::time_point)> holds_at_;
     std::map<std::string, sections> open_;                  // by program
-    std::map<std::string, line_of_sections> done_;          // by resource
-    std::map<std::string, clock::time_point> running_out_;  // by owner: detached
+    std::map<std::string, timeline> done_;                  // by resource
+    std::map<std::string, clock::time_point> running_out_;  // by owner: detached, or kept
     std::map<std::pair<unsigned, unsigned>, std::uint64_t> grants_of_;
     tally counts_;
     std::uint64_t violations_ = 0;

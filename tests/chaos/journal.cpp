@@ -15,13 +15,33 @@ namespace {
 
 clock::time_point time_of(clock::rep count) { return clock::time_point(clock::duration(count)); }
 
+std::optional<part> parse_part(const std::string& text) {
+    part p;
+    if (text.empty() || std::string_view("XRK").find(text.front()) == std::string_view::npos) {
+        return std::nullopt;
+    }
+    p.what = static_cast<part::kind>(text.front());
+    std::istringstream rest(text.substr(1));
+    char slash = 0;
+    if (p.is_slot() && !(rest >> p.slot >> slash >> p.of && slash == '/')) return std::nullopt;
+    if (rest.peek() != std::istringstream::traits_type::eof()) return std::nullopt;
+    return p;
+}
+
 }  // namespace
+
+std::string to_text(const part& p) {
+    std::string text(1, static_cast<char>(p.what));
+    if (p.is_slot()) text += std::to_string(p.slot) + "/" + std::to_string(p.of);
+    return text;
+}
 
 std::string to_line(const entry& e) {
     std::ostringstream line;
     line << static_cast<char>(e.what) << ' ' << e.section << ' ' << e.contender << ' ' << e.resource
-         << ' ' << e.owner << ' ' << e.fence << ' ' << e.at.time_since_epoch().count() << ' '
-         << e.valid_until.time_since_epoch().count() << ' ' << e.text << '\n';
+         << ' ' << to_text(e.of) << ' ' << e.owner << ' ' << e.fence << ' '
+         << e.at.time_since_epoch().count() << ' ' << e.valid_until.time_since_epoch().count()
+         << ' ' << e.kept_until.time_since_epoch().count() << ' ' << e.text << '\n';
     return line.str();
 }
 
@@ -31,13 +51,19 @@ std::optional<entry> parse(const std::string& line) {
     char what = 0;
     clock::rep at = 0;
     clock::rep valid_until = 0;
-    in >> what >> e.section >> e.contender >> e.resource >> e.owner >> e.fence >> at >>
-        valid_until >> std::ws;
+    clock::rep kept_until = 0;
+    std::string of;
+    in >> what >> e.section >> e.contender >> e.resource >> of >> e.owner >> e.fence >> at >>
+        valid_until >> kept_until >> std::ws;
     if (!in || !std::getline(in, e.text)) return std::nullopt;
     if (std::string_view("GSENQV").find(what) == std::string_view::npos) return std::nullopt;
+    const auto what_of = parse_part(of);
+    if (!what_of) return std::nullopt;
     e.what = static_cast<entry::kind>(what);
+    e.of = *what_of;
     e.at = time_of(at);
     e.valid_until = time_of(valid_until);
+    e.kept_until = time_of(kept_until);
     return e;
 }
 

@@ -12,6 +12,24 @@
 
 namespace redlock::chaos {
 
+/// What of a resource a lease is of. A resource as a whole and its slots are different locks.
+struct part {
+    enum class kind : char {
+        whole = 'X',   ///< All of it: one holder, and no reader.
+        shared = 'R',  ///< All of it, beside other readers.
+        slot = 'K',    ///< One of `of` slots.
+    };
+    kind what = kind::whole;
+    unsigned slot = 0;
+    unsigned of = 0;
+
+    bool is_shared() const noexcept { return what == kind::shared; }
+    bool is_slot() const noexcept { return what == kind::slot; }
+};
+
+/// "X", "R" or, as an example, "K2/5".
+std::string to_text(const part& p);
+
 /// One line. A section is what a holder does under one lease: granted, trusted now and then, ended.
 ///
 /// A program that is killed leaves a section without an end. It gave nothing back then, since the
@@ -29,10 +47,12 @@ struct entry {
     std::uint64_t section = 0;
     unsigned contender = 0;
     std::string resource = "-";
+    part of;
     std::string owner = "-";  ///< As it stands on the nodes.
     std::uint64_t fence = 0;
     clock::time_point at{};
     clock::time_point valid_until{};
+    clock::time_point kept_until{};  ///< Nobody else is granted it before, however the lease ends.
     std::string text = "-";
 };
 

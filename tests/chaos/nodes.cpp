@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 namespace redlock::chaos {
@@ -279,12 +280,43 @@ std::vector<found_key> nodes::keys() {
     return all;
 }
 
+namespace {
+
+bool is_companion(const std::string& key, std::string_view what) {
+    return key.starts_with('{') && key.ends_with(what);
+}
+
+// Those of the readers of a key whose time is not over by the server's own clock.
+std::vector<std::string> live_readers(const std::string& key, direct& server) {
+    const auto now = server.command({"TIME"});
+    const auto now_ms = std::stoll(now.items.at(0).text) * 1'000 +
+                        std::stoll(now.items.at(1).text) / 1'000;
+    std::vector<std::string> values;
+    for (const auto& member : server
+                                  .command({"ZRANGEBYSCORE", "{" + key + "}:readers",
+                                            "(" + std::to_string(now_ms), "+inf"})
+                                  .items) {
+        values.push_back(member.text);
+    }
+    return values;
+}
+
+}  // namespace
+
 std::vector<found_key> lock_keys(const std::string& name, direct server) {
     std::vector<found_key> found;
     for (auto& key : server.keys()) {
-        if (key == "redlock:node" || (key.starts_with('{') && key.ends_with("}:fence"))) continue;
+        if (key == "redlock:node" || is_companion(key, "}:fence") || is_companion(key, "}:slots") ||
+            is_companion(key, "}:readers")) {
+            continue;
+        }
         const auto value = server.command({"GET", key});
         if (value.type == testing::reply::kind::nil) continue;  // it ran out in between
+        if (value.text == shared_by_nobody) {
+            const auto readers = live_readers(key, server);
+            for (const auto& reader : readers) found.push_back({name, key, reader});
+            if (!readers.empty()) continue;
+        }
         found.push_back({name, std::move(key), value.text});
     }
     return found;

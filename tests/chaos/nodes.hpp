@@ -45,12 +45,14 @@ struct forgotten {
     clock::time_point until;
 };
 
-/// A key that is neither a fence nor the node record.
+/// A key that is neither a fence nor the node record; or a reader that has one.
 struct found_key {
     std::string node;
     std::string key;
     std::string value;
 };
+/// The value of a key that is shared, and no reader has it.
+inline constexpr auto shared_by_nobody = "redlock:shared";
 
 /// A node is impaired from a fault until it answers again and, if it may have lost data, until its
 /// quarantine is over. Of the five, two are at most, unless more is asked for.
@@ -120,7 +122,8 @@ private:
     std::array<std::uint64_t, faults> counts_{};
 };
 
-/// Every key of a server but fences and the node record.
+/// Every key of a server but fences, the node record, and what is known of slots. In place of a key
+/// that is shared there are its readers.
 std::vector<found_key> lock_keys(const std::string& name, testing::direct server);
 
 }  // namespace redlock::chaos

@@ -179,6 +179,7 @@ std::vector<found_key> chaos_run::litter() {
     const auto now = clock::now();
     std::erase_if(found, [&](const found_key& key) {
         const auto name = key.value.substr(std::min(key.value.find('@'), key.value.size() - 1) + 1);
+        if (key.value == shared_by_nobody) return false;
         return !crew_.is_alive(name) || judge_.may_remain(key.value, now);
     });
     return found;
@@ -240,8 +241,10 @@ void chaos_run::tell(const violation& found) {
     std::cerr << "VIOLATION at " << seconds(found.at) << ": " << found.text << '\n';
     if (judge_.violations() > most) return;
     for (const auto& s : judge_.near(found.resource, found.at - 4s, found.at + 1s)) {
-        std::cerr << "  " << s.resource << " fence " << s.fence << " from " << seconds(s.granted_at)
-                  << " to " << seconds(s.trusted_until) << ' ' << s.owner << '\n';
+        std::cerr << "  " << s.resource << ' ' << to_text(s.of) << " fence " << s.fence << " from " << seconds(s.granted_at)
+                  << " to " << seconds(s.trusted_until) << ' ' << s.owner;
+        if (s.kept_until > s.trusted_until) std::cerr << ", kept to " << seconds(s.kept_until);
+        std::cerr << '\n';
     }
     for (const auto& line : faults_) {
         if (line.at < found.at - 10s || line.at > found.at + 1s) continue;
@@ -262,7 +265,8 @@ std::string chaos_run::summary() const {
     std::ostringstream text;
     text << "{\"seed\": " << options_.seed << ", \"seconds\": " << passed.count()
          << ", \"majority\": " << (options_.majority ? "true" : "false")
-         << ", \"grants\": " << counts.grants << ", \"losses\": " << counts.losses
+         << ", \"grants\": " << counts.grants << ", \"readers\": " << counts.readers
+         << ", \"slots\": " << counts.slots << ", \"kept\": " << counts.kept << ", \"losses\": " << counts.losses
          << ", \"refusals\": " << counts.refusals << ", \"cancellations\": " << counts.cancellations
          << ", \"faults\": {";
     for (std::size_t i = 1; i < faults; ++i) {

@@ -47,6 +47,20 @@ entry ended(std::uint64_t section, int ms) {
     return line(entry::kind::ended, section, 0, ms, ms, "released");
 }
 
+// The same of what is no exclusive lock, or is kept for a least time.
+entry as_reader(entry e) {
+    e.of.what = part::kind::shared;
+    return e;
+}
+entry in_slot(unsigned slot, unsigned of, entry e) {
+    e.of = {part::kind::slot, slot, of};
+    return e;
+}
+entry kept(int until, entry e) {
+    e.kept_until = at(until);
+    return e;
+}
+
 class self_test {
 public:
     explicit self_test(std::filesystem::path second_checker)
@@ -54,9 +68,16 @@ public:
 
     int run() {
         histories();
+        readers();
+        slots();
+        least_times();
+        lines_of_a_file();
         excuses();
         progress();
+        company();
         leftovers();
+        leftover_readers();
+        what_runs_out();
         std::cout << passed_ << " passed, " << failed_ << " failed" << std::endl;
         return failed_ == 0 && passed_ > 0 ? 0 : 1;
     }
@@ -87,6 +108,102 @@ private:
                {granted(2, 11, 300), ended(2, 310)});
     }
 
+    // A writer is alone; readers are not, and only writers count for their fences.
+    void readers() {
+        const auto reader = [](std::uint64_t section, std::uint64_t fence, int ms, int until) {
+            return as_reader(granted(section, fence, ms, until));
+        };
+        const lines first{reader(1, 10, 0, 1'000), ended(1, 100)};
+        const lines writer{granted(2, 11, 50), ended(2, 150)};
+        expect("nothing where readers are together", "", first,
+               {reader(2, 12, 50, 1'000), ended(2, 150)});
+        expect("nothing where readers' fences are in any order", "", first,
+               {reader(2, 9, 50, 1'000), ended(2, 150)});
+        expect("nothing where a writer follows the last of them", "", first,
+               {granted(2, 11, 100), ended(2, 150)});
+        expect("nothing where readers follow a writer", "",
+               {granted(1, 10, 0), ended(1, 50)},
+               {reader(1, 12, 50, 1'000), reader(2, 11, 60, 1'000), ended(1, 70), ended(2, 80)});
+        expect("a writer beside a reader", "overlap", first, writer);
+        expect("a reader beside a writer", "overlap", writer, first);
+        expect("a writer beside the longer of two readers", "overlap",
+               {reader(1, 10, 0, 1'000), ended(1, 100)},
+               {reader(1, 11, 10, 1'000), ended(1, 20), granted(2, 12, 90), ended(2, 110)});
+        expect("the same, told in another order", "overlap",
+               {reader(1, 11, 10, 1'000), ended(1, 20), granted(2, 12, 90), ended(2, 110)},
+               {reader(1, 10, 0, 1'000), ended(1, 100)});
+        expect("a writer beside a dead reader", "overlap", {reader(1, 10, 0, 300)},
+               {granted(2, 11, 250), ended(2, 260)});
+        expect("a writer after the dead reader", "", {reader(1, 10, 0, 300)},
+               {granted(2, 11, 300), ended(2, 310)});
+        expect("a writer's fence that is not above a reader's", "fences", first,
+               {granted(2, 10, 150), ended(2, 200)});
+        expect("a writer's fence that is not above that of an earlier reader", "fences",
+               {reader(1, 20, 0, 1'000), ended(1, 10)},
+               {reader(1, 10, 20, 1'000), ended(1, 30), granted(2, 15, 40), ended(2, 50)});
+        expect("a reader's fence that is not above a writer's", "fences",
+               {granted(1, 10, 0), ended(1, 50)}, {reader(1, 10, 60, 1'000), ended(1, 70)});
+        expect("the same, told in another order", "fences",
+               {reader(1, 10, 60, 1'000), ended(1, 70)}, {granted(1, 10, 0), ended(1, 50)});
+    }
+
+    void slots() {
+        const auto slot = [](unsigned number, std::uint64_t section, std::uint64_t fence, int ms) {
+            return in_slot(number, 2, granted(section, fence, ms));
+        };
+        const lines first{slot(0, 1, 10, 0), ended(1, 100)};
+        expect("nothing where each has a slot of its own", "", first,
+               {slot(1, 2, 9, 50), ended(2, 150)});
+        expect("nothing where a slot goes from one to the next", "", first,
+               {slot(1, 2, 9, 50), slot(0, 3, 11, 100), ended(3, 140), ended(2, 150)});
+        expect("nothing where the resource itself is another lock", "", first,
+               {granted(2, 9, 50), ended(2, 150)});
+        expect("two in one slot", "overlap", first, {slot(0, 2, 11, 50), ended(2, 150)});
+        expect("a slot's fence out of order", "fences", first,
+               {slot(0, 2, 10, 150), ended(2, 200)});
+        expect("a slot that there is not", "that there is not", first,
+               {slot(2, 2, 11, 150), ended(2, 200)});
+        expect("one more than there are slots", "too many", first,
+               {slot(1, 2, 11, 50), slot(2, 3, 12, 60), ended(3, 70), ended(2, 150)});
+        // None of them has the slot of another, or one that it does not count.
+        expect("one more than the smallest number of slots", "too many", first,
+               {slot(1, 2, 11, 50), in_slot(2, 3, granted(3, 12, 60)), ended(3, 70),
+                ended(2, 150)});
+        expect("one more beside the dead", "too many",
+               {slot(0, 1, 10, 0), slot(1, 2, 10, 0)}, {slot(2, 3, 12, 900), ended(3, 950)});
+    }
+
+    void least_times() {
+        const lines first{kept(200, granted(1, 10, 0)), ended(1, 100)};
+        expect("nothing where the next comes when the least time is over", "", first,
+               {granted(2, 11, 200), ended(2, 300)});
+        expect("one that comes before the least time is over", "not kept", first,
+               {granted(2, 11, 199), ended(2, 300)});
+        expect("the same, told in another order", "not kept",
+               {granted(2, 11, 199), ended(2, 300)}, first);
+        expect("a reader that comes before a writer's least time is over", "not kept", first,
+               {as_reader(granted(2, 11, 150)), ended(2, 300)});
+        expect("one that comes before the dead one's least time is over", "not kept",
+               {kept(1'500, granted(1, 10, 0))}, {granted(2, 11, 1'200), ended(2, 1'300)});
+        expect("one that has a slot before its least time is over", "not kept",
+               {in_slot(0, 1, kept(200, granted(1, 10, 0))), ended(1, 100)},
+               {in_slot(0, 1, granted(2, 11, 150)), ended(2, 160)});
+        expect("nothing where the least time was over before the end", "",
+               {kept(50, granted(1, 10, 0)), ended(1, 100)}, {granted(2, 11, 100), ended(2, 200)});
+    }
+
+    void lines_of_a_file() {
+        auto e = in_slot(3, 17, kept(30, line(entry::kind::granted, 4, 5, 10, 20, "some text")));
+        const auto again = parse(to_line(e).substr(0, to_line(e).size() - 1));
+        note("a line that is read as it was written",
+             again && to_line(*again) == to_line(e) && again->of.slot == 3 && again->of.of == 17 &&
+                 again->kept_until == e.kept_until && again->text == e.text);
+        for (const std::string of : {"K3", "K3/", "Z", "R1", "X2/3"}) {
+            note("a line of '" + of + "' that is not understood",
+                 !parse("G 1 0 r " + of + " owner 1 2 3 4 -"));
+        }
+    }
+
     void progress() {
         std::string found;
         checker judge([&](const violation& v) { found += v.text; });
@@ -95,6 +212,37 @@ private:
         note("progress of all", found.empty());
         judge.check_progress(2, 1);
         note("a contender without a grant", found.find("worker 1") != found.npos);
+    }
+
+    // What the programs were to do beside each other, and never did.
+    void company() {
+        const auto said = [](const lines& story) {
+            std::string found;
+            checker judge([&](const violation& v) { found += v.text; });
+            for (const auto& e : story) judge.take(0, "w0.1", e);
+            judge.died("w0.1");
+            judge.check_progress(1, 1);
+            return found;
+        };
+        const auto reader = [](std::uint64_t section, int ms) {
+            return as_reader(granted(section, 10, ms, ms + 50));
+        };
+        const auto slot = [](unsigned number, std::uint64_t section, int ms) {
+            return in_slot(number, 2, granted(section, 10, ms));
+        };
+        note("readers that met", said({reader(1, 0), reader(2, 10), ended(2, 20), ended(1, 30)})
+                                     .empty());
+        note("readers that never met",
+             said({reader(1, 0), ended(1, 30), reader(2, 30), ended(2, 40)}).find("readers") !=
+                 std::string::npos);
+        note("readers that would have met, had one lived", said({reader(1, 0), reader(2, 10)})
+                                                                   .find("readers") !=
+                                                               std::string::npos);
+        note("slots that all were held",
+             said({slot(0, 1, 0), slot(1, 2, 10), ended(2, 20), ended(1, 30)}).empty());
+        note("slots that never all were held",
+             said({slot(0, 1, 0), ended(1, 30), slot(1, 2, 30), ended(2, 40)}).find("slots") !=
+                 std::string::npos);
     }
 
     void leftovers() {
@@ -107,6 +255,39 @@ private:
         ask.set("r", "owner@w");
         const auto found = lock_keys("n", testing::direct(server.port()));
         note("a planted leftover key", found.size() == 1 && found[0].value == "owner@w");
+    }
+
+    void leftover_readers() {
+        testing::redis_server server;
+        const auto found = [&] { return lock_keys("n", testing::direct(server.port())); };
+        testing::direct ask(server.port());
+        ask.command({"ZADD", "{r}:slots", "1", "0"});
+        ask.command({"ZADD", "{r}:readers", "-10", "base", "1000", "late@w"});
+        note("nothing where only what is known of slots and dead readers is left", found().empty());
+        ask.set("r", shared_by_nobody);
+        const auto alone = found();
+        note("a planted key that no reader has", alone.size() == 1 &&
+                                                     alone[0].value == shared_by_nobody);
+        ask.command({"ZADD", "{r}:readers", "9000000000000", "owner@w"});
+        const auto shared = found();
+        note("a planted leftover reader", shared.size() == 1 && shared[0].value == "owner@w");
+    }
+
+    // What may stay on a node although its program lives and rests.
+    void what_runs_out() {
+        checker judge([](const violation&) {});
+        judge.take(0, "w0.1", kept(900, granted(1, 10, 0)));
+        judge.take(0, "w0.1", ended(1, 100));
+        judge.take(0, "w0.1", granted(2, 11, 900));
+        judge.take(0, "w0.1", ended(2, 950));
+        judge.take(0, "w0.1", kept(1'900, line(entry::kind::refused, 3, 12, 1'000, 0, "expired")));
+        const auto may_remain = [&](int section, int ms) {
+            return judge.may_remain("owner" + std::to_string(section) + "@w", at(ms));
+        };
+        note("a key that is kept for its least time, and runs out",
+             may_remain(1, 1'000) && !may_remain(1, 6'000));
+        note("a key that was given back must go", !may_remain(2, 1'000));
+        note("a key whose lease was over before its program saw it", may_remain(3, 1'500));
     }
 
     // While a quorum forgets, what rests on the assumptions is excused; what needs none is not.

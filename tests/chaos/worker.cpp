@@ -38,8 +38,6 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr auto awaited = asio::as_tuple(asio::use_awaitable);
-constexpr int resources = 5;
-constexpr int long_resources = 4;
 
 enum class farewell { release, destroy, detach };
 
@@ -64,25 +62,54 @@ private:
     std::mt19937_64 random_;
 };
 
+// Some have a resource alone; some may share it, beside others who want it alone; some want one of
+// its slots.
+void draw_resource(dice& random, const std::string& prefix, plan& p) {
+    const int number = random.between(0, 1);
+    switch (random.between(0, 7)) {
+        case 0:
+        case 1:
+        case 2: p.resource = prefix + "alone" + std::to_string(number); break;
+        case 3:
+        case 4:
+        case 5:
+            p.resource = prefix + "shared" + std::to_string(number);
+            if (random.between(0, 2) != 0) p.terms.mode = lock_mode::shared;
+            break;
+        default:
+            p.resource = prefix + "slots" + std::to_string(number);
+            p.terms.slots = static_cast<std::uint16_t>(2 + number);
+    }
+}
+
+void keep(plan& p, milliseconds at_least) {
+    if (p.terms.mode != lock_mode::shared) p.terms.min_hold = at_least;
+}
+
 // Long, and kept by nothing but its ttl: what a node that forgets is most dangerous to.
 plan draw_long(dice& random, milliseconds ttl_max) {
     plan p;
-    p.resource = "long" + std::to_string(random.between(0, long_resources - 1));
+    draw_resource(random, "long-", p);
     p.terms.ttl = random.ms(1'500, static_cast<int>(ttl_max.count()));
     p.terms.wait = 3s;
     p.terms.renew = false;
     p.hold = p.terms.ttl * random.between(5, 9) / 10;
+    if (random.between(0, 15) == 0) {  // short, and kept for long
+        p.hold = random.ms(0, 30);
+        keep(p, random.ms(500, static_cast<int>(ttl_max.count()) - 100));
+    }
     return p;
 }
 
 plan draw_short(dice& random) {
     plan p;
-    p.resource = "r" + std::to_string(random.between(0, resources - 1));
+    draw_resource(random, "", p);
     p.terms.ttl = random.ms(300, 2'000);
     p.terms.wait = std::array{0ms, 500ms, 3'000ms}[static_cast<std::size_t>(random.between(0, 2))];
     p.terms.renew = random.between(0, 1) == 0;
     p.hold = random.ms(0, 30);
     p.end = random.between(0, 2) == 0 ? farewell::destroy : farewell::release;
+    if (random.between(0, 15) == 0) keep(p, random.ms(20, 500));
     switch (random.between(0, 31)) {
         case 0:  // across several renewals
             p.terms.renew = true;
@@ -138,11 +165,13 @@ private:
     asio::awaitable<void> pause(milliseconds time);
     /// Whether the lease is trusted now; if so the section is known to reach to this instant.
     bool look(entry& section, const lease& held);
+    /// What the history has of a lease; `asked`: when the client was asked for it.
+    entry section_of(unsigned contender, const plan& p, const lease& held, clock::time_point asked);
     /// What a lease must be whatever befalls the nodes.
     void inspect(const entry& section, const lease& held, milliseconds ttl);
     asio::awaitable<void> expect_told(const entry& section, const lease& held);
     void write(entry section, entry::kind what, std::string text = "-");
-    void refused(unsigned contender, const plan& p, std::string why);
+    void refused(entry section, std::string why);
     void await_signal();
     void on_signal(int number);
     void leave();
@@ -252,7 +281,7 @@ asio::awaitable<void> worker::contend(unsigned contender) {
 asio::awaitable<void> worker::rest(unsigned contender) {
     const auto round = calm_;
     plan p;
-    p.resource = "r" + std::to_string(random_.between(0, resources - 1));
+    draw_resource(random_, "", p);
     p.terms.ttl = options_.ttl_max;
     p.terms.wait = 10s;
     p.terms.renew = false;
@@ -270,12 +299,28 @@ void worker::write(entry section, entry::kind what, std::string text) {
     history_.write(section);
 }
 
-void worker::refused(unsigned contender, const plan& p, std::string why) {
-    entry e;
-    e.contender = contender;
-    e.resource = p.resource;
-    e.at = clock::now();
-    write(std::move(e), entry::kind::refused, std::move(why));
+void worker::refused(entry section, std::string why) {
+    section.at = clock::now();
+    write(std::move(section), entry::kind::refused, std::move(why));
+}
+
+entry worker::section_of(unsigned contender, const plan& p, const lease& held,
+                         clock::time_point asked) {
+    entry section;
+    section.contender = contender;
+    section.resource = p.resource;
+    if (p.terms.mode == lock_mode::shared) section.of.what = part::kind::shared;
+    if (p.terms.slots > 0) section.of = {part::kind::slot, held.slot(), p.terms.slots};
+    if (held.fence() == 0) return section;  // refused
+    section.section = ++sections_;
+    section.owner = held.owner().to_string() + "@" + options_.name;
+    section.fence = held.fence();
+    if (p.terms.min_hold > 0ms) {
+        // The round that was granted was sent when its validity began, unless that was prolonged.
+        const auto sent = held.valid_until() - (p.terms.ttl - p.terms.ttl / 100 - 2ms);
+        section.kept_until = (p.terms.renew ? asked : sent) + p.terms.min_hold;
+    }
+    return section;
 }
 
 asio::awaitable<lease> worker::acquire(unsigned contender, const plan& p) {
@@ -289,25 +334,20 @@ asio::awaitable<lease> worker::acquire(unsigned contender, const plan& p) {
     }
     auto [error, got] = co_await client_->async_acquire(
         p.resource, p.terms, asio::bind_cancellation_slot(signal->slot(), awaited));
-    if (error == asio::error::operation_aborted) {
-        refused(contender, p, "cancelled");
-    } else if (error) {
-        refused(contender, p, error.message());
+    if (error) {
+        refused(section_of(contender, p, {}, {}),
+                error == asio::error::operation_aborted ? "cancelled" : error.message());
     }
     co_return std::move(got);
 }
 
 asio::awaitable<void> worker::turn(unsigned contender, const plan& p) {
+    const auto asked = clock::now();
     lease held = co_await acquire(contender, p);
-    entry section;
-    section.section = ++sections_;
-    section.contender = contender;
-    section.resource = p.resource;
-    section.owner = held.owner().to_string() + "@" + options_.name;
-    section.fence = held.fence();
+    entry section = section_of(contender, p, held, asked);
     if (!look(section, held)) {
         // Granted, but the process slept until it was over: nobody ever stood inside.
-        if (held.fence() != 0) refused(contender, p, "expired");
+        if (held.fence() != 0) refused(std::move(section), "expired");
         co_return;
     }
     write(section, entry::kind::granted, "-");

@@ -15,6 +15,7 @@ SIZE = 5
 PUBLIC_IMAGE = "redis:7.2-bookworm"
 NODES = range(1, SIZE + 1)
 CLIENT = "/usr/bin/redlock_failover_client"
+SHARED = "redlock:shared"  # the value of a key that readers have
 
 
 def docker(*words, seconds=60, check=True):
@@ -293,16 +294,29 @@ class Cluster:
             return False
 
     def keys(self, n):
-        """Every key but fences and the node record, with its value."""
+        """Every key but fences, the node record and what is known of slots, with its value.
+
+        In place of a key that is shared there are its readers.
+        """
         found = {}
         with self.direct(n) as node:
             for key in node.ask("KEYS", "*"):
-                if key == "redlock:node" or (key.startswith("{") and key.endswith("}:fence")):
+                if key == "redlock:node" or (key.startswith("{") and
+                                             key.endswith(("}:fence", "}:slots", "}:readers"))):
                     continue
                 try:
                     value = node.ask("GET", key)
                 except ErrorReply:
                     value = "a queue"
-                if value is not None:  # it may have run out in between
+                readers = live_readers(node, key) if value == SHARED else []
+                if value is not None and not readers:  # it may have run out in between
                     found[key] = value
+                for reader in readers:
+                    found[f"{key} of {reader}"] = reader
         return found
+
+
+def live_readers(node, key):
+    seconds, microseconds = map(int, node.ask("TIME"))
+    now_ms = seconds * 1000 + microseconds // 1000
+    return node.ask("ZRANGEBYSCORE", "{" + key + "}:readers", f"({now_ms}", "+inf")

@@ -69,7 +69,8 @@ class Program:
         """Of its history, as words."""
         try:
             with open(self.history, encoding="utf-8") as file:
-                return [line.split(" ") for line in file.read().splitlines()]
+                # What comes after the last end of a line is being written.
+                return [line.split(" ", 10) for line in file.read().split("\n")[:-1]]
         except FileNotFoundError:
             return []
 
@@ -77,11 +78,12 @@ class Program:
 class Worker(Program):
     """Contends for a handful of resources in every way the client offers."""
 
-    def __init__(self, binary, number, ports, folder):
+    def __init__(self, binary, number, ports, folder, contenders=4):
         name = f"w{number}"
         history = os.path.join(folder, f"{name}.history")
-        super().__init__(name, [binary, "worker", name, history, str(number), "4", "1",
-                                str(TTL_MAX_MS), *map(str, ports)], folder, become_worker)
+        super().__init__(name, [binary, "worker", name, history, str(number),
+                                str(contenders), "1", str(TTL_MAX_MS), *map(str, ports)], folder,
+                         become_worker)
 
     def rest(self):
         if not self.is_killed:
@@ -92,9 +94,10 @@ class Worker(Program):
             raise Failure(f"{self.name} ended by itself, status {self.process.returncode}")
         return self.is_killed or any(line[0] == "Q" for line in self.lines())
 
-    def detached(self):
-        """Owners whose keys were left to run out."""
-        return {line[4] for line in self.lines() if line[0] == "E" and line[8] == "detached"}
+    def running_out(self):
+        """Owners whose keys were left to run out, or kept for a least time."""
+        return {line[5] for line in self.lines() if line[0] in "EN"
+                and (line[10] == "detached" or int(line[9]) > int(line[7]))}
 
 
 class Client(Program):
@@ -149,6 +152,43 @@ def late_losses(events, pauses=()):
     def is_late(e):
         return e["at"] > due_ns(e["valid_until"], [*pauses, e["slept"]])
     return [e for e in events if e["event"] == "lost" and (e["trusted"] or is_late(e))]
+
+
+def sections(lines, since):
+    """Of a history, those that began later than that: resource, part, from, seen until, kept until."""
+    found = {}
+    for words in lines:
+        what, number, at = words[0], words[1], int(words[7])
+        if what == "G" and at > since:
+            found[number] = [words[3], words[4], at, at, int(words[9])]
+        elif what in "SE" and number in found:
+            found[number][3] = max(found[number][3], at)
+    return list(found.values())
+
+
+def most_at_once(spans):
+    """Of those with (from, until)."""
+    changes = sorted([(until, -1) for _, until in spans] + [(begin, 1) for begin, _ in spans])
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def missing_kinds(histories, since):
+    """Which kinds of lock nobody had had since then as they are meant to be had."""
+    spans, kept = {}, False
+    for lines in histories:
+        for resource, part, begin, seen, kept_until in sections(lines, since):
+            what = part.split("/")  # a slot, and how many there are
+            kind = (resource, part[0], int(what[1]) if len(what) > 1 else 1 + (part == "R"))
+            spans.setdefault(kind, []).append((begin, seen))
+            kept = kept or kept_until > begin
+    met = {kind for (_, kind, enough), of_one in spans.items() if most_at_once(of_one) >= enough}
+    names = {"X": "a holder", "R": "two readers together", "K": "all slots at once"}
+    return [name for kind, name in names.items() if kind not in met] + \
+        ([] if kept else ["one for a least time"])
 
 
 def longest_gap(events, begin, end):

@@ -7,7 +7,8 @@ import tempfile
 
 from cluster import NODES, SIZE
 from facts import Failure, NoVerdict, ms, now_ns, wait_for
-from programs import TTL_MAX_MS, Client, Worker, late_losses, leftovers, longest_gap
+from programs import TTL_MAX_MS, Client, Worker, late_losses, leftovers, longest_gap, \
+    missing_kinds
 from pulse import Pulse, answering_share
 
 WORKERS = 2
@@ -47,11 +48,16 @@ class Scene:
         self.a = self.another_holder("a", "held")
         self.a.wait_for_lease(5)
         self.b = self.another_holder("b", "held")
-        self.workers = [self.add(Worker(self.binaries["chaos"], number, self.cluster.ports.values(),
-                                        self.folder)) for number in range(WORKERS)]
+        self.workers = []
+        for _ in range(WORKERS):
+            self.another_worker()
         for worker in self.workers:
             wait_for(f"{worker.name} is granted something",
                      lambda w=worker: any(line[0] == "G" for line in w.lines()), 5)
+
+    def another_worker(self, **terms):
+        self.workers.append(self.add(Worker(self.binaries["chaos"], len(self.workers),
+                                            self.cluster.ports.values(), self.folder, **terms)))
 
     def client(self, role, name, resource, nodes, **terms):
         return self.add(Client(self.binaries["client"], role, name, resource, nodes, self.folder,
@@ -120,6 +126,17 @@ class Scene:
         since = now_ns() + HELD_TTL_MS * 1_000_000
         wait_for(f"{count} grants under the fault",
                  lambda: sum(look["granted"] for look in self.looks_since(since)) >= count, seconds)
+
+    def wait_for_every_kind(self, seconds=60):
+        """Until the workers had locks of all kinds, and those beside each other that may be."""
+        since = now_ns()
+
+        def missing():
+            return missing_kinds([w.lines() for w in self.workers], since)
+        try:
+            wait_for("all kinds of locks", lambda: not missing(), seconds)
+        except Failure as late:
+            raise Failure(f"{late}: there was not {', nor '.join(missing())}") from late
 
     def wait_until_all_vote(self, seconds=TTL_MAX_MS / 1000 + 20):
         self.wait_for_votes(SIZE, seconds)
@@ -199,18 +216,19 @@ class Scene:
             late = late_losses(holder.events(), holder.pauses)
             self.expect(not late, f"{holder.name} was told too late: {late}")
         counts = judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
-        self.tell(f"{counts['grants']} grants")
+        self.tell(f"{counts['grants']} grants, {counts['readers']} of them readers', "
+                  f"{counts['slots']} of slots, {counts['kept']} for a least time")
 
     def keys(self):
         return {n: self.cluster.keys(n) for n in NODES}
 
     def expect_nothing_left(self):
-        """Of who lives, but for what it detached, at once; of the dead when their ttl is over."""
+        """Of who lives, but for what runs out, at once; of the dead when their ttl is over."""
         dead = tuple("@" + p.name for p in self.programs if p.is_killed)
-        detached = set().union(*(w.detached() for w in self.workers))
+        running_out = set().union(*(w.running_out() for w in self.workers))
 
         def may_remain(value):
-            return value in detached or value == "a queue" or value.endswith(dead)
+            return value in running_out or value == "a queue" or value.endswith(dead)
         wait_until(lambda: not leftovers(self.keys(), may_remain), self.return_seconds)
         left = leftovers(self.keys(), may_remain)
         self.expect(not left, f"litter: {left}")

@@ -5,7 +5,7 @@ import tempfile
 
 from facts import Failure, now_ns
 from cluster import NODES
-from programs import Client, Worker, longest_gap
+from programs import Client, Worker, longest_gap, missing_kinds
 from pulse import answering_share
 from scene import Scene
 
@@ -50,7 +50,8 @@ class Story(Dead, Worker):
         with open(self.history, "w", encoding="utf-8") as file:
             for what, section, fence, at, until, text in lines:
                 owner = OWNER.format(section, name)
-                file.write(f"{what} {section} 0 r {owner} {fence} {at} {until} {text}\n")
+                kept = at + 1000 * SECOND if text == "kept" else 0
+                file.write(f"{what} {section} 0 r X {owner} {fence} {at} {until} {kept} {text}\n")
 
 
 class Holder(Dead, Client):
@@ -113,6 +114,7 @@ def run(chaos):
              "overlap" in verdict(chaos, first[:1], section(2, 11, 205, 300)))
     losses(t, chaos)
     leftovers(t, chaos)
+    kinds(t)
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
@@ -153,3 +155,28 @@ def leftovers(t, chaos):
     t.expect("one of a killed program that never runs out",
              "left for ever" in planted(OWNER.format(7, "w0"), killed=True))
     t.expect("a line of waiters that never ends", "left for ever" in planted("a queue"))
+    kept = section(1, 10, now_ns() - 200, now_ns() - 100, "kept")
+    t.expect("one that is kept for its least time and never runs out",
+             "left for ever" in planted(OWNER.format(1, "w0"), kept))
+
+
+def kinds(t):
+    def history(*leases):
+        lines = []
+        for number, (part, begin, end, kept) in enumerate(leases):
+            for what, at in (("G", begin), ("E", end)):
+                lines.append(f"{what} {number} 0 r {part} o 1 {at} {end} {kept} -".split(" "))
+        return lines
+    readers = history(("R", 10, 20, 0)), history(("R", 15, 30, 0))
+    slots = history(("K0/2", 10, 20, 0)), history(("K1/2", 15, 30, 0))
+    holder = history(("X", 40, 50, 90))
+    t.expect("nothing missing where all kinds were had",
+             missing_kinds([*readers, *slots, holder], 0) == [])
+    t.expect("all missing where they were had before",
+             len(missing_kinds([*readers, *slots, holder], 100)) == 4)
+    t.expect("readers that never met", missing_kinds(
+        [readers[0], history(("R", 20, 30, 0)), *slots, holder], 0) == ["two readers together"])
+    t.expect("slots that never all were held", missing_kinds(
+        [*readers, slots[0], history(("K1/2", 20, 30, 0)), holder], 0) == ["all slots at once"])
+    t.expect("nobody who kept it", missing_kinds(
+        [*readers, *slots, history(("X", 40, 50, 0))], 0) == ["one for a least time"])

@@ -1,4 +1,4 @@
-// Judges the histories of a chaos run with Porcupine, as a lock that hands out fences; knows no redlock.
+// Judges the histories of a chaos run with Porcupine, as locks that hand out fences; knows no redlock.
 // SPDX-License-Identifier: MIT
 
 // The program is a second checker: it reads the files that journal.hpp describes and shares nothing
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -22,7 +23,8 @@ import (
 
 const usage = `usage: porcupine DIRECTORY
 
-Reads DIRECTORY/*.history and judges each resource. Where DIRECTORY/unjudged is there, each of its
+Reads DIRECTORY/*.history and judges each resource, as a lock of one holder or many readers, and its
+slots, as a lock of so many holders. Where DIRECTORY/unjudged is there, each of its
 lines is a time "FROM UNTIL" at which the promises did not hold: what touches it is passed over.
 One line on the standard output; status 0 where all is as a lock with fences would do it, 1 where it
 is not, 2 without a verdict.
@@ -40,77 +42,183 @@ const (
 
 type step struct {
 	what  act
+	lease string // which program's, and which of its
+	of    part
 	fence uint64
 }
 
-// lock is the whole state: who has it is told by the fence, 0 for nobody.
-type lock struct{ holder, highest uint64 }
+// part says what of a resource a lease is of: all of it, alone or beside readers; or one of its slots.
+type part struct {
+	isShared, isSlot bool
+	slot, slots      int
+}
+
+func parsePart(text string) (part, error) {
+	var p part
+	switch {
+	case text == "X":
+		return p, nil
+	case text == "R":
+		return part{isShared: true}, nil
+	case strings.HasPrefix(text, "K"):
+		_, err := fmt.Sscanf(text, "K%d/%d", &p.slot, &p.slots)
+		p.isSlot = true
+		return p, err
+	}
+	return p, errors.New("of no part of a resource: " + text)
+}
+
+// holder is one that has a lock, or a slot of one.
+type holder struct {
+	lease string
+	of    part
+}
+
+// lock is a state, and never changed: its holders, and for each slot (0 where there is but one place)
+// the highest fences, of all holders and of those that were no readers.
+type lock struct {
+	holders         map[string]holder
+	highest, alones map[int]uint64
+}
+
+func unlocked() lock {
+	return lock{map[string]holder{}, map[int]uint64{}, map[int]uint64{}}
+}
+
+func (l lock) with(s step) lock {
+	next := lock{maps.Clone(l.holders), maps.Clone(l.highest), maps.Clone(l.alones)}
+	next.holders[s.lease] = holder{s.lease, s.of}
+	next.note(s)
+	return next
+}
+
+func (l lock) without(s step) lock {
+	next := lock{maps.Clone(l.holders), l.highest, l.alones}
+	delete(next.holders, s.lease)
+	return next
+}
+
+func (l lock) note(s step) {
+	l.highest[s.of.slot] = max(l.highest[s.of.slot], s.fence)
+	if !s.of.isShared {
+		l.alones[s.of.slot] = max(l.alones[s.of.slot], s.fence)
+	}
+}
+
+// lets says whether there is a place for this one.
+func (l lock) lets(s step) bool {
+	slots := s.of.slots
+	for _, other := range l.holders {
+		if !s.of.isSlot && !(s.of.isShared && other.of.isShared) {
+			return false
+		}
+		if s.of.isSlot && other.of.slot == s.of.slot {
+			return false
+		}
+		slots = min(slots, other.of.slots)
+	}
+	if s.of.isSlot && (s.of.slot >= s.of.slots || len(l.holders) >= slots) {
+		return false
+	}
+	if s.of.isShared {
+		return s.fence > l.alones[s.of.slot]
+	}
+	return s.fence > l.highest[s.of.slot]
+}
 
 func apply(state, input, _ any) (bool, any) {
 	now, s := state.(lock), input.(step)
-	switch s.what {
-	case acquire:
-		return now.holder == 0 && s.fence > now.highest, lock{s.fence, s.fence}
-	case trust:
-		return now.holder == s.fence, now
-	default:
-		return now.holder == s.fence, lock{0, now.highest}
+	_, isHeld := now.holders[s.lease]
+	switch {
+	case s.what == acquire && now.lets(s):
+		return true, now.with(s)
+	case s.what == trust && isHeld:
+		return true, now
+	case s.what == release && isHeld:
+		return true, now.without(s)
 	}
+	return false, now
 }
 
-func at(what act, fence uint64, from, until int64) porcupine.Operation {
-	return porcupine.Operation{Input: step{what, fence}, Call: from, Return: until}
+func isEqual(one, other any) bool {
+	a, b := one.(lock), other.(lock)
+	return maps.Equal(a.holders, b.holders) && maps.Equal(a.highest, b.highest) &&
+		maps.Equal(a.alones, b.alones)
+}
+
+func at(what act, of *section, when int64) porcupine.Operation {
+	return porcupine.Operation{Input: step{what, of.lease, of.of, of.fence}, Call: when, Return: when}
 }
 
 type section struct {
-	resource          string
-	fence             uint64
-	trusted, validity int64
+	lock, lease             string
+	of                      part
+	fence                   uint64
+	trusted, validity, kept int64
 }
 
 type reader struct {
-	operations map[string][]porcupine.Operation
+	operations map[string][]porcupine.Operation // of each lock
 	sections   int
 }
 
-// end adds what ends a section at the last instant that is its holder's.
-func (r *reader) end(s *section, last int64) {
-	r.operations[s.resource] = append(r.operations[s.resource], at(release, s.fence, last, last))
+func (r *reader) add(what act, s *section, when int64) {
+	r.operations[s.lock] = append(r.operations[s.lock], at(what, s, when))
 }
 
-func (r *reader) line(open map[string]*section, line string) error {
-	// what, section, contender, resource, owner, fence, at, valid until, text
-	words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 9)
-	if len(words) != 9 {
+// end adds what ends a section at the last instant at which nobody else may have what it had.
+func (r *reader) end(s *section, last int64) {
+	r.add(release, s, max(last, s.kept))
+}
+
+// begin reads the line of a grant.
+func (r *reader) begin(program string, words []string) (*section, error) {
+	of, wrong := parsePart(words[4])
+	fence, wrong2 := strconv.ParseUint(words[6], 10, 64)
+	kept, wrong3 := strconv.ParseInt(words[9], 10, 64)
+	s := &section{lock: words[3], lease: program + " " + words[1], of: of, fence: fence, kept: kept}
+	if of.isSlot {
+		s.lock += "'s slots" // another lock than the resource itself
+	}
+	r.sections++
+	return s, errors.Join(wrong, wrong2, wrong3)
+}
+
+func (r *reader) line(program string, open map[string]*section, line string) error {
+	// what, section, contender, resource, part, owner, fence, at, valid until, kept until, text
+	words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 11)
+	if len(words) != 11 {
 		return errors.New("not understood: " + line)
 	}
-	fence, wrong := strconv.ParseUint(words[5], 10, 64)
-	now, wrong2 := strconv.ParseInt(words[6], 10, 64)
-	validity, wrong3 := strconv.ParseInt(words[7], 10, 64)
-	if err := errors.Join(wrong, wrong2, wrong3); err != nil {
+	now, wrong := strconv.ParseInt(words[7], 10, 64)
+	validity, wrong2 := strconv.ParseInt(words[8], 10, 64)
+	if err := errors.Join(wrong, wrong2); err != nil {
 		return err
 	}
-	s := open[words[1]]
+	what := trust
 	switch words[0] {
 	case "G":
-		r.sections++
-		open[words[1]] = &section{words[3], fence, now, validity}
-		r.operations[words[3]] = append(r.operations[words[3]], at(acquire, fence, now, now))
-		return nil
+		s, err := r.begin(program, words)
+		if err != nil {
+			return err
+		}
+		open[words[1]] = s
+		what = acquire
 	case "S", "E":
-		if s == nil {
+		if open[words[1]] == nil {
 			return errors.New("of no section: " + line)
 		}
 	default:
 		return nil // no lease: nothing that a lock could have done otherwise
 	}
+	s := open[words[1]]
 	s.trusted, s.validity = max(s.trusted, now), max(s.validity, validity)
 	if words[0] == "E" {
 		r.end(s, s.trusted)
 		delete(open, words[1])
 		return nil
 	}
-	r.operations[s.resource] = append(r.operations[s.resource], at(trust, s.fence, now, now))
+	r.add(what, s, now)
 	return nil
 }
 
@@ -127,7 +235,7 @@ func (r *reader) file(path string) error {
 		if err != nil {
 			break // a line without an end was never finished
 		}
-		if err := r.line(open, line); err != nil {
+		if err := r.line(path, open, line); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -191,22 +299,24 @@ func pieces(history []porcupine.Operation) [][]porcupine.Operation {
 }
 
 func judge(history []porcupine.Operation, unjudged []span) (porcupine.CheckResult, string) {
-	highest := uint64(0)
+	before := unlocked()
 	for _, piece := range pieces(history) {
 		from, until := piece[0].Call, piece[len(piece)-1].Return
 		if touches(unjudged, from, until) {
 			continue
 		}
 		model := porcupine.Model{
-			Init: func() any { return lock{0, highest} },
-			Step: apply,
+			Init:  func() any { return before },
+			Step:  apply,
+			Equal: isEqual,
 		}
 		result := porcupine.CheckOperationsTimeout(model, piece, patience)
 		if result != porcupine.Ok {
 			return result, fmt.Sprintf("between %d and %d", from, until)
 		}
+		// Nobody has it in between: of what was, the fences are left.
 		for _, operation := range piece {
-			highest = max(highest, operation.Input.(step).fence)
+			before.note(operation.Input.(step))
 		}
 	}
 	return porcupine.Ok, ""
@@ -238,7 +348,7 @@ func run(directory string) (int, error) {
 			return 2, fmt.Errorf("no verdict on %s %s in time", resource, where)
 		}
 	}
-	fmt.Printf("porcupine: %d histories, %d sections, %d operations on %d resources: %s\n",
+	fmt.Printf("porcupine: %d histories, %d sections, %d operations on %d locks: %s\n",
 		len(files), r.sections, operations, len(r.operations),
 		map[int]string{0: "a lock", 1: "no lock"}[status])
 	return status, nil
