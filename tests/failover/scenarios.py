@@ -110,6 +110,21 @@ def one_after_the_other(s):
     back(s)
 
 
+@scenario("readers and slots beside holders, a minority restarted, another cut off")
+def every_kind(s):
+    s.another_worker(contenders=16)
+    s.begin()
+    s.cluster.kill(1, 5)
+    s.wait_for_every_kind()
+    s.cluster.start(1, 5)
+    s.mended()
+    s.wait_until_all_vote()
+    cut_off(s, (2, 3))
+    s.wait_for_every_kind()
+    s.cluster.reconnect(2, 3)
+    back(s)
+
+
 @scenario("rolling restart under a held lease")
 def rolling(s):
     s.begin()
