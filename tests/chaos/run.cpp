@@ -26,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto ttl_max = 4'000ms;
+constexpr auto connect_timeout = 500ms;
 constexpr unsigned workers = 4;
 constexpr unsigned contenders = 6;
 // Faults that hit a majority: by turns at most a minority forgets, so that all promises but those
@@ -96,6 +97,7 @@ crew::terms chaos_run::crew_terms(std::uint64_t seed) {
     t.workers = workers;
     t.each.contenders = contenders;
     t.each.ttl_max = ttl_max;
+    t.each.connect_timeout = connect_timeout;
     t.each.ports = nodes_.ports();
     t.directory = directory_;
     t.seed = seed;
@@ -137,7 +139,8 @@ void chaos_run::rest() {
     nodes_.mend();
     crew_.mend();
     nodes_.freeze();
-    const auto frozen_until = clock::now() + 800ms;  // longer than a connection is kept then
+    // For longer than a connection is kept without an answer.
+    const auto frozen_until = clock::now() + connect_timeout + 300ms;
     crew_.rest();
     if (!wait_until_quiet()) {
         return judge_.report({"contenders came to no end within 40 s of rest", {}, clock::now()});

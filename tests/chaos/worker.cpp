@@ -200,6 +200,7 @@ client_options client_terms(const worker_options& options) {
         terms.nodes.push_back(std::move(node));
     }
     terms.ttl_max = options.ttl_max;
+    terms.connect_timeout = options.connect_timeout;
     terms.client_name = options.name;
     return terms;
 }
@@ -449,7 +450,8 @@ std::vector<std::string> worker_options::words() const {
                                  std::to_string(seed),
                                  std::to_string(contenders),
                                  std::to_string(threads),
-                                 std::to_string(ttl_max.count())};
+                                 std::to_string(ttl_max.count()),
+                                 std::to_string(connect_timeout.count())};
     for (const auto port : ports) all.push_back(std::to_string(port));
     return all;
 }
@@ -462,7 +464,8 @@ worker_options worker_options::from(const std::vector<std::string>& words) {
     o.contenders = static_cast<unsigned>(std::stoul(words.at(3)));
     o.threads = static_cast<unsigned>(std::stoul(words.at(4)));
     o.ttl_max = milliseconds(std::stoll(words.at(5)));
-    for (std::size_t i = 6; i < words.size(); ++i) {
+    o.connect_timeout = milliseconds(std::stoll(words.at(6)));
+    for (std::size_t i = 7; i < words.size(); ++i) {
         o.ports.push_back(static_cast<std::uint16_t>(std::stoul(words[i])));
     }
     return o;

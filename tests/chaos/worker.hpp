@@ -18,6 +18,7 @@ struct worker_options {
     unsigned contenders = 0;
     unsigned threads = 0;  ///< The client's own; 0: it shares the one of the contenders.
     std::chrono::milliseconds ttl_max{0};
+    std::chrono::milliseconds connect_timeout{0};
     std::vector<std::uint16_t> ports;
 
     std::vector<std::string> words() const;

@@ -33,8 +33,8 @@ using chaos::entry;
 using std::chrono::milliseconds;
 
 constexpr auto usage =
-    R"(usage: redlock_failover_client hold|watch NAME RESOURCE TTL_MS MARGIN_MS TTL_MAX_MS HISTORY
-       HOST:PORT...
+    R"(usage: redlock_failover_client hold|watch NAME RESOURCE TTL_MS MARGIN_MS TTL_MAX_MS
+       CONNECT_TIMEOUT_MS HISTORY HOST:PORT...
 
 hold   Stands in line for RESOURCE and keeps it, renewed, until it is lost or the program is told to
        end; then stands in line again.
@@ -53,15 +53,17 @@ struct orders {
     std::string resource;
     acquire_options terms;
     milliseconds ttl_max{0};
+    milliseconds connect_timeout{0};
     std::string history;
     std::vector<node_options> nodes;
 
     explicit orders(const std::vector<std::string>& words)
-        : name(words.at(0)), resource(words.at(1)), history(words.at(5)) {
+        : name(words.at(0)), resource(words.at(1)), history(words.at(6)) {
         terms.ttl = milliseconds(std::stoll(words.at(2)));
         terms.loss_margin = milliseconds(std::stoll(words.at(3)));
         ttl_max = milliseconds(std::stoll(words.at(4)));
-        for (std::size_t i = 6; i < words.size(); ++i) {
+        connect_timeout = milliseconds(std::stoll(words.at(5)));
+        for (std::size_t i = 7; i < words.size(); ++i) {
             const auto colon = words[i].rfind(':');
             node_options node;
             node.host = words[i].substr(0, colon);
@@ -76,6 +78,7 @@ struct orders {
         all.ttl_max = ttl_max;
         // All nodes share this machine and its disk: what stalls one of them may stall the others.
         all.node_timeout = 250ms;
+        all.connect_timeout = connect_timeout;
         all.client_name = name;
         all.cluster = "under test";  // inside its network a node has another address
         return all;

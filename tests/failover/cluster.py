@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import image
-from facts import Direct, ErrorReply, Failure, wait_for
+from facts import Direct, ErrorReply, Failure, now_ns, wait_for
 
 SIZE = 5
 PUBLIC_IMAGE = "redis:7.2-bookworm"
@@ -18,7 +18,7 @@ CLIENT = "/usr/bin/redlock_failover_client"
 SHARED = "redlock:shared"  # the value of a key that readers have
 
 
-def docker(*words, seconds=60, check=True):
+def docker(*words, seconds=180, check=True):
     done = subprocess.run(["docker", *words], capture_output=True, text=True, timeout=seconds)
     if check and done.returncode != 0:
         raise Failure(f"docker {' '.join(words)}: {done.stderr.strip()}")
@@ -144,7 +144,7 @@ class Cluster:
 
     def wait_until_healthy(self):
         for n in NODES:
-            wait_for(f"master{n} answers", lambda n=n: self.answers(n), 30)
+            wait_for(f"master{n} answers", lambda n=n: self.answers(n))
 
     def restore(self):
         """Ends every fault: five masters as docker-compose.yml has them, and no client."""
@@ -251,12 +251,12 @@ class Cluster:
                     node.ask("SET", f"filler{chunk}", "x" * 65536)
         except (OSError, ErrorReply):
             pass
-        wait_for(f"master{n} ends", lambda: self.state(n) == "exited", 10)
+        wait_for(f"master{n} ends", lambda: self.state(n) == "exited")
 
     def copy(self, n, to):
         """Makes a replica of a node, until it has all of its data."""
         self.ask(to, "REPLICAOF", self.address(n), "6379")
-        wait_for(f"master{to} is a copy of master{n}", lambda: self.is_in_step(to), 20)
+        wait_for(f"master{to} is a copy of master{n}", lambda: self.is_in_step(to))
 
     def is_in_step(self, n):
         """Whether a replica follows; while it takes over the data it may answer nothing for seconds."""
@@ -292,6 +292,11 @@ class Cluster:
             return self.ask(n, "PING") == "PONG"
         except (OSError, ErrorReply):
             return False
+
+    def remembers_since(self, n):
+        """By its own record, on the clock of the leases. It shares the clock of this machine."""
+        since_us = int(self.ask(n, "GET", "redlock:node").split(" ")[2])
+        return since_us * 1000 - time.time_ns() + now_ns()
 
     def keys(self, n):
         """Every key but fences, the node record and what is known of slots, with its value.

@@ -4,6 +4,11 @@ import socket
 import time
 
 
+# How long something that has to come is waited for, where the machine may be busy with anything
+# else: far longer than it takes. How fast it came is told, never judged.
+PATIENCE_S = 120
+
+
 class Failure(Exception):
     """A scenario has seen what must not be, or has not seen in time what must be."""
 
@@ -21,7 +26,7 @@ def ms(ns):
     return round(ns / 1e6)
 
 
-def wait_for(what, fact, seconds):
+def wait_for(what, fact, seconds=PATIENCE_S):
     """Asks until the answer holds, and returns it. `what` is told if that takes too long."""
     limit = time.monotonic() + seconds
     while True:

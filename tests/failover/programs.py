@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 
-from facts import Failure, now_ns, wait_for
+from facts import PATIENCE_S, Failure, now_ns, wait_for
 
 TTL_MAX_MS = 3000
+# For a whole handshake, which on a busy machine takes far longer than the default of half a second:
+# then no try would ever succeed, and no node vote.
+CONNECT_TIMEOUT_MS = 2500
 GRACE_MS = 250  # for a program that was stopped, to be given the processor again
 
 
@@ -53,9 +56,9 @@ class Program:
             return
         self.process.terminate()
         try:
-            status = self.process.wait(10)
+            status = self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired as late:
-            raise Failure(f"{self.name} did not end within 10 s") from late
+            raise Failure(f"{self.name} did not end within {PATIENCE_S} s") from late
         if status != 0:
             with open(self.errors, encoding="utf-8") as file:
                 raise Failure(f"{self.name} ended with status {status}: {file.read().strip()}")
@@ -82,8 +85,8 @@ class Worker(Program):
         name = f"w{number}"
         history = os.path.join(folder, f"{name}.history")
         super().__init__(name, [binary, "worker", name, history, str(number),
-                                str(contenders), "1", str(TTL_MAX_MS), *map(str, ports)], folder,
-                         become_worker)
+                                str(contenders), "1", str(TTL_MAX_MS),
+                                str(CONNECT_TIMEOUT_MS), *map(str, ports)], folder, become_worker)
 
     def rest(self):
         if not self.is_killed:
@@ -106,8 +109,8 @@ class Client(Program):
     def __init__(self, binary, role, name, resource, nodes, folder, ttl_ms=1000, margin_ms=200,
                  container=None):
         history = os.path.join(folder, f"{name}.history")
-        words = [role, name, resource, str(ttl_ms), str(margin_ms), str(TTL_MAX_MS), history,
-                 *nodes]
+        words = [role, name, resource, str(ttl_ms), str(margin_ms), str(TTL_MAX_MS),
+                 str(CONNECT_TIMEOUT_MS), history, *nodes]
         self.margin_ms = margin_ms
         self.events_read = []
         self.offset = 0
@@ -128,11 +131,11 @@ class Client(Program):
         told = [e["event"] for e in self.events() if e["event"] != "refused"]
         return bool(told) and told[-1] == "granted"
 
-    def wait_for_lease(self, seconds):
-        return wait_for(f"{self.name} has the lease", self.holds, seconds)
+    def wait_for_lease(self):
+        return wait_for(f"{self.name} has the lease", self.holds)
 
-    def wait_for_refusal(self, seconds):
-        wait_for(f"{self.name} is refused", lambda: self.events("refused"), seconds)
+    def wait_for_refusal(self):
+        wait_for(f"{self.name} is refused", lambda: self.events("refused"))
 
 
 def due_ns(valid_until, pauses):

@@ -14,7 +14,7 @@ def scenario(name):
 
 def survive_without(s, gone):
     """The other nodes go on, the held lease with them."""
-    s.wait_for_votes(0, 5, of=gone)
+    s.wait_for_votes(0, of=gone)
     s.wait_for_grants()
 
 
@@ -102,7 +102,7 @@ def one_after_the_other(s):
     s.cluster.create(3)
     s.cluster.pause(4)  # while the third is in quarantine
     survive_without(s, (3, 4))
-    s.wait_for_votes(1, 10, of=(3, 4))
+    s.wait_for_votes(1, of=(3, 4))
     s.cluster.unpause(4)
     s.cluster.kill(1)
     survive_without(s, (1,))
@@ -130,10 +130,10 @@ def rolling(s):
     s.begin()
     for n in NODES:
         s.cluster.stop(n)
-        s.wait_for_votes(0, 5, of=(n,))
+        s.wait_for_votes(0, of=(n,))
         s.cluster.start(n)
         s.mended()
-        s.wait_for_votes(SIZE, 20)
+        s.wait_for_votes(SIZE)
     s.wait_until_all_vote()
     s.expect_kept()
 
@@ -145,7 +145,7 @@ def rolling_empty(s):
         s.cluster.remove(n)
         s.cluster.create(n)
         s.mended()
-        s.wait_for_votes(SIZE, 20)
+        s.wait_for_votes(SIZE)
     s.wait_until_all_vote()
     s.expect_kept()
 
@@ -209,19 +209,19 @@ def all_cut_off(s):
 @scenario("the network of a client cut")
 def client_cut_off(s):
     inside = s.client_in_container("c", "inside")
-    inside.wait_for_lease(10)
+    inside.wait_for_lease()
     outside = s.another_holder("d", "inside")
-    outside.wait_for_refusal(5)
+    outside.wait_for_refusal()
     s.begin()
     s.cluster.disconnect(s.cluster.client_container)
     s.wait_for_loss(inside)
-    outside.wait_for_lease(10)
+    outside.wait_for_lease()
     s.tell(f"another holder {s.since_begin(outside.events('granted')[-1])} ms after the cut")
     s.wait_for_grants()
     s.cluster.reconnect_client()
     s.mended()
     outside.end()
-    inside.wait_for_lease(15)
+    inside.wait_for_lease()
     s.tell(f"held again {s.since_mended(inside.events('granted')[-1])} ms after its end")
     s.expect_kept()
 
@@ -264,7 +264,7 @@ def clock_within(s):
 def clock_beyond(s):
     s.begin()
     shift_from_start(s, 3, offset_ms=AHEAD_MS)
-    s.wait_for_word(3, "clock", 10)
+    s.wait_for_word(3, "clock")
     survive_without(s, (3,))
     set_back(s)
     back(s)
@@ -273,10 +273,10 @@ def clock_beyond(s):
 @scenario("a clock that jumps")
 def clock_jumps(s):
     shift_from_start(s, 2)
-    s.wait_for_votes(SIZE, 20)
+    s.wait_for_votes(SIZE)
     s.begin()
     s.cluster.shift_clock(offset_ms=AHEAD_MS)
-    s.wait_for_word(2, "clock", 10)
+    s.wait_for_word(2, "clock")
     s.tell_seen(2, "clock")
     survive_without(s, (2,))
     set_back(s)
@@ -309,7 +309,7 @@ volumes:
 @scenario("the disk of one full")
 def disk_full(s):
     s.cluster.recreate_with(4, TINY_DISK.format(n=4))
-    s.wait_for_votes(SIZE, 20)
+    s.wait_for_votes(SIZE)
     s.begin()
     s.cluster.fill_disk(4)
     survive_without(s, (4,))
@@ -322,7 +322,7 @@ def disk_full(s):
 def replica(s):
     s.begin()
     s.cluster.ask(5, "REPLICAOF", "127.0.0.1", "1")
-    s.wait_for_word(5, "not a master", 10)
+    s.wait_for_word(5, "not a master")
     survive_without(s, (5,))
     s.cluster.ask(5, "REPLICAOF", "NO", "ONE")
     back(s)
@@ -344,7 +344,7 @@ def replica_of_another(s):
 def slowed(s):
     s.begin()
     s.cluster.limit_cpus(1, 0.01)
-    s.wait_for_votes(0, 10, of=(1,))
+    s.wait_for_votes(0, of=(1,))
     s.wait_for_grants()
     s.cluster.limit_cpus(1, 1)
     back(s)
@@ -364,7 +364,7 @@ def client_paused(s):
     s.begin()
     s.workers[0].pause()
     s.a.pause()
-    s.b.wait_for_lease(10)
+    s.b.wait_for_lease()
     s.tell(f"another holder {s.since_begin(s.b.events('granted')[-1])} ms after the pause began")
     s.mended()
     s.workers[0].resume()

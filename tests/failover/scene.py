@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import tempfile
+import time
+from collections import Counter
 
 from cluster import NODES, SIZE
 from facts import Failure, NoVerdict, ms, now_ns, wait_for
@@ -14,6 +16,8 @@ from pulse import Pulse, answering_share
 WORKERS = 2
 QUORUM = SIZE // 2 + 1
 HELD_TTL_MS = TTL_MAX_MS
+TTL_MAX_NS = TTL_MAX_MS * 1_000_000
+SOON_S = 20
 
 
 def judge_histories(chaos, histories):
@@ -41,19 +45,19 @@ class Scene:
 
     def start(self):
         # Of a scenario before that failed.
-        wait_for("nothing is left of what was before", lambda: not any(self.keys().values()), 10)
+        wait_for("nothing is left of what was before", lambda: not any(self.keys().values()))
         self.pulse = Pulse(self.cluster.ports.values())
         self.watch = self.another_watch("watch", "watched")
-        self.wait_for_votes(SIZE, 20)
+        self.wait_for_votes(SIZE)
         self.a = self.another_holder("a", "held")
-        self.a.wait_for_lease(5)
+        self.a.wait_for_lease()
         self.b = self.another_holder("b", "held")
         self.workers = []
         for _ in range(WORKERS):
             self.another_worker()
         for worker in self.workers:
             wait_for(f"{worker.name} is granted something",
-                     lambda w=worker: any(line[0] == "G" for line in w.lines()), 5)
+                     lambda w=worker: any(line[0] == "G" for line in w.lines()))
 
     def another_worker(self, **terms):
         self.workers.append(self.add(Worker(self.binaries["chaos"], len(self.workers),
@@ -85,11 +89,11 @@ class Scene:
 
     # --- what happens when
 
-    def loss_of(self, holder, seconds=10):
+    def loss_of(self, holder):
         """What it is told of the lease that it had when the fault began."""
         def losses():
             return [e for e in holder.events("lost") if e["at"] > self.begun_at]
-        return wait_for(f"{holder.name} is told of its loss", losses, seconds)[0]
+        return wait_for(f"{holder.name} is told of its loss", losses)[0]
 
     def wait_for_loss(self, holder):
         lost = self.loss_of(holder)
@@ -107,39 +111,51 @@ class Scene:
     def looks_since(self, at):
         return [e for e in self.watch.events("watch") if e["at"] > at]
 
-    def wait_for_votes(self, count, seconds, of=NODES):
+    def wait_for_votes(self, count, of=NODES):
         """Until so many of these nodes have taken the key, as a running client sees it."""
         since = now_ns()
 
         def found():
             return any(votes(look, of) == count for look in self.looks_since(since))
-        wait_for(f"{count} of {list(of)} vote", found, seconds)
+        try:
+            wait_for(f"{count} of {list(of)} vote", found)
+        except Failure as late:
+            raise Failure(f"{late}; {self.what_was_seen(since)}") from late
+        if count == SIZE:
+            self.expect_soon(since)
 
-    def wait_for_word(self, n, word, seconds):
+    def expect_soon(self, since):
+        """That what was waited for did not take long, of the time in which all nodes answered."""
+        waited = now_ns() - since
+        fair = waited * answering_share(self.pulse.beats, SIZE, since, now_ns()) / 1e9
+        self.expect(fair <= SOON_S, f"not all vote although all answer, for {fair:.0f} s; "
+                    f"{self.what_was_seen(since)}")
+
+    def wait_for_word(self, n, word):
         """Until a running client says this of a node."""
         since = now_ns()
         wait_for(f"master{n} is seen: {word}",
-                 lambda: any(word in says(look, n) for look in self.looks_since(since)), seconds)
+                 lambda: any(word in says(look, n) for look in self.looks_since(since)))
 
-    def wait_for_grants(self, count=5, seconds=15):
+    def wait_for_grants(self, count=5):
         """Until a free resource was to be had so often, and longer than a lease lasts unrenewed."""
         since = now_ns() + HELD_TTL_MS * 1_000_000
         wait_for(f"{count} grants under the fault",
-                 lambda: sum(look["granted"] for look in self.looks_since(since)) >= count, seconds)
+                 lambda: sum(look["granted"] for look in self.looks_since(since)) >= count)
 
-    def wait_for_every_kind(self, seconds=60):
+    def wait_for_every_kind(self):
         """Until the workers had locks of all kinds, and those beside each other that may be."""
         since = now_ns()
 
         def missing():
             return missing_kinds([w.lines() for w in self.workers], since)
         try:
-            wait_for("all kinds of locks", lambda: not missing(), seconds)
+            wait_for("all kinds of locks", lambda: not missing())
         except Failure as late:
             raise Failure(f"{late}: there was not {', nor '.join(missing())}") from late
 
-    def wait_until_all_vote(self, seconds=TTL_MAX_MS / 1000 + 20):
-        self.wait_for_votes(SIZE, seconds)
+    def wait_until_all_vote(self):
+        self.wait_for_votes(SIZE)
         first = next(look for look in self.looks_since(self.mended_at)
                      if votes(look, NODES) == SIZE)
         self.tell(f"all five vote {self.since_mended(first)} ms after the fault")
@@ -154,18 +170,29 @@ class Scene:
                                 f"answered a plain SET in time in {share:.0%} of its ttl only")
 
     def expect_quarantine(self, watch, n):
-        """That it has no vote before its quarantine was seen."""
+        """That it has no vote before its quarantine is over."""
         def first_words():
-            seen = [says(e, n) for e in watch.events("watch") if e["at"] > self.begun_at]
-            return [word for word in seen if word == "held" or "quarantine" in word]
+            seen = [(e["at"], says(e, n)) for e in watch.events("watch")
+                    if e["at"] > self.begun_at]
+            return [(at, word) for at, word in seen if word == "held" or "quarantine" in word]
         if watch is not self.watch:
-            wait_for(f"{watch.name} asks master{n}", first_words, 10)
-        self.expect(any("quarantine" in word for word in first_words()),
+            wait_for(f"{watch.name} asks master{n}", first_words)
+        at, word = first_words()[0]
+        # On a busy machine it may be over before anybody looks.
+        self.expect("quarantine" in word or at >= self.cluster.remembers_since(n) + TTL_MAX_NS,
                     f"master{n} forgot, yet {watch.name} saw no quarantine")
 
     def was_seen(self, n, word):
         """Whether a running client said this of a node since the fault began."""
         return any(word in says(look, n) for look in self.looks_since(self.begun_at))
+
+    def what_was_seen(self, since):
+        """How often a running client said what of each node."""
+        looks = self.looks_since(since)
+        seen = {n: Counter(says(look, n) for look in looks) for n in NODES}
+        return f"in {len(looks)} looks: " + "; ".join(
+            f"master{n} " + ", ".join(f"{word} {count}" for word, count in words.most_common())
+            for n, words in seen.items())
 
     def since_begin(self, event):
         return ms(event["at"] - self.begun_at)
@@ -192,12 +219,12 @@ class Scene:
                     f"the longest time without a grant was {ms(gap)} ms")
         self.tell(f"lease kept, a free lock was out of reach for {ms(gap)} ms at most")
 
-    def held_again(self, seconds=15):
+    def held_again(self):
         """Somebody has the lease that was lost."""
         def grants():
             return [e["at"] for holder in (self.a, self.b) for e in holder.events("granted")
                     if e["at"] > self.mended_at]
-        wait_for("somebody has the lease again", grants, seconds)
+        wait_for("somebody has the lease again", grants)
         self.tell(f"held again after {ms(min(grants()) - self.mended_at)} ms")
 
     def finish(self):
@@ -208,7 +235,7 @@ class Scene:
             holder.end()
         for worker in self.workers:
             worker.rest()
-        wait_for("the workers come to rest", lambda: all(w.is_quiet() for w in self.workers), 20)
+        wait_for("the workers come to rest", lambda: all(w.is_quiet() for w in self.workers))
         self.expect_nothing_left()
         for worker in self.workers:
             worker.end()
@@ -244,10 +271,17 @@ class Scene:
 
 
 def wait_until(fact, seconds):
-    try:
-        wait_for("", fact, seconds)
-    except Failure:
-        pass  # the caller looks again, and says what is wrong
+    """Until the answer holds, or so long; the caller looks again, and says what is wrong.
+
+    Where it takes long to look the programs are slow, too: that time does not count.
+    """
+    limit = time.monotonic() + seconds
+    while True:
+        begun = time.monotonic()
+        if fact() or begun > limit:
+            return
+        limit += max(time.monotonic() - begun - 0.1, 0)
+        time.sleep(0.01)
 
 
 def says(look, n):
