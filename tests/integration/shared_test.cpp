@@ -15,6 +15,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -61,6 +63,37 @@ bool a_writer_waits(cluster& nodes) {
         }
     }
     return true;
+}
+
+// Three shells run a reader's program again and again, so that somebody always reads.
+bool a_writer_is_in_within_two_sections() {
+    constexpr std::chrono::milliseconds section = 2s;
+    cluster nodes(3);
+    found(nodes);
+    scratch folder;
+    const std::string loop =
+        "while [ ! -e \"$1\" ]; do $REDLOCK_TOOL --config \"$0\" run --shared --wait 60s r -- "
+        "sleep 2 || exit 1; done";
+    std::vector<std::unique_ptr<tool_process>> readers;
+    for (long long i = 1; i <= 3; ++i) {
+        readers.push_back(std::make_unique<tool_process>(
+            tool_process::program{"/bin/sh"},
+            std::vector<std::string>{"-c", loop, nodes.config(), folder / "stop"}));
+        REQUIRE(eventually([&] { return readers_on(nodes, 0) >= std::min(i, 2LL); }));
+        std::this_thread::sleep_for(section / 3);  // they are to come and go at different times
+    }
+    REQUIRE(readers_on(nodes, 0) >= 1);
+    tool_process writer({"--config", nodes.config(), "run", "--wait", "60s", "r", "--", "sh", "-c",
+                         "echo in >\"$0\"", folder / "in"});
+    REQUIRE(eventually([&] { return a_writer_waits(nodes) || writer.has_ended(); }));
+    const auto came = clock::now();
+    REQUIRE(eventually([&] { return !read_file(folder / "in").empty(); }));
+    const auto took = clock::now() - came;
+    print_ms("from a writer's coming, under readers of 2 s, to its section", took);
+    CHECK(writer.wait() == 0);
+    std::ofstream(folder / "stop");
+    for (auto& reader : readers) CHECK(reader->wait() == 0);
+    return took < 2 * section;
 }
 
 }  // namespace
@@ -154,6 +187,36 @@ TEST_CASE("a reader that is killed keeps a writer out for its ttl, and others no
     CHECK(writer.error() == error_code{});
 }
 
+TEST_CASE("a reader that is killed delays those who wait by its own ttl, and no longer",
+          "[shared]") {
+    cluster nodes(3);
+    found(nodes);
+    blocking_client other(nodes.options());
+    tool_process killed({"--config", nodes.config(), "run", "--shared", "--ttl", "2s", "r", "--",
+                         "sleep", "60"});
+    REQUIRE(eventually([&] { return all_have_readers(nodes, 1); }));
+    auto beside = other.acquire("r", {.ttl = 60s, .mode = lock_mode::shared});
+    REQUIRE(beside.has_value());
+    REQUIRE(eventually([&] { return all_have_readers(nodes, 2); }));
+    waiting_client writer(nodes.options());
+    REQUIRE(eventually([&] { return a_writer_waits(nodes); }));
+    waiting_client behind(nodes.options(), {.ttl = 20s, .wait = 60s, .mode = lock_mode::shared});
+    REQUIRE(eventually([&] { return all_know_of(nodes, 2); }));
+    killed.send(SIGKILL);
+    CHECK(killed.wait() == -SIGKILL);
+    const auto died = clock::now();
+    CHECK(other.release(std::move(*beside)).has_value());
+    // By the ttl of the other one it would be a minute.
+    REQUIRE(eventually([&] { return writer.done(); }));
+    print_ms("from a reader's death, whose ttl was 2 s, to a writer's grant", writer.when() - died);
+    REQUIRE(writer.granted());
+    CHECK_FALSE(behind.done());
+    CHECK(writer.release());
+    CHECK(behind.granted());
+    CHECK(behind.release());
+    CHECK(eventually([&] { return !has_litter(nodes); }));
+}
+
 TEST_CASE("a writer does not wait for readers that come without end", "[shared][threads]") {
     cluster nodes(3);
     constexpr int readers = 3;
@@ -197,6 +260,11 @@ TEST_CASE("a writer does not wait for readers that come without end", "[shared][
     threads.clear();
     CHECK(failures == 0);
     CHECK_FALSE(has_litter(nodes));
+}
+
+TEST_CASE("a writer's program is in within two sections of endless readers' programs",
+          "[shared]") {
+    CHECK(once_in_three(a_writer_is_in_within_two_sections));
 }
 
 TEST_CASE("no reader is ever beside a writer, and fences tell their order", "[shared][threads]") {
