@@ -3,6 +3,8 @@
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
+#include "support/waiting.hpp"
+#include "tool_process.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/error.hpp>
@@ -10,7 +12,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,16 +33,154 @@ acquire_options one_of(std::uint16_t slots, std::chrono::milliseconds wait = 0ms
     return {.ttl = 20s, .wait = wait, .slots = slots};
 }
 
-bool has_slots(cluster& nodes, int slots) {
+bool has_slots(cluster& nodes) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        for (int slot = 0; slot < slots; ++slot) {
-            if (nodes.ask(i).exists("r#" + std::to_string(slot))) return true;
-        }
+        if (!nodes.ask(i).keys("r#*").empty()) return true;
     }
     return false;
 }
 
+// Processes that each take a slot of "r" and have it until they are told to give it back: this very
+// program, and in it the test case that no other run selects.
+class slot_holders {
+public:
+    static constexpr const char* variable = "REDLOCK_SLOT_HOLDER";
+
+    slot_holders(cluster& nodes, std::uint16_t slots) : nodes_(nodes), slots_(slots) {}
+
+    void start_one() {
+        std::ostringstream terms;
+        terms << folder_ / "" << ' ' << running_.size() << ' ' << slots_;
+        for (std::size_t i = 0; i < nodes_.size(); ++i) terms << ' ' << nodes_[i].port();
+        ::setenv(variable, terms.str().c_str(), 1);
+        running_.push_back(std::make_unique<tool_process>(
+            tool_process::program{std::filesystem::read_symlink("/proc/self/exe").string()},
+            std::vector<std::string>{"[slot_holder]"}));
+        ::unsetenv(variable);
+    }
+    /// In the order in which they came in: who, and which slot it has.
+    std::vector<std::pair<std::size_t, unsigned>> granted() const {
+        std::vector<std::pair<std::size_t, unsigned>> all;
+        std::ifstream file(folder_ / "granted");
+        std::size_t who = 0;
+        unsigned slot = 0;
+        while (file >> who >> slot) all.emplace_back(who, slot);
+        return all;
+    }
+    /// Its exit status, after it has given its slot back.
+    int end(std::size_t who) {
+        std::ofstream(folder_ / ("end" + std::to_string(who)));
+        return running_.at(who)->wait();
+    }
+
+private:
+    cluster& nodes_;
+    std::uint16_t slots_;
+    scratch folder_;
+    std::vector<std::unique_ptr<tool_process>> running_;
+};
+
+// A stall of more than a second may cost a waiter its place. That all have their turn, and never
+// more than there are slots, does not hang on it.
+bool processes_get_slots_in_order() {
+    constexpr std::size_t slots = 3;
+    constexpr std::size_t programs = 9;
+    cluster nodes(3);
+    found(nodes);
+    slot_holders holders(nodes, slots);
+    for (std::size_t i = 0; i < programs; ++i) {
+        holders.start_one();
+        REQUIRE(eventually([&] {
+            return i < slots ? holders.granted().size() == i + 1
+                             : all_know_of(nodes, i + 1 - slots);
+        }));
+    }
+    CHECK(holders.granted().size() == slots);
+    for (std::size_t i = 0; i < programs; ++i) {
+        const std::size_t inside = std::min(i + slots, programs);
+        REQUIRE(eventually([&] { return holders.granted().size() == inside; }));
+        std::set<unsigned> taken;
+        const auto all = holders.granted();
+        // Those that came in before have left in the order in which they came in.
+        for (std::size_t k = i; k < inside; ++k) taken.insert(all[k].second);
+        CHECK(taken.size() == inside - i);
+        CHECK(*taken.rbegin() < slots);
+        REQUIRE(holders.end(all[i].first) == 0);
+    }
+    std::vector<std::size_t> order;
+    for (const auto& [who, slot] : holders.granted()) order.push_back(who);
+    std::vector<std::size_t> expected(programs);
+    std::iota(expected.begin(), expected.end(), std::size_t{0});
+    CHECK(std::is_permutation(order.begin(), order.end(), expected.begin(), expected.end()));
+    CHECK(eventually([&] { return all_know_of(nodes, 0) && !has_slots(nodes); }));
+    return order == expected;
+}
+
 }  // namespace
+
+TEST_CASE("a process that has a slot", "[.][slot_holder]") {
+    const char* const given = std::getenv(slot_holders::variable);
+    if (given == nullptr) return;
+    std::istringstream terms(given);
+    std::string folder;
+    std::string number;
+    std::uint16_t slots = 0;
+    terms >> folder >> number >> slots;
+    client_options options;
+    options.node_timeout = 3s;
+    options.connect_timeout = 6s;
+    options.cluster = "test";
+    for (node_options node; terms >> node.port;) options.nodes.push_back(node);
+    blocking_client client(options);
+    auto got = client.acquire("r", one_of(slots, 60s));
+    REQUIRE(got.has_value());
+    {
+        std::ofstream file(folder + "granted", std::ios::app);
+        file << number + " " + std::to_string(got->slot()) + "\n";
+    }
+    CHECK(eventually([&] { return std::filesystem::exists(folder + "end" + number); }, 60s));
+    CHECK(*got);
+    CHECK(client.release(std::move(*got)).has_value());
+}
+
+TEST_CASE("processes get slots in the order in which they came, and all slots are had", "[slots]") {
+    CHECK(once_in_three(processes_get_slots_in_order));
+}
+
+TEST_CASE("a thousand slots are held at once, and no more", "[slots]") {
+    cluster nodes(3);
+    driver a(nodes.options());
+    driver b(nodes.options());
+    std::vector<lease> held;
+    std::set<unsigned> slots;
+    for (unsigned i = 0; i < max_slots; ++i) {
+        auto got = (i % 2 == 0 ? a : b).acquire("r", one_of(max_slots));
+        INFO(i << '\n' << text_of(got.value()));
+        REQUIRE(got.error() == error_code{});
+        slots.insert(got.value().slot());
+        held.push_back(std::move(got.value()));
+    }
+    CHECK(slots.size() == max_slots);
+    CHECK(*slots.rbegin() == max_slots - 1);
+    for (driver* d : {&a, &b}) {
+        CHECK(d->acquire("r", one_of(max_slots)).error() == errc::contended);
+    }
+    // The one that is given back is found among all of them, also by one that waited for it.
+    auto waits = b.start_acquire("r", one_of(max_slots, 30s));
+    REQUIRE(b.until([&] { return all_know_of(nodes, 1); }));
+    const auto free = held[444].slot();
+    CHECK(a.release(std::move(held[444])) == error_code{});
+    b.finish(waits);
+    REQUIRE(waits.error() == error_code{});
+    CHECK(waits.value().slot() == free);
+    held[444] = std::move(waits.value());
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        (i % 2 == 0 && i != 444 ? a : b).start_release(std::move(held[i]));
+    }
+    const auto is_clean = [&] { return !has_slots(nodes); };
+    CHECK(a.until(is_clean));
+    CHECK(b.until(is_clean));
+}
 
 TEST_CASE("as many hold a resource as it has slots, and nobody more", "[slots]") {
     cluster nodes(3);
@@ -61,8 +207,8 @@ TEST_CASE("as many hold a resource as it has slots, and nobody more", "[slots]")
     CHECK(whole.error() == error_code{});
     whole.value() = {};
     held.clear();
-    CHECK(a.until([&] { return !has_slots(nodes, 5); }));
-    CHECK(b.until([&] { return !has_slots(nodes, 5); }));
+    CHECK(a.until([&] { return !has_slots(nodes); }));
+    CHECK(b.until([&] { return !has_slots(nodes); }));
 }
 
 TEST_CASE("with a node down all slots are held, and by nobody twice", "[slots]") {
