@@ -106,7 +106,7 @@ void checker::check_progress(unsigned workers, unsigned contenders) {
                     clock::now()});
         }
     }
-    // Whichever resource it was: where this machine stalls, those of one may always miss each other.
+    // Of any resource: where this machine stalls, those of one may always miss each other.
     if (counts_.readers > 0 && !readers_have_met()) {
         report({"no two readers ever held a resource at the same time", {}, clock::now()});
     }

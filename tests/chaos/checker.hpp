@@ -32,9 +32,9 @@ struct tally {
     std::uint64_t cancellations = 0;
 };
 
-/// No two sections of a resource overlap, and fences rise in the order of the grants: but for readers,
-/// slots and least times, see timeline.hpp. Sections arrive in any order; of each resource the
-/// latest few thousand are kept, so that an hour costs no more memory than a minute.
+/// No two sections of a resource overlap, and fences rise in the order of the grants; timeline.hpp
+/// has the rules, also of readers, slots and least times. Sections arrive in any order; of each
+/// resource the latest few thousand are kept, so that an hour costs no more memory than a minute.
 class checker {
 public:
     /// `holds_at`: whether the assumptions of docs/guarantees.md held; without it, always.
@@ -50,8 +50,8 @@ public:
 
     /// Whether a key with this value may still be there although its program lives and rests.
     bool may_remain(const std::string& owner, clock::time_point now) const;
-    /// Who had no grant; of `workers` workers with so many contenders each. And whether readers ever
-    /// were together, and as many ever held slots as there are.
+    /// Who had no grant; of `workers` workers with so many contenders each. And whether readers
+    /// ever were together, and as many ever held slots as there are.
     void check_progress(unsigned workers, unsigned contenders);
     /// The sections of a resource that touch these times, as text.
     std::vector<span> near(const std::string& resource, clock::time_point from,

@@ -244,8 +244,8 @@ void chaos_run::tell(const violation& found) {
     std::cerr << "VIOLATION at " << seconds(found.at) << ": " << found.text << '\n';
     if (judge_.violations() > most) return;
     for (const auto& s : judge_.near(found.resource, found.at - 4s, found.at + 1s)) {
-        std::cerr << "  " << s.resource << ' ' << to_text(s.of) << " fence " << s.fence << " from " << seconds(s.granted_at)
-                  << " to " << seconds(s.trusted_until) << ' ' << s.owner;
+        std::cerr << "  " << s.resource << ' ' << to_text(s.of) << " fence " << s.fence << " from "
+                  << seconds(s.granted_at) << " to " << seconds(s.trusted_until) << ' ' << s.owner;
         if (s.kept_until > s.trusted_until) std::cerr << ", kept to " << seconds(s.kept_until);
         std::cerr << '\n';
     }
@@ -269,7 +269,8 @@ std::string chaos_run::summary() const {
     text << "{\"seed\": " << options_.seed << ", \"seconds\": " << passed.count()
          << ", \"majority\": " << (options_.majority ? "true" : "false")
          << ", \"grants\": " << counts.grants << ", \"readers\": " << counts.readers
-         << ", \"slots\": " << counts.slots << ", \"kept\": " << counts.kept << ", \"losses\": " << counts.losses
+         << ", \"slots\": " << counts.slots << ", \"kept\": " << counts.kept
+         << ", \"losses\": " << counts.losses
          << ", \"refusals\": " << counts.refusals << ", \"cancellations\": " << counts.cancellations
          << ", \"faults\": {";
     for (std::size_t i = 1; i < faults; ++i) {

@@ -158,7 +158,7 @@ def late_losses(events, pauses=()):
 
 
 def sections(lines, since):
-    """Of a history, those that began later than that: resource, part, from, seen until, kept until."""
+    """Of a history, those since then: resource, part, from, seen until, kept until."""
     found = {}
     for words in lines:
         what, number, at = words[0], words[1], int(words[7])

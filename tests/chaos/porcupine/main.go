@@ -1,4 +1,4 @@
-// Judges the histories of a chaos run with Porcupine, as locks that hand out fences; knows no redlock.
+// Judges the histories of a chaos run with Porcupine, by models of locks; knows no redlock.
 // SPDX-License-Identifier: MIT
 
 // The program is a second checker: it reads the files that journal.hpp describes and shares nothing
@@ -47,7 +47,7 @@ type step struct {
 	fence uint64
 }
 
-// part says what of a resource a lease is of: all of it, alone or beside readers; or one of its slots.
+// part says what of a resource a lease is of: all of it, alone or beside readers; or a slot.
 type part struct {
 	isShared, isSlot bool
 	slot, slots      int
@@ -74,8 +74,8 @@ type holder struct {
 	of    part
 }
 
-// lock is a state, and never changed: its holders, and for each slot (0 where there is but one place)
-// the highest fences, of all holders and of those that were no readers.
+// lock is a state, and never changed: its holders, and for each slot (0 where there is but one
+// place) the highest fences, of all holders and of those that were no readers.
 type lock struct {
 	holders         map[string]holder
 	highest, alones map[int]uint64
