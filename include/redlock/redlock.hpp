@@ -6,6 +6,7 @@
 #include <redlock/client.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/config.hpp>
+#include <redlock/counting_semaphore.hpp>
 #include <redlock/error.hpp>
 #include <redlock/event.hpp>
 #include <redlock/lease.hpp>

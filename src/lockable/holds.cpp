@@ -3,17 +3,10 @@
 #include "lockable/holds.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <utility>
 
 namespace redlock::detail {
-
-thread_number this_thread_number() noexcept {
-    static std::atomic<thread_number> last{0};
-    thread_local const thread_number mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
-    return mine;
-}
 
 holds::arrival holds::arrive(thread_number thread) {
     entry* const mine = of(thread);

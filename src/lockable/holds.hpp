@@ -3,17 +3,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "lockable/thread_number.hpp"
+
 #include <redlock/lease.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace redlock::detail {
-
-/// Identifies a thread of this process. Unlike `std::thread::id`, no later thread has it again.
-using thread_number = std::uint64_t;
-thread_number this_thread_number() noexcept;
 
 /// A hold is a lease and the levels at which a thread holds it. Each loss is reported to its thread
 /// once. The levels of a lost hold are *excused*: their unlocks come later, from the destructors of

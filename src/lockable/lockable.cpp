@@ -3,34 +3,12 @@
 #include "lockable/lockable.hpp"
 
 #include "lockable/granting.hpp"
+#include "lockable/losing.hpp"
 
 #include <exception>
-#include <future>
 #include <utility>
 
 namespace redlock::detail {
-
-namespace {
-
-// How long the client's thread may stand still before a loss is thrown ahead of its token.
-constexpr std::chrono::seconds longest_stall{1};
-
-// A thread can see by the clock that a lease is over before the client's thread has reported that.
-void await_report(const lease& lost) {
-    const std::stop_token token = lost.lost_token();
-    if (!token.stop_possible()) return;
-    std::promise<void> reported;
-    const std::stop_callback on_report(token, [&] { reported.set_value(); });
-    reported.get_future().wait_for(longest_stall);
-}
-
-// Whether a release shows that the lock was not held until then. To nodes that did not answer the
-// client sends the release again. A key may be gone since the validity ended meanwhile.
-bool shows_loss(error_code released, clock::time_point valid_until) {
-    return released == errc::lost || (released == errc::not_held && clock::now() < valid_until);
-}
-
-}  // namespace
 
 void lockable::lock(lock_mode mode) {
     if (arrive() == holds::standing::held) {
@@ -62,9 +40,7 @@ void lockable::unlock() {
         case holds::leaving::lost: await_report(done.ended); fail(errc::lost, resource_);
         case holds::leaving::hold: break;
     }
-    const auto valid_until = done.ended.valid_until();
-    const auto released = client_->release(std::move(done.ended));
-    if (released || !shows_loss(released.error(), valid_until)) return;
+    if (release_held(*client_, std::move(done.ended))) return;
     {
         const std::lock_guard lock(gate_);
         holds_.note_loss(thread, may_throw);

@@ -1,0 +1,280 @@
+// The semaphore on real servers: never more than its slots, losses, threads; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "support/waiting.hpp"
+
+#include <redlock/counting_semaphore.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace redlock::testing;
+using redlock::acquire_options;
+using redlock::blocking_client;
+using redlock::counting_semaphore;
+using redlock::errc;
+
+namespace {
+
+std::string key_of(std::uint16_t slot) { return "r#" + std::to_string(slot); }
+
+/// How many slots are taken on any node that runs and is not stopped.
+std::size_t taken(cluster& nodes, std::uint16_t slots) {
+    std::size_t found = 0;
+    for (std::uint16_t i = 0; i < slots; ++i) found += nodes.holding(key_of(i)) > 0 ? 1 : 0;
+    return found;
+}
+
+template <class F>
+std::error_code thrown_by_call(F&& f) {
+    try {
+        f();
+    } catch (const std::system_error& e) {
+        return e.code();
+    }
+    return {};
+}
+
+template <class F>
+auto in_thread(F&& f) {
+    return std::async(std::launch::async, std::forward<F>(f)).get();
+}
+
+/// Gives the slot that the calling thread acquired last to another owner, and waits until that is
+/// known. Then the slot is free again.
+void lose_latest(cluster& nodes, const counting_semaphore& s) {
+    const auto token = s.lost_token();
+    REQUIRE(token.stop_possible());
+    const std::string key = key_of(s.slot());
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).set(key, "another owner");
+    REQUIRE(eventually([&] { return token.stop_requested(); }));
+    unlock_by_hand(nodes, key);
+}
+
+// A loss is found at a third of it.
+constexpr acquire_options short_ttl{.ttl = 3s};
+
+}  // namespace
+
+TEST_CASE("as many acquisitions as slots, each with its own slot, and no more", "[semaphore]") {
+    cluster nodes(3);
+    blocking_client client(nodes.options());
+    blocking_client elsewhere(nodes.options());
+    counting_semaphore s(client, "r", 3);
+    counting_semaphore there(elsewhere, "r", 3);
+    CHECK(s.fence() == 0);
+    std::set<std::uint16_t> slots;
+    s.acquire();
+    slots.insert(s.slot());
+    CHECK(s.fence() > 0);
+    CHECK(s.lost_token().stop_possible());
+    REQUIRE(s.try_acquire());
+    slots.insert(s.slot());
+    REQUIRE(there.try_acquire_for(patience));
+    slots.insert(there.slot());
+    CHECK(slots == std::set<std::uint16_t>{0, 1, 2});
+    CHECK_FALSE(s.try_acquire());
+    CHECK_FALSE(there.try_acquire_for(20ms));
+    CHECK_FALSE(there.try_acquire_until(redlock::clock::now() + 20ms));
+    s.release(2);
+    CHECK(s.fence() == 0);
+    CHECK_FALSE(s.lost_token().stop_possible());
+    CHECK(there.try_acquire());
+    there.release();
+    there.release();
+    CHECK(eventually([&] { return taken(nodes, 3) == 0; }));
+}
+
+TEST_CASE("more than is held is not released, and nothing changes", "[semaphore]") {
+    cluster nodes(3);
+    blocking_client client(nodes.options());
+    counting_semaphore s(client, "r", 3);
+    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+    s.acquire();
+    s.acquire();
+    const auto fence = s.fence();
+    CHECK(thrown_by_call([&] { s.release(3); }) == errc::not_held);
+    CHECK(thrown_by_call([&] { s.release(-1); }) == errc::not_held);
+    CHECK(s.fence() == fence);
+    CHECK(taken(nodes, 3) == 2);
+    CHECK_FALSE(s.lost_token().stop_requested());
+    s.release(2);
+    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+}
+
+TEST_CASE("any thread releases what another acquired", "[semaphore]") {
+    cluster nodes(3);
+    blocking_client client(nodes.options());
+    counting_semaphore s(client, "r", 2);
+    s.acquire();
+    const auto fence = s.fence();
+    CHECK(in_thread([&] { return s.fence(); }) == 0);
+    // Its own first: this thread goes on under its own slot.
+    in_thread([&] {
+        s.acquire();
+        s.release();
+        return 0;
+    });
+    CHECK(s.fence() == fence);
+    in_thread([&] {
+        s.release();
+        return 0;
+    });
+    CHECK(s.fence() == 0);
+    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+    CHECK(eventually([&] { return taken(nodes, 2) == 0; }));
+}
+
+TEST_CASE("one waits until a slot is released, also by another program", "[semaphore][threads]") {
+    cluster nodes(3);
+    found(nodes);
+    blocking_client client(nodes.options());
+    blocking_client elsewhere(nodes.options());
+    counting_semaphore s(client, "r", 2);
+    counting_semaphore there(elsewhere, "r", 2);
+    s.acquire();
+    there.acquire();
+    std::atomic<bool> has_slot = false;
+    std::jthread waiter([&] {
+        s.acquire();
+        has_slot = true;
+        s.release();
+    });
+    REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    CHECK_FALSE(has_slot);
+    there.release();
+    waiter.join();
+    CHECK(has_slot);
+    s.release();
+}
+
+TEST_CASE("never more at once than slots, by threads of several clients",
+          "[semaphore][threads]") {
+    constexpr int slots = 3;
+    cluster nodes(3);
+    blocking_client a(nodes.options());
+    blocking_client b(nodes.options());
+    counting_semaphore of_a(a, "r", slots);
+    counting_semaphore of_b(b, "r", slots);
+    std::atomic<int> inside = 0;
+    std::atomic<int> most = 0;
+    std::atomic<int> done = 0;
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t) {
+        threads.emplace_back([&, t] {
+            counting_semaphore& s = t % 2 == 0 ? of_a : of_b;
+            for (int i = 0; i < 10; ++i) {
+                s.acquire();
+                const int now = ++inside;
+                int known = most;
+                while (now > known && !most.compare_exchange_weak(known, now)) {
+                }
+                std::this_thread::sleep_for(1ms);
+                --inside;
+                ++done;
+                s.release();
+            }
+        });
+    }
+    threads.clear();
+    CHECK(done == 80);
+    CHECK(most <= slots);
+    CHECK(most > 1);
+    CHECK(eventually([&] { return taken(nodes, slots) == 0; }));
+}
+
+TEST_CASE("a lost slot is reported to its thread once, after the token", "[semaphore]") {
+    cluster nodes(3);
+    blocking_client client(nodes.options());
+    counting_semaphore s(client, "r", 3, short_ttl);
+    s.acquire();
+    const auto first = s.lost_token();
+    s.acquire();
+    lose_latest(nodes, s);
+    CHECK_FALSE(first.stop_requested());
+    // Another thread is not concerned.
+    CHECK(in_thread([&] { return thrown_by_call([&] { s.acquire(); }); }) == std::error_code());
+    SECTION("by a release, which has given it back") {
+        CHECK(thrown_by_call([&] { s.release(); }) == errc::lost);
+        CHECK_NOTHROW(s.release());
+    }
+    SECTION("by an acquire, which has acquired nothing") {
+        CHECK(thrown_by_call([&] { s.acquire(); }) == errc::lost);
+        CHECK(s.lost_token() == first);
+        CHECK_NOTHROW(s.release());  // the lost one
+        CHECK(s.lost_token() == first);
+        CHECK_NOTHROW(s.release());
+    }
+    SECTION("by a try") {
+        CHECK(thrown_by_call([&] { s.try_acquire_for(1h); }) == errc::lost);
+        CHECK_NOTHROW(s.release(2));
+    }
+    SECTION("an exception is on its way") {
+        try {
+            struct guard {
+                counting_semaphore& of;
+                ~guard() { of.release(); }
+            } const ends{s};
+            throw std::runtime_error("the section failed");
+        } catch (const std::runtime_error&) {
+        }
+        CHECK(thrown_by_call([&] { s.try_acquire(); }) == errc::lost);
+        CHECK_NOTHROW(s.release());
+    }
+    CHECK_NOTHROW(s.release());  // that of the other thread
+    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+    CHECK(eventually([&] { return taken(nodes, 3) == 0; }));
+}
+
+TEST_CASE("a release that finds the key gone reports the loss", "[semaphore]") {
+    cluster nodes(3);
+    blocking_client client(nodes.options());
+    counting_semaphore s(client, "r", 2, {.ttl = 60s});  // no renewal finds it
+    s.acquire();
+    unlock_by_hand(nodes, key_of(s.slot()));
+    CHECK(thrown_by_call([&] { s.release(); }) == errc::lost);
+    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+}
+
+TEST_CASE("a slot is kept while a minority of nodes is dead", "[semaphore]") {
+    cluster nodes(3);
+    found(nodes);
+    blocking_client client(nodes.options());
+    counting_semaphore s(client, "r", 2, short_ttl);
+    s.acquire();
+    nodes.kill(1);
+    const auto token = s.lost_token();
+    s.acquire();
+    std::this_thread::sleep_for(short_ttl.ttl + 500ms);
+    CHECK_FALSE(token.stop_requested());
+    CHECK_FALSE(s.lost_token().stop_requested());
+    CHECK_NOTHROW(s.release(2));
+}
+
+TEST_CASE("destroyed while slots are held, it leaves none taken", "[semaphore]") {
+    cluster nodes(3);
+    blocking_client client(nodes.options());
+    auto s = std::make_unique<counting_semaphore>(client, "r", 3, short_ttl);
+    s->acquire();
+    s->acquire();
+    SECTION("held") {}
+    SECTION("one of them lost") { lose_latest(nodes, *s); }
+    s.reset();
+    CHECK(eventually([&] { return taken(nodes, 3) == 0; }));
+    CHECK(client.stats().leases == 0);
+}

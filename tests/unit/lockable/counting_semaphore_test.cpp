@@ -1,0 +1,99 @@
+// What the semaphore is to callers of the standard's, and what it does without any node.
+// SPDX-License-Identifier: MIT
+#include "tests/support/catch.hpp"
+#include "tests/support/unreachable.hpp"
+
+#include <redlock/counting_semaphore.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <system_error>
+#include <type_traits>
+
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+using redlock::counting_semaphore;
+using redlock::errc;
+
+namespace {
+
+template <class T>
+concept semaphore = requires(T& s, std::chrono::milliseconds d,
+                             std::chrono::system_clock::time_point t,
+                             redlock::clock::time_point b) {
+    { s.acquire() } -> std::same_as<void>;
+    { s.try_acquire() } -> std::same_as<bool>;
+    { s.try_acquire_for(d) } -> std::same_as<bool>;
+    { s.try_acquire_until(t) } -> std::same_as<bool>;
+    { s.try_acquire_until(b) } -> std::same_as<bool>;
+    { s.release() } -> std::same_as<void>;
+    { s.release(2) } -> std::same_as<void>;
+};
+static_assert(semaphore<counting_semaphore>);
+static_assert(std::is_nothrow_destructible_v<counting_semaphore>);
+static_assert(!std::is_copy_constructible_v<counting_semaphore>);
+static_assert(!std::is_move_constructible_v<counting_semaphore>);
+
+template <class F>
+std::error_code thrown_by(F&& f) {
+    try {
+        f();
+    } catch (const std::system_error& e) {
+        return e.code();
+    }
+    return {};
+}
+
+redlock::client_options fenced() {
+    auto options = unreachable();
+    options.fencing = true;
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("without nodes nothing is acquired") {
+    redlock::blocking_client client(fenced());
+    counting_semaphore s(client, "r", 3, {.wait = 1ms});
+    CHECK(thrown_by([&] { s.acquire(); }) == errc::no_quorum);
+    CHECK_FALSE(s.try_acquire());
+    CHECK_FALSE(s.try_acquire_for(1ms));
+    CHECK_FALSE(s.try_acquire_until(redlock::clock::now() + 1ms));
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(-1); }) == errc::not_held);
+    CHECK_NOTHROW(s.release(0));
+    CHECK(s.fence() == 0);
+    CHECK(s.slot() == 0);
+    CHECK_FALSE(s.lost_token().stop_possible());
+}
+
+TEST_CASE("what would fail again is thrown by try_acquire, too") {
+    redlock::blocking_client client(fenced());
+    const auto refuses = [](counting_semaphore& s, errc why) {
+        CHECK(thrown_by([&] { s.acquire(); }) == why);
+        CHECK(thrown_by([&] { s.try_acquire(); }) == why);
+        CHECK(thrown_by([&] { s.try_acquire_for(1s); }) == why);
+    };
+    SECTION("no slots") {
+        counting_semaphore s(client, "r", 0);
+        refuses(s, errc::invalid_argument);
+    }
+    SECTION("too many slots") {
+        counting_semaphore s(client, "r", redlock::max_slots + 1);
+        refuses(s, errc::invalid_argument);
+    }
+    SECTION("a resource without a name") {
+        counting_semaphore s(client, "", 2);
+        refuses(s, errc::invalid_argument);
+    }
+    SECTION("a client without fences") {
+        redlock::blocking_client plain(unreachable());
+        counting_semaphore s(plain, "r", 2);
+        refuses(s, errc::invalid_argument);
+    }
+    SECTION("a client that was closed") {
+        counting_semaphore s(client, "r", 2);
+        REQUIRE(client.close());
+        refuses(s, errc::client_closed);
+    }
+}
