@@ -79,6 +79,9 @@ public:
     result<void> close();
     /// Counters since the client was constructed.
     client_stats stats() const;
+    /// Those that the client was constructed with, passwords included; the default ones if it was
+    /// moved from.
+    client_options options() const;
 
 private:
     struct worker;

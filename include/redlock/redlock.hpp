@@ -14,6 +14,7 @@
 #include <redlock/mutex.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>
+#include <redlock/rate_limiter.hpp>
 #include <redlock/recursive_mutex.hpp>
 #include <redlock/refusal.hpp>
 #include <redlock/resource_list.hpp>

@@ -74,8 +74,9 @@ std::thread quiet_thread(F body) {
 }  // namespace
 
 struct blocking_client::worker {
-    explicit worker(client_options options)
-        : async(context.get_executor(), std::move(options)),
+    explicit worker(client_options how)
+        : options(std::move(how)),
+          async(context.get_executor(), options),
           thread(quiet_thread([this] { context.run(); })) {}
 
     ~worker() {
@@ -95,6 +96,7 @@ struct blocking_client::worker {
 
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
 
+    const client_options options;
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
     client async;
@@ -221,6 +223,10 @@ result<void> blocking_client::close() {
 
 client_stats blocking_client::stats() const {
     return worker_ ? worker_->async.stats() : client_stats{};
+}
+
+client_options blocking_client::options() const {
+    return worker_ ? worker_->options : client_options{};
 }
 
 }  // namespace redlock

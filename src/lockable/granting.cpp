@@ -17,14 +17,14 @@ std::string named(const std::string& resource) {
     return "lock \"" + text::printable(resource) + '"';
 }
 
-[[noreturn]] void fail(const refusal& why, const std::string& resource) {
-    throw std::system_error(why.code, named(resource) + ": " + why.message());
-}
-
 }  // namespace
 
-void fail(errc why, const std::string& resource) {
-    throw std::system_error(why, named(resource));
+void fail(errc why, const std::string& resource, const std::string& detail) {
+    throw std::system_error(why, named(resource) + (detail.empty() ? "" : ": ") + detail);
+}
+
+void fail(const refusal& why, const std::string& resource) {
+    throw std::system_error(why.code, named(resource) + ": " + why.message());
 }
 
 lease acquire_or_throw(blocking_client& client, const std::string& resource,

@@ -6,6 +6,7 @@
 #include <redlock/error.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
+#include <redlock/refusal.hpp>
 
 #include <chrono>
 #include <string>
@@ -22,7 +23,8 @@ lease acquire_or_throw(blocking_client& client, const std::string& resource,
 lease acquire_within(std::chrono::milliseconds wait, blocking_client& client,
                      const std::string& resource, acquire_options options);
 
-/// Throws `std::system_error` with a text that names the resource.
-[[noreturn]] void fail(errc why, const std::string& resource);
+/// Throws `std::system_error` with a text that names the resource, and says more if `detail` does.
+[[noreturn]] void fail(errc why, const std::string& resource, const std::string& detail = {});
+[[noreturn]] void fail(const refusal& why, const std::string& resource);
 
 }  // namespace redlock::detail
