@@ -65,14 +65,25 @@ void add_strings(json_writer& json, const std::vector<std::string>& values) {
     json.end_array();
 }
 
-void add_row(std::string& out, const std::array<std::string, 5>& row,
-             const std::array<std::size_t, 5>& widths) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-        line += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+// Columns as wide as their widest field.
+template <std::size_t N>
+void add_rows(std::string& out, const std::vector<std::array<std::string, N>>& rows) {
+    std::array<std::size_t, N> widths{};
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < N; ++i) widths[i] = std::max(widths[i], width(row[i]));
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < N; ++i) {
+            line += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+    }
+}
+
+std::string left(const slot_state& slot) {
+    return slot.valid_for.count() < 0 ? "no expiry" : seconds(slot.valid_for);
 }
 
 int show(const resource_state& state, bool json) {
@@ -96,6 +107,14 @@ std::string holders(const resource_state& state) {
     });
     return state.owner.empty() && is_shared ? "shared by readers"
                                             : "held by " + shown(state.owner);
+}
+
+std::string slots_held(const resource_state& state) {
+    if (state.slots.empty() && state.slot_count == 0) return {};
+    std::string out = std::to_string(state.slots.size());
+    if (state.slot_count != 0) out += " of " + std::to_string(state.slot_count);
+    return out + (state.slots.size() == 1 && state.slot_count == 0 ? " slot is held"
+                                                                   : " slots are held");
 }
 
 std::string to_json(const resource_state& state) {
@@ -122,6 +141,17 @@ std::string to_json(const resource_state& state) {
         json.end_object();
     }
     json.end_array();
+    json.key("slot_count").number_unsigned(state.slot_count);
+    json.key("slots").begin_array();
+    for (const auto& slot : state.slots) {
+        json.begin_object();
+        json.key("slot").number_unsigned(slot.number);
+        json.key("owner").string(slot.owner);
+        json.key("fence").number_unsigned(slot.fence);
+        json.key("valid_ms").number(slot.valid_for.count());
+        json.end_object();
+    }
+    json.end_array();
     json.key("waiting").number_unsigned(state.waiting);
     json.key("readers");
     add_strings(json, state.readers);
@@ -142,6 +172,7 @@ std::string to_table(const resource_state& state) {
     } else {
         out += "not held";
     }
+    if (const auto slots = slots_held(state); !slots.empty()) out += ", " + slots;
     if (state.waiting != 0) out += ", " + std::to_string(state.waiting) + " waiting";
     out += " (quorum " + std::to_string(state.quorum) + " of " +
            std::to_string(state.nodes.size()) + ")\n\n";
@@ -152,11 +183,15 @@ std::string to_table(const resource_state& state) {
                         owners(node), left(node),
                         shown(problem(node))});
     }
-    std::array<std::size_t, 5> widths{};
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    add_rows(out, rows);
+    if (state.slots.empty()) return out;
+    out += "\n";
+    std::vector<std::array<std::string, 4>> slots{{"SLOT", "OWNER", "TTL", "FENCE"}};
+    for (const auto& slot : state.slots) {
+        slots.push_back({std::to_string(slot.number), shown(slot.owner), left(slot),
+                         std::to_string(slot.fence)});
     }
-    for (const auto& row : rows) add_row(out, row, widths);
+    add_rows(out, slots);
     return out;
 }
 

@@ -19,9 +19,11 @@ struct inspect_request {
 /// The exit status: 0 when a quorum of nodes answered.
 int inspect(const inspect_request& request);
 
-/// One object on one line.
 /// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers.
 std::string holders(const resource_state& state);
+/// "2 of 3 slots are held"; empty where no program names slots and none is held.
+std::string slots_held(const resource_state& state);
+/// One object on one line.
 std::string to_json(const resource_state& state);
 /// A table for people to read.
 std::string to_table(const resource_state& state);

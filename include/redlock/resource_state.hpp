@@ -21,6 +21,10 @@ enum class key_state : std::uint8_t { free, held, shared, quarantine, refused, t
 
 REDLOCK_EXPORT std::string_view to_string(key_state s) noexcept;
 
+/// How an owner value, such as `redlock run` gives to its command in REDLOCK_OWNER, stands in what
+/// follows: enough to recognise the holder, and too little to act as it.
+REDLOCK_EXPORT std::string abbreviate_owner(std::string_view value);
+
 struct node_state {
     node_name node{};
     key_state state = key_state::unreachable;
@@ -33,12 +37,25 @@ struct node_state {
     std::vector<std::string> readers{};
 };
 
+/// One slot of a resource that is held: see `acquire_options::slots`.
+struct slot_state {
+    std::uint16_t number = 0;
+    std::string owner{};                    ///< Abbreviated.
+    std::uint64_t fence = 0;                ///< As `resource_state::fence`, of this slot.
+    std::chrono::milliseconds valid_for{0};  ///< As `resource_state::valid_for`, of this slot.
+};
+
 struct resource_state {
     std::string resource{};
     /// On a quorum of nodes the key has the same owner, or is shared by readers.
     bool held = false;
     std::string owner{};                    ///< Abbreviated; empty if not held, or shared.
     std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
+    /// Those of its slots that have the same owner on a quorum of nodes, in their order. The resource
+    /// itself is another lock than its slots: `held` and `owner` say nothing of them.
+    std::vector<slot_state> slots{};
+    /// So many slots there are: the smallest number that programs name. 0: none names any.
+    std::uint16_t slot_count = 0;
     /// If held: the fence of the lease, if a node that granted it still stores it. If not held:
     /// the highest fence on any node. If shared: the highest on the nodes that say so. 0: no fence
     /// is known, or another library holds the lock.

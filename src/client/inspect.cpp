@@ -3,17 +3,14 @@
 #include "client/inspect.hpp"
 
 #include "client/client_parts.hpp"
-#include "core/node/fence_source.hpp"
+#include "client/key_reading.hpp"
 #include "core/quorum/read_quorum.hpp"
 #include "value/text.hpp"
-#include "wire/failure.hpp"
 #include "wire/inspect.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/time.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 
@@ -24,16 +21,8 @@ namespace {
 // Entries beyond that are not read: the counts stop there.
 constexpr std::size_t most_in_queue = 1'000;
 constexpr std::size_t most_readers = 1'000;
-
-void note_failure(node_state& node, const wire::failure& why) {
-    switch (why.answer) {
-        case vote::timed_out: node.state = key_state::timed_out; break;
-        case vote::refused: node.state = key_state::refused; break;
-        default: node.state = key_state::unreachable; break;
-    }
-    node.error = why.error;
-    node.detail = why.detail;
-}
+// In the order of their numbers.
+constexpr key_question questions[] = {key_question::value, key_question::ttl, key_question::fence};
 
 }  // namespace
 
@@ -53,59 +42,64 @@ void inspect_operation::on_settled(time_point now) {
     readers_.resize(client().shared.size());
     for (std::size_t i = 0; i < client().shared.size(); ++i)
         state_.nodes[i].node = client().shared.name(i);
+    slots_.begin(client().shared.size());
+    talking_ = client().nodes.all();
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
     const bool is_fenced = client().shared.is_fenced();
-    open_ = (is_fenced ? 5 : 2) * client().shared.size();
-    wire::request get;
-    wire::request pttl;
-    wire::request get_fence;
+    open_ = (is_fenced ? 6 : 2) * client().shared.size();
+    ask_about(ask_value, key, talking_, now);
+    if (!is_fenced) return;
     wire::request get_queue;
     wire::request get_readers;
-    wire::write_get_front(get.words, key);
-    wire::write_pttl(pttl.words, key);
-    wire::write_get_front(get_fence.words, wire::fence_key(prefix, key));
+    wire::request get_slots;
     wire::write_get_queue(get_queue.words, wire::queue_key(prefix, key), most_in_queue);
     wire::write_get_readers(get_readers.words, wire::readers_key(prefix, key), most_readers);
-    ask(ask_value, get, now);
-    ask(ask_ttl, pttl, now);
-    if (!is_fenced) return;
-    ask(ask_fence, get_fence, now);
-    ask(ask_queue, get_queue, now);
-    ask(ask_readers, get_readers, now);
+    wire::write_get_slots(get_slots.words, wire::slots_of(prefix, key));
+    ask(ask_queue, get_queue, client().nodes.all(), now);
+    ask(ask_readers, get_readers, client().nodes.all(), now);
+    ask(ask_slots, get_slots, client().nodes.all(), now);
 }
 
-void inspect_operation::ask(std::uint32_t question, const wire::request& what, time_point now) {
-    const node_sessions& nodes = client().nodes;
-    const auto result = nodes.send(*this, question, what, now, nodes.all());
+// Its value, its ttl and, if there are fences, its fence.
+void inspect_operation::ask_about(std::uint32_t first_question, const std::string& key,
+                                  node_mask nodes, time_point now) {
+    wire::request get;
+    wire::request pttl;
+    wire::write_get_front(get.words, key);
+    wire::write_pttl(pttl.words, key);
+    ask(first_question + ask_value, get, nodes, now);
+    ask(first_question + ask_ttl, pttl, nodes, now);
+    if (!client().shared.is_fenced()) return;
+    wire::request get_fence;
+    wire::write_get_front(get_fence.words,
+                          wire::fence_key(client().shared.options().key_prefix, key));
+    ask(first_question + ask_fence, get_fence, nodes, now);
+}
+
+void inspect_operation::ask(std::uint32_t question, const wire::request& what, node_mask nodes,
+                            time_point now) {
+    const auto result = client().nodes.send(*this, question, what, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
 }
 
-void inspect_operation::on_value(node_state& node, std::string& value, const resp::reply& reply) {
-    switch (reply.type()) {
-        case resp::reply_type::string:
-            value = reply.text();
-            if (value.empty()) {
-                node.state = key_state::free;  // unless there is an empty value: its ttl will tell
-            } else if (value == wire::shared_marker) {
-                node.state = key_state::shared;
-            } else {
-                node.state = key_state::held;
-                node.owner = wire::abbreviate_owner(value);
-            }
-            break;
-        default: note_failure(node, wire::read_failure(reply)); break;
+// The keys of those that the nodes named.
+void inspect_operation::ask_for_slots(time_point now) {
+    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
+        const key_state s = state_.nodes[i].state;
+        const bool has_vote = !client().tracker.object(i, now, now);
+        const bool has_answered =
+            s == key_state::free || s == key_state::held || s == key_state::shared;
+        if (!has_vote || !has_answered) talking_.erase(i);
     }
-}
-
-void inspect_operation::on_fence(node_state& node, const resp::reply& reply) {
-    const std::string_view text = reply.text();
-    const auto end = text.data() + text.size();
-    if (reply.type() == resp::reply_type::string && text.empty()) return;
-    if (text.empty() || std::from_chars(text.data(), end, node.fence).ptr != end ||
-        node.fence >= core::fence_limit) {
-        node.fence = 0;
-        note_failure(node, {vote::refused, errc::foreign_data, "the fence key holds no fence"});
+    const auto batch = slots_.next();
+    if (batch.empty() || talking_.empty()) return;
+    const node_mask nodes = talking_;
+    open_ = 3 * batch.size() * nodes.size();
+    const std::string key = client().shared.options().key_prefix + resource_;
+    for (std::uint32_t i = 0; i < batch.size(); ++i) {
+        if (over_) return;
+        ask_about(ask_of_slot + 3 * i, key + wire::slot_suffix(batch[i]), nodes, now);
     }
 }
 
@@ -135,30 +129,27 @@ void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, t
 void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                                  time_point now) {
     if (over_) return;
-    node_state& n = state_.nodes[node];
-    if (round == ask_queue) {
+    if (round >= ask_of_slot) {
+        slots_.answered(node, (round - ask_of_slot) / 3, questions[(round - ask_of_slot) % 3],
+                        reply);
+    } else if (round == ask_queue) {
         on_queue(node, reply, now);
     } else if (round == ask_readers) {
         on_readers(node, reply, now);
-    } else if (round == ask_value) {
-        on_value(n, values_[node], reply);
-    } else if (n.state == key_state::refused) {
-        // Its first answer says all.
-    } else if (round == ask_fence) {
-        on_fence(n, reply);
-    } else if (reply.type() == resp::reply_type::integer) {
-        n.ttl = wire::read_pttl(reply.integer());  // the key may have gone between the two answers
-        if (n.state == key_state::free && reply.integer() != -2) n.state = key_state::held;
+    } else if (round == ask_slots) {
+        slots_.named(wire::read_slots(reply, time_of(node, now)));
     } else {
-        note_failure(n, wire::read_failure(reply));
+        note_answer(state_.nodes[node], values_[node], questions[round], reply);
     }
     answered(now);
 }
 
-void inspect_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
+// Where a node fails it is not asked about further slots; what it said of others counts.
+void inspect_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                                    time_point now) {
     if (over_) return;
-    note_failure(state_.nodes[node], why);
+    talking_.erase(node);
+    if (round < ask_of_slot) note_failure(state_.nodes[node], why);
     answered(now);
 }
 
@@ -215,6 +206,12 @@ void inspect_operation::tell_age(time_point now) {
 
 void inspect_operation::answered(time_point now) {
     if (--open_ != 0) return;
+    const operation_ptr keep(this);
+    slots_.close();
+    ask_for_slots(now);
+    if (open_ != 0 || over_) return;
+    state_.slots = slots_.take_held();
+    state_.slot_count = slots_.count();
     note_standing(now);
     core::read_quorum(state_, values_);
     find_readers();

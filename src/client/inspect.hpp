@@ -3,6 +3,8 @@
 #pragma once
 
 #include "client/operation.hpp"
+#include "client/slot_survey.hpp"
+#include "value/node_mask.hpp"
 
 #include <redlock/resource_state.hpp>
 
@@ -31,15 +33,19 @@ private:
     static constexpr std::uint32_t ask_fence = 2;
     static constexpr std::uint32_t ask_queue = 3;
     static constexpr std::uint32_t ask_readers = 4;
+    static constexpr std::uint32_t ask_slots = 5;
+    // Of the i-th slot of those that are asked for: its value, ttl and fence.
+    static constexpr std::uint32_t ask_of_slot = 6;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
-    void ask(std::uint32_t question, const wire::request& what, time_point now);
-    void on_value(node_state& node, std::string& value, const resp::reply& reply);
-    void on_fence(node_state& node, const resp::reply& reply);
+    void ask(std::uint32_t question, const wire::request& what, node_mask nodes, time_point now);
+    void ask_about(std::uint32_t first_question, const std::string& key, node_mask nodes,
+                   time_point now);
+    void ask_for_slots(time_point now);
     std::optional<std::int64_t> time_of(std::size_t node, time_point now) const;  // in ms
     void on_queue(std::size_t node, const resp::reply& reply, time_point now);
     void on_readers(std::size_t node, const resp::reply& reply, time_point now);
@@ -54,6 +60,8 @@ private:
     resource_state state_;
     std::vector<std::string> values_;
     std::vector<std::vector<std::string>> readers_;  // whole: abbreviated ones may collide
+    slot_survey slots_;
+    node_mask talking_;     // that have answered all questions so far
     std::size_t open_ = 0;  // answers still to come
     bool over_ = false;
 };

@@ -17,6 +17,8 @@ namespace redlock::detail {
 
 namespace {
 
+// Of one reply. The longest is an inspection's: a pair for each slot, and for each number of slots.
+constexpr std::size_t most_elements = 4096;
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once
 
 // How long after it was sent a request may take a key: much longer than any operation waits for the
@@ -40,7 +42,8 @@ session::session(std::size_t index, const client_options& options, transport& wi
                  session_owner& owner, traffic& counts, session_limits limits)
     // INFO is the longest reply by far; a request is answered in 200 bytes, or by an error that names
     // a key.
-    : connection(index, options, wire, owner, {.max_reply_bytes = 1U << 20, .max_elements = 1024}),
+    : connection(index, options, wire, owner,
+                 {.max_reply_bytes = 1U << 20, .max_elements = most_elements}),
       owner_(&owner),
       counts_(&counts),
       limits_(limits),

@@ -6,11 +6,27 @@
 #include "wire/resp/command.hpp"
 #include "wire/words.hpp"
 
+#include <redlock/options.hpp>
+
 #include <charconv>
 #include <chrono>
 #include <string>
+#include <system_error>
 
 namespace redlock::wire {
+
+namespace {
+
+// The number that is all of the text.
+template <class Number>
+std::optional<Number> read_whole(std::string_view text) noexcept {
+    Number value{};
+    const auto end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
 
 void write_get_front(std::string& out, std::string_view key) {
     resp::append_command(out, {"GETRANGE", key, "0", "127"});
@@ -41,6 +57,30 @@ std::vector<std::string> read_readers(const resp::reply& reply,
         if (until_ms > now_ms.value_or(0)) out.emplace_back(reply[i].text());
     }
     return out;
+}
+
+void write_get_slots(std::string& out, std::string_view slots) {
+    const std::string first = "-" + std::to_string(2 * max_slots);
+    resp::append_command(out, {"ZRANGE", slots, first, "-1", "WITHSCORES"});
+}
+
+slots_answer read_slots(const resp::reply& reply, std::optional<std::int64_t> now_ms) {
+    slots_answer answer;
+    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+        std::string_view member = reply[i].text();
+        const bool is_count = member.starts_with("k:");
+        if (is_count) member.remove_prefix(2);
+        const auto number = read_whole<std::uint16_t>(member);
+        const auto score = read_whole<std::int64_t>(reply[i + 1].text());
+        // Another program may have written it.
+        if (!number || !score || is_count != (*score < 0)) continue;
+        const std::int64_t now = now_ms.value_or(0);
+        if (is_count ? *score >= -now : *score <= now) continue;
+        if (!is_count && *number < max_slots) answer.taken.push_back(*number);
+        const bool is_least = answer.count == 0 || *number < answer.count;
+        if (is_count && *number > 0 && *number <= max_slots && is_least) answer.count = *number;
+    }
+    return answer;
 }
 
 queue_answer read_queue(const resp::reply& reply, std::string_view client_id,

@@ -27,6 +27,16 @@ void write_get_readers(std::string& out, std::string_view readers, std::size_t m
 std::vector<std::string> read_readers(const resp::reply& reply,
                                       std::optional<std::int64_t> now_ms);
 
+/// Which slots are taken, and which numbers of slots programs name, two elements each: see
+/// shared/slots.lua.
+void write_get_slots(std::string& out, std::string_view slots);
+struct slots_answer {
+    std::vector<std::uint16_t> taken{};
+    std::uint16_t count = 0;  ///< The smallest number that is named; 0: none is.
+};
+/// Of those that are alive at `now_ms` of the node's clock; of all where that is not known.
+slots_answer read_slots(const resp::reply& reply, std::optional<std::int64_t> now_ms);
+
 struct queue_answer {
     std::size_t waiting = 0;           ///< How many entries are alive.
     std::optional<std::size_t> place;  ///< The client's first among them, from 1.

@@ -5,6 +5,8 @@
 #include "value/owner_text.hpp"
 #include "value/text.hpp"
 
+#include <redlock/resource_state.hpp>
+
 #include <cstddef>
 
 namespace redlock::wire {
@@ -48,3 +50,9 @@ std::string abbreviate_owner(std::string_view value) {
 }
 
 }  // namespace redlock::wire
+
+namespace redlock {
+
+std::string abbreviate_owner(std::string_view value) { return wire::abbreviate_owner(value); }
+
+}  // namespace redlock

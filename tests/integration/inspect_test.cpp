@@ -6,7 +6,11 @@
 
 #include <redlock/error.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 using namespace redlock;
 using namespace redlock::testing;
@@ -160,4 +164,103 @@ TEST_CASE("what cannot name a lock cannot be inspected", "[inspect]") {
     driver d(nodes.options());
     CHECK(d.inspect("").error() == errc::invalid_argument);
     CHECK(d.inspect(std::string(513, 'x')).error() == errc::invalid_argument);
+}
+
+TEST_CASE("the slots of a resource are those that a quorum of nodes keeps", "[inspect]") {
+    cluster nodes(3);
+    found(nodes);
+    auto named = nodes.options();
+    named.client_name = "till-7";
+    driver holder(named);
+    driver d(nodes.options());
+    CHECK(d.inspect("r").value().slots.empty());
+    CHECK(d.inspect("r").value().slot_count == 0);
+    std::vector<lease> held;
+    for (int i = 0; i < 3; ++i) {
+        auto got = holder.acquire("r", {.ttl = 30s, .slots = 40});
+        REQUIRE(got.error() == error_code{});
+        held.push_back(std::move(got.value()));
+    }
+    std::sort(held.begin(), held.end(),
+              [](const lease& a, const lease& b) { return a.slot() < b.slot(); });
+    const auto state = d.inspect("r").value();
+    CHECK(state.decided);
+    CHECK_FALSE(state.held);
+    CHECK(state.slot_count == 40);
+    REQUIRE(state.slots.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(state.slots[i].number == held[i].slot());
+        CHECK(state.slots[i].fence == held[i].fence());
+        CHECK(state.slots[i].owner.find("@till-7") != std::string::npos);
+        CHECK(state.slots[i].owner == abbreviate_owner(held[i].owner().to_string() + "@till-7"));
+        CHECK(state.slots[i].valid_for > 20s);
+        CHECK(state.slots[i].valid_for <= 30s);
+    }
+    SECTION("also with a node down or hung") {
+        GENERATE(true, false) ? nodes.kill(1) : nodes.stop(1);
+        CHECK(d.inspect("r").value().slots.size() == 3);
+    }
+    SECTION("not those of a minority, nor those that the set names in vain") {
+        const auto gone = "r#" + std::to_string(held[0].slot());
+        nodes.ask(0).del(gone);
+        CHECK(d.inspect("r").value().slots.size() == 3);
+        nodes.ask(1).del(gone);
+        CHECK(d.inspect("r").value().slots.size() == 2);
+        nodes.ask(2).command({"DEL", "{r}:slots"});
+        CHECK(d.inspect("r").value().slots.size() == 2);
+        CHECK(holder.release(std::move(held[1])) == error_code{});
+        const auto rest = d.inspect("r").value();
+        REQUIRE(rest.slots.size() == 1);
+        CHECK(rest.slots[0].number == held[2].slot());
+    }
+    SECTION("whatever another program writes into the set") {
+        for (std::size_t i = 0; i < 3; ++i) {
+            nodes.ask(i).command({"ZADD", "{r}:slots", "99999999999999", "1000", "99999999999999",
+                                  "x", "99999999999999", "-3", "-9.3e18", "k:0",
+                                  "-9223372036854775808", "k:7", "inf", "4", "1e300", "5"});
+        }
+        CHECK(d.inspect("r").value().slots.size() == 3);
+    }
+    SECTION("a set that is none") {
+        for (std::size_t i = 0; i < 3; ++i) {
+            nodes.ask(i).del("{r}:slots");
+            nodes.ask(i).set("{r}:slots", "a string");
+        }
+        const auto none = d.inspect("r").value();
+        CHECK(none.decided);
+        CHECK(none.slots.empty());
+    }
+}
+
+TEST_CASE("all slots and all readers of a resource are shown", "[inspect]") {
+    cluster nodes(3);
+    found(nodes);
+    driver d(nodes.options());
+    const auto later = std::to_string(
+        std::chrono::duration_cast<std::chrono::milliseconds>(
+            (std::chrono::system_clock::now() + 1h).time_since_epoch())
+            .count());
+    std::vector<std::string> slots{"ZADD", "{r}:slots", "-" + later, "k:1000"};
+    std::vector<std::string> keys{"MSET"};
+    std::vector<std::string> readers{"ZADD", "{s}:readers"};
+    for (int i = 0; i < 1'000; ++i) {
+        slots.insert(slots.end(), {later, std::to_string(i)});
+        keys.insert(keys.end(), {"r#" + std::to_string(i), "ABCDEFGHIJKLMNOPQRSTUV@here"});
+        readers.insert(readers.end(),
+                       {later, "ABCDEFGHIJKLMNOPQRSTUV@" + std::to_string(i)});
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+        nodes.ask(i).command(slots);
+        nodes.ask(i).command(keys);
+        nodes.ask(i).command(readers);
+        nodes.ask(i).set("s", "redlock:shared");
+    }
+    const auto of_r = d.inspect("r").value();
+    CHECK(of_r.decided);
+    CHECK(of_r.slots.size() == 1'000);
+    CHECK(of_r.slot_count == 1'000);
+    const auto of_s = d.inspect("s").value();
+    CHECK(of_s.decided);
+    CHECK(of_s.readers.size() == 1'000);
+    CHECK(d.client().stats().disconnects == 0);  // none broke over that
 }
