@@ -26,19 +26,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return out;
 }
 
-std::vector<std::string> merged(const environment& additions) {
-    std::vector<std::string> out;
-    for (const auto& [name, value] : additions) out.push_back(name + "=" + value);
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view text(*entry);
-        const bool replaced = std::any_of(
-            additions.begin(), additions.end(),
-            [&](const auto& added) { return text.substr(0, text.find('=')) == added.first; });
-        if (!replaced) out.emplace_back(text);
-    }
-    return out;
-}
-
 // The stop watcher. Async-signal-safe calls only; every signal is blocked.
 [[noreturn]] void watch_for_stop(pid_t group, pid_t parent) noexcept {
     ::setpgid(0, group);
@@ -62,6 +49,21 @@ void shut(int& descriptor) noexcept {
 }
 
 }  // namespace
+
+std::vector<std::string> merged(const environment& additions) {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : additions) {
+        if (value) out.push_back(name + "=" + *value);
+    }
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text(*entry);
+        const bool replaced = std::any_of(
+            additions.begin(), additions.end(),
+            [&](const auto& added) { return text.substr(0, text.find('=')) == added.first; });
+        if (!replaced) out.emplace_back(text);
+    }
+    return out;
+}
 
 child::~child() {
     end_stop_watcher();

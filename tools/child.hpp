@@ -7,13 +7,17 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace redlock::tool {
 
-using environment = std::vector<std::pair<std::string, std::string>>;
+/// Variables that CMD finds as they are here; without a value: that it does not find.
+using environment = std::vector<std::pair<std::string, std::optional<std::string>>>;
+/// This process's own environment with these, as "NAME=VALUE".
+std::vector<std::string> merged(const environment& additions);
 
 /// CMD in a process group of its own. If redlock dies, the kernel kills CMD, but nothing that CMD
 /// started. Processes that leave the group (setsid, a shell with job control) or run as another

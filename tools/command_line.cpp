@@ -6,6 +6,7 @@
 #include "tools/json_writer.hpp"
 
 #include <redlock/detail/nearest.hpp>
+#include <redlock/options.hpp>
 #include <redlock/version.hpp>
 
 #include <CLI/CLI.hpp>
@@ -30,10 +31,10 @@ constexpr const char* statuses =
     "holder, or the --min-hold of the last one, kept RESOURCE until the wait was over; 121 no\n"
     "quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD\n"
     "can't be executed; 127 CMD was not found.\n\n"
-    "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment. When the "
-    "lease\n"
-    "is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so that it is\n"
-    "gone before the lease ends. Redlock can't end processes that leave the group, nor any while\n"
+    "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment, and with\n"
+    "--slots REDLOCK_SLOT.\n\n"
+    "When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so\n"
+    "that it is gone before the lease ends. Redlock can't end processes that leave the group, nor any while\n"
     "it is itself stopped with SIGSTOP, nor those that run as another user (sudo): it reports\n"
     "these, and ends with 122 all the same. If redlock is killed, CMD is killed with it, but\n"
     "not what CMD started. Processes that CMD leaves in the background when it ends run on\n"
@@ -114,6 +115,11 @@ parser::parser() {
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
     run_->add_flag("--shared", running_.lease.shared,
                    "Share the lock with others that run with --shared, and with nobody else");
+    run_->add_option("--slots", running_.lease.slots,
+                     "Hold one of K slots of RESOURCE, so that at most K run at once; the slots are "
+                     "another lock than RESOURCE itself")
+        ->type_name("K")
+        ->check(CLI::Range(1, static_cast<int>(max_slots)));
     run_->add_flag("--verbose", running_.verbose,
                    "Say what redlock waits for also where standard error is no terminal");
     run_->add_option("-E,--conflict-exit-code", running_.contended_status,

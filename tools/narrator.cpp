@@ -59,10 +59,11 @@ void narrator::waiting(error_code ec, const resource_state& state) {
     if (request_.json) return tell_of_wait(ec, state);
     std::string line =
         "waiting for '" + request_.resource + "' for " + whole_seconds(since_start());
-    if (!ec && state.held) {
+    if (!ec && state.held && request_.lease.slots == 0) {
         line += ", " + holders(state);
         if (state.held_for) line += " for " + whole_seconds(*state.held_for);
     }
+    if (!ec && request_.lease.slots > 0 && !state.slots.empty()) line += ", " + slots_held(state);
     if (!ec && state.place) {
         line += ", " + std::to_string(*state.place) + " of " + std::to_string(state.waiting) +
                 " in line";
@@ -90,6 +91,7 @@ void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
         json.key("error").string(ec.message());
     } else {
         json.key("held").boolean(state.held).key("owner").string(state.owner);
+        if (request_.lease.slots > 0) json.key("slots").number_unsigned(state.slots.size());
         if (!state.readers.empty()) {
             json.key("readers").begin_array();
             for (const auto& reader : state.readers) json.string(reader);
@@ -106,6 +108,7 @@ void narrator::granted(const lease& got) const {
     if (!request_.json) return;
     json_writer json = begin("granted", request_.resource);
     json.key("fence").number_unsigned(got.fence());
+    if (request_.lease.slots > 0) json.key("slot").number_unsigned(got.slot());
     json.key("valid_ms").number(ms(got.valid_until() - clock::now()).count());
     tell(json.key("ms").number(since_start().count()).end_object());
 }

@@ -29,6 +29,7 @@
 #include <bitset>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -308,10 +309,12 @@ void runner::refused(error_code ec, const lease& got) {
 }
 
 void runner::start_command() {
+    const auto slot = terms_.slots > 0 ? std::optional(std::to_string(lease_.slot())) : std::nullopt;
     const environment variables{
         {"REDLOCK_RESOURCE", request_.resource},
         {"REDLOCK_FENCE", std::to_string(lease_.fence())},
-        {"REDLOCK_OWNER", lease_.owner().to_string() + "@" + options_.client_name}};
+        {"REDLOCK_OWNER", lease_.owner().to_string() + "@" + options_.client_name},
+        {"REDLOCK_SLOT", slot}};
     phase_ = phase::running;
     // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
     owns_screen_ = terminal_.is_ours_alone();

@@ -5,6 +5,7 @@
 #include "tools/duration.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace redlock::tool {
 
@@ -33,6 +34,14 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     out.max_hold = request.max_hold.value_or(out.max_hold);
     out.min_hold = request.min_hold.value_or(out.min_hold);
     out.renew = out.renew && !request.no_renew;
+    out.slots = static_cast<std::uint16_t>(request.slots);
+    if (request.slots > 0 && request.shared) {
+        return "--slots and --shared can't be had together: with --slots " +
+               std::to_string(request.slots) + " as many run at once already; leave one out";
+    }
+    if (request.slots > 0 && !from.client.fencing) {
+        return "--slots needs fences: remove \"fencing\": false from every client's configuration";
+    }
     if (request.shared) out.mode = lock_mode::shared;
     if (request.shared && !from.client.fencing) {
         return "--shared needs fences: remove \"fencing\": false from every client's configuration";

@@ -19,6 +19,7 @@ struct lease_request {
     std::optional<std::chrono::milliseconds> min_hold{};
     std::optional<std::chrono::milliseconds> margin{};
     bool no_renew = false;
+    int slots = 0;        // of which it holds one; 0: the resource itself
     bool shared = false;  // others may hold the lock at the same time, all of them shared
 };
 

@@ -93,3 +93,12 @@ TEST_CASE("terms that can't be kept are refused with a remedy") {
     CHECK(refused({.ttl = 10s, .margin = 5s}).empty());
     CHECK(refused({.max_hold = 1s, .margin = 1s}).find("--max-hold 1s") != std::string::npos);
 }
+
+TEST_CASE("one of so many slots is held where that is asked for, and nodes keep fences") {
+    CHECK(settled({}).slots == 0);
+    CHECK(settled({.slots = 7}).slots == 7);
+    CHECK(refused({.slots = 7, .shared = true}).find("--slots and --shared") != std::string::npos);
+    configuration from;
+    from.client.fencing = false;
+    CHECK(refused({.slots = 7}, from).find("--slots needs fences") != std::string::npos);
+}
