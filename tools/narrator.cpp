@@ -113,6 +113,15 @@ void narrator::granted(const lease& got) const {
     tell(json.key("ms").number(since_start().count()).end_object());
 }
 
+void narrator::nested(std::uint64_t fence) const {
+    if (request_.json) {
+        tell(begin("nested", request_.resource).key("fence").number_unsigned(fence).end_object());
+    } else if (request_.verbose) {
+        complain("'" + request_.resource + "' is held by the redlock run around this one: CMD runs "
+                 "under its lock");
+    }
+}
+
 void narrator::ended(int status) const {
     if (!request_.json) return;
     json_writer json = begin("ended", request_.resource);

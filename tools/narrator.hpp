@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,8 @@ public:
     /// The wait is over: clears the terminal's line.
     void waited();
     void granted(const lease& got) const;
+    /// A run around this one has the lock.
+    void nested(std::uint64_t fence) const;
     void happened(const event& e) const;
     void ended(int status) const;
 

@@ -7,6 +7,7 @@
 #include "tools/exit_status.hpp"
 #include "tools/job_control.hpp"
 #include "tools/narrator.hpp"
+#include "tools/outer_lock.hpp"
 #include "tools/report.hpp"
 #include "tools/terminal.hpp"
 
@@ -309,12 +310,12 @@ void runner::refused(error_code ec, const lease& got) {
 }
 
 void runner::start_command() {
-    const auto slot = terms_.slots > 0 ? std::optional(std::to_string(lease_.slot())) : std::nullopt;
-    const environment variables{
-        {"REDLOCK_RESOURCE", request_.resource},
-        {"REDLOCK_FENCE", std::to_string(lease_.fence())},
-        {"REDLOCK_OWNER", lease_.owner().to_string() + "@" + options_.client_name},
-        {"REDLOCK_SLOT", slot}};
+    const held_lock mine{request_.resource,
+                         lease_.owner().to_string() + "@" + options_.client_name, lease_.fence()};
+    const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
+    auto all = locks_around();
+    all.push_back(mine);
+    const environment variables = variables_for(mine, slot, all);
     phase_ = phase::running;
     // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
     owns_screen_ = terminal_.is_ours_alone();
@@ -505,6 +506,7 @@ int run(const run_request& request, const inherited_signals& given) {
         complain(why);
         return own_failure;
     }
+    if (const auto status = run_under_outer_lock(request, *found, given)) return *status;
     return runner(request, *found, terms, given).run();
 }
 

@@ -1,0 +1,160 @@
+// What the environment says of the runs around this one, and what of it is believed.
+// SPDX-License-Identifier: MIT
+#include "tools/nesting.hpp"
+
+#include "tests/support/catch.hpp"
+
+#include <redlock/options.hpp>
+
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::tool;
+
+namespace {
+
+const std::string ann = "AAAAAAAAAAAAAAAAAAAAAA@ann:7";
+const std::string bob = "BBBBBBBBBBBBBBBBBBBBBB@bob:8";
+
+resource_state held_by(const std::string& owner) {
+    resource_state state;
+    state.resource = "r";
+    state.decided = state.held = true;
+    state.owner = abbreviate_owner(owner);
+    return state;
+}
+
+resource_state shared_by(const std::vector<std::string>& owners) {
+    resource_state state;
+    state.resource = "r";
+    state.decided = state.held = true;
+    for (const auto& owner : owners) state.readers.push_back(abbreviate_owner(owner));
+    return state;
+}
+
+resource_state slot_of(const std::string& owner, std::uint16_t number) {
+    resource_state state;
+    state.resource = "r";
+    state.decided = true;
+    slot_state slot;
+    slot.number = number;
+    slot.owner = abbreviate_owner(owner);
+    state.slots.push_back(slot);
+    return state;
+}
+
+using kind = footing::kind;
+
+}  // namespace
+
+TEST_CASE("what is written is read again, with any bytes in its names") {
+    std::string odd;
+    for (int c = 1; c < 256; ++c) odd += static_cast<char>(c);
+    const std::vector<held_lock> held{{"r", ann, 7}, {"a b,c%d", bob, 0}, {odd, ann, ~0ULL}};
+    const auto text = write_held(held);
+    const auto again = read_held(text.c_str(), nullptr, nullptr, nullptr);
+    REQUIRE(again.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(again[i].resource == held[i].resource);
+        CHECK(again[i].owner == held[i].owner);
+        CHECK(again[i].fence == held[i].fence);
+    }
+    for (const char c : text) CHECK((c >= ' ' && c < 127));
+}
+
+TEST_CASE("the variables of one run count, too, and what is known twice counts once") {
+    CHECK(read_held(nullptr, nullptr, nullptr, nullptr).empty());
+    CHECK(read_held(nullptr, "r", ann.c_str(), nullptr).empty());
+    const auto one = read_held(nullptr, "r", ann.c_str(), "7");
+    REQUIRE(one.size() == 1);
+    CHECK(one[0].resource == "r");
+    CHECK(one[0].owner == ann);
+    CHECK(one[0].fence == 7);
+    CHECK(read_held(write_held(one).c_str(), "r", ann.c_str(), "7").size() == 1);
+    const auto two = read_held(write_held(one).c_str(), "s", bob.c_str(), "8");
+    REQUIRE(two.size() == 2);
+    CHECK(two[1].resource == "s");
+}
+
+TEST_CASE("what is not of the form is left out, and the rest is read") {
+    const std::string good = "r,7," + ann;
+    for (const std::string& bad : std::vector<std::string>{
+          "", "r", "r,7", ",7,", "r,x," + ann, "r,-1," + ann, "r,7,ann", "r,7,@ann",
+          "r,99999999999999999999," + ann, "%,7," + ann, "%4,7," + ann, "%zz,7," + ann,
+          "r\x01,7," + ann, "r,7," + ann + "=", std::string(",7,") + ann,
+          std::string(513, 'r') + ",7," + ann, "r,7," + ann + std::string(200, 'x')}) {
+        INFO(bad);
+        CHECK(read_held(bad.c_str(), nullptr, nullptr, nullptr).empty());
+        CHECK(read_held((bad + " " + good).c_str(), nullptr, nullptr, nullptr).size() == 1);
+        CHECK(read_held((good + " " + bad).c_str(), nullptr, nullptr, nullptr).size() == 1);
+    }
+    CHECK(read_held(std::string(most_held_bytes + 1, 'r').c_str(), nullptr, nullptr, nullptr)
+              .empty());
+    CHECK(read_held(nullptr, "", ann.c_str(), "7").empty());
+    CHECK(read_held(nullptr, "r", "", "7").empty());
+    CHECK(read_held(nullptr, "r", ann.c_str(), "7 ").empty());
+}
+
+TEST_CASE("any text is read without harm") {
+    std::mt19937 random(7);
+    const std::string letters = "r,7%4@A \xff\x01" + ann;
+    for (int i = 0; i < 20'000; ++i) {
+        std::string text;
+        for (auto n = random() % 80; n > 0; --n) text += letters[random() % letters.size()];
+        for (const auto& h : read_held(text.c_str(), text.c_str(), text.c_str(), text.c_str())) {
+            CHECK_FALSE(h.resource.empty());
+            CHECK(h.owner.find('@') == 22);
+        }
+    }
+}
+
+TEST_CASE("of too many runs the innermost are kept") {
+    std::vector<held_lock> held;
+    for (std::uint64_t i = 0; i < most_held + 20; ++i) {
+        held.push_back({"r" + std::to_string(i), ann, i});
+    }
+    auto again = read_held(write_held(held).c_str(), nullptr, nullptr, nullptr);
+    REQUIRE(again.size() == most_held);
+    CHECK(again.back().resource == held.back().resource);
+    for (auto& h : held) h.resource = std::string(max_resource_bytes, '\n');
+    for (std::uint64_t i = 0; i < held.size(); ++i) held[i].owner[0] = static_cast<char>('0' + i % 10);
+    const auto text = write_held(held);
+    CHECK(text.size() <= most_held_bytes);
+    again = read_held(text.c_str(), nullptr, nullptr, nullptr);
+    REQUIRE_FALSE(again.empty());
+    CHECK(again.back().owner == held.back().owner);
+}
+
+TEST_CASE("a run stands on what the nodes say that a run around it holds") {
+    const std::vector<held_lock> around{{"s", bob, 1}, {"r", ann, 7}};
+    const auto footing_of = [&](kind_of_lock wanted, const resource_state& state) {
+        return find_footing(around, wanted, state).what;
+    };
+    using enum kind_of_lock;
+    CHECK(find_footing(around, exclusive, held_by(ann)).under.owner == ann);
+    CHECK(footing_of(exclusive, held_by(ann)) == kind::outer);
+    CHECK(footing_of(shared, held_by(ann)) == kind::outer);
+    CHECK(footing_of(shared, shared_by({bob, ann})) == kind::outer);
+    CHECK(footing_of(exclusive, shared_by({bob, ann})) == kind::deadlock);
+    CHECK(footing_of(slot, slot_of(ann, 3)) == kind::outer);
+    CHECK(find_footing(around, slot, slot_of(ann, 3)).slot == 3);
+    SECTION("the slots are another lock than the resource") {
+        CHECK(footing_of(slot, held_by(ann)) == kind::own);
+        CHECK(footing_of(slot, shared_by({ann})) == kind::own);
+        CHECK(footing_of(exclusive, slot_of(ann, 3)) == kind::own);
+        CHECK(footing_of(shared, slot_of(ann, 3)) == kind::own);
+    }
+    SECTION("whatever the environment says, the nodes do not") {
+        for (const auto wanted : {exclusive, shared, slot}) {
+            CHECK(footing_of(wanted, held_by(bob)) == kind::own);
+            CHECK(footing_of(wanted, shared_by({bob})) == kind::own);
+            CHECK(footing_of(wanted, slot_of(bob, 3)) == kind::own);
+            resource_state unknown;
+            unknown.resource = "r";
+            CHECK(footing_of(wanted, unknown) == kind::own);
+            CHECK(find_footing({}, wanted, held_by(ann)).what == kind::own);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// Which locks the runs around this one hold, and whether one of them is enough; sends nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/resource_state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::tool {
+
+/// A lock of a `redlock run` that this process was started by, as the environment names it. Who
+/// wrote that is not known: what counts is whether the nodes say that this owner holds it.
+struct held_lock {
+    std::string resource{};
+    std::string owner{};  ///< The whole owner value.
+    std::uint64_t fence = 0;
+};
+
+/// Of several runs around each other, the outermost first: those that REDLOCK_HELD lists, and the
+/// one of REDLOCK_RESOURCE, REDLOCK_OWNER and REDLOCK_FENCE. What is not of their form is left out.
+/// Each text may be null.
+std::vector<held_lock> read_held(const char* list, const char* resource, const char* owner,
+                                 const char* fence);
+/// The text of REDLOCK_HELD; of too many the outermost are left out.
+std::string write_held(const std::vector<held_lock>& held);
+
+inline constexpr std::size_t most_held = 64;
+inline constexpr std::size_t most_held_bytes = 32'768;
+
+enum class kind_of_lock : std::uint8_t { exclusive, shared, slot };
+
+/// On what an inner run of a resource stands.
+struct footing {
+    enum class kind : std::uint8_t {
+        own,       ///< No outer run has what it wants: it acquires, as any run.
+        outer,     ///< `under` has it.
+        deadlock,  ///< `under` shares what it wants alone, and would be waited for.
+    };
+    kind what = kind::own;
+    held_lock under{};
+    std::optional<std::uint16_t> slot{};  ///< If it is a slot.
+};
+footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
+                     const resource_state& state);
+
+}  // namespace redlock::tool
