@@ -28,11 +28,11 @@ using std::chrono::milliseconds;
 constexpr const char* statuses =
     "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n\n"
     "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another\n"
-    "holder, or the --min-hold of the last one, kept RESOURCE until the wait was over; 121 no\n"
+    "holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no\n"
     "quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD\n"
     "can't be executed; 127 CMD was not found.\n\n"
-    "CMD finds REDLOCK_RESOURCE, REDLOCK_FENCE and REDLOCK_OWNER in its environment, and with\n"
-    "--slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE does not wait for this one,\n"
+    "CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its\n"
+    "environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE does not wait for this one,\n"
     "which it finds by REDLOCK_HELD: it runs its CMD under the lock that is held already.\n\n"
     "When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so\n"
     "that it is gone before the lease ends. Redlock can't end processes that leave the group, nor any while\n"
@@ -127,7 +127,8 @@ parser::parser() {
                      "Exit status in place of 120, which CMD may use itself")
         ->type_name("N")
         ->check(CLI::Range(0, 255));
-    run_->add_option("RESOURCE", running_.resource, "What to lock; after -- if it begins with -")
+    run_->add_option("RESOURCE", running_.resources,
+                     "What to lock, all or none of them; after -- if one begins with -")
         ->required();
 
     inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
@@ -218,11 +219,12 @@ command_line parser::parse(std::vector<std::string> words) {
     const auto mark = std::find(words.begin(), words.end(), "--");
     const bool is_run = !words.empty() && std::find(words.begin(), mark, "run") != mark;
     if (is_run && mark != words.end()) {
-        // "-- RESOURCE -- CMD": a RESOURCE that begins with "-" would be an option before the mark.
+        // "-- RESOURCE... -- CMD": a RESOURCE that begins with "-" would be an option before the mark.
+        const auto second = std::find(mark + 1, words.end(), "--");
         const bool names_resource =
-            words.end() - mark > 3 && (mark + 1)->starts_with('-') && mark[2] == "--";
-        command.assign(mark + (names_resource ? 3 : 1), words.end());
-        words.erase(mark + (names_resource ? 2 : 0), words.end());
+            words.end() - second > 1 && (mark + 1)->starts_with('-') && second > mark + 1;
+        command.assign((names_resource ? second : mark) + 1, words.end());
+        words.erase(names_resource ? second : mark, words.end());
     }
     std::reverse(words.begin(), words.end());
     std::string wrong;

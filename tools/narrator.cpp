@@ -28,10 +28,16 @@ std::string whole_seconds(std::chrono::milliseconds span) {
     return std::to_string(std::chrono::floor<std::chrono::seconds>(span).count()) + " s";
 }
 
-json_writer begin(std::string_view what, std::string_view resource) {
+json_writer begin(std::string_view what, const std::vector<std::string>& resources) {
     json_writer json;
     json.begin_object().key("event").string(what).key("severity").string("info");
-    json.key("resource").string(redacted(resource));
+    if (resources.size() == 1) {
+        json.key("resource").string(redacted(resources.front()));
+        return json;
+    }
+    json.key("resources").begin_array();
+    for (const auto& one : resources) json.string(redacted(one));
+    json.end_array();
     return json;
 }
 
@@ -58,9 +64,10 @@ std::optional<std::chrono::seconds> narrator::pause() const {
 void narrator::waiting(error_code ec, const resource_state& state) {
     if (request_.json) return tell_of_wait(ec, state);
     std::string line =
-        "waiting for '" + request_.resource + "' for " + whole_seconds(since_start());
+        "waiting for " + quoted(request_.resources) + " for " + whole_seconds(since_start());
     if (!ec && state.held && request_.lease.slots == 0) {
-        line += ", " + holders(state);
+        if (request_.resources.size() > 1) line += ", '" + state.resource + "'";
+        line += (request_.resources.size() > 1 ? " " : ", ") + holders(state);
         if (state.held_for) line += " for " + whole_seconds(*state.held_for);
     }
     if (!ec && request_.lease.slots > 0 && !state.slots.empty()) line += ", " + slots_held(state);
@@ -85,8 +92,9 @@ void narrator::waited() {
 }
 
 void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
-    json_writer json = begin("waiting", request_.resource);
+    json_writer json = begin("waiting", request_.resources);
     json.key("ms").number(since_start().count());
+    if (request_.resources.size() > 1) json.key("resource").string(redacted(state.resource));
     if (ec) {
         json.key("error").string(ec.message());
     } else {
@@ -106,7 +114,7 @@ void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
 
 void narrator::granted(const lease& got) const {
     if (!request_.json) return;
-    json_writer json = begin("granted", request_.resource);
+    json_writer json = begin("granted", request_.resources);
     json.key("fence").number_unsigned(got.fence());
     if (request_.lease.slots > 0) json.key("slot").number_unsigned(got.slot());
     json.key("valid_ms").number(ms(got.valid_until() - clock::now()).count());
@@ -115,16 +123,16 @@ void narrator::granted(const lease& got) const {
 
 void narrator::nested(std::uint64_t fence) const {
     if (request_.json) {
-        tell(begin("nested", request_.resource).key("fence").number_unsigned(fence).end_object());
+        tell(begin("nested", request_.resources).key("fence").number_unsigned(fence).end_object());
     } else if (request_.verbose) {
-        complain("'" + request_.resource + "' is held by the redlock run around this one: CMD runs "
-                 "under its lock");
+        complain(quoted(request_.resources) + " is held by the redlock run around this one: CMD "
+                 "runs under its lock");
     }
 }
 
 void narrator::ended(int status) const {
     if (!request_.json) return;
-    json_writer json = begin("ended", request_.resource);
+    json_writer json = begin("ended", request_.resources);
     json.key("status").number(status);
     tell(json.key("ms").number(since_start().count()).end_object());
 }

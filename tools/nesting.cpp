@@ -94,7 +94,8 @@ std::vector<held_lock> read_held(const char* list, const char* resource, const c
         add(out, decoded(name), decoded(one), number);
     }
     if (resource != nullptr && owner != nullptr && fence != nullptr) {
-        add(out, resource, owner, fence);
+        std::string_view lines = resource;  // of several resources one a line
+        while (!lines.empty()) add(out, std::string(cut(lines, '\n')), owner, fence);
     }
     return out;
 }
@@ -130,6 +131,19 @@ footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
             out = {footing::kind::deadlock, h, {}};
         }
     }
+    return out;
+}
+
+footing together(const std::vector<footing>& all) {
+    const auto first = std::find_if(all.begin(), all.end(), [](const footing& f) {
+        return f.what != footing::kind::own;
+    });
+    if (first == all.end()) return {};
+    const bool are_one = std::all_of(all.begin(), all.end(), [&](const footing& f) {
+        return f.what == first->what && f.under.owner == first->under.owner;
+    });
+    footing out = *first;
+    if (!are_one && out.what == footing::kind::outer) out.what = footing::kind::partly;
     return out;
 }
 

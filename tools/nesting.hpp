@@ -40,6 +40,7 @@ struct footing {
         own,       ///< No outer run has what it wants: it acquires, as any run.
         outer,     ///< `under` has it.
         deadlock,  ///< `under` shares what it wants alone, and would be waited for.
+        partly,    ///< `under` has some of what it wants, and would be waited for.
     };
     kind what = kind::own;
     held_lock under{};
@@ -47,5 +48,7 @@ struct footing {
 };
 footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
                      const resource_state& state);
+/// Of an inner run of several resources, by that of each. One outer run has to have them all.
+footing together(const std::vector<footing>& all);
 
 }  // namespace redlock::tool

@@ -62,9 +62,11 @@ std::vector<held_lock> locks_around() {
                      std::getenv("REDLOCK_OWNER"), std::getenv("REDLOCK_FENCE"));
 }
 
-environment variables_for(const held_lock& lock, std::optional<std::uint16_t> slot,
-                          const std::vector<held_lock>& all) {
-    return {{"REDLOCK_RESOURCE", lock.resource},
+environment variables_for(const std::vector<std::string>& resources, const held_lock& lock,
+                          std::optional<std::uint16_t> slot, const std::vector<held_lock>& all) {
+    std::string lines;
+    for (const auto& one : resources) lines += (lines.empty() ? "" : "\n") + one;
+    return {{"REDLOCK_RESOURCE", lines},
             {"REDLOCK_FENCE", std::to_string(lock.fence)},
             {"REDLOCK_OWNER", lock.owner},
             {"REDLOCK_SLOT", slot ? std::optional(std::to_string(*slot)) : std::nullopt},
@@ -75,26 +77,38 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
                                         const inherited_signals& given) {
     const auto around = locks_around();
     const bool is_named = std::any_of(around.begin(), around.end(), [&](const held_lock& h) {
-        return h.resource == request.resource;
+        return std::find(request.resources.begin(), request.resources.end(), h.resource) !=
+               request.resources.end();
     });
     if (!is_named) return std::nullopt;
     asio::io_context context(1);
     client asking(context.get_executor(), from.client);
-    std::optional<footing> found;
-    asking.async_inspect(request.resource, [&](error_code, const resource_state& state) {
-        found = find_footing(around, wanted(request.lease), state);
-    });
-    while (!found) context.run_one();
+    std::vector<footing> found(request.resources.size());
+    std::size_t answers = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        asking.async_inspect(request.resources[i], [&, i](error_code, const resource_state& state) {
+            found[i] = find_footing(around, wanted(request.lease), state);
+            ++answers;
+        });
+    }
+    while (answers < found.size()) context.run_one();
     asking.close();
-    const auto go_on = [&]() -> int {
-        narrator(request).nested(found->under.fence);
-        return become(request.command, variables_for(found->under, found->slot, around), given);
-    };
-    switch (found->what) {
+    const footing whole = together(found);
+    switch (whole.what) {
         case footing::kind::own: break;
-        case footing::kind::outer: return go_on();
+        case footing::kind::outer:
+            narrator(request).nested(whole.under.fence);
+            return become(request.command,
+                          variables_for(request.resources, whole.under, whole.slot, around),
+                          given);
+        case footing::kind::partly:
+            complain("'" + whole.under.resource +
+                     "' is held by a redlock run around this one, and not all of " +
+                     quoted(request.resources) +
+                     " by that one: it would wait for itself. Let the outer one name them all");
+            return own_failure;
         case footing::kind::deadlock:
-            complain("'" + request.resource +
+            complain("'" + whole.under.resource +
                      "' is shared by the redlock run around this one, which would wait for itself "
                      "if it asked for it alone: give this one --shared, too, or leave out --shared "
                      "of the outer one");

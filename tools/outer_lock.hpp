@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace redlock::tool {
@@ -25,7 +26,7 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
                                         const inherited_signals& given);
 
 /// What CMD finds in its environment. `slot`: of a lock that is one.
-environment variables_for(const held_lock& lock, std::optional<std::uint16_t> slot,
-                          const std::vector<held_lock>& all);
+environment variables_for(const std::vector<std::string>& resources, const held_lock& lock,
+                          std::optional<std::uint16_t> slot, const std::vector<held_lock>& all);
 
 }  // namespace redlock::tool

@@ -66,6 +66,7 @@ private:
     client_options observed(client_options options);
     void observe(const event& e);
     void tell_wait();
+    void look_at(std::size_t which);
     void say_the_rest();
     void await_signal();
     void on_signal(int signal);
@@ -88,7 +89,7 @@ private:
     void finish(int status);
     std::string nodes_down() const;
     bool is_over() const { return clock::now() >= lease_.valid_until(); }
-    std::string name() const { return "'" + request_.resource + "'"; }
+    std::string name() const { return quoted(request_.resources); }
 
     const run_request& request_;
     acquire_options terms_;
@@ -174,8 +175,8 @@ std::string runner::nodes_down() const {
 int runner::run() {
     hurry(std::min<std::chrono::milliseconds>(longest_line, terms_.loss_margin / 4));
     await_signal();
-    client_.async_acquire(
-        request_.resource, terms_,
+    client_.async_acquire_all(
+        request_.resources, terms_,
         asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
             timer_.cancel();
             if (terminal_.is_ours()) says_.waited();
@@ -205,13 +206,19 @@ void runner::tell_wait() {
     timer_.async_wait([this](error_code ec) {
         if (ec || phase_ != phase::waiting) return;
         if (says_.draws() && !terminal_.is_ours()) return tell_wait();
-        auto then = [this](error_code why, const resource_state& state) {
-            if (phase_ != phase::waiting) return;
-            says_.waiting(why, state);
-            tell_wait();
-        };
-        client_.async_inspect(request_.resource, std::move(then));
+        look_at(0);
     });
+}
+
+// Of several resources the first that is held tells for whom it waits.
+void runner::look_at(std::size_t which) {
+    auto then = [this, which](error_code why, const resource_state& state) {
+        if (phase_ != phase::waiting) return;
+        if (!why && !state.held && which + 1 < request_.resources.size()) return look_at(which + 1);
+        says_.waiting(why, state);
+        tell_wait();
+    };
+    client_.async_inspect(request_.resources[which], std::move(then));
 }
 
 void runner::await_signal() {
@@ -310,12 +317,11 @@ void runner::refused(error_code ec, const lease& got) {
 }
 
 void runner::start_command() {
-    const held_lock mine{request_.resource,
-                         lease_.owner().to_string() + "@" + options_.client_name, lease_.fence()};
+    const std::string owner = lease_.owner().to_string() + "@" + options_.client_name;
     const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
     auto all = locks_around();
-    all.push_back(mine);
-    const environment variables = variables_for(mine, slot, all);
+    for (const auto& one : request_.resources) all.push_back({one, owner, lease_.fence()});
+    const environment variables = variables_for(request_.resources, all.back(), slot, all);
     phase_ = phase::running;
     // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
     owns_screen_ = terminal_.is_ours_alone();
@@ -493,11 +499,33 @@ void runner::finish(int status) {
 
 }  // namespace
 
+std::string quoted(const std::vector<std::string>& resources) {
+    std::string out;
+    for (const auto& one : resources) out += (out.empty() ? "'" : ", '") + one + "'";
+    return out;
+}
+
+namespace {
+
+// Why they can't be held at once; empty where they can.
+std::string check(const std::vector<std::string>& resources, const client_options& options) {
+    if (auto why = validate_resources(options, resources); !why.empty()) return why;
+    const bool has_line_end = std::any_of(resources.begin(), resources.end(), [](const auto& one) {
+        return one.find('\n') != one.npos;
+    });
+    if (resources.size() > 1 && has_line_end) {
+        return "of several none may have a line end in its name: REDLOCK_RESOURCE has one a line";
+    }
+    return {};
+}
+
+}  // namespace
+
 int run(const run_request& request, const inherited_signals& given) {
     if (request.json) complain_in_json();
     const auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
-    if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
+    if (const auto why = check(request.resources, found->client); !why.empty()) {
         complain("RESOURCE: " + why);
         return own_failure;
     }

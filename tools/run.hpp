@@ -14,12 +14,15 @@ namespace redlock::tool {
 struct run_request {
     node_source nodes;
     lease_request lease;
-    std::string resource;
+    std::vector<std::string> resources;  // held at once
     bool json = false;           // reports on standard error in JSON, one object a line
     bool verbose = false;        // reports the wait also where standard error is no terminal
     int contended_status = 120;  // the exit status in place of `contended`
     std::vector<std::string> command;
 };
+
+/// The names as people read them: 'a', 'b'.
+std::string quoted(const std::vector<std::string>& resources);
 
 /// Acquires, runs the command, releases. Returns the exit status (see `exit_status.hpp`).
 int run(const run_request& request, const inherited_signals& given);

@@ -161,6 +161,44 @@ TEST_CASE("the command is told resource, fence and owner", "[tool]") {
     CHECK(holder.wait() == 0);
 }
 
+TEST_CASE("run holds several resources, all or none of them", "[tool]") {
+    cluster nodes(3);
+    const auto both = run_shell(nodes, "$R run --config $C a b -- sh -c "
+                                       "'echo \"$REDLOCK_RESOURCE\"; $R run --config $C b c -- true; "
+                                       "echo $?; $R run --config $C x b -- true; echo $?; "
+                                       "$R run --config $C b a -- sh -c "
+                                       "\"echo \\$REDLOCK_RESOURCE\"'");
+    CHECK(both.status == 0);
+    CHECK(both.out == "a\nb\n125\n125\nb a\n");
+    CHECK(has(both.err, "'b' is held by a redlock run around this one"));
+    scratch folder;
+    REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
+    tool_process holder(on(nodes, {"run", "b", "--", "cat", folder / "gate"}));
+    REQUIRE(eventually([&] { return nodes.holding("b") == 3; }));
+    const auto refused = run_tool(on(nodes, {"run", "a", "b", "c", "--", "true"}));
+    CHECK(refused.status == 120);
+    CHECK(has(refused.err, "'a', 'b', 'c': "));
+    CHECK(has(refused.err, "b is held by "));
+    for (const auto* key : {"a", "c"}) CHECK(nodes.holding(key) == 0);
+    const auto told = run_tool(on(nodes, {"run", "--json", "a", "c", "--", "true"}));
+    CHECK(told.status == 0);
+    CHECK(has(told.err, R"("resources":["a","c"])"));
+    for (const words& bad : std::vector<words>{{"a", "a"}, {"a", ""}, {"a", "b\nc"}}) {
+        words all{"run"};
+        all.insert(all.end(), bad.begin(), bad.end());
+        all.insert(all.end(), {"--", "true"});
+        CHECK(run_tool(on(nodes, all)).status == 125);
+    }
+    for (const auto* mode : {"--shared", "--slots=2"}) {
+        const auto odd = run_tool(on(nodes, {"run", mode, "a", "c", "--", "true"}));
+        CHECK(odd.status == 125);
+        CHECK(has(odd.err, "several resources at once"));
+    }
+    CHECK(run_tool(on(nodes, {"run", "--", "-a", "-c", "--", "true"})).status == 0);
+    std::ofstream(folder / "gate") << "";
+    CHECK(holder.wait() == 0);
+}
+
 TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
     cluster nodes(3);
     scratch folder;

@@ -158,3 +158,26 @@ TEST_CASE("a run stands on what the nodes say that a run around it holds") {
         }
     }
 }
+
+TEST_CASE("of several resources the variables name one a line") {
+    const auto held = read_held(nullptr, "a\nb", ann.c_str(), "7");
+    REQUIRE(held.size() == 2);
+    CHECK(held[0].resource == "a");
+    CHECK(held[1].resource == "b");
+    CHECK(held[1].owner == ann);
+}
+
+TEST_CASE("an inner run of several resources stands on one outer run that has them all") {
+    const footing own{};
+    const footing by_ann{footing::kind::outer, {"a", ann, 7}, {}};
+    const footing too{footing::kind::outer, {"b", ann, 7}, {}};
+    const footing by_bob{footing::kind::outer, {"b", bob, 8}, {}};
+    const footing shared{footing::kind::deadlock, {"b", bob, 8}, {}};
+    CHECK(together({own, own}).what == footing::kind::own);
+    CHECK(together({by_ann, too}).what == footing::kind::outer);
+    CHECK(together({by_ann, too}).under.owner == ann);
+    CHECK(together({own, by_bob}).what == footing::kind::partly);
+    CHECK(together({own, by_bob}).under.resource == "b");
+    CHECK(together({by_ann, by_bob}).what == footing::kind::partly);
+    CHECK(together({own, shared}).what == footing::kind::deadlock);
+}
