@@ -780,7 +780,7 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
         expected += (i == 0 ? "" : ",") + std::string(R"({"name":")") + name(i) +
                     R"(","state":"free","owner":"","ttl_ms":0,"error":"","readers":[]})";
     }
-    CHECK(got.out == expected + R"(],"waiting":0,"readers":[]})" + '\n');
+    CHECK(got.out == expected + R"(],"slot_count":0,"slots":[],"waiting":0,"readers":[]})" + '\n');
 
     nodes.ask(0).set("r", "somebody");
     nodes.ask(1).set("r", "somebody");
