@@ -95,7 +95,9 @@ std::vector<held_lock> read_held(const char* list, const char* resource, const c
     }
     if (resource != nullptr && owner != nullptr && fence != nullptr) {
         std::string_view lines = resource;  // of several resources one a line
-        while (!lines.empty()) add(out, std::string(cut(lines, '\n')), owner, fence);
+        while (!lines.empty() && out.size() < 2 * most_held) {
+            add(out, std::string(cut(lines, '\n')), owner, fence);
+        }
     }
     return out;
 }

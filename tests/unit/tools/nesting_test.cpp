@@ -18,7 +18,7 @@ namespace {
 const std::string ann = "AAAAAAAAAAAAAAAAAAAAAA@ann:7";
 const std::string bob = "BBBBBBBBBBBBBBBBBBBBBB@bob:8";
 
-resource_state held_by(const std::string& owner) {
+resource_state held_alone_by(const std::string& owner) {
     resource_state state;
     state.resource = "r";
     state.decided = state.held = true;
@@ -45,7 +45,7 @@ resource_state slot_of(const std::string& owner, std::uint16_t number) {
     return state;
 }
 
-using kind = footing::kind;
+using ground = footing::kind;
 
 }  // namespace
 
@@ -110,6 +110,12 @@ TEST_CASE("any text is read without harm") {
     }
 }
 
+TEST_CASE("of a variable that names without end not all is read") {
+    std::string lines;
+    for (int i = 0; i < 10'000; ++i) lines += std::to_string(i) + '\n';
+    CHECK(read_held(nullptr, lines.c_str(), ann.c_str(), "7").size() <= 2 * most_held);
+}
+
 TEST_CASE("of too many runs the innermost are kept") {
     std::vector<held_lock> held;
     for (std::uint64_t i = 0; i < most_held + 20; ++i) {
@@ -119,7 +125,9 @@ TEST_CASE("of too many runs the innermost are kept") {
     REQUIRE(again.size() == most_held);
     CHECK(again.back().resource == held.back().resource);
     for (auto& h : held) h.resource = std::string(max_resource_bytes, '\n');
-    for (std::uint64_t i = 0; i < held.size(); ++i) held[i].owner[0] = static_cast<char>('0' + i % 10);
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        held[i].owner[0] = static_cast<char>('0' + i % 10);
+    }
     const auto text = write_held(held);
     CHECK(text.size() <= most_held_bytes);
     again = read_held(text.c_str(), nullptr, nullptr, nullptr);
@@ -133,28 +141,28 @@ TEST_CASE("a run stands on what the nodes say that a run around it holds") {
         return find_footing(around, wanted, state).what;
     };
     using enum kind_of_lock;
-    CHECK(find_footing(around, exclusive, held_by(ann)).under.owner == ann);
-    CHECK(footing_of(exclusive, held_by(ann)) == kind::outer);
-    CHECK(footing_of(shared, held_by(ann)) == kind::outer);
-    CHECK(footing_of(shared, shared_by({bob, ann})) == kind::outer);
-    CHECK(footing_of(exclusive, shared_by({bob, ann})) == kind::deadlock);
-    CHECK(footing_of(slot, slot_of(ann, 3)) == kind::outer);
+    CHECK(find_footing(around, exclusive, held_alone_by(ann)).under.owner == ann);
+    CHECK(footing_of(exclusive, held_alone_by(ann)) == ground::outer);
+    CHECK(footing_of(shared, held_alone_by(ann)) == ground::outer);
+    CHECK(footing_of(shared, shared_by({bob, ann})) == ground::outer);
+    CHECK(footing_of(exclusive, shared_by({bob, ann})) == ground::deadlock);
+    CHECK(footing_of(slot, slot_of(ann, 3)) == ground::outer);
     CHECK(find_footing(around, slot, slot_of(ann, 3)).slot == 3);
     SECTION("the slots are another lock than the resource") {
-        CHECK(footing_of(slot, held_by(ann)) == kind::own);
-        CHECK(footing_of(slot, shared_by({ann})) == kind::own);
-        CHECK(footing_of(exclusive, slot_of(ann, 3)) == kind::own);
-        CHECK(footing_of(shared, slot_of(ann, 3)) == kind::own);
+        CHECK(footing_of(slot, held_alone_by(ann)) == ground::own);
+        CHECK(footing_of(slot, shared_by({ann})) == ground::own);
+        CHECK(footing_of(exclusive, slot_of(ann, 3)) == ground::own);
+        CHECK(footing_of(shared, slot_of(ann, 3)) == ground::own);
     }
     SECTION("whatever the environment says, the nodes do not") {
         for (const auto wanted : {exclusive, shared, slot}) {
-            CHECK(footing_of(wanted, held_by(bob)) == kind::own);
-            CHECK(footing_of(wanted, shared_by({bob})) == kind::own);
-            CHECK(footing_of(wanted, slot_of(bob, 3)) == kind::own);
+            CHECK(footing_of(wanted, held_alone_by(bob)) == ground::own);
+            CHECK(footing_of(wanted, shared_by({bob})) == ground::own);
+            CHECK(footing_of(wanted, slot_of(bob, 3)) == ground::own);
             resource_state unknown;
             unknown.resource = "r";
-            CHECK(footing_of(wanted, unknown) == kind::own);
-            CHECK(find_footing({}, wanted, held_by(ann)).what == kind::own);
+            CHECK(footing_of(wanted, unknown) == ground::own);
+            CHECK(find_footing({}, wanted, held_alone_by(ann)).what == ground::own);
         }
     }
 }
