@@ -32,13 +32,14 @@ constexpr const char* statuses =
     "quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD\n"
     "can't be executed; 127 CMD was not found.\n\n"
     "CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its\n"
-    "environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE does not wait for this one,\n"
-    "which it finds by REDLOCK_HELD: it runs its CMD under the lock that is held already.\n\n"
-    "When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so\n"
-    "that it is gone before the lease ends. Redlock can't end processes that leave the group, nor any while\n"
-    "it is itself stopped with SIGSTOP, nor those that run as another user (sudo): it reports\n"
-    "these, and ends with 122 all the same. If redlock is killed, CMD is killed with it, but\n"
-    "not what CMD started. Processes that CMD leaves in the background when it ends run on\n"
+    "environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE\n"
+    "does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD under the lock\n"
+    "that is held already.\n\n"
+    "When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin,\n"
+    "so that it is gone before the lease ends. Redlock can't end processes that leave the group,\n"
+    "nor any while it is itself stopped with SIGSTOP, nor those that run as another user (sudo):\n"
+    "it reports these, and ends with 122 all the same. If redlock is killed, CMD is killed with it,\n"
+    "but not what CMD started. Processes that CMD leaves in the background when it ends run on\n"
     "without the lease.";
 
 // CLI11 does not see CMD, so its usage line has to be completed.
@@ -117,8 +118,8 @@ parser::parser() {
     run_->add_flag("--shared", running_.lease.shared,
                    "Share the lock with others that run with --shared, and with nobody else");
     run_->add_option("--slots", running_.lease.slots,
-                     "Hold one of K slots of RESOURCE, so that at most K run at once; the slots are "
-                     "another lock than RESOURCE itself")
+                     "Hold one of K slots of RESOURCE, so that at most K run at once; the slots "
+                     "are another lock than RESOURCE itself")
         ->type_name("K")
         ->check(CLI::Range(1, static_cast<int>(max_slots)));
     run_->add_flag("--verbose", running_.verbose,

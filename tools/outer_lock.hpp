@@ -19,9 +19,9 @@ namespace redlock::tool {
 /// The locks of the runs around this process, by its environment.
 std::vector<held_lock> locks_around();
 
-/// If an outer run holds what is wanted, by the nodes' word, replaces this process by CMD: so CMD is
-/// in the process group that the outer run ends when its lease is lost. Returns the exit status if
-/// that fails or would be a deadlock; nothing if the run has to acquire its own lock.
+/// If an outer run holds what is wanted, by the nodes' word, replaces this process by CMD: so CMD
+/// is in the process group that the outer run ends when its lease is lost. Returns the exit status
+/// if that fails or would be a deadlock; nothing if the run has to acquire its own lock.
 std::optional<int> run_under_outer_lock(const run_request& request, const configuration& from,
                                         const inherited_signals& given);
 

@@ -29,9 +29,9 @@ namespace redlock {
 /// what they return to the threads that do the work. The fences of two slots say nothing of each
 /// other: what a fence protects has to belong to one slot.
 ///
-/// **Loss.** Each slot can be lost for itself. `lost_token()` reports that at once. The loss is then
-/// thrown once, as `std::system_error` with `errc::lost`, by the next operation of the thread that
-/// acquired the slot:
+/// **Loss.** Each slot can be lost for itself. `lost_token()` reports that at once. The loss is
+/// then thrown once, as `std::system_error` with `errc::lost`, by the next operation of the thread
+/// that acquired the slot:
 ///
 /// - `acquire()` and the `try_acquire` functions throw, and have acquired nothing. The lost slot
 ///   has still to be given back: for each acquisition there is one release, whatever happens.

@@ -50,9 +50,9 @@ public:
     /// or a `counting_semaphore` of the same resource.
     ///
     /// **Preconditions.** The client outlives the limiter and is not moved from.
-    /// **Errors.** Throws `std::system_error` with `errc::invalid_argument` if `limit` is 0 or above
-    /// `max_slots`, if `period` is not above 0 or longer than the `ttl_max` of the client allows
-    /// (the text names both), or if the client has no `fencing`.
+    /// **Errors.** Throws `std::system_error` with `errc::invalid_argument` if `limit` is 0 or
+    /// above `max_slots`, if `period` is not above 0 or longer than the `ttl_max` of the client
+    /// allows (the text names both), or if the client has no `fencing`.
     rate_limiter(blocking_client& client, std::string resource, std::uint16_t limit,
                  std::chrono::milliseconds period);
     ~rate_limiter();

@@ -51,8 +51,8 @@ struct resource_state {
     bool held = false;
     std::string owner{};                    ///< Abbreviated; empty if not held, or shared.
     std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
-    /// Those of its slots that have the same owner on a quorum of nodes, in their order. The resource
-    /// itself is another lock than its slots: `held` and `owner` say nothing of them.
+    /// Those of its slots that have the same owner on a quorum of nodes, in their order. The
+    /// resource itself is another lock than its slots: `held` and `owner` say nothing of them.
     std::vector<slot_state> slots{};
     /// So many slots there are: the smallest number that programs name. 0: none names any.
     std::uint16_t slot_count = 0;

@@ -14,8 +14,8 @@ namespace redlock::detail {
 /// A slot that was allowed at one instant must not be allowed again within a period from there.
 /// Nobody else is granted it before its validity ends: so a grant counts only if its validity lasts
 /// for a period from the instant at which it is *used*, which is after the answers came, not from
-/// that at which the request was sent. The slot is asked for so much longer as it takes from the one
-/// to the other, by what the last grants took. Not thread-safe.
+/// that at which the request was sent. The slot is asked for so much longer as it takes from the
+/// one to the other, by what the last grants took. Not thread-safe.
 class pacing {
 public:
     pacing(std::chrono::milliseconds period, std::chrono::milliseconds longest_ttl,
@@ -43,7 +43,7 @@ private:
     std::chrono::milliseconds period_;
     std::chrono::milliseconds longest_ttl_;
     drift_policy drift_;
-    duration slowest_{0};  // of the last grants, from sending to use; half of it is forgotten each time
+    duration slowest_{0};  // of the last grants, from sending to use; halved with each
 };
 
 /// When a quorum of nodes will have a free slot, by their votes on a refused try: the quorum-th

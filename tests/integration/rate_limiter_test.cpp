@@ -35,7 +35,7 @@ namespace {
 using instants = std::vector<redlock::clock::time_point>;
 
 template <class F>
-std::error_code code_of(F&& f) {
+std::error_code limiter_code(F&& f) {
     try {
         f();
     } catch (const std::system_error& e) {
@@ -66,7 +66,8 @@ void demand(rate_limiter& of, redlock::clock::time_point end, instants& out) {
     }
 }
 
-// A program of its own. Writes its instants to the pipe.
+// A program of its own, which the thread sanitizer could not follow. Writes its instants to the
+// pipe.
 pid_t start_program(const redlock::client_options& options, std::uint16_t limit,
                     milliseconds period, redlock::clock::time_point end, int pipe) {
     const pid_t pid = ::fork();
@@ -138,7 +139,7 @@ TEST_CASE("what the nodes can't keep is refused with both figures", "[limiter]")
     options.ttl_max = 10s;
     blocking_client client(options);
     const auto make = [&](std::uint16_t limit, milliseconds period, std::string name = "r") {
-        return code_of([&] { rate_limiter(client, std::move(name), limit, period); });
+        return limiter_code([&] { rate_limiter(client, std::move(name), limit, period); });
     };
     CHECK(make(1, 9s) == std::error_code());
     CHECK(make(1'000, 9s) == std::error_code());
@@ -158,7 +159,7 @@ TEST_CASE("what the nodes can't keep is refused with both figures", "[limiter]")
         CHECK(text.find("ttl_max of 10000 ms") != std::string::npos);
     }
     blocking_client plain(nodes.options(false));
-    CHECK(code_of([&] { rate_limiter(plain, "r", 1, 1s); }) == errc::invalid_argument);
+    CHECK(limiter_code([&] { rate_limiter(plain, "r", 1, 1s); }) == errc::invalid_argument);
 }
 
 TEST_CASE("a try without a quorum uses nothing up, and says why", "[limiter]") {
@@ -171,14 +172,14 @@ TEST_CASE("a try without a quorum uses nothing up, and says why", "[limiter]") {
     nodes.stop(0);
     nodes.stop(1);
     for (int i = 0; i < 3; ++i) {
-        CHECK(code_of([&] { (void)limiter.try_acquire(); }) == errc::no_quorum);
+        CHECK(limiter_code([&] { (void)limiter.try_acquire(); }) == errc::no_quorum);
     }
     nodes.cont(0);
     nodes.cont(1);
     // The frozen nodes take the keys now, and find the releases behind them.
     int allowed = 0;
     REQUIRE(eventually([&] {
-        (void)code_of([&] { allowed += limiter.try_acquire() ? 1 : 0; });
+        (void)limiter_code([&] { allowed += limiter.try_acquire() ? 1 : 0; });
         return allowed == 2;
     }));
     CHECK_FALSE(limiter.try_acquire().allowed);
@@ -209,7 +210,7 @@ TEST_CASE("a grant that comes late does not count, and its slot is given back", 
 }
 
 TEST_CASE("no window of any history holds more than the limit, and most of it is reached",
-          "[limiter][threads]") {
+          "[limiter]") {
     constexpr std::uint16_t limit = 40;
     constexpr milliseconds period = 2s;
     constexpr int periods = 4;

@@ -30,7 +30,8 @@ struct shell {
     shell(cluster& nodes, const std::string& script)
         : process(tool_process::program{"/bin/sh"},
                   {"-c",
-                   "export REDLOCK_CONFIG=" + nodes.config() + " R=\"$REDLOCK_TOOL run\" F=$0; " + script,
+                   "export REDLOCK_CONFIG=" + nodes.config() +
+                       " R=\"$REDLOCK_TOOL run\" F=$0; " + script,
                    folder / "."}) {}
     shell_result end() {
         const int status = process.wait();
@@ -133,7 +134,8 @@ TEST_CASE("an environment that is out of date, foreign or broken changes nothing
     REQUIRE(other.release(std::move(held.value())) == error_code{});
     CHECK(in_shell(nodes, named + "$R r -- true").status == 0);
     for (const std::string value :
-         {"''", "r", "r,7,x", "'% %% ,,, \x01\xff'", "\"$(head -c 40000 /dev/zero | tr '\\0' r)\""}) {
+         {"''", "r", "r,7,x", "'% %% ,,, \x01\xff'",
+          "\"$(head -c 40000 /dev/zero | tr '\\0' r)\""}) {
         CHECK(in_shell(nodes, "REDLOCK_HELD=" + value + " REDLOCK_RESOURCE=" + value +
                                   " REDLOCK_FENCE=" + value + " REDLOCK_OWNER=" + value +
                                   " $R r -- true")

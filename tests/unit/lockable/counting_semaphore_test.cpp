@@ -18,7 +18,7 @@ using redlock::errc;
 namespace {
 
 template <class T>
-concept semaphore = requires(T& s, std::chrono::milliseconds d,
+concept semaphore_type = requires(T& s, std::chrono::milliseconds d,
                              std::chrono::system_clock::time_point t,
                              redlock::clock::time_point b) {
     { s.acquire() } -> std::same_as<void>;
@@ -29,13 +29,13 @@ concept semaphore = requires(T& s, std::chrono::milliseconds d,
     { s.release() } -> std::same_as<void>;
     { s.release(2) } -> std::same_as<void>;
 };
-static_assert(semaphore<counting_semaphore>);
+static_assert(semaphore_type<counting_semaphore>);
 static_assert(std::is_nothrow_destructible_v<counting_semaphore>);
 static_assert(!std::is_copy_constructible_v<counting_semaphore>);
 static_assert(!std::is_move_constructible_v<counting_semaphore>);
 
 template <class F>
-std::error_code thrown_by(F&& f) {
+std::error_code code_out_of(F&& f) {
     try {
         f();
     } catch (const std::system_error& e) {
@@ -44,7 +44,7 @@ std::error_code thrown_by(F&& f) {
     return {};
 }
 
-redlock::client_options fenced() {
+redlock::client_options fenced_unreachable() {
     auto options = unreachable();
     options.fencing = true;
     return options;
@@ -53,14 +53,14 @@ redlock::client_options fenced() {
 }  // namespace
 
 TEST_CASE("without nodes nothing is acquired") {
-    redlock::blocking_client client(fenced());
+    redlock::blocking_client client(fenced_unreachable());
     counting_semaphore s(client, "r", 3, {.wait = 1ms});
-    CHECK(thrown_by([&] { s.acquire(); }) == errc::no_quorum);
+    CHECK(code_out_of([&] { s.acquire(); }) == errc::no_quorum);
     CHECK_FALSE(s.try_acquire());
     CHECK_FALSE(s.try_acquire_for(1ms));
     CHECK_FALSE(s.try_acquire_until(redlock::clock::now() + 1ms));
-    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
-    CHECK(thrown_by([&] { s.release(-1); }) == errc::not_held);
+    CHECK(code_out_of([&] { s.release(); }) == errc::not_held);
+    CHECK(code_out_of([&] { s.release(-1); }) == errc::not_held);
     CHECK_NOTHROW(s.release(0));
     CHECK(s.fence() == 0);
     CHECK(s.slot() == 0);
@@ -68,11 +68,11 @@ TEST_CASE("without nodes nothing is acquired") {
 }
 
 TEST_CASE("what would fail again is thrown by try_acquire, too") {
-    redlock::blocking_client client(fenced());
+    redlock::blocking_client client(fenced_unreachable());
     const auto refuses = [](counting_semaphore& s, errc why) {
-        CHECK(thrown_by([&] { s.acquire(); }) == why);
-        CHECK(thrown_by([&] { s.try_acquire(); }) == why);
-        CHECK(thrown_by([&] { s.try_acquire_for(1s); }) == why);
+        CHECK(code_out_of([&] { s.acquire(); }) == why);
+        CHECK(code_out_of([&] { s.try_acquire(); }) == why);
+        CHECK(code_out_of([&] { s.try_acquire_for(1s); }) == why);
     };
     SECTION("no slots") {
         counting_semaphore s(client, "r", 0);

@@ -19,10 +19,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr drift_policy drift{};
-constexpr milliseconds longest_ttl = 60s;
+constexpr drift_policy usual_drift{};
+constexpr milliseconds most_ttl = 60s;
 
-duration validity(milliseconds ttl) { return ttl - drift.allowance(ttl); }
+duration validity_of(milliseconds ttl) { return ttl - usual_drift.allowance(ttl); }
 
 node_vote vote_of(vote answer, milliseconds retry_in = 0ms) {
     node_vote v;
@@ -33,7 +33,7 @@ node_vote vote_of(vote answer, milliseconds retry_in = 0ms) {
 
 // Slots on a quorum that behaves as one node whose clock runs fast by what the drift allowance
 // covers, and programs that want them all the time. Sending, granting and using are apart.
-struct scene {
+struct limiter_scene {
     std::mt19937 random{};
     int limit = 3;
     milliseconds period = 1s;
@@ -58,9 +58,9 @@ struct scene {
             const time_point granted = std::max(sent + way(), *slot);
             const time_point at = granted + way();
             now = sent;  // others go on meanwhile
-            *slot = granted + duration(static_cast<duration::rep>(
-                                  static_cast<double>(duration(ttl).count()) * (1 - drift.factor)));
-            if (counts(ttl, valid_until(sent, ttl, drift), at)) {
+            const double ns = static_cast<double>(duration(ttl).count());
+            *slot = granted + duration(static_cast<duration::rep>(ns * (1 - usual_drift.factor)));
+            if (counts(ttl, valid_until(sent, ttl, usual_drift), at)) {
                 used.push_back(at);
             } else {
                 *slot = at;  // given back
@@ -74,20 +74,20 @@ struct scene {
 
 TEST_CASE("a slot is asked for so long that a quick grant counts, and for little longer") {
     for (const milliseconds period : {1ms, 10ms, 500ms, 1000ms, 20000ms, 58000ms}) {
-        pacing pace(period, longest_ttl, drift);
+        pacing pace(period, most_ttl, usual_drift);
         const auto ttl = pace.ttl();
         INFO(period.count() << " ms: " << ttl.count() << " ms");
-        CHECK(validity(ttl) >= period + std::max<duration>(1ms, period / 100));
-        CHECK(validity(ttl) <= period + std::max<duration>(1ms, period / 100) + 3ms);
-        CHECK(ttl <= longest_ttl);
+        CHECK(validity_of(ttl) >= period + std::max<duration>(1ms, period / 100));
+        CHECK(validity_of(ttl) <= period + std::max<duration>(1ms, period / 100) + 3ms);
+        CHECK(ttl <= most_ttl);
     }
 }
 
 TEST_CASE("a grant counts if it is valid for a period from its use, to the nanosecond") {
-    pacing pace(1s, longest_ttl, drift);
+    pacing pace(1s, most_ttl, usual_drift);
     const auto ttl = pace.ttl();
     const time_point sent{1h};
-    const time_point until = valid_until(sent, ttl, drift);
+    const time_point until = valid_until(sent, ttl, usual_drift);
     CHECK(pace.counts(ttl, until, sent));
     CHECK(pace.counts(ttl, until, until - 1s));
     CHECK_FALSE(pace.counts(ttl, until, until - 1s + 1ns));
@@ -95,45 +95,45 @@ TEST_CASE("a grant counts if it is valid for a period from its use, to the nanos
 }
 
 TEST_CASE("after a late grant slots are asked for longer, and soon for as long as before") {
-    pacing pace(1s, longest_ttl, drift);
+    pacing pace(1s, most_ttl, usual_drift);
     const auto usual = pace.ttl();
     const time_point sent{1h};
-    CHECK_FALSE(pace.counts(usual, valid_until(sent, usual, drift), sent + 80ms));
+    CHECK_FALSE(pace.counts(usual, valid_until(sent, usual, usual_drift), sent + 80ms));
     const auto longer = pace.ttl();
-    CHECK(pace.counts(longer, valid_until(sent, longer, drift), sent + 80ms));
-    CHECK(pace.counts(longer, valid_until(sent, longer, drift), sent + 150ms));
+    CHECK(pace.counts(longer, valid_until(sent, longer, usual_drift), sent + 80ms));
+    CHECK(pace.counts(longer, valid_until(sent, longer, usual_drift), sent + 150ms));
     int grants = 0;
     for (; pace.ttl() > usual; ++grants) {
         const auto ttl = pace.ttl();
-        REQUIRE(pace.counts(ttl, valid_until(sent, ttl, drift), sent + 1ms));
+        REQUIRE(pace.counts(ttl, valid_until(sent, ttl, usual_drift), sent + 1ms));
     }
     CHECK(grants <= 8);
     pace.was_too_late(usual);
-    CHECK(validity(pace.ttl()) >= 1s + 2 * usual);
+    CHECK(validity_of(pace.ttl()) >= 1s + 2 * usual);
 }
 
 TEST_CASE("the longest period leaves room for the drift and the way, and no ttl is too long") {
     for (const milliseconds longest : {20ms, 1000ms, 60000ms, 86400000ms}) {
-        const auto period = pacing::longest_period(longest, drift);
+        const auto period = pacing::longest_period(longest, usual_drift);
         INFO(longest.count() << " ms: " << period.count() << " ms");
         CHECK(period < longest);
         if (period <= 0ms) continue;
-        pacing pace(period, longest, drift);
+        pacing pace(period, longest, usual_drift);
         CHECK(pace.ttl() <= longest);
-        CHECK(validity(pace.ttl()) > period);
+        CHECK(validity_of(pace.ttl()) > period);
         pace.was_too_late(longest);
         CHECK(pace.ttl() == longest);
-        CHECK(validity(longest) >= period + std::max<duration>(5ms, longest / 50) - 1ms);
+        CHECK(validity_of(longest) >= period + std::max<duration>(5ms, longest / 50) - 1ms);
     }
-    CHECK(pacing::longest_period(1ms, drift) <= 0ms);
+    CHECK(pacing::longest_period(1ms, usual_drift) <= 0ms);
 }
 
 TEST_CASE("no window holds more than the limit, however long the answers take") {
     for (unsigned seed = 1; seed <= 40; ++seed) {
-        scene s{.random = std::mt19937(seed),
+        limiter_scene s{.random = std::mt19937(seed),
                 .limit = static_cast<int>(1 + seed % 5),
                 .longest_way = seed % 2 == 0 ? 5ms : 60ms};
-        pacing pace(s.period, longest_ttl, drift);
+        pacing pace(s.period, most_ttl, usual_drift);
         const auto used = s.run(pace, [&](milliseconds ttl, time_point until, time_point now) {
             return pace.counts(ttl, until, now);
         });
@@ -146,11 +146,11 @@ TEST_CASE("windows that are counted from the sending hold more than the limit") 
     // The rule that is not ours: the slot is taken for a period from the instant of its request.
     std::size_t found = 0;
     for (unsigned seed = 1; seed <= 40; ++seed) {
-        scene s{.random = std::mt19937(seed), .longest_way = 60ms};
-        pacing pace(s.period, longest_ttl, drift);
+        limiter_scene s{.random = std::mt19937(seed), .longest_way = 60ms};
+        pacing pace(s.period, most_ttl, usual_drift);
         const auto used = s.run(pace, [&](milliseconds ttl, time_point until, time_point now) {
             (void)pace.counts(ttl, until, now);
-            const time_point sent = until - validity(ttl);
+            const time_point sent = until - validity_of(ttl);
             return until - sent >= s.period;
         });
         found += most_in_a_window(used, s.period) > static_cast<std::size_t>(s.limit) ? 1 : 0;
