@@ -183,11 +183,6 @@ std::string parser::unexpected() const {
     for (const auto& word : app_.remaining(true)) {
         if (word == "--") continue;
         if (word.front() == '-') return no_such_option(word);
-        if (run_->parsed()) {
-            return "run takes one RESOURCE so far, and '" + word +
-                   "' is one more: remove it, or "
-                   "write -- before CMD";
-        }
         if (app_.get_subcommands().empty()) {
             return "there is no command '" + word + "': run, inspect, init and help exist";
         }
@@ -248,7 +243,7 @@ command_line parser::parse(std::vector<std::string> words) {
     }
     if (run_->parsed()) {
         if (command.empty()) {
-            return usage_error{"run needs a command: redlock run RESOURCE -- CMD"};
+            return usage_error{"run needs a command, after --: redlock run RESOURCE... -- CMD"};
         }
         running_.nodes = nodes_;
         running_.json = json_;

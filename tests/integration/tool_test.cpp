@@ -390,10 +390,9 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"lock"}, "there is no command 'lock'"},
         {{"help", "lock"}, "there is no command 'lock'"},
         {{"run"}, "RESOURCE is required"},
-        {{"run", "r"}, "redlock run RESOURCE -- CMD"},
-        {{"run", "r", "true"}, "write -- before CMD"},
-        {{"run", "r", "--"}, "redlock run RESOURCE -- CMD"},
-        {{"run", "r", "s", "--", "true"}, "takes one RESOURCE so far"},
+        {{"run", "r"}, "redlock run RESOURCE... -- CMD"},
+        {{"run", "r", "true"}, "needs a command, after --"},
+        {{"run", "r", "--"}, "redlock run RESOURCE... -- CMD"},
         {{"run", "--share", "r", "--", "true"}, "no option --share; did you mean --shared?"},
         {{"run", "--tll", "9s", "r", "--", "true"}, "no option --tll; did you mean --ttl?"},
         {{"run", "--hold=9s", "r", "--", "true"}, "no option --hold; did you mean --max-hold?"},
@@ -467,7 +466,7 @@ TEST_CASE("help and version go to standard output", "[tool]") {
         CHECK(has(got.out, "Usage: redlock"));
         CHECK(got.err.empty());
     }
-    CHECK(has(run_tool({"help", "run"}).out, "RESOURCE -- CMD"));
+    CHECK(has(run_tool({"help", "run"}).out, "RESOURCE... -- CMD"));
 }
 
 TEST_CASE("signals reach the command's whole group", "[tool]") {
