@@ -170,10 +170,10 @@ class Scene:
                                 f"answered a plain SET in time in {share:.0%} of its ttl only")
 
     def expect_quarantine(self, watch, n):
-        """That it has no vote before its quarantine is over."""
+        """That since it forgot it has no vote before its quarantine is over."""
         def first_words():
-            seen = [(e["at"], says(e, n)) for e in watch.events("watch")
-                    if e["at"] > self.begun_at]
+            since = max(self.begun_at, self.cluster.remembers_since(n))
+            seen = [(e["at"], says(e, n)) for e in watch.events("watch") if e["at"] > since]
             return [(at, word) for at, word in seen if word == "held" or "quarantine" in word]
         if watch is not self.watch:
             wait_for(f"{watch.name} asks master{n}", first_words)

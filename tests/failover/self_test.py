@@ -22,8 +22,14 @@ class Masters:
     def keys(self, n):
         return self.found.get(n, {})
 
+    def remembers_since(self, _):
+        return 10 * SECOND
+
 
 class NoPulse:
+    def __init__(self, beats=()):
+        self.beats = beats
+
     def stop(self):
         pass
 
@@ -115,6 +121,7 @@ def run(chaos):
     losses(t, chaos)
     leftovers(t, chaos)
     kinds(t)
+    waits(t)
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
@@ -158,6 +165,41 @@ def leftovers(t, chaos):
     kept = section(1, 10, now_ns() - 200, now_ns() - 100, "kept")
     t.expect("one that is kept for its least time and never runs out",
              "left for ever" in planted(OWNER.format(1, "w0"), kept))
+
+
+def said_of_a_scene(judge, events=(), beats=()):
+    """What is said of a scene that began at 5 s, in which the watch saw this."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Scene(Masters({}), {}, folder)
+        scene.begun_at, scene.pulse = 5 * SECOND, NoPulse(beats)
+        scene.watch = Holder(folder, [{"event": "watch", "at": at, "nodes": [word] * len(NODES)}
+                                      for at, word in events], [])
+        try:
+            judge(scene)
+        except Failure as seen:
+            return str(seen)
+        return ""
+
+
+def waits(t):
+    def quarantine(*events):
+        return said_of_a_scene(lambda s: s.expect_quarantine(s.watch, 1), events)
+    voted = (6 * SECOND, "held")  # before it forgot, which was at 10 s
+    t.expect("nothing where a quarantine is seen",
+             quarantine(voted, (11 * SECOND, "quarantine"), (12 * SECOND, "held")) == "")
+    t.expect("nothing where nobody looked before it was over",
+             quarantine(voted, (13 * SECOND, "held")) == "")
+    t.expect("a vote before a quarantine is over",
+             "no quarantine" in quarantine(voted, (13 * SECOND - 1, "held")))
+
+    def soon(are_good, since_s):
+        now = now_ns()
+        beats = [[(now - ago * SECOND // 10, are_good) for ago in range(400, 0, -1)]
+                 for _ in NODES]
+        return said_of_a_scene(lambda s: s.expect_soon(now - since_s * SECOND), beats=beats)
+    t.expect("nothing where all vote soon", soon(True, 15) == "")
+    t.expect("nothing where they could not, for no node answered", soon(False, 30) == "")
+    t.expect("votes that come late although all nodes answer", "all answer" in soon(True, 30))
 
 
 def kinds(t):
