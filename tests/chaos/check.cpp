@@ -20,7 +20,8 @@ int run_check(const std::vector<std::filesystem::path>& histories) {
     }
     const auto& counts = judge.counts();
     std::cout << "{\"grants\": " << counts.grants << ", \"readers\": " << counts.readers
-              << ", \"slots\": " << counts.slots << ", \"kept\": " << counts.kept
+              << ", \"slots\": " << counts.slots << ", \"several\": " << counts.several
+              << ", \"kept\": " << counts.kept
               << ", \"losses\": " << counts.losses << ", \"refusals\": " << counts.refusals
               << ", \"violations\": " << judge.violations() << "}\n";
     return judge.violations() == 0 ? 0 : 1;

@@ -46,6 +46,7 @@ void checker::grant(unsigned worker, const std::string& who, const entry& e) {
     ++counts_.grants;
     counts_.readers += e.of.is_shared() ? 1 : 0;
     counts_.slots += e.of.is_slot() ? 1 : 0;
+    counts_.several += e.resource.find('+') != e.resource.npos ? 1 : 0;
     counts_.kept += e.kept_until > e.at ? 1 : 0;
     ++grants_of_[{worker, e.contender}];
     open_[who][e.section] = {
@@ -75,11 +76,14 @@ void checker::died(const std::string& who) {
 }
 
 void checker::end(sections::iterator ended, sections& in) {
-    const auto span = std::move(ended->second.span);
+    auto span = std::move(ended->second.span);
     in.erase(ended);
-    done_[span.resource].add(span, [this](const std::string& text, const chaos::span& later) {
-        report({text, later.resource, later.granted_at, true});
-    });
+    for (const auto& name : names_of(span.resource)) {
+        span.resource = name;
+        done_[name].add(span, [this](const std::string& text, const chaos::span& later) {
+            report({text, later.resource, later.granted_at, true});
+        });
+    }
 }
 
 void checker::report(violation found) {

@@ -24,8 +24,9 @@ struct violation {
 /// What was counted.
 struct tally {
     std::uint64_t grants = 0;
-    std::uint64_t readers = 0;  ///< Of the grants; likewise the next two.
+    std::uint64_t readers = 0;  ///< Of the grants; likewise the next three.
     std::uint64_t slots = 0;
+    std::uint64_t several = 0;  ///< Of more resources than one.
     std::uint64_t kept = 0;  ///< With a least time.
     std::uint64_t losses = 0;
     std::uint64_t refusals = 0;

@@ -30,6 +30,13 @@ std::optional<part> parse_part(const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> names_of(const std::string& resource) {
+    std::vector<std::string> names;
+    std::istringstream in(resource);
+    for (std::string name; std::getline(in, name, '+');) names.push_back(name);
+    return names;
+}
+
 std::string to_text(const part& p) {
     std::string text(1, static_cast<char>(p.what));
     if (p.is_slot()) text += std::to_string(p.slot) + "/" + std::to_string(p.of);

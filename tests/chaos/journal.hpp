@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace redlock::chaos {
 
@@ -26,6 +27,9 @@ struct part {
     bool is_shared() const noexcept { return what == kind::shared; }
     bool is_slot() const noexcept { return what == kind::slot; }
 };
+
+/// The names of the resources that stand in one line, of a lease of several.
+std::vector<std::string> names_of(const std::string& resource);
 
 /// "X", "R" or, as an example, "K2/5".
 std::string to_text(const part& p);
@@ -46,7 +50,7 @@ struct entry {
     kind what = kind::quiet;
     std::uint64_t section = 0;
     unsigned contender = 0;
-    std::string resource = "-";
+    std::string resource = "-";  ///< Or several that are held at once, with a plus between them.
     part of;
     std::string owner = "-";  ///< As it stands on the nodes.
     std::uint64_t fence = 0;

@@ -269,7 +269,8 @@ std::string chaos_run::summary() const {
     text << "{\"seed\": " << options_.seed << ", \"seconds\": " << passed.count()
          << ", \"majority\": " << (options_.majority ? "true" : "false")
          << ", \"grants\": " << counts.grants << ", \"readers\": " << counts.readers
-         << ", \"slots\": " << counts.slots << ", \"kept\": " << counts.kept
+         << ", \"slots\": " << counts.slots << ", \"several\": " << counts.several
+         << ", \"kept\": " << counts.kept
          << ", \"losses\": " << counts.losses
          << ", \"refusals\": " << counts.refusals << ", \"cancellations\": " << counts.cancellations
          << ", \"faults\": {";

@@ -71,6 +71,7 @@ public:
         readers();
         slots();
         least_times();
+        several_at_once();
         lines_of_a_file();
         excuses();
         progress();
@@ -190,6 +191,24 @@ private:
                {in_slot(0, 1, granted(2, 11, 150)), ended(2, 160)});
         expect("nothing where the least time was over before the end", "",
                {kept(50, granted(1, 10, 0)), ended(1, 100)}, {granted(2, 11, 100), ended(2, 200)});
+    }
+
+    // Each of them is held as if it were alone.
+    void several_at_once() {
+        const auto both = [](entry e) {
+            e.resource = "q+r";
+            return e;
+        };
+        const lines first{both(granted(1, 10, 0)), both(ended(1, 100))};
+        expect("nothing where one of two is held next", "", first,
+               {granted(2, 11, 100), ended(2, 200)});
+        expect("somebody beside the holder of two", "overlap", first,
+               {granted(2, 11, 50), ended(2, 200)});
+        expect("two of which one is held", "overlap", {granted(1, 10, 0), ended(1, 100)},
+               {both(granted(2, 11, 50)), both(ended(2, 200))});
+        expect("two under a fence that is not above that of one", "fences",
+               {granted(1, 10, 0), ended(1, 100)},
+               {both(granted(2, 10, 150)), both(ended(2, 200))});
     }
 
     void lines_of_a_file() {

@@ -27,6 +27,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace redlock::chaos {
@@ -43,7 +44,7 @@ enum class farewell { release, destroy, detach };
 
 /// How one turn of a contender is to go.
 struct plan {
-    std::string resource;
+    std::string resource;  // or several, with a plus between them
     acquire_options terms;
     milliseconds hold{0};
     milliseconds cancel_after{-1};  // negative: never
@@ -62,14 +63,14 @@ private:
     std::mt19937_64 random_;
 };
 
-// Some have a resource alone; some may share it, beside others who want it alone; some want one of
-// its slots.
+// Some have a resource alone, or two at once; some may share it, beside others who want it alone;
+// some want one of its slots.
 void draw_resource(dice& random, const std::string& prefix, plan& p) {
     const int number = random.between(0, 1);
     switch (random.between(0, 7)) {
         case 0:
-        case 1:
-        case 2: p.resource = prefix + "alone" + std::to_string(number); break;
+        case 1: p.resource = prefix + "alone" + std::to_string(number); break;
+        case 2: p.resource = prefix + "alone0+" + prefix + "alone1"; break;
         case 3:
         case 4:
         case 5:
@@ -333,8 +334,16 @@ asio::awaitable<lease> worker::acquire(unsigned contender, const plan& p) {
             if (!error) signal->emit(asio::cancellation_type::terminal);
         });
     }
-    auto [error, got] = co_await client_->async_acquire(
-        p.resource, p.terms, asio::bind_cancellation_slot(signal->slot(), awaited));
+    resource_list several(names_of(p.resource));
+    std::tuple<error_code, lease> answer;
+    if (several.names().size() > 1) {
+        answer = co_await client_->async_acquire_all(
+            std::move(several), p.terms, asio::bind_cancellation_slot(signal->slot(), awaited));
+    } else {
+        answer = co_await client_->async_acquire(
+            p.resource, p.terms, asio::bind_cancellation_slot(signal->slot(), awaited));
+    }
+    auto& [error, got] = answer;
     if (error) {
         refused(section_of(contender, p, {}, {}),
                 error == asio::error::operation_aborted ? "cancelled" : error.message());

@@ -244,7 +244,8 @@ class Scene:
             self.expect(not late, f"{holder.name} was told too late: {late}")
         counts = judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
         self.tell(f"{counts['grants']} grants, {counts['readers']} of them readers', "
-                  f"{counts['slots']} of slots, {counts['kept']} for a least time")
+                  f"{counts['slots']} of slots, {counts['several']} of several resources, "
+                  f"{counts['kept']} for a least time")
 
     def keys(self):
         return {n: self.cluster.keys(n) for n in NODES}

@@ -147,11 +147,13 @@ func isEqual(one, other any) bool {
 }
 
 func at(what act, of *section, when int64) porcupine.Operation {
-	return porcupine.Operation{Input: step{what, of.lease, of.of, of.fence}, Call: when, Return: when}
+	one := step{what, of.lease, of.of, of.fence}
+	return porcupine.Operation{Input: one, Call: when, Return: when}
 }
 
 type section struct {
-	lock, lease             string
+	locks                   []string // more than one where several are held at once
+	lease                   string
 	of                      part
 	fence                   uint64
 	trusted, validity, kept int64
@@ -163,7 +165,9 @@ type reader struct {
 }
 
 func (r *reader) add(what act, s *section, when int64) {
-	r.operations[s.lock] = append(r.operations[s.lock], at(what, s, when))
+	for _, lock := range s.locks {
+		r.operations[lock] = append(r.operations[lock], at(what, s, when))
+	}
 }
 
 // end adds what ends a section at the last instant at which nobody else may have what it had.
@@ -176,9 +180,12 @@ func (r *reader) begin(program string, words []string) (*section, error) {
 	of, wrong := parsePart(words[4])
 	fence, wrong2 := strconv.ParseUint(words[6], 10, 64)
 	kept, wrong3 := strconv.ParseInt(words[9], 10, 64)
-	s := &section{lock: words[3], lease: program + " " + words[1], of: of, fence: fence, kept: kept}
-	if of.isSlot {
-		s.lock += "'s slots" // another lock than the resource itself
+	s := &section{lease: program + " " + words[1], of: of, fence: fence, kept: kept}
+	for _, name := range strings.Split(words[3], "+") {
+		if of.isSlot {
+			name += "'s slots" // another lock than the resource itself
+		}
+		s.locks = append(s.locks, name)
 	}
 	r.sections++
 	return s, errors.Join(wrong, wrong2, wrong3)
