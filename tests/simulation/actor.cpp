@@ -42,8 +42,8 @@ void actor::ask(milliseconds wait) {
     in_->deliver([this, wait] {
         at_ = stage::asking;
         began_ = clock::now();
-        acquire_ = begin<acquiring>(resource_name(0),
-                                    acquire_options{.ttl = ttl_, .wait = wait, .renew = false});
+        how_.wait = wait;
+        acquire_ = begin<acquiring>(resource_name(0), how_);
     });
 }
 
@@ -52,7 +52,7 @@ void actor::cancel() {
 }
 
 void actor::extend() {
-    in_->deliver([this] { extension_ = begin<extending>(held_, ttl_); });
+    in_->deliver([this] { extension_ = begin<extending>(held_, how_.ttl); });
 }
 
 void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
@@ -72,7 +72,7 @@ void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state>
     tell("holds the lock under fence " + std::to_string(state->fence));
     held_ = std::move(state);
     at_ = stage::holding;
-    judge.granted(*in_, held_, began_, {.ttl = ttl_});
+    judge.granted(*in_, held_, began_, how_);
     if (is_resting_) in_->after(duration(0), [this] { give_back(); });
 }
 

@@ -7,17 +7,20 @@
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
 
+#include <redlock/options.hpp>
+
 #include <cstdint>
 #include <memory>
 
 namespace redlock::simulation {
 
-/// Asks for the one lock there is, and gives back what it got.
+/// Asks for the one resource there is, and gives back what it got.
 class actor {
 public:
     enum class stage : std::uint8_t { before, asking, holding, giving_back, after };
 
-    actor(program& in, int turns, milliseconds ttl) : in_(&in), turns_(turns), ttl_(ttl) {}
+    actor(program& in, int turns, const acquire_options& how)
+        : in_(&in), turns_(turns), how_(how) {}
 
     stage at() const noexcept { return at_; }
     bool has_more_to_do() const noexcept { return turns_ > 1; }
@@ -52,7 +55,7 @@ private:
 
     program* in_;
     int turns_;
-    milliseconds ttl_;
+    acquire_options how_;
     stage at_ = turns_ > 0 ? stage::before : stage::after;
     bool has_parted_ = false;
     bool is_resting_ = false;

@@ -132,7 +132,9 @@ void lease_checker::check_kept(const held& of, milliseconds min_hold) {
         return of.by->name() + " holds " + of.lease->resource + ", which was to be kept for " +
                in_ms(until - when_->now()) + " more";
     });
-    if (min_hold > milliseconds(0)) until = of.by->true_time(of.by->local_now() + min_hold);
+    if (min_hold <= milliseconds(0)) return;
+    until = of.by->true_time(of.by->local_now() + min_hold);
+    keys_kept_[of.value] = until;
 }
 
 void lease_checker::check_exclusion(const held& of) {

@@ -78,6 +78,13 @@ public:
     /// The holder's timer rang: what has run out is lost by now.
     void after_alarm(const holder& by);
 
+    /// Until then the keys with this owner value have to stand, also where it was given back.
+    std::optional<time_point> kept_until(std::string_view owner_value) const {
+        const auto at = keys_kept_.find(owner_value);
+        if (at == keys_kept_.end()) return std::nullopt;
+        return at->second;
+    }
+
     /// Somebody with another library relies on the lock until then, if it is one that we exclude.
     void foreigner_granted(std::size_t resource, time_point until);
     void foreigner_ended(std::size_t resource);
@@ -95,6 +102,8 @@ public:
     }
     void blame(std::string_view checker, std::string text);
     const std::optional<violation>& verdict() const noexcept { return first_; }
+    /// How many leases their holders rely on.
+    std::size_t holders() const noexcept { return open_.size(); }
 
 private:
     struct held {
@@ -130,6 +139,7 @@ private:
     };
     std::map<std::string, fences, std::less<>> fences_;  // of each key
     std::map<std::string, time_point, std::less<>> kept_;  // until when others are kept out
+    text_map<time_point> keys_kept_;  // the same, by the owner value
     text_map<support> support_;  // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;
     struct idleness {

@@ -37,6 +37,7 @@ double hours(redlock::duration d) { return seconds(d).count() / 3600; }
 struct variation {
     std::vector<std::string> missing{};  ///< Safeguards: "guard", "fencing".
     std::string promise{};               ///< Nothing else is judged; empty: everything is.
+    std::vector<std::string> with{};     ///< What a world needs, or is left out: "readers", ...
 
     plan draw(std::uint64_t seed) const {
         plan out = simulation::draw(seed);
@@ -46,6 +47,13 @@ struct variation {
             p.is_fenced = p.is_fenced && !lacks("fencing");
         }
         return out;
+    }
+    bool fits(const plan& in) const {
+        return std::all_of(with.begin(), with.end(), [&](const std::string& what) {
+            return what == "readers" ? in.has_readers()
+                   : what == "slots" ? in.has_slots()
+                                     : in.has_least_holds();
+        });
     }
     bool lacks(const char* what) const {
         return std::find(missing.begin(), missing.end(), what) != missing.end();
@@ -81,6 +89,7 @@ public:
     struct terms {
         std::uint64_t first = 0;
         std::uint64_t last = 0;
+        std::uint64_t most_seeds = std::numeric_limits<std::uint64_t>::max();
         seconds limit{1e9};
         std::size_t most_failures = 10;
         bool prints_digests = false;
@@ -107,9 +116,12 @@ private:
                 return;
             }
             const std::uint64_t seed = terms_.these.empty() ? number : terms_.these[number];
+            const plan what = terms_.how.draw(seed);
+            if (!terms_.how.fits(what)) continue;
+            if (begun_++ >= terms_.most_seeds) return;
             // Lines are made only for a reader, and the digest is of the lines.
             story told(terms_.prints_digests ? [](const std::string&) {} : story::reader());
-            const auto result = world(terms_.how.draw(seed), told).run();
+            const auto result = world(what, told).run();
             const std::lock_guard lock(mutex_);
             if (terms_.prints_digests) std::cout << "seed " << seed << ' ' << told.digest() << '\n';
             ++seeds_;
@@ -146,6 +158,7 @@ private:
 
     const terms terms_;
     std::atomic<std::uint64_t> next_;
+    std::atomic<std::uint64_t> begun_{0};
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;
     std::atomic<std::size_t> failures_{0};
@@ -197,6 +210,9 @@ int main(int argc, char** argv) {
     auto* listed = app.add_option("--list", list, "Run the seeds in this file, one a line");
     app.add_option("--without", terms.how.missing, "Leave this out: guard or fencing")
         ->check(CLI::IsMember({"guard", "fencing"}));
+    app.add_option("--with", terms.how.with,
+                   "Leave out worlds without this: readers, slots or min_hold")
+        ->check(CLI::IsMember({"readers", "slots", "min_hold"}));
     app.add_option("--promise", terms.how.promise, "Judge this promise only, as exclusion");
     std::string which;
     auto* every = app.add_option("--orders", which,
@@ -227,8 +243,8 @@ int main(int argc, char** argv) {
     } else if (soak->count() != 0 || some->count() != 0) {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         terms.first = static_cast<std::uint64_t>(now.count()) / 1'000 % 1'000'000'000'000;
-        terms.last = some->count() != 0 ? terms.first + std::max<std::uint64_t>(fresh, 1) - 1
-                                        : std::numeric_limits<std::uint64_t>::max();
+        terms.last = std::numeric_limits<std::uint64_t>::max();
+        if (some->count() != 0) terms.most_seeds = std::max<std::uint64_t>(fresh, 1);
         std::cerr << "simulate: fresh seeds from " << terms.first << " on\n";
     } else {
         std::cerr << "simulate: say --seed, --seeds, --list, --fresh, --minutes or --orders; see "

@@ -5,9 +5,10 @@
                   [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM]
 
 One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
-of them did. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be
-planted, since its text has moved, built or run. --clean names the simulation without a bug; it is
-built where none is named.
+of them did. A bug with a "world" in mutants.json is looked for in the orders of that small world
+first; one with "with" only in worlds where somebody asks for that kind of lock. The last line is
+"N of N caught". Status 1 where one was not; 2 where one could not be planted, since its text has
+moved, built or run. --clean names the simulation without a bug; it is built where none is named.
 """
 import argparse
 import fcntl
@@ -25,6 +26,7 @@ CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.
 # About what two processors run in four minutes. A slower machine takes longer, and tries the same seeds.
 MOST = 5_000
 FOUND = re.compile(r"^seed (\d+): ([^:]+): (.*)$", re.M)
+BROKEN = re.compile(r"!!! ([^:]+): ", re.M)
 SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "config", "include", "lua", "src", "tests",
            "tools")
 
@@ -97,9 +99,11 @@ def build(root, jobs):
     return folder / "tests/simulation/redlock_simulate"
 
 
-def simulate(program, options, *arguments):
+def simulate(program, options, *arguments, needs=None):
     """What it printed. A crash is an answer, too; any other end that is not its own fails the run."""
     command = [program, "--jobs", str(options.jobs), *arguments]
+    if needs:
+        command += ["--with", needs]
     if options.promise:
         command += ["--promise", options.promise]
     said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -119,11 +123,11 @@ def count(program, options):
     return text, result["violations"] > 0
 
 
-def hunt(program, clean, options, kept):
+def hunt(program, clean, options, kept, needs):
     """The first seed that breaks a promise, and does not without the bug: of those kept, or any."""
     for where in (("--list", kept), ("--seeds", f"1-{options.most}", "--minutes",
                                      str(options.seconds / 60))):
-        said = simulate(program, options, *where, "--failures", "1")
+        said = simulate(program, options, *where, "--failures", "1", needs=needs)
         if said.returncode < 0:
             return f"crashed with signal {-said.returncode}", True
         found = FOUND.search(said.stderr)
@@ -136,6 +140,29 @@ def hunt(program, clean, options, kept):
     if simulate(clean, options, "--seeds", f"{seed}-{seed}").returncode != 0:
         return f"NOT CAUGHT: seed {seed} breaks a promise without it, too", False
     return f"seed {seed}, {promise}", True
+
+
+def search(program, clean, options, world):
+    """Whether some order of a small world breaks a promise, and none does without the bug."""
+    said = simulate(program, options, "--orders", world)
+    if said.returncode < 0:
+        return f"crashed with signal {-said.returncode}", True
+    found = BROKEN.search(said.stdout)
+    if not found:
+        return None, False
+    if simulate(clean, options, "--orders", world).returncode != 0:
+        return f"NOT CAUGHT: \"{world}\" breaks a promise without it, too", False
+    return f"\"{world}\", {found.group(1)}", True
+
+
+def judge(program, clean, mutant, options, kept):
+    if options.seeds:
+        return count(program, options)
+    if "world" in mutant:
+        verdict, is_caught = search(program, clean, options, mutant["world"])
+        if verdict:
+            return verdict, is_caught
+    return hunt(program, clean, options, kept, mutant.get("with"))
 
 
 def main():
@@ -172,9 +199,8 @@ def main():
             path.write_text(text, encoding="utf-8")
         try:
             program = build(root, options.jobs)
-            verdict, is_caught = (count(program, options) if options.seeds
-                                  else hunt(program, clean, options,
-                                               str(project / "tests/simulation/seeds.txt")))
+            verdict, is_caught = judge(program, clean, mutant, options,
+                                       str(project / "tests/simulation/seeds.txt"))
         finally:
             for path, text in before.items():
                 path.write_text(text, encoding="utf-8")

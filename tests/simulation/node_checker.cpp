@@ -136,6 +136,49 @@ void node_checker::take_apart(const testing::asked& one, std::size_t answer) {
     }
 }
 
+// A release before its time leaves the key to run out.
+void node_checker::check_kept(const testing::asked& one, time_point now) const {
+    const auto until = judge_->kept_until(one.value);
+    const auto& before = locks_before_.at(one.key).key;
+    if (!until || now >= *until || !before || before->value != one.value) return;
+    const auto key = find(one.key, now);
+    judge_->require(key && key->value == one.value, "min_hold", [&] {
+        return one.key + " was to be kept, and is given back on " + name();
+    });
+    // Within what the clocks may differ by.
+    const auto at_ms = model_->wall.ms(*until) - 2;
+    judge_->require(!key || !key->expires_ms || *key->expires_ms >= at_ms, "min_hold", [&] {
+        return one.key + " was to be kept for longer on " + name() + " than it will be";
+    });
+}
+
+// The set grows with those that are alive only; and its base, which those that join have to exceed,
+// is never above the fence, which the clients see.
+void node_checker::check_readers(const testing::asked& one, time_point now) const {
+    const auto& all = model_->database(database_).all();
+    const auto at = all.find(one.readers);
+    const auto key = find(one.key, now);
+    if (at == all.end() || !key || key->value != wire::shared_marker) return;
+    const auto* const set = std::get_if<fakes::sorted_set>(&at->second.value);
+    if (set == nullptr) return;
+    const auto now_ms = static_cast<double>(model_->wall.ms(now));
+    const auto fence = find(one.fence_key, now);
+    for (const auto& [score, entry] : set->all()) {
+        const std::string& member = entry;  // a lambda cannot hold a structured binding
+        if (member == "base") {
+            judge_->require(!fence || -score <= std::stod(fence->value), "fences", [&] {
+                return "those that would share " + one.key + " on " + name() +
+                       " have to exceed more than its fence";
+            });
+            continue;
+        }
+        judge_->require(score > now_ms, "bounded", [&] {
+            return "the readers of " + one.key + " on " + name() + " are listed with " + member +
+                   ", whose time is over";
+        });
+    }
+}
+
 void node_checker::before(const fakes::command& c, const fakes::client_state& client,
                           time_point now) {
     asked_.clear();
@@ -193,6 +236,8 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             const bool is_own = p.is_of_several && !answer.is_error() && key &&
                                 key->value == one.value;
             if (!is_to_stay && (is_done || is_own || is_looked_at)) give_back(lock, one, now);
+            if (!answer.is_error()) check_kept(one, now);
+            if (is_looked_at) check_readers(one, now);
             continue;
         }
         const bool is_granted = is_done && one.what == ask::acquire;
@@ -238,6 +283,7 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             }
         }
         if (!one.of->fence_key.empty()) check_fence(one, now);
+        if (one.is_done && one.of->shares()) check_readers(*one.of, now);
     }
     for (const auto& [value, until] : together) judge_->covered(value, node_, until);
 }

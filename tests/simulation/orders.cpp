@@ -5,6 +5,7 @@
 #include "simulation/small_world.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bitset>
 #include <cstdint>
@@ -27,7 +28,7 @@ namespace {
 class orders {
 public:
     orders(const small_world& in, std::chrono::duration<double> limit)
-        : in_(&in), terms_(passage::terms()), limit_(limit) {}
+        : in_(&in), terms_(passage::terms(in)), limit_(limit) {}
 
     void run() {
         do {
@@ -35,12 +36,15 @@ public:
         } while (!broken_ && step_back() && !is_late());
         is_complete_ = path_.empty();
     }
-    bool is_well() const noexcept { return !broken_; }
+    bool is_well() const noexcept {
+        return !broken_ && (!is_complete_ || together_ >= in_->together);
+    }
     void print() const {
         if (broken_) tell();
         std::cout << "{\"world\": \"" << in_->name << "\", \"orders\": " << orders_
                   << ", \"repeats\": " << repeats_ << ", \"steps\": " << steps_
-                  << ", \"longest\": " << longest_ << ", \"violations\": " << (broken_ ? 1 : 0)
+                  << ", \"longest\": " << longest_ << ", \"together\": " << together_
+                  << ", \"violations\": " << (is_well() ? 0 : 1)
                   << ", \"complete\": " << (is_complete_ ? "true" : "false")
                   << ", \"seconds\": " << took().count() << "}" << std::endl;
     }
@@ -85,6 +89,7 @@ private:
             look_back();
         }
         longest_ = std::max(longest_, path_.size());
+        together_ = std::max(together_, here.together());
         broken_ = here.verdict();
     }
     void perform(passage& here, std::size_t event) {
@@ -176,8 +181,15 @@ private:
     std::uint64_t repeats_ = 0;
     std::uint64_t steps_ = 0;
     std::size_t longest_ = 0;
+    std::size_t together_ = 0;
     bool is_complete_ = false;
 };
+
+constexpr acquire_options shared{.mode = lock_mode::shared};
+constexpr acquire_options of_two{.slots = 2};
+constexpr acquire_options kept{.min_hold = std::chrono::milliseconds(500)};
+// Each program reaches two nodes, and any two programs meet on one.
+constexpr std::array<std::uint32_t, small_world::most_programs> in_a_ring{0b100, 0b001, 0b010};
 
 const std::vector<small_world>& small_worlds() {
     static const std::vector<small_world> all{
@@ -206,6 +218,91 @@ const std::vector<small_world>& small_worlds() {
          .breaks = 1,
          .steps = 1,
          .first_alike = 1},
+        {.name = "a reader and a writer", .asks{shared}},
+        {.name = "a reader and a writer that both keep it", .asks{shared}, .keeps{true, true}},
+        {.name = "two readers", .is_deep = true, .asks{shared, shared}},
+        {.name = "two readers that both keep it",
+         .asks{shared, shared},
+         .keeps{true, true},
+         .together = 2},
+        {.name = "a reader extends what it keeps while a writer acquires",
+         .is_deep = true,
+         .asks{shared},
+         .keeps{true, true},
+         .extensions = 1},
+        {.name = "a reader extends while a writer acquires",
+         .is_deep = true,
+         .asks{shared},
+         .extensions = 1},
+        {.name = "a reader and a break",
+         .asks{shared},
+         .turns{1, 0},
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "one reads, another has a break",
+         .asks{shared, shared},
+         .keeps{false, true},
+         .holds{false, true},
+         .together = 2,
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "two readers and a break",
+         .is_deep = true,
+         .asks{shared, shared},
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "a reader, a writer and a break",
+         .is_deep = true,
+         .asks{shared},
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "two for two slots", .asks{of_two, of_two}},
+        {.name = "two for two slots that begin with the same one",
+         .is_deep = true,
+         .asks{of_two, of_two},
+         .keeps{true, true},
+         .together = 2,
+         .seed = 2},
+        {.name = "two for two slots that both keep one",
+         .asks{of_two, of_two},
+         .keeps{true, true},
+         .together = 2},
+        {.name = "two have the slots, and the third meets each on one node",
+         .programs = 3,
+         .asks{of_two, of_two, of_two},
+         .keeps{true, true, true},
+         .holds{true, true, false},
+         .unseen = in_a_ring,
+         .together = 2},
+        {.name = "two have the slots, one gives back, and the third meets each on one node",
+         .programs = 3,
+         .asks{of_two, of_two, of_two},
+         .keeps{false, true, true},
+         .holds{true, true, false},
+         .unseen = in_a_ring,
+         .together = 2},
+        {.name = "three for two slots, of whom any two meet on one node",
+         .is_deep = true,
+         .programs = 3,
+         .asks{of_two, of_two, of_two},
+         .keeps{true, true, true},
+         .unseen = in_a_ring,
+         .together = 2},
+        {.name = "one keeps the other out", .asks{kept}, .waits{false, true}},
+        {.name = "one keeps others out and a break",
+         .asks{kept},
+         .turns{1, 0},
+         .breaks = 1,
+         .first_alike = 1},
+        {.name = "a reader, a writer and a slot, of whom any two meet on one node",
+         .programs = 3,
+         .asks{shared, acquire_options{}, of_two},
+         .keeps{true, true, true},
+         .unseen = in_a_ring,
+         .together = 2},
+        {.name = "a reader and one that keeps others out",
+         .asks{shared, kept},
+         .keeps{true, false}},
         {.name = "one after the other and a break",
          .is_deep = true,
          .waits{false, true},
@@ -219,7 +316,7 @@ const std::vector<small_world>& small_worlds() {
         {.name = "one asks twice while the other holds",
          .is_deep = true,
          .turns{2, 1},
-         .p1_keeps = true},
+         .keeps{false, true}},
         {.name = "one asks again after the other",
          .is_deep = true,
          .turns{2, 1},

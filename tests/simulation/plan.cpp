@@ -3,6 +3,7 @@
 #include "simulation/plan.hpp"
 
 #include "simulation/absence.hpp"
+#include "simulation/late_commands.hpp"
 #include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
 
@@ -158,6 +159,9 @@ private:
         } else if (chance again(out_.seed, 15); again.happens(0.03)) {
             has_upheavals_ = true;
             draw_absence(out_, again);
+        } else if (chance third(out_.seed, 20); third.happens(0.03)) {
+            has_upheavals_ = true;
+            draw_late_commands(out_, third);
         }
     }
 
@@ -740,6 +744,16 @@ std::vector<std::size_t> plan::nodes_of(std::size_t program) const {
         if ((programs[program].list >> n & 1U) != 0) out.push_back(n);
     }
     return out;
+}
+
+bool plan::has_readers() const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [](const program_plan& p) { return p.reads > 0; });
+}
+
+bool plan::has_least_holds() const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [](const program_plan& p) { return p.keeps > 0; });
 }
 
 bool plan::has_lists() const noexcept {

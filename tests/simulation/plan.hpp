@@ -147,6 +147,10 @@ struct plan {
     /// When the work and the faults end.
     time_point ends() const noexcept { return beginning + length; }
     std::size_t quorum() const noexcept { return nodes.size() / 2 + 1; }
+    /// Whether some ask to share a lock, for a slot, or to keep others out for a while.
+    bool has_readers() const noexcept;
+    bool has_slots() const noexcept { return slots != 0; }
+    bool has_least_holds() const noexcept;
     /// The nodes in a program's list.
     std::vector<std::size_t> nodes_of(std::size_t program) const;
     /// Whether some programs name other nodes than the rest.

@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/small_world.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace redlock::simulation {
 
 using namespace std::chrono_literals;
 
-plan passage::terms() {
+plan passage::terms(const small_world& in) {
     plan out;
+    out.seed = in.seed;
     out.length = 1h;
     out.node_timeout = 50ms;
     out.connect_timeout = 100ms;
@@ -17,7 +19,7 @@ plan passage::terms() {
     // Nothing takes time: what the programs take for the nodes' time differs by their drift only.
     out.nodes.resize(nodes);
     // The one's timer rings a moment before the other's.
-    for (std::size_t i = 0; i < programs; ++i) {
+    for (std::size_t i = 0; i < in.programs; ++i) {
         out.programs.push_back({.drift_ppm = 100 * static_cast<std::int64_t>(i), .workers = 0});
     }
     return out;
@@ -35,13 +37,50 @@ passage::passage(const small_world& in, const plan& terms, story& told)
     }
     const surroundings around{terms, when_, told, counts_, referee_, net_, health_};
     const time_point began = when_.now();
-    for (std::size_t i = 0; i < programs; ++i) {
+    for (std::size_t i = 0; i < in_.programs; ++i) {
+        acquire_options how = in_.asks[i];
+        how.ttl = in_.ttl;
+        how.renew = false;
         programs_.push_back(std::make_unique<program>(i, around));
-        actors_.emplace_back(*programs_[i], in_.turns[i], in_.ttl);
+        actors_.emplace_back(*programs_[i], in_.turns[i], how);
         programs_[i]->start();
         when_.run_until(began + 500ms * (i + 1));
     }
+    cut_off(false);
+    take_first();
     net_.hold();
+}
+
+void passage::take_first() {
+    for (std::size_t i = 0; i < in_.programs; ++i) {
+        if (!in_.holds[i]) continue;
+        actors_[i].ask();
+        when_.run_until(when_.now() + 50ms);
+        referee_.require(actors_[i].at() == actor::stage::holding, "liveness", [&] {
+            return programs_[i]->name() + " could not take a lock that nobody holds";
+        });
+    }
+}
+
+// A program gives up the nodes that it cannot reach before anything else happens. At the end it
+// reaches them again.
+void passage::cut_off(bool is_end) {
+    bool is_any = false;
+    for (std::uint32_t i = 0; i < in_.programs; ++i) {
+        if (in_.unseen[i] == 0) continue;
+        is_any = true;
+        const fault away{
+            .kind = fault_kind::partition, .nodes = in_.unseen[i], .programs = 1U << i};
+        if (is_end) {
+            net_.unblock(away);
+        } else {
+            net_.block(away);
+            net_.cut(away.programs, away.nodes);
+        }
+    }
+    if (!is_any || is_end) return;
+    in_.first_alike = nodes;
+    when_.run_until(when_.now() + 500ms);
 }
 
 passage::~passage() {
@@ -70,7 +109,7 @@ bool passage::matters(const delivery& d) const {
 
 bool passage::may_leap() const {
     if (in_.leaps == 0) return false;
-    for (std::size_t p = 0; p < programs; ++p) {
+    for (std::size_t p = 0; p < in_.programs; ++p) {
         if (actors_[p].at() == actor::stage::holding) return true;
         for (std::size_t n = 0; n < nodes; ++n) {
             if (programs_[p]->awaits(n)) return true;
@@ -83,13 +122,14 @@ void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
     using kind = action::kind;
     const auto at = actors_[p].at();
     // p0 begins; whoever waits does so for the other's first turn.
-    const bool must_wait = in_.waits[p] && (p != 0 || !actors_[0].has_more_to_do());
+    const bool must_wait = p < in_.waits.size() && in_.waits[p] &&
+                           (p != 0 || !actors_[0].has_more_to_do());
     const std::size_t cause = must_wait ? parted_for_[1 - p] : 0;
     if (at == actor::stage::before && (!must_wait || cause != 0)) {
         out.push_back({.what = kind::ask, .program = p});
         out.back().of.cause = cause;
     }
-    if (at == actor::stage::holding && !(in_.p1_keeps && p == 1)) {
+    if (at == actor::stage::holding && !in_.keeps[p]) {
         out.push_back({.what = kind::give_back, .program = p});
     }
     must_go_on = must_go_on || !out.empty();
@@ -105,7 +145,7 @@ void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
 actions passage::choices() const {
     actions out;
     bool must_go_on = false;
-    for (std::size_t p = 0; p < programs; ++p) add_own(out, p, must_go_on);
+    for (std::size_t p = 0; p < in_.programs; ++p) add_own(out, p, must_go_on);
     for (const delivery& d : net_.held()) {
         if (!may_pass(d)) continue;
         const action next{action::kind::pass, d.program, d.node, d, !matters(d)};
@@ -172,13 +212,18 @@ void passage::perform(const action& next) {
             break;
         case kind::leap:
             --in_.leaps;
-            when_.run_until(std::min(programs_[0]->next_alarm(), programs_[1]->next_alarm()));
+            when_.run_until((*std::min_element(programs_.begin(), programs_.end(),
+                                               [](const auto& a, const auto& b) {
+                                                   return a->next_alarm() < b->next_alarm();
+                                               }))
+                                ->next_alarm());
             break;
     }
-    for (std::size_t p = 0; p < programs; ++p) {
+    for (std::size_t p = 0; p < in_.programs; ++p) {
         if (parted_for_[p] == 0 && actors_[p].has_parted()) parted_for_[p] = events_;
     }
     when_.run_until(when_.now());  // what somebody put off until the end of its turn
+    together_ = std::max(together_, referee_.holders());
 }
 
 void passage::finish() {
@@ -187,6 +232,7 @@ void passage::finish() {
         a.rest();
         if (a.at() == actor::stage::holding) a.give_back();
     }
+    cut_off(true);
     net_.let_go();
     run_until(when_.now() + 4s);
     for (const auto& p : programs_) {
@@ -198,7 +244,7 @@ void passage::finish() {
     if (verdict()) return;
     for (actor& a : actors_) a.prove_alive();
     run_until(when_.now() + 3s);
-    for (std::size_t i = 0; i < programs; ++i) {
+    for (std::size_t i = 0; i < in_.programs; ++i) {
         referee_.require(actors_[i].at() == actor::stage::after, "liveness", [&] {
             return programs_[i]->name() + " waits for a lock that nobody holds";
         });
@@ -213,14 +259,16 @@ void passage::finish() {
     }
 }
 
-// Both have given back what they had.
+// All have given back what they had.
 void passage::check_litter() {
     for (std::size_t i = 0; i < nodes; ++i) {
         const auto& model = servers_[i]->model();
-        const auto& all = model.database().all();
-        const auto key = all.find(resource_name(0));
-        referee_.require(key == all.end() || key->second.is_gone(model.wall.ms(when_.now())),
-                         "litter", [&] { return "a key is left on n" + std::to_string(i); });
+        const auto now_ms = model.wall.ms(when_.now());
+        for (const auto& [key, what] : model.database().all()) {
+            const bool is_lock = key == resource_name(0) || key.starts_with(resource_name(0) + '#');
+            referee_.require(!is_lock || what.is_gone(now_ms), "litter",
+                             [&] { return "a key is left on n" + std::to_string(i); });
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-// Three nodes, two programs, and what may happen next in each moment; decides nothing of it.
+// Three nodes, two or three programs, and what may happen next in each moment; decides nothing of
+// it.
 // SPDX-License-Identifier: MIT
 //
 // Nothing arrives by itself, and time stands still: whoever drives such a world says what happens.
@@ -14,6 +15,8 @@
 #include "simulation/schedule.hpp"
 #include "simulation/server.hpp"
 #include "simulation/story.hpp"
+
+#include <redlock/options.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,15 +34,23 @@ namespace redlock::simulation {
 /// happens in each order.
 struct small_world {
     static constexpr std::size_t nodes = 3;
-    static constexpr std::size_t programs = 2;
+    static constexpr std::size_t most_programs = 3;
 
     std::string name;
-    bool is_deep = false;                   ///< Only on request.
-    std::array<int, programs> turns{1, 1};  ///< How often each asks, and gives back what it got.
+    bool is_deep = false;  ///< Only on request.
+    std::size_t programs = 2;
+    std::array<acquire_options, most_programs> asks{};  ///< What each asks for, but for the ttl.
+    /// How often each asks, and gives back what it got.
+    std::array<int, most_programs> turns{1, 1, 1};
     std::array<bool, 2>
-        waits{};            ///< p1, or p0 the second time, until the other first had its turn.
-    bool p1_keeps = false;  ///< It gives back in the end only.
+        waits{};  ///< p1, or p0 the second time, until the other first had its turn.
+    std::array<bool, most_programs> keeps{};  ///< These give back in the end only.
+    std::array<bool, most_programs> holds{};  ///< These have got it before the search begins.
+    /// The nodes that each cannot reach until the end, as bits.
+    std::array<std::uint32_t, most_programs> unseen{};
     std::chrono::milliseconds ttl{2'000};
+    std::size_t together = 1;  ///< In some order so many hold at once, or the world shows nothing.
+    std::uint64_t seed = 0;    ///< Of what the programs draw: owners, and which slot they ask for.
     int cancels = 0;     ///< p0 calls off its acquire.
     int extensions = 0;  ///< p0 extends what it holds.
     int breaks = 0;      ///< The connection of p0 and n0. What was sent comes late, or never.
@@ -53,7 +64,7 @@ struct small_world {
 /// Something that may happen next.
 struct action {
     static constexpr std::size_t nodes = small_world::nodes;
-    static constexpr std::size_t programs = small_world::programs;
+    static constexpr std::size_t most_programs = small_world::most_programs;
 
     enum class kind : std::uint8_t {
         pass,
@@ -140,7 +151,7 @@ private:
             case kind::restart:
             case kind::step: return to_node;
             case kind::pass:
-                if (is_idle) return 1U << (nodes + programs + program * nodes + node);
+                if (is_idle) return 1U << (nodes + most_programs + program * nodes + node);
                 if (of.what == delivery::kind::dial) return to_node | to_program;
                 return of.what == delivery::kind::to_node ? to_node : to_program;
             default: return to_program;
@@ -153,9 +164,9 @@ using actions = std::vector<action>;
 class passage {
 public:
     static constexpr std::size_t nodes = small_world::nodes;
-    static constexpr std::size_t programs = small_world::programs;
+    static constexpr std::size_t most_programs = small_world::most_programs;
     /// What is the same in all of them.
-    static plan terms();
+    static plan terms(const small_world& in);
 
     passage(const small_world& in, const plan& terms, story& told);
     ~passage();
@@ -168,6 +179,8 @@ public:
     /// Everything arrives, time passes, and all must be well.
     void finish();
     const std::optional<violation>& verdict() const noexcept { return referee_.verdict(); }
+    /// How many held at once, at most.
+    std::size_t together() const noexcept { return together_; }
 
 private:
     void run_until(time_point limit) {
@@ -180,6 +193,8 @@ private:
     bool may_leap() const;
     void add_own(actions& out, std::size_t p, bool& must_go_on) const;
     void greet(const delivery& over);
+    void cut_off(bool is_end);
+    void take_first();
     void check_litter();
 
     small_world in_;  // and how much of it is left
@@ -195,8 +210,9 @@ private:
     std::vector<actor> actors_;
     std::array<bool, nodes> has_heard_{};  // p0, of each node
     std::size_t events_ = 0;
+    std::size_t together_ = 0;
     // The event in which each first gave back, or was refused; 0: none yet.
-    std::array<std::size_t, programs> parted_for_{};
+    std::array<std::size_t, most_programs> parted_for_{};
 };
 
 }  // namespace redlock::simulation
