@@ -156,6 +156,8 @@ actions passage::choices() const {
     }
     if (!must_go_on) return {};
     if (in_.restarts > 0) out.push_back({.what = action::kind::restart});
+    if (in_.replicas > 0) out.push_back({.what = action::kind::demote});
+    if (is_replica_) out.push_back({.what = action::kind::promote});
     if (in_.steps > 0) out.push_back({.what = action::kind::step});
     if (may_leap()) out.push_back({.what = action::kind::leap});
     return out;
@@ -206,6 +208,11 @@ void passage::perform(const action& next) {
             net_.server_died(next.node);
             servers_[next.node]->start(fault_kind::crash_lose);
             break;
+        case kind::demote:
+            --in_.replicas;
+            set_replica(true);
+            break;
+        case kind::promote: set_replica(false); break;
         case kind::step:
             --in_.steps;
             servers_[next.node]->step_clock(2 * in_.ttl);
@@ -226,6 +233,11 @@ void passage::perform(const action& next) {
     together_ = std::max(together_, referee_.holders());
 }
 
+void passage::set_replica(bool is) {
+    is_replica_ = is;
+    servers_.front()->model().set_replica(is);
+}
+
 void passage::finish() {
     told_->tell(when_.now(), [] { return std::string("--- peace"); });
     for (actor& a : actors_) {
@@ -233,6 +245,7 @@ void passage::finish() {
         if (a.at() == actor::stage::holding) a.give_back();
     }
     cut_off(true);
+    if (is_replica_) set_replica(false);
     net_.let_go();
     run_until(when_.now() + 4s);
     for (const auto& p : programs_) {

@@ -55,6 +55,7 @@ struct small_world {
     int extensions = 0;  ///< p0 extends what it holds.
     int breaks = 0;      ///< The connection of p0 and n0. What was sent comes late, or never.
     int restarts = 0;    ///< n0 dies, and is back at once and empty.
+    int replicas = 0;    ///< n0 is a replica for a while.
     int steps = 0;       ///< n0's clock leaps ahead of the ttl, so that its keys run out.
     int leaps = 0;       ///< Nothing arrives until a program's timer rings.
     /// From this one on a node is like the next: what p0 hears of first is the first of them.
@@ -75,6 +76,8 @@ struct action {
         give_back,
         break_off,
         restart,
+        demote,
+        promote,
         step,
         leap
     };
@@ -131,6 +134,8 @@ struct action {
             case kind::give_back: return p + " gives the lock back";
             case kind::break_off: return "the connection of " + p + " and " + n + " breaks";
             case kind::restart: return n + " dies and is back, empty";
+            case kind::demote: return n + " is a replica";
+            case kind::promote: return n + " is a master again";
             case kind::step: return n + "'s clock leaps ahead";
             case kind::leap: return "nothing arrives until a timer rings";
             case kind::pass: break;
@@ -149,6 +154,8 @@ private:
             case kind::leap: return ~0U;
             case kind::lose:
             case kind::restart:
+            case kind::demote:
+            case kind::promote:
             case kind::step: return to_node;
             case kind::pass:
                 if (is_idle) return 1U << (nodes + most_programs + program * nodes + node);
@@ -195,6 +202,7 @@ private:
     void greet(const delivery& over);
     void cut_off(bool is_end);
     void take_first();
+    void set_replica(bool is);
     void check_litter();
 
     small_world in_;  // and how much of it is left
@@ -209,6 +217,7 @@ private:
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<actor> actors_;
     std::array<bool, nodes> has_heard_{};  // p0, of each node
+    bool is_replica_ = false;  // n0
     std::size_t events_ = 0;
     std::size_t together_ = 0;
     // The event in which each first gave back, or was refused; 0: none yet.
