@@ -21,7 +21,7 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
-                           "copy",       "stall",         "declare"};
+                           "copy",       "stall",         "declare",       "evict"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -52,6 +52,7 @@ public:
         draw_least_holds();
         draw_slots();
         draw_several();
+        draw_evictions();
         return std::move(out_);
     }
 
@@ -99,6 +100,18 @@ private:
         chance dice(out_.seed, 18);
         if (!dice.happens(0.1) || out_.about == style::rolling || is_plain_) return;
         for (program_plan& p : out_.programs) p.keeps = dice.pick(std::array{0.0, 0.3, 0.9});
+    }
+
+    // No lock is safe where a server evicts keys. What is left of one then, as the set of its readers,
+    // must not count.
+    void draw_evictions() {
+        chance dice(out_.seed, 21);
+        if (!dice.happens(0.4) || out_.within == bounds::safe) return;
+        for (std::int64_t left = dice.between(3, 20); left > 0; --left) {
+            out_.faults.push_back({.kind = fault_kind::evict,
+                                   .at = dice.between(duration(0), out_.length),
+                                   .nodes = 1U << dice.below(out_.nodes.size())});
+        }
     }
 
     void draw_all() {

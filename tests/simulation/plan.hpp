@@ -49,11 +49,12 @@ enum class fault_kind : std::uint8_t {
     copy,        ///< A replica for a while, then a master with older data, in one process.
     stall,       ///< A program and all of its clocks stand still: its host paused its machine.
     declare,  ///< `redlock init`: an operator gives all `nodes` to the list of one of `programs`.
+    evict,  ///< The keys of all locks are gone, and nothing else; no client can see it.
 };
 const char* name_of(fault_kind kind) noexcept;
 /// Whether it befalls programs, and no node.
 constexpr bool is_of_program(fault_kind k) noexcept {
-    return k >= fault_kind::pause && k != fault_kind::copy && k != fault_kind::declare;
+    return k >= fault_kind::pause && k < fault_kind::declare && k != fault_kind::copy;
 }
 
 /// What a world is mostly about.

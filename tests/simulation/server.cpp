@@ -189,6 +189,15 @@ void server::lose_data() {
     model_.flush();
 }
 
+void server::lose_locks() {
+    ++losses_;
+    const fakes::keyspace before = model_.database();
+    for (const auto& [key, what] : before.all()) {
+        const bool is_kept = key.ends_with(":fence") || key == "redlock:node";
+        if (what.text() != nullptr && !is_kept) execute({"DEL", key});
+    }
+}
+
 void server::step_clock(duration by) {
     ++losses_;
     model_.step_clock(by, when_->now());

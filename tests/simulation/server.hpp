@@ -62,6 +62,8 @@ public:
     /// Writes a snapshot, which is what it goes back to when it is rewound.
     void save() { model_.save(); }
     void lose_data();
+    /// Of each lock the key alone, as a server may that runs out of memory.
+    void lose_locks();
     /// Keys may run out early by it.
     void step_clock(duration by);
     /// Becomes a replica, with the data of the last snapshot; or a master again, with these.

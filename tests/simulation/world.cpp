@@ -21,6 +21,7 @@ bool ends_by_itself(fault_kind k) noexcept {
         case fault_kind::cut:
         case fault_kind::deafen:
         case fault_kind::declare:
+        case fault_kind::evict:
         case fault_kind::half_open: return false;
         default: return true;
     }
@@ -288,6 +289,9 @@ void world::befall(const fault& f, bool is_end) {
             break;
         case fault_kind::declare:
             each_program(f, [&](program& p, std::size_t) { p.declare(); });
+            break;
+        case fault_kind::evict:
+            each_server(f, [&](server& s, std::size_t) { s.lose_locks(); });
             break;
         case fault_kind::close:
             each_program(f, [&](program& p, std::size_t i) {
