@@ -13,11 +13,11 @@ using namespace redlock::testing;
 
 namespace {
 
-const std::string others = "CCCCCCCCCCCCCCCCCCCCCC@else:3";
-constexpr long long first = now_us;
+const std::string strangers = "CCCCCCCCCCCCCCCCCCCCCC@else:3";
+constexpr long long first_fence = now_us;
 
 /// About K and those keys.
-asked with(asked what, const std::vector<std::string>& keys) {
+asked together_with(asked what, const std::vector<std::string>& keys) {
     for (const auto& key : keys) what.others.push_back({key, fence_of(key), queue_of(key)});
     return what;
 }
@@ -27,18 +27,18 @@ public:
     std::string ask(const asked& what) { return request({what}); }
     std::string take(const std::vector<std::string>& more, long long fence,
                      const std::string& owner = ours, long long ttl_ms = 30'000) {
-        return ask(with(to_acquire("K", fence, owner, ttl_ms), more));
+        return ask(together_with(to_acquire("K", fence, owner, ttl_ms), more));
     }
     std::string take(const std::vector<std::string>& more, const std::string& owner,
-                     const waiter& who, long long fence = first) {
-        return ask(with(as_waiter(to_acquire("K", fence, owner), who), more));
+                     const waiter& who, long long fence = first_fence) {
+        return ask(together_with(as_waiter(to_acquire("K", fence, owner), who), more));
     }
     std::string give_back(const std::vector<std::string>& more, const std::string& owner = ours) {
-        return ask(with(to_release("K", owner), more));
+        return ask(together_with(to_release("K", owner), more));
     }
     std::string leave(const std::vector<std::string>& more, const waiter& who,
                       const std::string& owner = ours) {
-        return ask(with(as_waiter(to_release("K", owner), who), more));
+        return ask(together_with(as_waiter(to_release("K", owner), who), more));
     }
     /// The number that is said of the keys that can't be taken.
     unsigned blocked() const {
@@ -51,7 +51,7 @@ public:
         const auto& items = last().items;
         const std::chrono::milliseconds told(items.at(1).number);
         return items.at(0).number == 2 && told <= left && told > left - 5s &&
-               items.at(2).text == by && items.at(3).number == first;
+               items.at(2).text == by && items.at(3).number == first_fence;
     }
     long long waiting(const std::string& key) {
         return command({"ZCARD", queue_of(key)}).number;
@@ -62,16 +62,16 @@ public:
 
 TEST_CASE("several keys are taken together, each with its fence", "[scripts]") {
     set_node n;
-    CHECK(n.take({"L", "M"}, first) == "1");
+    CHECK(n.take({"L", "M"}, first_fence) == "1");
     for (const std::string key : {"K", "L", "M"}) {
         CHECK(n.get(key) == ours);
         CHECK(n.lives(key, 30s));
-        CHECK(n.get(fence_of(key)) == text(first));
+        CHECK(n.get(fence_of(key)) == text(first_fence));
     }
-    CHECK(n.take({"L", "M"}, first + 1, ours, 60'000) == "1");  // again
+    CHECK(n.take({"L", "M"}, first_fence + 1, ours, 60'000) == "1");  // again
     for (const std::string key : {"K", "L", "M"}) {
         CHECK(n.lives(key, 60s));
-        CHECK(n.get(fence_of(key)) == text(first + 1));
+        CHECK(n.get(fence_of(key)) == text(first_fence + 1));
     }
     CHECK(n.give_back({"L", "M"}) == "1");
     for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
@@ -79,8 +79,8 @@ TEST_CASE("several keys are taken together, each with its fence", "[scripts]") {
 
 TEST_CASE("where one is held none is taken, and its holder is named", "[scripts]") {
     set_node n;
-    n.ask(to_acquire("M", first, theirs, 9'000));
-    n.take({"L", "M"}, first + 1);
+    n.ask(to_acquire("M", first_fence, theirs, 9'000));
+    n.take({"L", "M"}, first_fence + 1);
     CHECK(n.is_held_for(9s, theirs));
     CHECK(n.blocked() == 4);
     CHECK(n.which() == 2);
@@ -89,57 +89,57 @@ TEST_CASE("where one is held none is taken, and its holder is named", "[scripts]
         CHECK_FALSE(n.exists(fence_of(key)));
     }
     // The longest of several; one without an end is longer than any.
-    n.ask(to_acquire("L", first, others, 20'000));
-    n.take({"L", "M"}, first + 1);
-    CHECK(n.is_held_for(20s, others));
+    n.ask(to_acquire("L", first_fence, strangers, 20'000));
+    n.take({"L", "M"}, first_fence + 1);
+    CHECK(n.is_held_for(20s, strangers));
     CHECK(n.blocked() == 6);
     n.command({"PERSIST", "M"});
-    CHECK(n.take({"L", "M"}, first + 1).starts_with("{2 -1 " + others));
+    CHECK(n.take({"L", "M"}, first_fence + 1).starts_with("{2 -1 " + strangers));
 }
 
 TEST_CASE("of a key that another library holds no wake-up will tell", "[scripts]") {
     set_node n;
     n.set("L", "foreign");
-    n.ask(to_acquire("M", first, theirs));
-    CHECK(n.take({"L", "M"}, first + 1).starts_with("{2 "));
+    n.ask(to_acquire("M", first_fence, theirs));
+    CHECK(n.take({"L", "M"}, first_fence + 1).starts_with("{2 "));
     CHECK(n.blocked() == 4);
     CHECK(n.which() == 1);
 }
 
 TEST_CASE("the fence has to be above those of all keys", "[scripts]") {
     set_node n;
-    n.set("M:F", text(first + 5));
-    CHECK(n.take({"L", "M"}, first + 5) == "{4 " + text(first + 5) + "}");
+    n.set("M:F", text(first_fence + 5));
+    CHECK(n.take({"L", "M"}, first_fence + 5) == "{4 " + text(first_fence + 5) + "}");
     for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
-    CHECK(n.take({"L", "M"}, first + 6) == "1");
-    CHECK(n.get("F") == text(first + 6));
+    CHECK(n.take({"L", "M"}, first_fence + 6) == "1");
+    CHECK(n.get("F") == text(first_fence + 6));
 }
 
 TEST_CASE("a fence that is too far ahead takes none, where one of theirs is missing", "[scripts]") {
     set_node n;
-    n.set("F", text(first));
+    n.set("F", text(first_fence));
     CHECK(n.take({"L"}, now_us + tolerance_us + 1).starts_with("{5 "));
     CHECK_FALSE(n.exists("K"));
-    n.set("L:F", text(first));
+    n.set("L:F", text(first_fence));
     CHECK(n.take({"L"}, now_us + tolerance_us + 1) == "1");
 }
 
 TEST_CASE("a key that is no string, or has no fence of ours, has none taken", "[scripts]") {
     set_node n;
     n.make_list("M");
-    CHECK(n.take({"L", "M"}, first) == "!FOREIGN");
+    CHECK(n.take({"L", "M"}, first_fence) == "!FOREIGN");
     CHECK_FALSE(n.exists("K"));
     CHECK_FALSE(n.exists("L"));
     n.command({"DEL", "M"});
     n.set("L:F", "abc");
-    CHECK(n.take({"L", "M"}, first + 1) == "!FOREIGN");
+    CHECK(n.take({"L", "M"}, first_fence + 1) == "!FOREIGN");
     for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
 }
 
 TEST_CASE("a server without memory takes none", "[scripts]") {
     set_node n;
     n.run_out_of_memory();
-    CHECK(n.take({"L", "M"}, first) == "!OOM");
+    CHECK(n.take({"L", "M"}, first_fence) == "!OOM");
     n.config_set("maxmemory", "0");
     for (const std::string key : {"K", "L", "M"}) CHECK_FALSE(n.exists(key));
 }
@@ -149,19 +149,19 @@ TEST_CASE("a waiter that is refused stands in the queues of all keys", "[scripts
     const wake_listener listens("early");  // or a release takes it for dead
     const waiter early{"early:1", 100};
     const waiter late{"late:1", 200};
-    n.ask(to_acquire("M", first, theirs));
+    n.ask(to_acquire("M", first_fence, theirs));
     CHECK(n.take({"L", "M"}, ours, early).starts_with("{2 "));
     for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 1);
     // Whoever comes later gets none of them, though two are free.
-    CHECK(n.ask(to_acquire("L", first + 1, others)).starts_with("{3 2000 "));
-    CHECK(n.ask(as_waiter(to_acquire("K", first + 1, others), late)).starts_with("{3 2000 "));
+    CHECK(n.ask(to_acquire("L", first_fence + 1, strangers)).starts_with("{3 2000 "));
+    CHECK(n.ask(as_waiter(to_acquire("K", first_fence + 1, strangers), late)).starts_with("{3 2000 "));
     // Nor several of which one is waited for.
-    CHECK(n.ask(with(to_acquire("P", first + 1, others), {"L"})).starts_with("{3 2000 0 "));
+    CHECK(n.ask(together_with(to_acquire("P", first_fence + 1, strangers), {"L"})).starts_with("{3 2000 0 "));
     CHECK(n.blocked() == 2);
     CHECK(n.which() == 1);
     CHECK_FALSE(n.exists("P"));
     n.ask(to_release("M", theirs));
-    CHECK(n.take({"L", "M"}, ours, early, first + 2) == "1");
+    CHECK(n.take({"L", "M"}, ours, early, first_fence + 2) == "1");
     for (const std::string key : {"L", "M"}) CHECK(n.waiting(key) == 0);
     CHECK(n.waiting("K") == 1);  // late
 }
@@ -169,10 +169,10 @@ TEST_CASE("a waiter that is refused stands in the queues of all keys", "[scripts
 TEST_CASE("who came earlier for one of the keys stands before a waiter for several", "[scripts]") {
     set_node n;
     const wake_listener listens("early");  // or a release takes it for dead
-    n.ask(to_acquire("L", first, theirs));
-    n.ask(as_waiter(to_acquire("L", first, others), {"early:1", 100}));
+    n.ask(to_acquire("L", first_fence, theirs));
+    n.ask(as_waiter(to_acquire("L", first_fence, strangers), {"early:1", 100}));
     n.ask(to_release("L", theirs));
-    CHECK(n.take({"L"}, ours, {"late:1", 200}, first + 1).starts_with("{3 2000 "));
+    CHECK(n.take({"L"}, ours, {"late:1", 200}, first_fence + 1).starts_with("{3 2000 "));
     CHECK(n.blocked() == 2);
     for (const std::string key : {"K", "L"}) CHECK_FALSE(n.exists(key));
     // It stands in both queues now, with one ticket.
@@ -183,7 +183,7 @@ TEST_CASE("who came earlier for one of the keys stands before a waiter for sever
 
 TEST_CASE("one that only asks, or waits no more, stands in no queue", "[scripts]") {
     set_node n;
-    n.ask(to_acquire("M", first, theirs));
+    n.ask(to_acquire("M", first_fence, theirs));
     CHECK(n.take({"L", "M"}, ours, {"w:1", 100, 0}).starts_with("{2 "));
     for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 0);
     n.take({"L", "M"}, ours, {"w:1", 100});
@@ -196,9 +196,9 @@ TEST_CASE("a release gives all of them back and wakes the first of each queue", 
     set_node n;
     wake_listener one("one");
     wake_listener two("two");
-    n.take({"L", "M"}, first);
-    n.ask(as_waiter(to_acquire("L", first, theirs), {"one:1", 100}));
-    n.ask(as_waiter(with(to_acquire("M", first, others), {"K"}), {"two:1", 200}));
+    n.take({"L", "M"}, first_fence);
+    n.ask(as_waiter(to_acquire("L", first_fence, theirs), {"one:1", 100}));
+    n.ask(as_waiter(together_with(to_acquire("M", first_fence, strangers), {"K"}), {"two:1", 200}));
     CHECK(n.give_back({"L", "M"}) == "1");
     CHECK(one.heard() == "L");
     CHECK(two.heard() == "K M");
@@ -207,10 +207,10 @@ TEST_CASE("a release gives all of them back and wakes the first of each queue", 
 
 TEST_CASE("a release of several touches what is not its own in no way", "[scripts]") {
     set_node n;
-    n.take({"L", "M"}, first);
+    n.take({"L", "M"}, first_fence);
     n.command({"DEL", "L"});
     CHECK(n.give_back({"L", "M"}) == "-1");
-    n.take({"L", "M"}, first + 1);
+    n.take({"L", "M"}, first_fence + 1);
     n.set("M", theirs);
     CHECK(n.give_back({"L", "M"}) == "0");
     CHECK(n.get("M") == theirs);
@@ -219,15 +219,15 @@ TEST_CASE("a release of several touches what is not its own in no way", "[script
 
 TEST_CASE("an owed release of several raises the fences of all", "[scripts]") {
     set_node n;
-    CHECK(n.ask(with(to_release_for_good("K", first + 9), {"L", "M"})) == "-1");
-    CHECK(n.take({"L", "M"}, first + 9) == "{4 " + text(first + 9) + "}");
-    CHECK(n.ask(to_acquire("M", first + 9)) == "{4 " + text(first + 9) + "}");
+    CHECK(n.ask(together_with(to_release_for_good("K", first_fence + 9), {"L", "M"})) == "-1");
+    CHECK(n.take({"L", "M"}, first_fence + 9) == "{4 " + text(first_fence + 9) + "}");
+    CHECK(n.ask(to_acquire("M", first_fence + 9)) == "{4 " + text(first_fence + 9) + "}");
 }
 
 TEST_CASE("keys that have to stay stay together", "[scripts]") {
     set_node n;
-    n.take({"L"}, first);
-    CHECK(n.ask(with(to_keep("K", 4'000), {"L"})) == "1");
+    n.take({"L"}, first_fence);
+    CHECK(n.ask(together_with(to_keep("K", 4'000), {"L"})) == "1");
     for (const std::string key : {"K", "L"}) {
         CHECK(n.get(key) == ours);
         CHECK(n.pttl(key) <= 4s);
@@ -236,30 +236,30 @@ TEST_CASE("keys that have to stay stay together", "[scripts]") {
 
 TEST_CASE("several are prolonged as one", "[scripts]") {
     set_node n;
-    n.take({"L", "M"}, first, ours, 5'000);
-    CHECK(n.ask(with(to_extend("K", first + 1), {"L", "M"})) == "1");
+    n.take({"L", "M"}, first_fence, ours, 5'000);
+    CHECK(n.ask(together_with(to_extend("K", first_fence + 1), {"L", "M"})) == "1");
     for (const std::string key : {"K", "L", "M"}) CHECK(n.lives(key, 30s));
     // One that is gone is taken again, under a fence above those of all.
     n.command({"DEL", "L"});
-    CHECK(n.ask(with(to_extend("K", first), {"L", "M"})) == "{4 " + text(first) + "}");
+    CHECK(n.ask(together_with(to_extend("K", first_fence), {"L", "M"})) == "{4 " + text(first_fence) + "}");
     CHECK_FALSE(n.exists("L"));
-    CHECK(n.ask(with(to_extend("K", first + 1, ours, 60'000), {"L", "M"})) == "1");
+    CHECK(n.ask(together_with(to_extend("K", first_fence + 1, ours, 60'000), {"L", "M"})) == "1");
     CHECK(n.get("L") == ours);
-    // One that is somebody else's leaves the others as they are.
+    // One that is somebody else's leaves the strangers as they are.
     n.set("M", theirs);
-    CHECK(n.ask(with(to_extend("K", first + 2, ours, 90'000), {"L", "M"})) == "0");
+    CHECK(n.ask(together_with(to_extend("K", first_fence + 2, ours, 90'000), {"L", "M"})) == "0");
     CHECK(n.lives("K", 60s));
 }
 
 TEST_CASE("requests for one key and for several do each other no harm in one call", "[scripts]") {
     set_node n;
-    n.request({to_acquire("A", first), with(to_acquire("K", first), {"L"}), to_acquire("B", first),
-               to_acquire("L", first + 1, theirs)});
+    n.request({to_acquire("A", first_fence), together_with(to_acquire("K", first_fence), {"L"}), to_acquire("B", first_fence),
+               to_acquire("L", first_fence + 1, theirs)});
     CHECK(show(n.last()).starts_with("{1 1 1 {2 "));
     for (const std::string key : {"A", "B", "K", "L"}) CHECK(n.get(key) == ours);
-    n.request({to_release("A"), with(to_release("K"), {"L"}), to_release("B"),
-               to_acquire("L", first + 2, theirs), with(to_acquire("A", first + 2), {"L"}),
-               with(to_acquire("A", first + 3), {"B"})});
+    n.request({to_release("A"), together_with(to_release("K"), {"L"}), to_release("B"),
+               to_acquire("L", first_fence + 2, theirs), together_with(to_acquire("A", first_fence + 2), {"L"}),
+               together_with(to_acquire("A", first_fence + 3), {"B"})});
     CHECK(show(n.last()).starts_with("{1 1 1 1 {2 "));
     CHECK(show(n.last()).ends_with(" 1}"));
     CHECK(n.get("L") == theirs);
@@ -269,12 +269,12 @@ TEST_CASE("requests for one key and for several do each other no harm in one cal
 
 TEST_CASE("another epoch, or a late command, takes none of several", "[scripts]") {
     set_node n;
-    const auto all = with(to_acquire("K", first), {"L"});
+    const auto all = together_with(to_acquire("K", first_fence), {"L"});
     CHECK(n.request({all}, {other_epoch}) == "+AMNESIAC");
     CHECK(n.request({all}, {epoch, text(now_us - 1)}) == "+LATE");
     for (const std::string key : {"K", "L"}) CHECK_FALSE(n.exists(key));
-    n.take({"L"}, first);
-    n.request({with(to_release("K"), {"L"}), to_acquire("M", first)}, {other_epoch});
+    n.take({"L"}, first_fence);
+    n.request({together_with(to_release("K"), {"L"}), to_acquire("M", first_fence)}, {other_epoch});
     CHECK(show(n.last()) == "{1 +AMNESIAC}");
 }
 
@@ -282,8 +282,8 @@ TEST_CASE("sixty-four keys are taken at once", "[scripts]") {
     set_node n;
     std::vector<std::string> more;
     for (int i = 0; i < 63; ++i) more.push_back("L" + text(i));
-    CHECK(n.take(more, first) == "1");
-    n.take(more, first + 1, theirs);
+    CHECK(n.take(more, first_fence) == "1");
+    n.take(more, first_fence + 1, theirs);
     CHECK(n.last().items.at(5).text == std::string(8, '\xff'));
     CHECK(n.give_back(more) == "1");
     CHECK(n.command({"DBSIZE"}).number == 1 + 64);  // the record, and the fences
