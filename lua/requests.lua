@@ -25,7 +25,7 @@
 --          connection: the fence is raised to it, so that none of them can take the key again. ID,
 --          unless it is empty, is a waiter, whose entry lives that long from now on; 0: it waits no
 --          more. KEEP, unless it is empty, is for how long from now on the key has to stand in the
---          way of others: it is not deleted, and runs out then
+--          way of others: it is not deleted, and runs out then; with FENCE "#kept" is added to it
 --   share, await_share, extend_share, release_share, leave_share
 --          the same for a reader: shared/readers.lua
 --   acquire_slot VALUE TTL FENCE SLOT K
@@ -56,8 +56,9 @@
 --                              is free, and a map of those that are, of k; others may have named
 --                              fewer than K
 --   Of several keys, 2 and 3 carry the longest times and the highest fence of all, a map of those
---   that a wake-up will tell of, and which is the first that is held, or waited for, from 0:
---   {2, PTTL, value, fence, before, map, which}, {3, before, fence, map, which}
+--   that a wake-up will tell of, and which is held for longest, or is the first that is waited for,
+--   from 0; and 2 whether that one lacks a fence:
+--   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence. To acquire or to extend shortens nothing:
 -- a key that would live longer, or for ever, keeps its time.
@@ -261,8 +262,9 @@ local function raise_fence(i, fence)
 end
 
 -- Returns the answer, whether the key is free by it, and what it held. `at_once`: not with the
--- others that this script deletes in the end.
-local function give_back(i, value, at_once, keep)
+-- others that this script deletes in the end. `is_late`: what was sent for it before may still come.
+-- It must not find its value in a key that is kept: it would prolong that.
+local function give_back(i, value, at_once, keep, is_late)
     local key = KEYS[2 * i]
     local current = stored[key]
     if current == false then
@@ -271,6 +273,11 @@ local function give_back(i, value, at_once, keep)
     if current ~= value then
         return type(current) == 'table' and current or current and 0 or -1, false, current
     elseif keep and keep ~= '' then
+        local done = is_late and may_be_late() and redis.pcall('SET', key, value .. '#kept', 'PX', keep)
+        if done and done.ok then
+            stored[key] = value .. '#kept'
+            return 1, false, current
+        end
         return redis.pcall('PEXPIRE', key, keep), false, current
     elseif at_once or has_queues or aligned or count == 1 then
         -- A server without memory refuses the fence's SET unless something was written before, and
@@ -285,7 +292,7 @@ end
 
 local function release(i, value, fence, id, ticket, life, keep)
     local raises = fence and fence ~= ''
-    local answer, is_free, current = give_back(i, value, raises, keep)
+    local answer, is_free, current = give_back(i, value, raises, keep, raises)
     leave_queue_of(i, current, is_free, id, ticket, life)
     return raises and raise_fence(i, fence) or answer
 end

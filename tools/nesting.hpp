@@ -29,8 +29,8 @@ std::vector<held_lock> read_held(const char* list, const char* resource, const c
 /// The text of REDLOCK_HELD; of too many the outermost are left out.
 std::string write_held(const std::vector<held_lock>& held);
 
-inline constexpr std::size_t most_held = 64;
-inline constexpr std::size_t most_held_bytes = 32'768;
+inline constexpr std::size_t most_held = 256;
+inline constexpr std::size_t most_held_bytes = 100'000;
 
 enum class kind_of_lock : std::uint8_t { exclusive, shared, slot };
 

@@ -169,14 +169,16 @@ public:
     /// resources in other orders do not block each other.
     ///
     /// A waiter stands in the queues of all of them with one ticket, as soon as one can't be had. So
-    /// those that are free wait with it: whoever comes later gets none of them before it does.
+    /// those that are free wait with it: whoever comes later gets none of them before it does. In
+    /// other programs that holds from its first refusal on.
     /// A list of one resource is acquired as by `async_acquire`.
     ///
     /// **Preconditions.** `validate_resources` and `validate` find no error; `mode` is exclusive, and
     /// `slots` is 0. An `owner` that is given holds or acquires none of the resources elsewhere in
     /// this client. Otherwise the error is `invalid_argument`, and nothing is sent.
-    /// **Completion, leaves behind, errors.** As `async_acquire`. A vote that is `held` or `queued` names the
-    /// first resource that could not be had on that node.
+    /// **Completion, leaves behind, errors.** As `async_acquire`. A vote that is `held` names the
+    /// resource that is held for longest on that node, one that is `queued` the first that others
+    /// wait for.
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire_all(resource_list resources, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(

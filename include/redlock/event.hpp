@@ -53,7 +53,7 @@ enum class severity : std::uint8_t { debug, info, warning, error };
 struct event {
     event_kind kind{};
     redlock::severity severity = redlock::severity::info;
-    std::string_view resource{};
+    std::string_view resource{};  ///< Of several: their names, the first of many, for people.
     std::string_view node{};
     error_code error{};
     std::chrono::microseconds duration{0};

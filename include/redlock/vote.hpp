@@ -56,7 +56,7 @@ struct node_vote {
     std::chrono::microseconds elapsed{0};    ///< From sending the round to this answer.
     std::chrono::milliseconds retry_in{0};   ///< held: the key's PTTL; quarantine: time left.
     std::uint64_t fence = 0;                 ///< The highest fence in the node's answer; 0: none.
-    std::string resource{};                  ///< held, queued: of several, the first that is so.
+    std::string resource{};                  ///< held, queued: of several, the one in the way.
 };
 
 /// One line for people to read: node, answer, cause, time; without secrets and whole owner ids.

@@ -64,7 +64,7 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
     if not least then
         return is_missing
     end
-    local blocked, holder, which, left, before = {}, nil, nil, 0, 0
+    local blocked, holder, which, lacks, left, before = {}, nil, nil, 0, 0, 0
     for j = i, i + m - 1 do
         local key, queue = KEYS[2 * j], KEYS[2 * count + 1 + j]
         local current = stored[key]
@@ -77,9 +77,11 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
             if type(pttl) == 'table' then
                 return pttl
             end
-            left = (left < 0 or pttl < 0) and -1 or math.max(left, pttl)
-            which = holder and which or j - i
-            holder = holder or current
+            -- Of those that are held the one that is held for longest is told of.
+            if not holder or left >= 0 and (pttl < 0 or pttl > left) then
+                left, which, holder = pttl, j - i, current
+                lacks = stored[KEYS[2 * j + 1]] and 0 or 1
+            end
         elseif others > 0 then
             which = which or j - i
         end
@@ -100,7 +102,7 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
         has_queues = true
     end
     if holder then
-        return {2, left, string.sub(holder, 1, 128), seen, before, map_of(blocked, m), which}
+        return {2, left, string.sub(holder, 1, 128), seen, before, map_of(blocked, m), which, lacks}
     end
     return {3, before, seen, map_of(blocked, m), which}
 end

@@ -71,7 +71,7 @@ end
 local function release_slot(i, value, slot, k, fence, id, ticket, life, keep)
     local set = KEYS[next_companion]
     local raises = fence and fence ~= ''
-    local answer, is_free, current = give_back(i, value, true, keep)
+    local answer, is_free, current = give_back(i, value, true, keep, raises)
     local free = 0
     if is_free then
         redis.pcall('ZREM', set, slot)

@@ -23,7 +23,7 @@ static_assert(resource_list::most <= core::blocked_keys::most &&
 
 core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noexcept {
     core::outlook o = core::look_ahead(answer.left, answer.before, now);
-    o.is_foreign = answer.is_foreign;
+    o.is_foreign = answer.is_foreign && answer.blocked == 0;  // of several, alone in the way
     o.holder = answer.holder;
     o.blocked = answer.blocked;
     return o;
@@ -385,7 +385,7 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
     v.detail = answer.why.detail;
     const bool is_in_the_way = answer.answer == vote::held || answer.answer == vote::queued;
     if (is_for_several() && is_in_the_way) v.resource = name_of(answer);
-    if (blocked_) blocked_->told(node, answer.blocked);
+    if (blocked_ && blocked_->told(node, answer.blocked)) machine_.woken(node, now);
     if (answer.slots != 0 && answer.slots < options_.slots) {
         v.detail += (v.detail.empty() ? "" : "; ");
         v.detail += "another program counts " + std::to_string(answer.slots) + " slots";
@@ -492,7 +492,7 @@ void acquire_operation::on_wake(std::size_t node, std::string_view resource,
 
 void acquire_operation::told(std::size_t node, const core::outlook& what, bool has_vote,
                              time_point now) {
-    if (blocked_) blocked_->told(node, what.blocked);
+    if (blocked_ && blocked_->told(node, what.blocked)) machine_.woken(node, now);
     machine_.told(node, what, has_vote, now);
     if (!machine_.is_resting()) {
         // What ended its rest ended its turn, too. And no try will tell that a quorum can be

@@ -92,6 +92,7 @@ private:
                 else
                     is_whole = false;
             }
+            all.is_foreign = all.is_foreign && all.blocked == 0;  // alone in the way
             if (is_whole && who.is_asleep()) who.told(node, all, true, now);
         }
     }
@@ -150,7 +151,7 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
                                 time_point now) {
     who.asked_at_ = sent;
     asleep_.push_back(who);
-    asleep_keys_ += who.keys();
+    asleep_keys_ += who.keys_asleep_ = who.keys();
     last_needed_ = now;
     if (!std::exchange(is_open_, true)) {
         listeners_->open(now);
@@ -167,7 +168,7 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
 void remote_queue::wake(remote_waiter& who) noexcept {
     if (!who.is_asleep()) return;
     asleep_.erase(asleep_.iterator_to(who));
-    asleep_keys_ -= who.keys();
+    asleep_keys_ -= who.keys_asleep_;
 }
 
 void remote_queue::close() noexcept {
@@ -182,9 +183,11 @@ void remote_queue::clear() noexcept {
 }
 
 duration remote_queue::entry_life() const noexcept {
-    const auto batches =
-        static_cast<duration::rep>((asleep_keys_ + most_at_once - 1) / most_at_once);
-    return std::clamp<duration>(3 * batches * between_batches, shortest_life,
+    // Those that want several keys fill a batch to a half at least.
+    const std::size_t full = (asleep_keys_ + most_at_once - 1) / most_at_once;
+    const bool are_single = asleep_keys_ == asleep_.size();
+    const std::size_t batches = are_single ? full : std::min(asleep_.size(), 2 * full);
+    return std::clamp<duration>(3 * static_cast<duration::rep>(batches) * between_batches, shortest_life,
                                 wire::longest_entry_life);
 }
 

@@ -46,6 +46,7 @@ public:
 private:
     friend class remote_queue;
     boost::intrusive::list_member_hook<> listed_in_queue_;
+    std::size_t keys_asleep_ = 0;  // as it was put to sleep
     time_point asked_at_{};  // that all nodes were asked for it, by itself or by the room
 };
 

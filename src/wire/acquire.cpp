@@ -177,6 +177,7 @@ acquire_answer read_acquire_all(const resp::reply& reply) {
         answer.blocked = read_map(reply[at].text());
         answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
     }
+    if (is_held) answer.lacks_fence = reply[7].integer() == 1 && is_of_our_form(reply[2].text());
     return answer;
 }
 

@@ -358,6 +358,7 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
     const waiter ann{"ann:1", 100};
     n.set("F", "100");
     const auto ttl = GENERATE(10s, 300s);
+    std::string kept = ours;
     n.take("K", ours, ttl);
     n.request({as_waiter(to_acquire("K", 101, theirs), ann)});
     SECTION("and nobody is woken") { CHECK(n.request({to_keep("K", 30'000)}) == "1"); }
@@ -372,6 +373,7 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
         owed.fence = "105";
         CHECK(n.request({owed}) == "1");
         CHECK(n.get("F") == "105");
+        kept += "#kept";
     }
     SECTION("also where its waiter leaves the queue") {
         const auto bob = as_waiter(to_acquire("K", 101, theirs), {"bob:1", 200});
@@ -383,7 +385,7 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
         CHECK(n.request({to_keep("K", 30'000)}) == "1");
         CHECK_FALSE(n.set_nx_px("K", "foreign", 10s));
     }
-    CHECK(n.get("K") == ours);
+    CHECK(n.get("K") == kept);
     CHECK(n.lives("K", 30s));
     CHECK(n.exists("Q"));
     CHECK(listening.heard().empty());
@@ -416,13 +418,23 @@ TEST_CASE("what is kept by an owed release can't be taken again by what is late"
     n.take("K", ours, 10s);
     asked owed = to_keep("K", 30'000);
     owed.fence = text(now_us);
-    SECTION("in this epoch the fence is raised") {
+    std::string kept = ours;
+    SECTION("in this epoch the fence is raised, and its value is not found") {
         CHECK(n.request({owed}) == "1");
         CHECK(n.get("F") == text(now_us));
+        kept += "#kept";
+        CHECK(n.request({to_extend("K", now_us - 1, ours, 60'000)}) == "0");
+        CHECK(n.request({to_acquire("K", now_us - 1, ours, 60'000)}).starts_with("{2 "));
+        CHECK(n.request({owed}) == "0");
     }
     SECTION("in another one it is not") {
         CHECK(n.request({owed}, {.from_epoch = other_epoch}) == "1");
         CHECK_FALSE(n.exists("F"));
+    }
+    SECTION("where memory has run out it is kept all the same") {
+        n.run_out_of_memory();
+        n.request({owed});
+        n.config_set("maxmemory", "0");
     }
     SECTION("where the key is gone, too") {
         n.del("K");
@@ -431,7 +443,7 @@ TEST_CASE("what is kept by an owed release can't be taken again by what is late"
         CHECK(n.request({to_acquire("K", now_us)}) == "{4 " + text(now_us) + "}");
         return;
     }
-    CHECK(n.get("K") == ours);
+    CHECK(n.get("K") == kept);
     CHECK(n.lives("K", 30s));
 }
 

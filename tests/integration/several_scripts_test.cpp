@@ -46,7 +46,10 @@ public:
         const auto& map = items.at(items.at(0).number == 2 ? 5 : 3).text;
         return map.empty() ? 0 : static_cast<unsigned char>(map[0]);
     }
-    long long which() const { return last().items.back().number; }
+    long long which() const {
+        const auto& items = last().items;
+        return items.at(items.at(0).number == 2 ? 6 : 4).number;
+    }
     bool is_held_for(std::chrono::milliseconds left, const std::string& by) const {
         const auto& items = last().items;
         const std::chrono::milliseconds told(items.at(1).number);
@@ -93,8 +96,14 @@ TEST_CASE("where one is held none is taken, and its holder is named", "[scripts]
     n.take({"L", "M"}, first_fence + 1);
     CHECK(n.is_held_for(20s, strangers));
     CHECK(n.blocked() == 6);
+    CHECK(n.which() == 1);
+    CHECK(n.last().items.at(7).number == 0);
+    n.command({"DEL", "L:F"});
+    n.take({"L", "M"}, first_fence + 1);
+    CHECK(n.last().items.at(7).number == 1);  // whose fence is missing
     n.command({"PERSIST", "M"});
-    CHECK(n.take({"L", "M"}, first_fence + 1).starts_with("{2 -1 " + strangers));
+    CHECK(n.take({"L", "M"}, first_fence + 1).starts_with("{2 -1 " + theirs));
+    CHECK(n.which() == 2);
 }
 
 TEST_CASE("of a key that another library holds no wake-up will tell", "[scripts]") {
@@ -103,7 +112,7 @@ TEST_CASE("of a key that another library holds no wake-up will tell", "[scripts]
     n.ask(to_acquire("M", first_fence, theirs));
     CHECK(n.take({"L", "M"}, first_fence + 1).starts_with("{2 "));
     CHECK(n.blocked() == 4);
-    CHECK(n.which() == 1);
+    CHECK(n.which() == 1);  // has no end
 }
 
 TEST_CASE("the fence has to be above those of all keys", "[scripts]") {

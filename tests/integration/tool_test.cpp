@@ -163,7 +163,7 @@ TEST_CASE("the command is told resource, fence and owner", "[tool]") {
 
 TEST_CASE("run holds several resources, all or none of them", "[tool]") {
     cluster nodes(3);
-    const auto both = run_shell(nodes, "$R run --config $C a b -- sh -c "
+    const auto both = run_shell(nodes, "export R C; $R run --config $C a b -- sh -c "
                                        "'echo \"$REDLOCK_RESOURCE\"; $R run --config $C b c -- true; "
                                        "echo $?; $R run --config $C x b -- true; echo $?; "
                                        "$R run --config $C b a -- sh -c "

@@ -224,8 +224,10 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     const auto& in = in_->around().in;
     // However short the wait, the first attempt may take its time: two rounds of it, and before
     // them the connections, and what gives the nodes their votes.
+    // One that finds its slot taken tries others, without a wait, too.
+    const unsigned tries = how_.slots > 0 ? core::slot_choice::most_in_a_row : 1;
     check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
-                   3 * duration(in.longest_node_timeout()) + 2ms,
+                   (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     lease_checker& judge = in_->around().judge;
     judge.require(state != nullptr, "says why",

@@ -27,8 +27,10 @@ public:
     void asked(node_mask nodes) noexcept {
         for (const std::size_t node : nodes) freed_[node] = 0;
     }
-    void told(std::size_t node, keys blocked) noexcept {
+    /// Returns whether all that it named were freed meanwhile: the waiter may have all its keys.
+    bool told(std::size_t node, keys blocked) noexcept {
         blocked_[node] = blocked & all_ & ~freed_[node];
+        return (blocked & all_) != 0 && blocked_[node] == 0;
     }
     /// The node says that the waiter may have that key. Returns whether it may have all of them.
     bool woken(std::size_t node, std::size_t key) noexcept {

@@ -126,7 +126,8 @@ TEST_CASE("of too many runs the innermost are kept") {
     CHECK(again.back().resource == held.back().resource);
     for (auto& h : held) h.resource = std::string(max_resource_bytes, '\n');
     for (std::size_t i = 0; i < held.size(); ++i) {
-        held[i].owner[0] = static_cast<char>('0' + i % 10);
+        held[i].owner[0] = static_cast<char>('A' + i % 26);
+        held[i].owner[1] = static_cast<char>('A' + i / 26);
     }
     const auto text = write_held(held);
     CHECK(text.size() <= most_held_bytes);

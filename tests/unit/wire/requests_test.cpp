@@ -125,6 +125,10 @@ TEST_CASE("of several keys the answer says which can't be taken") {
     CHECK(a.blocked == 0x8005);
     CHECK(a.which == 2);
     CHECK(a.fence == 7);
+    CHECK_FALSE(a.lacks_fence);
+    const std::string held = "*8\r\n:2\r\n:5\r\n$27\r\nAAAAAAAAAAAAAAAAAAAAAA@here\r\n:7\r\n:0\r\n$1\r\n\x01\r\n:0";
+    CHECK(several_answer_to(held + "\r\n:1\r\n").lacks_fence);
+    CHECK_FALSE(several_answer_to(held + "\r\n:0\r\n").lacks_fence);
     a = several_answer_to("*5\r\n:3\r\n:5\r\n:7\r\n$1\r\n\x02\r\n:1\r\n");
     CHECK(a.answer == vote::queued);
     CHECK(a.blocked == 2);

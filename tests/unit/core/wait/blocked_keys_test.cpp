@@ -50,3 +50,12 @@ TEST_CASE("a node that names more keys than there are keeps nothing more from th
     CHECK_FALSE(keys.woken(0, 0));
     CHECK(keys.woken(0, 1));
 }
+
+TEST_CASE("an answer that names only what was freed meanwhile lets the waiter have its keys") {
+    blocked_keys keys(3);
+    CHECK_FALSE(keys.told(0, 0b100));
+    keys.asked(node_mask::only(0));
+    CHECK_FALSE(keys.woken(0, 0));  // by what it told before
+    CHECK(keys.told(0, 0b001));
+    CHECK_FALSE(keys.told(0, 0));
+}
