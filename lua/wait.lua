@@ -33,10 +33,10 @@ for i = 1, n do
     local k = tonumber(ARGV[3 * n + 1 + i])
     if k > 0 then
         k = smallest_number(key, k, now)
-        local _, size, first = taken_slots(key, k, now)
+        local taken, size = taken_slots(key, k, now)
         local before = time_before_turn(queue, id, ticket, now, false, math.max(k - size - 1, 0))
-        local left = size < k and 0 or first and first - now + 1 or 0
-        answers[i] = {math.max(left, before), before, ''}
+        local left = time_to_first(taken, size, k, now)
+        answers[i] = {math.max(left > 0 and left + 1 or 0, before), before, ''}
     else
         local left, value = redis.call('PTTL', key), ''
         local shares = id and is_reader(id)

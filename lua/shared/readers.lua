@@ -14,6 +14,25 @@ local now_ms = math.floor(node_us() / 1000)
 -- A ttl counts from the next full ms on, so that no reader is cut short.
 local until_next_ms = math.ceil(node_us() / 1000) - now_ms
 
+-- What this script has read of each set, and written to it since, so that it asks once where many
+-- read one key: `base`; one of the `last` to hold the key, and until when that one does (`last_ms`);
+-- until when the key lives (`lives_ms`), and whether the set does, too; whether the dead are gone.
+local known = {}
+
+local function about(set)
+    known[set] = known[set] or {}
+    return known[set]
+end
+
+local function base_of(set)
+    local of = about(set)
+    if not of.base then
+        local score = redis.pcall('ZSCORE', set, 'base')
+        of.base = score and -tonumber(score)
+    end
+    return of.base
+end
+
 -- Until when it has the key, if it is among those that have it; or the server's error.
 local function place_of(set, value)
     local until_ms = redis.pcall('ZSCORE', set, value)
@@ -25,15 +44,34 @@ end
 
 -- Those whose time is over go.
 local function remove_dead(set)
-    redis.pcall('ZREMRANGEBYSCORE', set, '0', string.format('%.0f', now_ms))
+    if not about(set).are_dead_gone then
+        redis.pcall('ZREMRANGEBYSCORE', set, '0', string.format('%.0f', now_ms))
+        about(set).are_dead_gone = true
+    end
 end
 
--- The set lives as long as the key.
-local function prolong_set(key, set)
-    local left_ms = redis.pcall('PTTL', key)
-    if type(left_ms) == 'number' and left_ms > 0 then
-        redis.pcall('PEXPIRE', set, left_ms)
+-- The key lives until then or longer, and the set as long as the key. Returns 1, or the error.
+local function live_until(key, set, until_ms)
+    local of = about(set)
+    if not of.lives_ms then
+        local left_ms = redis.pcall('PTTL', key)
+        if type(left_ms) == 'table' then
+            return left_ms
+        end
+        of.lives_ms = left_ms < 0 and math.huge or now_ms + left_ms
     end
+    if of.lives_ms < until_ms then
+        local done = redis.pcall('PEXPIRE', key, until_ms - now_ms)
+        if type(done) == 'table' then
+            return done
+        end
+        of.lives_ms, of.has_set_expiry = until_ms, false
+    end
+    if not of.has_set_expiry and of.lives_ms < math.huge then
+        redis.pcall('PEXPIRE', set, of.lives_ms - now_ms)
+        of.has_set_expiry = true
+    end
+    return 1
 end
 
 -- The first one takes the free key under its fence, and begins a new set.
@@ -55,21 +93,20 @@ local function open_readers(i, set, value, ttl_text, fence, least, is_missing)
         stored[key] = false
         return done
     end
-    redis.pcall('PEXPIRE', set, ttl)
-    return 1
+    known[set] = {base = least, last = value, last_ms = now_ms + ttl, lives_ms = now_ms + ttl,
+                  are_dead_gone = true}
+    return live_until(key, set, now_ms + ttl)
 end
 
--- Joins those that have the key, or stays among them for the ttl or longer. `raises`: one that was
--- among them raises the fence, too.
-local function join_readers(i, set, value, ttl_text, fence, least, is_missing, raises)
-    local key, ttl, proposed = KEYS[2 * i], ttl_text + until_next_ms, tonumber(fence)
-    local until_ms = place_of(set, value)
+-- Joins those that have the key, or stays among them for the ttl or longer: it was among them until
+-- `until_ms`. `raises`: such a one raises the fence, too.
+local function join_readers(i, set, value, ttl_text, fence, least, is_missing, until_ms, raises)
+    local ends_ms, proposed = now_ms + ttl_text + until_next_ms, tonumber(fence)
     if type(until_ms) == 'table' then
         return until_ms
     end
     if not until_ms then
-        local base = redis.pcall('ZSCORE', set, 'base')
-        base = base and -tonumber(base) or least
+        local base = base_of(set) or least
         if proposed <= base then
             return {4, base}
         elseif is_missing and proposed > node_us() + allowance then
@@ -80,10 +117,14 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, r
         -- before. Who has the key must not lose it by that.
         remove_dead(set)
     end
-    if not until_ms or until_ms < now_ms + ttl then
-        local done = redis.pcall('ZADD', set, string.format('%.0f', now_ms + ttl), value)
+    if not until_ms or until_ms < ends_ms then
+        local done = redis.pcall('ZADD', set, string.format('%.0f', ends_ms), value)
         if type(done) == 'table' then
             return done
+        end
+        local of = about(set)
+        if of.last and of.last_ms <= ends_ms then
+            of.last, of.last_ms = value, ends_ms
         end
     end
     if (raises or not until_ms) and proposed > least then
@@ -91,6 +132,7 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, r
         if failure then
             if not until_ms then
                 redis.pcall('ZREM', set, value)
+                about(set).last = nil
             end
             return failure
         end
@@ -98,9 +140,7 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, r
     if not until_ms then
         remove_dead(set)
     end
-    local answer = prolong(key, ttl)
-    prolong_set(key, set)
-    return answer
+    return live_until(KEYS[2 * i], set, ends_ms)
 end
 
 local function share(i, value, ttl, fence, id, ticket, life)
@@ -122,7 +162,7 @@ local function share(i, value, ttl, fence, id, ticket, life)
         return {3, before, seen}
     end
     local enter = current and join_readers or open_readers
-    local answer = enter(i, set, value, ttl, fence, least, is_missing, true)
+    local answer = enter(i, set, value, ttl, fence, least, is_missing, is_ours, true)
     if answer == 1 and id and is_waited_for then
         queues().leave(queue, id, ticket)
     end
@@ -139,17 +179,26 @@ local function extend_share(i, value, ttl, fence)
         return foreign
     end
     local enter = current and join_readers or open_readers
-    return enter(i, set, value, ttl, fence, least, is_missing, false)
+    return enter(i, set, value, ttl, fence, least, is_missing, current and place_of(set, value))
 end
 
 -- Of those that are left the last one decides for how long the key lives; where none is left it
 -- goes. Returns whether it went.
 local function close_readers(key, set)
-    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
-    if last[1] and last[1] ~= 'base' then
-        local left_ms = string.format('%.0f', last[2] - now_ms)
-        redis.pcall('PEXPIRE', key, left_ms)
-        redis.pcall('PEXPIRE', set, left_ms)
+    local of = about(set)
+    if not of.last then
+        local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
+        if last[1] and last[1] ~= 'base' then
+            of.last, of.last_ms = last[1], tonumber(last[2])
+        end
+    end
+    if of.last then
+        if of.lives_ms ~= of.last_ms then
+            local left_ms = string.format('%.0f', of.last_ms - now_ms)
+            redis.pcall('PEXPIRE', key, left_ms)
+            redis.pcall('PEXPIRE', set, left_ms)
+            of.lives_ms = of.last_ms
+        end
         return false
     end
     if redis.pcall('DEL', key) ~= 1 then
@@ -171,11 +220,15 @@ local function release_share(i, value, fence, id, ticket, life)
     remove_dead(set)
     local answer = redis.pcall('ZREM', set, value)
     local is_gone = false
+    if about(set).last == value then
+        about(set).last = nil
+    end
     if current == marker and type(answer) ~= 'table' then
         is_gone = close_readers(key, set)
-        local base = raises and may_be_late() and not is_gone and redis.pcall('ZSCORE', set, 'base')
-        if base and -tonumber(base) < tonumber(fence) then
+        local base = raises and may_be_late() and not is_gone and base_of(set)
+        if base and base < tonumber(fence) then
             redis.pcall('ZADD', set, '-' .. fence, 'base')
+            about(set).base = tonumber(fence)
         end
     elseif type(answer) ~= 'table' then
         answer = type(current) == 'table' and current or current and 0 or -1

@@ -3,19 +3,71 @@
 -- include shared/slots.lua
 local now_ms = math.floor(node_us() / 1000)
 
-local function note_taken(set, slot, ttl, k)
-    local until_ms = now_ms + ttl
-    local known = redis.pcall('ZSCORE', set, slot)
-    if type(known) == 'string' and tonumber(known) > until_ms then
-        until_ms = tonumber(known)
+-- What this script has read of each set, and written to it since, so that it asks once where many
+-- want a slot of one resource: the smallest number that is `named`, and those that requests of this
+-- script name (`names`); until when which slots of `counted` are `taken`, and how many (`size`);
+-- whether the set has its expiry.
+local known = {}
+
+local function about(set)
+    known[set] = known[set] or {names = {}}
+    return known[set]
+end
+
+local function count_slots(set, k)
+    local of = about(set)
+    of.named = of.named or smallest_number(set, math.huge, now_ms)
+    return math.min(of.named, tonumber(k))
+end
+
+local function look_at_slots(set, counted)
+    local of = about(set)
+    if not of.taken or of.counted ~= counted then
+        of.counted = counted
+        of.taken, of.size = taken_slots(set, counted, now_ms)
     end
+    return of
+end
+
+local function note_free(set, slot)
+    local of = about(set)
+    redis.pcall('ZREM', set, slot)
+    if of.taken and of.taken[slot] then
+        of.taken[slot] = nil
+        of.size = of.size - 1
+    end
+end
+
+local function note_taken(set, slot, until_ms)
+    local of = about(set)
     redis.pcall('ZADD', set, string.format('%.0f', until_ms), slot)
-    if k then
-        redis.pcall('ZADD', set, string.format('-%.0f', now_ms + fence_life), 'k:' .. k)
-        redis.pcall('PEXPIRE', set, fence_life)
-        redis.pcall('ZREMRANGEBYSCORE', set, '0', now_ms)
-        redis.pcall('ZREMRANGEBYSCORE', set, string.format('-%.0f', now_ms), '(0')
+    if not of.has_expiry then
+        of.has_expiry = type(redis.pcall('PEXPIRE', set, fence_life)) == 'number'
     end
+    if of.taken and tonumber(slot) < of.counted then
+        of.size = of.size + (of.taken[slot] and 0 or 1)
+        of.taken[slot] = until_ms
+    end
+end
+
+-- Of a slot that is prolonged, and has been taken for longer before.
+local function note_prolonged(set, slot, until_ms)
+    local before = redis.pcall('ZSCORE', set, slot)
+    note_taken(set, slot, math.max(until_ms, type(before) == 'string' and tonumber(before) or 0))
+end
+
+-- Programs that name different numbers learn of it; what no longer counts goes.
+local function note_count(set, k)
+    local of = about(set)
+    if of.names[k] then
+        return
+    end
+    of.names[k] = true
+    of.named = of.named and math.min(of.named, tonumber(k))
+    redis.pcall('ZADD', set, string.format('-%.0f', now_ms + fence_life), 'k:' .. k)
+    redis.pcall('PEXPIRE', set, fence_life)
+    redis.pcall('ZREMRANGEBYSCORE', set, '0', now_ms)
+    redis.pcall('ZREMRANGEBYSCORE', set, string.format('-%.0f', now_ms), '(0')
 end
 
 local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
@@ -27,22 +79,20 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
     end
     local current = stored[key]
     local is_ours = current == value
-    local counted = is_ours and tonumber(k) or smallest_number(set, tonumber(k), now_ms)
+    local counted = is_ours and tonumber(k) or count_slots(set, k)
     local is_held = not is_ours and (current or tonumber(slot) >= counted)
     local is_waited_for = is_held or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
-    local before, taken, size, first = 0
+    local before, seen_slots = 0, nil
     if is_waited_for and not is_ours then
-        taken, size, first = taken_slots(set, counted, now_ms)
-        taken[slot] = taken[slot] or is_held
+        seen_slots = look_at_slots(set, counted)
         -- So many of those before it may have the others.
-        local passes = math.max(counted - size - 1, 0)
+        local passes = math.max(counted - seen_slots.size - 1, 0)
         before = time_to_wait(queue, id, ticket, life, is_held, true, false, passes)
     end
     if is_held or before > 0 then
-        local left = size < counted and 0 or first and math.max(first - now_ms, 0) or 0
-        local seen = is_missing and 0 or least
-        return {6, left, string.sub(current or '', 1, 128), seen, before, map_of_free(taken, counted),
-                counted}
+        local taken, size = seen_slots.taken, seen_slots.size
+        return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 128),
+                is_missing and 0 or least, before, map_of_free(taken, counted, is_held and slot), counted}
     end
     local answer
     if is_ours then
@@ -52,7 +102,12 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
         answer = take(key, fence_key, value, ttl, fence, least, is_missing)
     end
     if answer == 1 then
-        note_taken(set, slot, ttl, k)
+        if is_ours then
+            note_prolonged(set, slot, now_ms + ttl)
+        else
+            note_taken(set, slot, now_ms + ttl)
+        end
+        note_count(set, k)
         if id and is_waited_for then
             queues().leave(queue, id, ticket)
         end
@@ -63,7 +118,7 @@ end
 local function extend_slot(i, value, ttl, fence, slot)
     local answer = extend(i, value, ttl, fence)
     if answer == 1 then
-        note_taken(KEYS[next_companion], slot, ttl)
+        note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
     return answer
 end
@@ -74,14 +129,13 @@ local function release_slot(i, value, slot, k, fence, id, ticket, life, keep)
     local answer, is_free, current = give_back(i, value, true, keep, raises)
     local free = 0
     if is_free then
-        redis.pcall('ZREM', set, slot)
+        note_free(set, slot)
     elseif answer == 1 then
-        redis.pcall('ZADD', set, string.format('%.0f', now_ms + keep), slot)
+        note_taken(set, slot, now_ms + keep)
     end
     if has_queues then
-        local counted = smallest_number(set, tonumber(k), now_ms)
-        local _, size = taken_slots(set, counted, now_ms)
-        free = counted - size
+        local counted = count_slots(set, k)
+        free = counted - look_at_slots(set, counted).size
     end
     leave_queue_of(i, current, is_free, id, ticket, life, free)
     return raises and raise_fence(i, fence) or answer

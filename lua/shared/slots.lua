@@ -17,27 +17,39 @@ local function smallest_number(set, k, now_ms)
     return k
 end
 
--- Until when each taken slot is taken, by its number as a text; their number; and when the first of
--- them is free.
+-- Until when each taken slot is taken, by its number as a text; and how many are.
 local function taken_slots(set, k, now_ms)
-    local all, taken, first = redis.pcall('ZRANGEBYSCORE', set, now_ms + 1, '+inf', 'WITHSCORES'), {}
+    local all, taken = redis.pcall('ZRANGEBYSCORE', set, now_ms + 1, '+inf', 'WITHSCORES'), {}
     local size = 0
     for i = 1, #all, 2 do
         if tonumber(all[i]) and tonumber(all[i]) < k then
-            taken[all[i]] = true
-            size, first = size + 1, first or tonumber(all[i + 1])
+            taken[all[i]] = tonumber(all[i + 1])
+            size = size + 1
         end
     end
-    return taken, size, first
+    return taken, size
 end
 
--- One bit for each slot, from the lowest of the first byte on: 1 where it is free.
-local function map_of_free(taken, k)
+-- For how many ms no slot is free, where so many of `k` are taken; 0 where one is.
+local function time_to_first(taken, size, k, now_ms)
+    if size < k then
+        return 0
+    end
+    local first
+    for _, until_ms in pairs(taken) do
+        first = math.min(first or until_ms, until_ms)
+    end
+    return first - now_ms
+end
+
+-- One bit for each slot, from the lowest of the first byte on: 1 where it is free. `held`: it is not.
+local function map_of_free(taken, k, held)
     local bytes = {}
     for base = 0, k - 1, 8 do
         local byte = 0
         for bit = 0, math.min(7, k - 1 - base) do
-            if not taken[string.format('%.0f', base + bit)] then
+            local slot = string.format('%.0f', base + bit)
+            if not taken[slot] and slot ~= held then
                 byte = byte + 2 ^ bit
             end
         end
