@@ -212,8 +212,8 @@ void acquire_operation::try_once(time_point now) {
 
 slot_number acquire_operation::draw_slot() {
     if (options_.slots == 0) return {};
-    if (const auto freed = client().local.freed_slot(resource_)) slots_.suggest(*freed);
-    return {slots_.draw(client().shared.random_word()), options_.slots};
+    const auto freed = client().local.freed_slot(resource_);
+    return {slots_.draw(client().shared.random_word(), freed), options_.slots};
 }
 
 recycled_string acquire_operation::key(std::string_view resource, slot_number slot) const {

@@ -20,11 +20,12 @@ std::vector<std::uint16_t> slot_choice::least_taken() const {
     return out;
 }
 
-std::uint16_t slot_choice::draw(std::uint64_t random) {
+std::uint16_t slot_choice::draw(std::uint64_t random, std::optional<std::uint16_t> freed) {
     ++in_a_row_;
     const auto best = least_taken();
     taken_.clear();
     const auto suggested = std::exchange(suggested_, std::nullopt);
+    if (freed && *freed < slots_) return *freed;
     if (!best.empty()) return best[random % best.size()];
     if (suggested) return *suggested;
     return static_cast<std::uint16_t>(random % counted());

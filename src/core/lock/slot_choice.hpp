@@ -23,12 +23,13 @@ public:
     slot_choice() = default;
     slot_choice(std::size_t nodes, std::uint16_t slots) noexcept : nodes_(nodes), slots_(slots) {}
 
-    /// A slot that was given back here or elsewhere: the next one to ask for.
+    /// A slot that was given back elsewhere: to be asked for unless the nodes name others.
     void suggest(std::uint16_t slot) noexcept {
         if (slot < slots_) suggested_ = slot;
     }
-    /// The slot to ask for in the next try; what earlier tries were told of is forgotten.
-    std::uint16_t draw(std::uint64_t random);
+    /// The slot to ask for in the next try; what earlier tries were told of is forgotten. `freed`: was
+    /// given back here, and no other try is told of it.
+    std::uint16_t draw(std::uint64_t random, std::optional<std::uint16_t> freed = std::nullopt);
     /// A node refused the try: a bit for each slot that is free there, of `slots` that it counts.
     void refused(std::string_view free, std::uint16_t slots);
     /// The try was refused: whether another may find a free slot at once.

@@ -76,6 +76,7 @@ void local_queues::enter(stand& at, waiter& who, std::string_view resource) {
         found->second.resource = found->first;
     }
     queue& l = found->second;
+    if (who.places_ > 1 && who.places_ != any_number) l.freed_slots.reserve(who.places_);
     at.who = &who;
     at.line = &l;
     l.waiters.push_back(at);
@@ -134,6 +135,14 @@ void local_queues::taken(waiter& who) noexcept {
     leave(who);
 }
 
+// It allocates nothing: the memory was reserved for those that joined.
+void local_queues::note_freed(std::vector<std::uint16_t>& slots, std::uint16_t slot) noexcept {
+    std::erase(slots, slot);
+    if (slots.capacity() == 0) return;
+    if (slots.size() == slots.capacity()) slots.erase(slots.begin());
+    slots.push_back(slot);
+}
+
 void local_queues::freed(std::string_view resource, std::size_t places,
                          std::uint16_t slot) noexcept {
     queue* const l = find(resource);
@@ -144,7 +153,9 @@ void local_queues::freed(std::string_view resource, std::size_t places,
         --l->sharing;
         if (places == any_number && l->sharing > 0) return;
     }
-    if (places > 1 && places != any_number) l->freed_slot = slot;
+    if (places > 1 && places != any_number) {
+        note_freed(l->freed_slots, slot);
+    }
     move_up(*l);
     all_due(*l);
     tidy(*l);
@@ -152,7 +163,10 @@ void local_queues::freed(std::string_view resource, std::size_t places,
 
 std::optional<std::uint16_t> local_queues::freed_slot(std::string_view resource) noexcept {
     queue* const l = find(resource);
-    return l == nullptr ? std::nullopt : std::exchange(l->freed_slot, std::nullopt);
+    if (l == nullptr || l->freed_slots.empty()) return std::nullopt;
+    const std::uint16_t latest = l->freed_slots.back();
+    l->freed_slots.pop_back();
+    return latest;
 }
 
 waiter* local_queues::first(std::string_view resource) const noexcept {

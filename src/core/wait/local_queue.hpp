@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace redlock::core {
 
@@ -84,7 +85,7 @@ struct waiter::queue {
     std::size_t in_front = 0;   // of the waiters: those at the head of the line
     stand* last_in_front = nullptr;
     std::size_t alone = 0;      // of the waiters: those that would not share it
-    std::optional<std::uint16_t> freed_slot{};  // that nobody has asked for since
+    std::vector<std::uint16_t> freed_slots{};  // that nobody here has asked for since
 };
 
 /// All lines of one client. Its memory is that of the waiters and one entry for each resource that
@@ -130,7 +131,7 @@ public:
     /// A lease of this client is over, whether or not it was waited for. Where any number held the
     /// resource together, the last of them frees it. `slot`: that it was.
     void freed(std::string_view resource, std::size_t places = 1, std::uint16_t slot = 0) noexcept;
-    /// The slot that was freed last, once: the next try should ask for that.
+    /// Of the slots that were freed the latest, each once: the next try should ask for that.
     std::optional<std::uint16_t> freed_slot(std::string_view resource) noexcept;
     /// Who is first for the resource; null where nobody waits, or while one holds it here alone.
     waiter* first(std::string_view resource) const noexcept;
@@ -162,6 +163,7 @@ private:
     void all_due(queue& l) noexcept;
     void move_up(queue& l) noexcept;
     void tidy(queue& l) noexcept;
+    static void note_freed(std::vector<std::uint16_t>& slots, std::uint16_t slot) noexcept;
     void set(waiter& who, waiter::state to) noexcept;
 
     std::unordered_map<std::string, queue, hash, std::equal_to<>> queues_;

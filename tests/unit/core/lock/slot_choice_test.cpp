@@ -46,6 +46,16 @@ TEST_CASE("a slot that was freed is asked for first, once") {
     CHECK(one.draw(3) == 3);
 }
 
+TEST_CASE("a slot that was given back here goes before all that the nodes said") {
+    slot_choice one(3, 4);
+    one.draw(0);
+    one.refused(free_are({1}), 4);
+    one.suggest(2);
+    CHECK(one.draw(0, 3) == 3);
+    CHECK_FALSE(one.is_another_free());
+    CHECK(one.draw(0, 4) == 0);  // by a lease of more slots
+}
+
 TEST_CASE("the next slot may be free on a quorum, and is taken on the fewest nodes") {
     slot_choice one(3, 4);
     one.draw(0);

@@ -347,6 +347,26 @@ TEST_CASE("a reader that comes while others hold the resource has its turn at on
     CHECK(all.empty());
 }
 
+TEST_CASE("each slot that is given back here is named to one try, the latest first") {
+    std::deque<somebody> all_who(6);
+    local_queues all;
+    for (somebody& one : all_who) all.join(one, "x", 3);
+    all.give_turns(now);
+    for (std::size_t i = 0; i < 3; ++i) all.taken(all_who[i]);
+    CHECK(all.freed_slot("x") == std::nullopt);
+    all.freed("x", 3, 1);
+    all.freed("x", 3, 0);
+    all.freed("x", 3, 1);  // again: of one that had not waited
+    CHECK(all.freed_slot("x") == 1);
+    CHECK(all.freed_slot("x") == 0);
+    CHECK(all.freed_slot("x") == std::nullopt);
+    for (std::uint16_t i = 4; i < 8; ++i) all.freed("x", 3, i);
+    for (std::uint16_t i = 7; i > 4; --i) CHECK(all.freed_slot("x") == i);
+    CHECK(all.freed_slot("x") == std::nullopt);
+    CHECK(all.freed_slot("y") == std::nullopt);
+    all.clear();
+}
+
 TEST_CASE("a writer has a turn while readers hold the resource, and again after the last of them") {
     std::deque<somebody> readers(3);
     somebody writer;
