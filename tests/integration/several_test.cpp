@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -107,27 +108,34 @@ TEST_CASE("with a node down, or empty again, several are held all the same", "[s
     CHECK(nodes.ask(0).get("a") == "foreign");
 }
 
-// Each program has a client of its own; whoever is inside checks by itself that nobody else is.
-TEST_CASE("programs that want the same resources in any order never block each other",
-          "[several]") {
-    constexpr int programs = 16;
-    constexpr std::size_t names = 12;
+namespace {
+
+struct crowd {
+    int programs;
+    std::size_t names;
+    std::size_t least;  // that each wants at once
+    std::size_t most;
+    std::chrono::seconds time;
+};
+
+// Each program has a client of its own, and checks by itself that it is inside alone.
+void contend(const crowd& how) {
     cluster nodes(3);
-    std::array<std::atomic<int>, names> inside{};
+    std::vector<std::atomic<int>> inside(how.names);
     std::atomic<int> overlaps{0};
     std::atomic<int> refusals{0};
     std::atomic<bool> is_over{false};
-    std::vector<int> turns(programs);
+    std::vector<int> turns(static_cast<std::size_t>(how.programs));
     std::vector<std::thread> all;
-    for (int p = 0; p < programs; ++p) {
+    for (int p = 0; p < how.programs; ++p) {
         all.emplace_back([&, p] {
             std::mt19937 random(static_cast<unsigned>(p));
             blocking_client client(nodes.options());
             while (!is_over) {
-                std::array<std::size_t, names> order{};
-                for (std::size_t i = 0; i < names; ++i) order[i] = i;
+                std::vector<std::size_t> order(inside.size());
+                std::iota(order.begin(), order.end(), 0);
                 std::shuffle(order.begin(), order.end(), random);
-                const std::size_t count = 1 + random() % 5;
+                const std::size_t count = how.least + random() % (how.most - how.least + 1);
                 std::vector<std::string> wanted;
                 for (std::size_t i = 0; i < count; ++i) {
                     wanted.push_back("r" + std::to_string(order[i]));
@@ -147,15 +155,26 @@ TEST_CASE("programs that want the same resources in any order never block each o
             }
         });
     }
-    std::this_thread::sleep_for(4s);
+    std::this_thread::sleep_for(how.time);
     is_over = true;
     for (auto& one : all) one.join();
     CHECK(overlaps == 0);
     CHECK(refusals == 0);
     for (const int n : turns) CHECK(n > 0);
-    for (std::size_t i = 0; i < names; ++i) {
+    for (std::size_t i = 0; i < how.names; ++i) {
         const std::string key = "r" + std::to_string(i);
         CHECK_FALSE(is_anywhere(nodes, key));
         CHECK_FALSE(is_anywhere(nodes, "{" + key + "}:queue"));
     }
+}
+
+}  // namespace
+
+TEST_CASE("programs that want the same resources in any order never block each other",
+          "[several]") {
+    contend({.programs = 16, .names = 12, .least = 1, .most = 5, .time = 4s});
+}
+
+TEST_CASE("fifty programs that want five of twenty resources never block each other", "[.soak]") {
+    contend({.programs = 50, .names = 20, .least = 5, .most = 5, .time = 60s});
 }
