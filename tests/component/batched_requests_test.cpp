@@ -5,6 +5,7 @@
 #include "support/requests.hpp"
 #include "wire/resp/scripts.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
