@@ -45,10 +45,10 @@ struct batch_node {
     std::int64_t us(time_point now) const { return server.wall.ms(now) * 1'000; }
 };
 
-std::string told_by(const model_reply& r) { return to_resp2(r); }
+std::string text_of_answer(const model_reply& r) { return to_resp2(r); }
 
 /// All that a node keeps, and until when.
-std::string kept_by(batch_node& on, time_point now) {
+std::string keys_and_times_of(batch_node& on, time_point now) {
     on.server.database().sweep(on.server.wall.ms(now));
     std::string out;
     for (const auto& [key, what] : on.server.database().all()) {
@@ -134,15 +134,15 @@ TEST_CASE("requests do in one command what they do one after the other") {
                 words += "(" + one.key + ")\n";
             }
             INFO("seed " << seed << ", turn " << turn << ":\n" << words);
-            const std::string before = kept_by(alone, now);
+            const std::string before = keys_and_times_of(alone, now);
             INFO("before:\n" << before);
             const model_reply answers = together.ask(all, now);
             REQUIRE(answers.items.size() == all.size());
             for (std::size_t i = 0; i < all.size(); ++i) {
                 INFO("request " << i);
-                REQUIRE(told_by(answers.items[i]) == told_by(alone.ask({all[i]}, now)));
+                REQUIRE(text_of_answer(answers.items[i]) == text_of_answer(alone.ask({all[i]}, now)));
             }
-            REQUIRE(kept_by(together, now) == kept_by(alone, now));
+            REQUIRE(keys_and_times_of(together, now) == keys_and_times_of(alone, now));
         }
     }
 }
