@@ -27,7 +27,9 @@ struct batch_node {
     redis_model server{};
     client_state from{};
 
-    explicit batch_node(time_point now) { carry_out({"SET", "N", record_epoch + " and so on"}, now); }
+    explicit batch_node(time_point now) {
+        carry_out({"SET", "N", record_epoch + " and so on"}, now);
+    }
 
     model_reply carry_out(const command& what, time_point now) {
         return server.execute(from, what, now);
@@ -140,7 +142,8 @@ TEST_CASE("requests do in one command what they do one after the other") {
             REQUIRE(answers.items.size() == all.size());
             for (std::size_t i = 0; i < all.size(); ++i) {
                 INFO("request " << i);
-                REQUIRE(text_of_answer(answers.items[i]) == text_of_answer(alone.ask({all[i]}, now)));
+                const model_reply one = alone.ask({all[i]}, now);
+                REQUIRE(text_of_answer(answers.items[i]) == text_of_answer(one));
             }
             REQUIRE(keys_and_times_of(together, now) == keys_and_times_of(alone, now));
         }
