@@ -14,15 +14,10 @@ local now_ms = math.floor(node_us() / 1000)
 -- A ttl counts from the next full ms on, so that no reader is cut short.
 local until_next_ms = math.ceil(node_us() / 1000) - now_ms
 
--- What this script has read of each set, and written to it since, so that it asks once where many
--- read one key: `base`; one of the `last` to hold the key, and until when that one does (`last_ms`);
--- until when the key lives (`lives_ms`), and whether the set does, too; whether the dead are gone.
-local known = {}
-
-local function about(set)
-    known[set] = known[set] or {}
-    return known[set]
-end
+-- Known of each set, so that the script asks the server once where many requests share a key:
+-- `base`; `last`, a reader that holds the key for longest, and until when (`last_ms`); until when the
+-- key lives (`lives_ms`), and whether the set expires with it (`has_set_expiry`); `are_dead_gone`.
+-- include shared/known.lua
 
 local function base_of(set)
     local of = about(set)

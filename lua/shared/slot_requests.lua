@@ -3,16 +3,11 @@
 -- include shared/slots.lua
 local now_ms = math.floor(node_us() / 1000)
 
--- What this script has read of each set, and written to it since, so that it asks once where many
--- want a slot of one resource: the smallest number that is `named`, and those that requests of this
--- script name (`names`); until when which slots of `counted` are `taken`, and how many (`size`);
--- whether the set has its expiry.
-local known = {}
-
-local function about(set)
-    known[set] = known[set] or {names = {}}
-    return known[set]
-end
+-- Known of each set, so that the script asks the server once where many requests want a slot of one
+-- resource: the smallest number of slots that any program has `named`; by its text, whether a
+-- request of this script names a number; which of the first `counted` slots are `taken`, each until
+-- when, and how many (`size`); `has_expiry`.
+-- include shared/known.lua
 
 local function count_slots(set, k)
     local of = about(set)
@@ -50,7 +45,7 @@ local function note_taken(set, slot, until_ms)
     end
 end
 
--- Of a slot that is prolonged, and has been taken for longer before.
+-- Of a slot that was ours before. It may have been taken for longer.
 local function note_prolonged(set, slot, until_ms)
     local before = redis.pcall('ZSCORE', set, slot)
     note_taken(set, slot, math.max(until_ms, type(before) == 'string' and tonumber(before) or 0))
@@ -59,10 +54,10 @@ end
 -- Programs that name different numbers learn of it; what no longer counts goes.
 local function note_count(set, k)
     local of = about(set)
-    if of.names[k] then
+    if of[k] then
         return
     end
-    of.names[k] = true
+    of[k], of.has_expiry = true, true
     of.named = of.named and math.min(of.named, tonumber(k))
     redis.pcall('ZADD', set, string.format('-%.0f', now_ms + fence_life), 'k:' .. k)
     redis.pcall('PEXPIRE', set, fence_life)
@@ -91,8 +86,9 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
     end
     if is_held or before > 0 then
         local taken, size = seen_slots.taken, seen_slots.size
+        local map = map_of_free(taken, counted, is_held and slot)
         return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 128),
-                is_missing and 0 or least, before, map_of_free(taken, counted, is_held and slot), counted}
+                is_missing and 0 or least, before, map, counted}
     end
     local answer
     if is_ours then
@@ -102,12 +98,9 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
         answer = take(key, fence_key, value, ttl, fence, least, is_missing)
     end
     if answer == 1 then
-        if is_ours then
-            note_prolonged(set, slot, now_ms + ttl)
-        else
-            note_taken(set, slot, now_ms + ttl)
-        end
         note_count(set, k)
+        local note = is_ours and note_prolonged or note_taken
+        note(set, slot, now_ms + ttl)
         if id and is_waited_for then
             queues().leave(queue, id, ticket)
         end

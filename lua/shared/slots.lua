@@ -42,7 +42,8 @@ local function time_to_first(taken, size, k, now_ms)
     return first - now_ms
 end
 
--- One bit for each slot, from the lowest of the first byte on: 1 where it is free. `held`: it is not.
+-- One bit for each slot, from the lowest of the first byte on: 1 where it is free. `held`: a slot
+-- that is not free, though it may not be among the taken ones.
 local function map_of_free(taken, k, held)
     local bytes = {}
     for base = 0, k - 1, 8 do

@@ -23,12 +23,14 @@ public:
     slot_choice() = default;
     slot_choice(std::size_t nodes, std::uint16_t slots) noexcept : nodes_(nodes), slots_(slots) {}
 
-    /// A slot that was given back elsewhere: to be asked for unless the nodes name others.
+    /// A wake-up named this slot as free. The next try asks for it, unless this client gave one back
+    /// or the nodes' answers to the last try name free slots.
     void suggest(std::uint16_t slot) noexcept {
         if (slot < slots_) suggested_ = slot;
     }
-    /// The slot to ask for in the next try; what earlier tries were told of is forgotten. `freed`: was
-    /// given back here, and no other try is told of it.
+    /// Returns the slot to ask for in the next try, and forgets what the nodes answered to earlier
+    /// tries. `freed`: a slot that this client gave back, and for which no other try asks; it is
+    /// returned if there is one.
     std::uint16_t draw(std::uint64_t random, std::optional<std::uint16_t> freed = std::nullopt);
     /// A node refused the try: a bit for each slot that is free there, of `slots` that it counts.
     void refused(std::string_view free, std::uint16_t slots);

@@ -135,7 +135,7 @@ void local_queues::taken(waiter& who) noexcept {
     leave(who);
 }
 
-// It allocates nothing: the memory was reserved for those that joined.
+// Allocates nothing: `enter` reserved the memory. Where that is full the oldest slot is dropped.
 void local_queues::note_freed(std::vector<std::uint16_t>& slots, std::uint16_t slot) noexcept {
     std::erase(slots, slot);
     if (slots.capacity() == 0) return;
@@ -153,9 +153,7 @@ void local_queues::freed(std::string_view resource, std::size_t places,
         --l->sharing;
         if (places == any_number && l->sharing > 0) return;
     }
-    if (places > 1 && places != any_number) {
-        note_freed(l->freed_slots, slot);
-    }
+    if (places > 1 && places != any_number) note_freed(l->freed_slots, slot);
     move_up(*l);
     all_due(*l);
     tidy(*l);

@@ -131,7 +131,8 @@ public:
     /// A lease of this client is over, whether or not it was waited for. Where any number held the
     /// resource together, the last of them frees it. `slot`: that it was.
     void freed(std::string_view resource, std::size_t places = 1, std::uint16_t slot = 0) noexcept;
-    /// Of the slots that were freed the latest, each once: the next try should ask for that.
+    /// Takes out the slot that this client freed last, and that no try has asked for since: the
+    /// next try should ask for it.
     std::optional<std::uint16_t> freed_slot(std::string_view resource) noexcept;
     /// Who is first for the resource; null where nobody waits, or while one holds it here alone.
     waiter* first(std::string_view resource) const noexcept;
