@@ -224,6 +224,10 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
         const auto key = view(lock, one);
         const bool is_done = answer.text == "OK" || (answer.items.empty() && answer.number == 1);
         if (one.what == ask::release) {
+            for (claim& before : claims) {
+                if (one.fence.empty() || before.of->fence_key != one.fence_key) continue;
+                before.raised = std::max(before.raised, std::stoll(one.fence));
+            }
             if (!answer.is_error()) given_back_.insert(one.value);
             // It may have deleted the key, and failed to raise the fence.
             if (answer.is_error() && key && key->value == one.value) in_doubt.insert(one.key);
@@ -306,10 +310,11 @@ void node_checker::check_taken(const claim& of, const key_facts& key, time_point
         });
         if (of.of->fence_key.empty()) return;
         const auto fence = find(of.of->fence_key, now);
+        const long long own = std::stoll(of.of->fence);
+        const long long found = fence ? std::stoll(fence->value) : 0;
         // A reader that joins others may find one of theirs that is higher.
-        const bool is_raised = fence && (fence->value == of.of->fence ||
-                                         (of.of->shares() &&
-                                          std::stoll(fence->value) > std::stoll(of.of->fence)));
+        const bool is_raised = fence && (found == own || found == std::max(own, of.raised) ||
+                                         (of.of->shares() && found > own));
         judge_->require(is_raised, "fences",
                         [&] { return of.of->key + " is taken on " + name() + " without its fence"; });
         return;

@@ -54,6 +54,7 @@ private:
         bool is_done = false;     // the node said so
         bool is_of_several = false;
         bool is_granted = false;  // to an acquire
+        long long raised = 0;     // the fence, to this, by a later release of the same command
     };
 
     void take_apart(const testing::asked& one, std::size_t answer);
