@@ -13,7 +13,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -110,7 +109,7 @@ TEST_CASE("with a node down, or empty again, several are held all the same", "[s
 
 namespace {
 
-struct crowd {
+struct many_programs {
     int programs;
     std::size_t names;
     std::size_t least;  // that each wants at once
@@ -119,7 +118,7 @@ struct crowd {
 };
 
 // Each program has a client of its own, and checks by itself that it is inside alone.
-void contend(const crowd& how) {
+void want_several_at_once(const many_programs& how) {
     cluster nodes(3);
     std::vector<std::atomic<int>> inside(how.names);
     std::atomic<int> overlaps{0};
@@ -172,9 +171,9 @@ void contend(const crowd& how) {
 
 TEST_CASE("programs that want the same resources in any order never block each other",
           "[several]") {
-    contend({.programs = 16, .names = 12, .least = 1, .most = 5, .time = 4s});
+    want_several_at_once({.programs = 16, .names = 12, .least = 1, .most = 5, .time = 4s});
 }
 
-TEST_CASE("fifty programs that want five of twenty resources never block each other", "[.soak]") {
-    contend({.programs = 50, .names = 20, .least = 5, .most = 5, .time = 60s});
+TEST_CASE("fifty programs that want five of twenty resources never block each other", "[.][soak]") {
+    want_several_at_once({.programs = 50, .names = 20, .least = 5, .most = 5, .time = 60s});
 }
