@@ -101,9 +101,12 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
         return until_ms
     end
     if not until_ms then
-        local base = base_of(set) or least
-        if proposed <= base then
-            return {4, base}
+        local bound = base_of(set) or least
+        if is_missing then
+            bound = math.max(bound, least)
+        end
+        if proposed <= bound then
+            return {4, bound}
         elseif is_missing and proposed > node_us() + allowance then
             return {5, node_us()}
         end
