@@ -59,14 +59,26 @@ public:
     command_line parse(std::vector<std::string> words);
 
 private:
+    void add_run();
+    void add_token_commands();
+    void add_others();
+    void lease_terms(CLI::App& to, lease_request& into);
+    void conflict_status(CLI::App& to, int& into);
+    bool is_command(const std::string& word) const;
+    std::string names() const;
     void duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
                   const std::string& text);
+    template <class Request>
+    command_line with_nodes(Request request) const;
     std::string help_text() const;
     std::string unexpected() const;
     std::string no_such_option(const std::string& word) const;
 
     CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
     CLI::App* run_;
+    CLI::App* acquire_;
+    CLI::App* extend_;
+    CLI::App* release_;
     CLI::App* inspect_;
     CLI::App* init_;
     CLI::App* help_;
@@ -77,6 +89,9 @@ private:
     bool wants_help_ = false;
     std::string topic_;
     run_request running_;
+    acquire_request acquiring_;
+    extend_request extending_;
+    release_request releasing_;
     inspect_request inspecting_;
     init_request declaring_;
 };
@@ -102,12 +117,36 @@ parser::parser() {
                   "Print JSON; run writes what it does to standard error, an object a line");
     app_.footer("redlock help CMD explains one command.");
 
+    add_run();
+    add_token_commands();
+    add_others();
+    for (auto* command : app_.get_subcommands({})) command->set_help_flag();
+}
+
+void parser::lease_terms(CLI::App& to, lease_request& into) {
+    duration(to, "--wait", into.wait, "The longest time to wait for the lock; without: try once");
+    to.add_flag("--shared", into.shared, "Share the lock with others that ask with --shared, and "
+                                         "with nobody else");
+    to.add_option("--slots", into.slots,
+                  "Hold one of K slots of RESOURCE, so that at most K are held at once; the slots "
+                  "are another lock than RESOURCE itself")
+        ->type_name("K")
+        ->check(CLI::Range(1, static_cast<int>(max_slots)));
+}
+
+void parser::conflict_status(CLI::App& to, int& into) {
+    to.add_option("-E,--conflict-exit-code", into,
+                  "Exit status in place of 120, which CMD may use itself")
+        ->type_name("N")
+        ->check(CLI::Range(0, 255));
+}
+
+void parser::add_run() {
     run_ = app_.add_subcommand("run", "Run a command while holding a lock");
     run_->footer(statuses);
     duration(*run_, "--ttl", running_.lease.ttl,
              "Length of the lease, such as 10s; renewed at a third");
-    duration(*run_, "--wait", running_.lease.wait,
-             "The longest time to wait for the lock; without: try once");
+    lease_terms(*run_, running_.lease);
     duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time; 0s: never");
     duration(*run_, "--min-hold", running_.lease.min_hold,
              "Keep others out for this time also where CMD ends sooner: once per period");
@@ -115,23 +154,52 @@ parser::parser() {
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
-    run_->add_flag("--shared", running_.lease.shared,
-                   "Share the lock with others that run with --shared, and with nobody else");
-    run_->add_option("--slots", running_.lease.slots,
-                     "Hold one of K slots of RESOURCE, so that at most K run at once; the slots "
-                     "are another lock than RESOURCE itself")
-        ->type_name("K")
-        ->check(CLI::Range(1, static_cast<int>(max_slots)));
     run_->add_flag("--verbose", running_.verbose,
                    "Say what redlock waits for also where standard error is no terminal");
-    run_->add_option("-E,--conflict-exit-code", running_.contended_status,
-                     "Exit status in place of 120, which CMD may use itself")
-        ->type_name("N")
-        ->check(CLI::Range(0, 255));
+    conflict_status(*run_, running_.contended_status);
     run_->add_option("RESOURCE", running_.resources,
                      "What to lock, all or none of them; after -- if one begins with -")
         ->required();
+}
 
+void parser::add_token_commands() {
+    acquire_ = app_.add_subcommand("acquire", "Take a lock that later commands extend and release");
+    acquire_->footer(
+        "Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token\n"
+        "goes to standard output, or to --token-file. It is a secret: whoever has it can release\n"
+        "the lock.\n\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object.\n\n"
+        "Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum\n"
+        "of nodes; 128+n if signal n ended it; 125 on failure.");
+    duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 5m");
+    lease_terms(*acquire_, acquiring_.lease);
+    acquire_->add_option("--token-file", acquiring_.token_file,
+                         "Write the token here, for nobody else to read")
+        ->type_name("FILE");
+    conflict_status(*acquire_, acquiring_.contended_status);
+    acquire_->add_option("RESOURCE", acquiring_.resources, "What to lock, all or none of them")
+        ->required();
+
+    constexpr const char* token_rules =
+        "The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object.\n\n"
+        "Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held\n"
+        "any more: nothing was changed; 125 on failure.";
+    extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
+    extend_->footer(token_rules);
+    duration(*extend_, "--ttl", extending_.ttl, "Length of the lease from now on, such as 5m");
+    release_ = app_.add_subcommand("release", "Release the lock that a token proves");
+    release_->footer(token_rules);
+    for (auto [command, file] : {std::pair(extend_, &extending_.token_file),
+                                 std::pair(release_, &releasing_.token_file)}) {
+        command->add_option("--token-file", *file, "Has the token; -: standard input has it")
+            ->type_name("FILE");
+    }
+}
+
+void parser::add_others() {
     inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
     inspect_->footer(
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
@@ -152,8 +220,23 @@ parser::parser() {
 
     help_ = app_.add_subcommand("help", "Explain redlock, or one command");
     help_->footer("");
-    help_->add_option("CMD", topic_, "run, inspect, init or help");
-    for (auto* command : {run_, inspect_, init_, help_}) command->set_help_flag();
+    help_->add_option("CMD", topic_, names());
+}
+
+bool parser::is_command(const std::string& word) const {
+    const auto all = app_.get_subcommands({});
+    return std::any_of(all.begin(), all.end(),
+                       [&](const CLI::App* one) { return one->get_name() == word; });
+}
+
+// All commands, for people.
+std::string parser::names() const {
+    std::string out;
+    const auto all = app_.get_subcommands({});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        out += (i == 0 ? "" : i + 1 < all.size() ? ", " : " and ") + all[i]->get_name();
+    }
+    return out;
 }
 
 void parser::duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
@@ -170,7 +253,7 @@ void parser::duration(CLI::App& to, const std::string& name, std::optional<milli
 
 std::string parser::help_text() const {
     const CLI::App* topic = &app_;
-    for (const auto* command : {run_, inspect_, init_, help_}) {
+    for (const auto* command : app_.get_subcommands({})) {
         const bool asked_with_flag = command->parsed() && command != help_;
         if (asked_with_flag || topic_ == command->get_name()) topic = command;
     }
@@ -184,7 +267,7 @@ std::string parser::unexpected() const {
         if (word == "--") continue;
         if (word.front() == '-') return no_such_option(word);
         if (app_.get_subcommands().empty()) {
-            return "there is no command '" + word + "': run, inspect, init and help exist";
+            return "there is no command '" + word + "': " + names() + " exist";
         }
         return "'" + word + "' is one argument too many: see redlock help";
     }
@@ -207,6 +290,14 @@ std::string parser::no_such_option(const std::string& word) const {
         begins < 2 ? std::string_view() : detail::nearest(typed.substr(begins), known);
     if (meant.empty()) return "there is no option " + typed + ": see redlock help";
     return "there is no option " + typed + "; did you mean --" + std::string(meant) + "?";
+}
+
+// What all commands have in common.
+template <class Request>
+command_line parser::with_nodes(Request request) const {
+    request.nodes = nodes_;
+    request.json = json_;
+    return request;
 }
 
 command_line parser::parse(std::vector<std::string> words) {
@@ -245,27 +336,17 @@ command_line parser::parse(std::vector<std::string> words) {
         if (command.empty()) {
             return usage_error{"run needs a command, after --: redlock run RESOURCE... -- CMD"};
         }
-        running_.nodes = nodes_;
-        running_.json = json_;
         running_.command = std::move(command);
-        return running_;
+        return with_nodes(running_);
     }
-    if (inspect_->parsed()) {
-        inspecting_.nodes = nodes_;
-        inspecting_.json = json_;
-        return inspecting_;
-    }
-    if (init_->parsed()) {
-        declaring_.nodes = nodes_;
-        declaring_.json = json_;
-        return declaring_;
-    }
-    if (!help_->parsed()) return usage_error{"no command was given: run, inspect, init or help"};
-    const bool is_topic = topic_.empty() || topic_ == "run" || topic_ == "inspect" ||
-                          topic_ == "init" || topic_ == "help";
-    if (!is_topic) {
-        return usage_error{"there is no command '" + topic_ +
-                           "': run, inspect, init and help exist"};
+    if (acquire_->parsed()) return with_nodes(acquiring_);
+    if (extend_->parsed()) return with_nodes(extending_);
+    if (release_->parsed()) return with_nodes(releasing_);
+    if (inspect_->parsed()) return with_nodes(inspecting_);
+    if (init_->parsed()) return with_nodes(declaring_);
+    if (!help_->parsed()) return usage_error{"no command was given: " + names() + " exist"};
+    if (!topic_.empty() && !is_command(topic_)) {
+        return usage_error{"there is no command '" + topic_ + "': " + names() + " exist"};
     }
     return text_request{help_text()};
 }

@@ -5,6 +5,7 @@
 #include "tools/init.hpp"
 #include "tools/inspect.hpp"
 #include "tools/run.hpp"
+#include "tools/token.hpp"
 
 #include <string>
 #include <variant>
@@ -21,8 +22,8 @@ struct usage_error {
     bool in_json = false;
 };
 
-using command_line =
-    std::variant<usage_error, text_request, run_request, inspect_request, init_request>;
+using command_line = std::variant<usage_error, text_request, run_request, acquire_request,
+                                  extend_request, release_request, inspect_request, init_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

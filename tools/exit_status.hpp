@@ -9,6 +9,7 @@ enum exit_status : int {
     contended = 120,       ///< Another holder kept the resource until the wait was over.
     no_quorum = 121,       ///< Too few nodes could vote.
     lease_lost = 122,      ///< The lease was lost and CMD stopped.
+    not_held = 123,        ///< The token is no proof of a lease that is held.
     own_failure = 125,     ///< Configuration, usage, or the system refused something.
     not_executable = 126,  ///< CMD was found but could not be run.
     not_found = 127,       ///< There is no such CMD.

@@ -25,6 +25,9 @@ struct performer {
         return print(request.text) ? success : own_failure;
     }
     int operator()(const run_request& request) const { return run(request, given); }
+    int operator()(const acquire_request& request) const { return acquire(request, given); }
+    int operator()(const extend_request& request) const { return extend(request); }
+    int operator()(const release_request& request) const { return release(request); }
     int operator()(const inspect_request& request) const { return inspect(request); }
     int operator()(const init_request& request) const { return init(request); }
 };

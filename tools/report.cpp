@@ -174,6 +174,12 @@ std::string shown(std::string_view text) { return detail::printable(redacted(tex
 
 void complain_in_json() noexcept { complains_in_json() = true; }
 
+std::string quoted(const std::vector<std::string>& resources) {
+    std::string out;
+    for (const auto& one : resources) out += (out.empty() ? "'" : ", '") + one + "'";
+    return out;
+}
+
 void hurry(std::chrono::milliseconds limit) noexcept {
     kept().limit = limit;
     kept().has_handlers = true;

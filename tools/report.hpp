@@ -26,6 +26,9 @@ std::string redacted(std::string_view text);
 /// `text` from outside, safe for a terminal: redacted, and `printable`.
 std::string shown(std::string_view text);
 
+/// The names as people read them: 'a', 'b'.
+std::string quoted(const std::vector<std::string>& resources);
+
 /// From now on what standard error does not take within `limit` is kept, up to a bound, and goes
 /// before the next line: a reader that stalls, as a terminal after ^S, must not keep redlock from
 /// renewing a lease, or from ending CMD when it is lost.

@@ -8,12 +8,12 @@
 #include "tools/job_control.hpp"
 #include "tools/narrator.hpp"
 #include "tools/outer_lock.hpp"
+#include "tools/refusal.hpp"
 #include "tools/report.hpp"
 #include "tools/terminal.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/event.hpp>
-#include <redlock/refusal.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -71,7 +71,6 @@ private:
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
-    void refused(error_code ec, const lease& got);
     void start_command();
     void forward(int signal);
     void tell_reach();
@@ -283,7 +282,10 @@ void runner::on_sibling_stopped() {
 void runner::on_acquired(error_code ec, lease got) {
     // A lease that came at the last moment is given back as it goes.
     if (ended_by_ != 0) return finish(signalled + ended_by_);
-    if (ec) return refused(ec, got);
+    if (ec) {
+        const refusal why{ec, {got.votes().begin(), got.votes().end()}};
+        return finish(explain(why, request_.resources, last_detail_, request_.contended_status));
+    }
     lease_ = std::move(got);
     says_.granted(lease_);
     say_the_rest();
@@ -291,29 +293,6 @@ void runner::on_acquired(error_code ec, lease got) {
         if (!ended) on_lost(why);
     });
     start_command();
-}
-
-void runner::refused(error_code ec, const lease& got) {
-    const refusal why{ec, {got.votes().begin(), got.votes().end()}};
-    const std::string line = name() + ": " + why.message();
-    if (ec == errc::contended) {
-        complain(line + ": wait longer (--wait), or find the holder with redlock inspect");
-        return finish(request_.contended_status);
-    }
-    if (ec == errc::validity_exhausted) {
-        complain(line + ": lengthen --ttl, or look for slow nodes");
-        return finish(no_quorum);
-    }
-    if (ec == errc::invalid_argument) {
-        complain(name() + ": " + (last_detail_.empty() ? ec.message() : last_detail_));
-        return finish(own_failure);
-    }
-    if (ec == errc::no_quorum || ec == condition::unreachable || ec == condition::configuration) {
-        complain(line + ": fix these nodes, or their entries in the configuration");
-        return finish(no_quorum);
-    }
-    complain(line);
-    finish(own_failure);
 }
 
 void runner::start_command() {
@@ -496,16 +475,6 @@ void runner::finish(int status) {
     timer_.cancel();
     rest_timer_.cancel();
 }
-
-}  // namespace
-
-std::string quoted(const std::vector<std::string>& resources) {
-    std::string out;
-    for (const auto& one : resources) out += (out.empty() ? "'" : ", '") + one + "'";
-    return out;
-}
-
-namespace {
 
 // Why they can't be held at once; empty where they can.
 std::string check(const std::vector<std::string>& resources, const client_options& options) {

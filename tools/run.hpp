@@ -21,9 +21,6 @@ struct run_request {
     std::vector<std::string> command;
 };
 
-/// The names as people read them: 'a', 'b'.
-std::string quoted(const std::vector<std::string>& resources);
-
 /// Acquires, runs the command, releases. Returns the exit status (see `exit_status.hpp`).
 int run(const run_request& request, const inherited_signals& given);
 

@@ -64,6 +64,10 @@ public:
     result<lease, refusal> acquire_all(resource_list resources, acquire_options options = {},
                                        std::stop_token stop = {});
 
+    /// Takes over a lease that another process acquired. See `client::async_adopt`.
+    result<lease, refusal> adopt(std::string token, acquire_options options = {},
+                                 std::stop_token stop = {});
+
     /// See `client::async_extend`.
     result<void> extend(const lease& held, std::chrono::milliseconds ttl);
     /// See `client::async_release`. After `would_deadlock` the lease is released in the

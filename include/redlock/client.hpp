@@ -189,6 +189,36 @@ public:
         return async_acquire_all(std::move(resources), acquire_options{}, std::forward<T>(token));
     }
 
+    /// Takes over a lease that another process acquired, by its `lease::token()`, so that this
+    /// process can prolong and release it. Prolongs the keys to `ttl` from now where they still are
+    /// the lease's, and never makes them expire earlier. The lease is valid only as far as a quorum
+    /// proves by that: for `ttl` from the sending of this request, less the drift allowance.
+    ///
+    /// The lease has the owner and the fence that it had. The process that acquired it should
+    /// `lease::detach()` it: as long as it holds the lease, it renews and releases it, too.
+    ///
+    /// **Preconditions.** The token is whole, and comes from a client of the same nodes, with the
+    /// same `key_prefix` and `fencing`. `validate` finds no error in `options`; of these `ttl`,
+    /// `renew`, `max_hold` and `loss_margin` count. Otherwise the error is `invalid_argument`, and
+    /// nothing is sent.
+    /// **Completion.** As soon as the nodes' answers decide. The client then renews the lease, as
+    /// after an acquire.
+    /// **Leaves behind.** After an error, or a cancellation: keys that may have been prolonged, and
+    /// nothing else. A key that is gone, or another holder's, is not touched.
+    /// **Errors.** `not_held`: a quorum says that the keys are not the lease's any more: it was
+    /// released, or lost. `no_quorum`: too few nodes could vote. `validity_exhausted`: the answers
+    /// came too late for this ttl. The lease is then empty; its `votes()` give the reason node by
+    /// node.
+    template <detail::token_for<void(error_code, lease)> T = detail::default_token>
+    auto async_adopt(std::string token, acquire_options options, T&& completion = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, lease)>(
+            detail::initiate_adopt{impl_}, completion, std::move(token), options);
+    }
+    template <detail::token_for<void(error_code, lease)> T = detail::default_token>
+    auto async_adopt(std::string token, T&& completion = T{}) {
+        return async_adopt(std::move(token), acquire_options{}, std::forward<T>(completion));
+    }
+
     /// Prolongs a lease to `ttl` from now on a quorum of nodes. Later renewals use the new ttl.
     ///
     /// **Preconditions.** The lease is not empty and belongs to this client. `ttl` is positive, at

@@ -57,6 +57,13 @@ public:
     /// Which of `acquire_options::slots` it is, from 0; 0 if none was asked for.
     std::uint16_t slot() const noexcept;
 
+    /// Text with which another process can prolong or release this lease: `client::async_adopt`. It
+    /// stays the same as long as the lease lives. Empty if the lease is.
+    ///
+    /// It is a secret: whoever has it, and may write to the nodes, can end the lease. So write it to
+    /// a file that only its reader can open, and never to logs or to a command line.
+    std::string token() const;
+
     /// When the lease ends if nothing prolongs it. The drift allowance is already deducted.
     clock::time_point valid_until() const noexcept;
     /// Time until `valid_until()`, rounded down; zero if the lease has ended, was lost or

@@ -181,6 +181,14 @@ result<lease, refusal> blocking_client::acquire_all(resource_list resources,
     });
 }
 
+result<lease, refusal> blocking_client::adopt(std::string token, acquire_options options,
+                                              std::stop_token stop) {
+    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
+    return acquire_with(worker_->context, stop, [&](auto handler) {
+        worker_->async.async_adopt(std::move(token), options, std::move(handler));
+    });
+}
+
 result<void> blocking_client::extend(const lease& held, std::chrono::milliseconds ttl) {
     if (const auto ec = worker::unusable(worker_)) return ec;
     outcome<error_code> done;

@@ -5,6 +5,7 @@
 #include "asio/client_impl.hpp"
 #include "asio/operations.hpp"
 #include "client/acquire.hpp"
+#include "client/adopt.hpp"
 #include "client/close.hpp"
 #include "client/declare.hpp"
 #include "client/extend.hpp"
@@ -42,6 +43,13 @@ private:
     }
 
     acquire_flavour flavour_;
+};
+
+class asio_adopt final : public asio_operation<adopt_operation, error_code, lease> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
+        finish(outcome, lease(std::move(state)));
+    }
 };
 
 class asio_extend final : public asio_operation<extend_operation, error_code> {
@@ -107,6 +115,12 @@ void start_acquire_all(const impl_ptr& impl, resource_list resources,
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, lease());
     launch<asio_acquire>(impl, std::move(handler), acquire_flavour::contention_is_an_error,
                          std::move(resources), options);
+}
+
+void start_adopt(const impl_ptr& impl, std::string token, const acquire_options& options,
+                 acquire_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, lease());
+    launch<asio_adopt>(impl, std::move(handler), std::move(token), options);
 }
 
 void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,

@@ -4,6 +4,7 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "value/text.hpp"
 #include "wire/batch.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
@@ -33,14 +34,7 @@ core::outlook outlook_of(const wire::acquire_answer& answer, time_point now) noe
 
 acquire_operation::acquire_operation(resource_list resources, const acquire_options& options)
     : several_(std::move(resources).names()), options_(options) {
-    constexpr std::size_t enough = 200;
-    for (std::size_t i = 0; i < several_.size(); ++i) {
-        if (resource_.size() > enough) {
-            resource_ += " and " + std::to_string(several_.size() - i) + " more";
-            break;
-        }
-        resource_.append(i == 0 ? "" : ", ").append(several_[i]);
-    }
+    resource_ = text::listed(several_);
     if (several_.size() == 1) several_.clear();
 }
 
@@ -197,11 +191,12 @@ void acquire_operation::try_once(time_point now) {
     // the key of a later one.
     owner_ = options_.owner.is_zero() ? client().shared.fresh_owner() : options_.owner;
     const slot_number slot = draw_slot();
+    const std::string& prefix = client().shared.options().key_prefix;
     left_ = {{.born = client().tracker.breaks()},
              &kind(),
-             key(resources().front(), slot),
+             wire::lock_key(prefix, resources().front(), slot),
              fresh_value(),
-             other_keys(),
+             wire::other_keys(prefix, resources()),
              slot,
              {},
              {}};
@@ -214,23 +209,6 @@ slot_number acquire_operation::draw_slot() {
     if (options_.slots == 0) return {};
     const auto freed = client().local.freed_slot(resource_);
     return {slots_.draw(client().shared.random_word(), freed), options_.slots};
-}
-
-recycled_string acquire_operation::key(std::string_view resource, slot_number slot) const {
-    const std::string& prefix = client().shared.options().key_prefix;
-    const std::string suffix = slot.of > 0 ? wire::slot_suffix(slot.number) : "";
-    recycled_string whole;
-    whole.reserve(prefix.size() + resource.size() + suffix.size());
-    whole.append(prefix).append(resource).append(suffix);
-    return whole;
-}
-
-std::vector<recycled_string> acquire_operation::other_keys() const {
-    std::vector<recycled_string> keys;
-    const auto others = resources().subspan(1);
-    keys.reserve(others.size());
-    for (const std::string& one : others) keys.push_back(key(one, {}));
-    return keys;
 }
 
 recycled_string acquire_operation::fresh_value() const {
@@ -411,7 +389,9 @@ void acquire_operation::take(time_point now) {
     if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
-        machine.valid_until(), std::move(votes_), left_.slot.number, std::move(several_));
+        machine.valid_until(), std::move(votes_),
+        wire::lease_proof{left_.value, left_.slot, shares(), options_.min_hold},
+        std::move(several_));
     state->home = client().host.home();
     client().shared.counts().granted.add();
     client().shared.emit({.kind = event_kind::granted,
@@ -562,15 +542,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
     else
         client().local.leave(*this);
     if (!state) {
-        auto& counts = client().shared.counts();
-        if (outcome == errc::contended)
-            counts.contended.add();
-        else if (outcome == errc::no_quorum)
-            counts.no_quorum.add();
-        else if (outcome == errc::validity_exhausted)
-            counts.validity_exhausted.add();
-        else if (outcome != errc::invalid_argument)
-            counts.cancelled.add();
+        client().shared.counts().refused(outcome);
         const bool is_expected = outcome == errc::contended || outcome == errc::client_closed ||
                                  !(outcome.category() == category());  // cancelled
         client().shared.emit({.kind = event_kind::refused,

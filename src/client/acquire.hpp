@@ -94,8 +94,6 @@ private:
     void refuse_behind_others(time_point now);
     void refuse_for_backlog(time_point now);
     void try_once(time_point now);
-    recycled_string key(std::string_view resource, slot_number slot) const;
-    std::vector<recycled_string> other_keys() const;
     slot_number draw_slot();
     recycled_string fresh_value() const;
     bool draw_fence(time_point now);

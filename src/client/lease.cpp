@@ -54,7 +54,12 @@ owner_id lease::owner() const noexcept { return state_ ? state_->owner : owner_i
 
 std::uint64_t lease::fence() const noexcept { return state_ ? state_->fence : 0; }
 
-std::uint16_t lease::slot() const noexcept { return state_ ? state_->slot : 0; }
+std::uint16_t lease::slot() const noexcept { return state_ ? state_->proof.slot.number : 0; }
+
+std::string lease::token() const {
+    const bool is_held = state_ && state_->is_live();
+    return is_held ? wire::write_token(state_->resources(), state_->fence, state_->proof) : "";
+}
 
 clock::time_point lease::valid_until() const noexcept {
     return state_ ? state_->valid_until() : clock::time_point{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/mailbox.hpp"
+#include "wire/lease_token.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/recycling.hpp>
@@ -64,13 +65,13 @@ public:
 
     /// A lock that is held. `all`: the resources, where they are several.
     lease_state(std::string what, owner_id by, std::uint64_t under, clock::time_point until,
-                cast_votes cast, std::uint16_t which_slot = 0, std::vector<std::string> all = {})
+                cast_votes cast, wire::lease_proof known = {}, std::vector<std::string> all = {})
         : resource(std::move(what)),
           several(std::move(all)),
           owner(by),
           fence(under),
           votes(std::move(cast)),
-          slot(which_slot),
+          proof(std::move(known)),
           status_(status::live),
           valid_until_(as_open(until)) {}
     /// An acquire that was refused: nothing but its votes.
@@ -83,7 +84,7 @@ public:
     const owner_id owner{};
     const std::uint64_t fence = 0;
     const cast_votes votes;
-    const std::uint16_t slot = 0;  // of those of the resource, where it was asked for one
+    const wire::lease_proof proof{};
     std::weak_ptr<lease_home> home;
 
     std::span<const std::string> resources() const noexcept {

@@ -4,6 +4,17 @@
 
 namespace redlock::detail {
 
+void outcome_counts::refused(error_code why) noexcept {
+    if (why == errc::contended)
+        contended.add();
+    else if (why == errc::no_quorum)
+        no_quorum.add();
+    else if (why == errc::validity_exhausted)
+        validity_exhausted.add();
+    else if (why != errc::invalid_argument && why != errc::not_held)
+        cancelled.add();
+}
+
 client_stats read_stats(const outcome_counts& outcomes, const traffic& connections) noexcept {
     client_stats s;
     s.granted = outcomes.granted.get();

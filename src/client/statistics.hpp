@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/error.hpp>
 #include <redlock/stats.hpp>
 
 #include <atomic>
@@ -25,6 +26,9 @@ private:
 struct outcome_counts {
     counter granted, contended, no_quorum, validity_exhausted, cancelled, retries, second_rounds,
         released, lost, renewals, renewal_failures, begun_leases, ended_leases;
+
+    /// An acquire or an adoption ended without a lease.
+    void refused(error_code why) noexcept;
 };
 
 /// What the connections of one client did.

@@ -60,9 +60,31 @@ owner_id owner_id::random() {
     return id;
 }
 
+namespace {
+
+constexpr std::string_view alphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+}  // namespace
+
+owner_id text::read_whole(std::string_view text) noexcept {
+    owner_id id;
+    auto at = id.bytes.begin();
+    std::uint32_t pending = 0;
+    unsigned bits = 0;
+    for (const char c : text) {
+        const auto digit = alphabet.find(c);
+        pending = (pending << 6U) | (digit == alphabet.npos ? 0U : static_cast<unsigned>(digit));
+        bits += 6;
+        if (bits < 8) continue;
+        bits -= 8;
+        if (at == id.bytes.end()) break;
+        *at++ = static_cast<std::uint8_t>(pending >> bits);
+    }
+    return id;
+}
+
 std::array<char, 22> text::whole(const owner_id& id) noexcept {
-    static constexpr char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     std::array<char, 22> out;
     auto at = out.begin();
     std::uint32_t pending = 0;

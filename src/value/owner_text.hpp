@@ -5,10 +5,14 @@
 #include <redlock/owner_id.hpp>
 
 #include <array>
+#include <string_view>
 
 namespace redlock::text {
 
 /// Base64url without padding.
 std::array<char, 22> whole(const owner_id& id) noexcept;
+
+/// The inverse. What is no base64url counts as "A".
+owner_id read_whole(std::string_view text) noexcept;
 
 }  // namespace redlock::text

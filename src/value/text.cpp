@@ -67,6 +67,16 @@ std::string brief(std::chrono::microseconds span) {
     return out;
 }
 
+std::string listed(std::span<const std::string> names) {
+    constexpr std::size_t enough = 200;
+    std::string out;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (out.size() > enough) return out + " and " + std::to_string(names.size() - i) + " more";
+        out.append(i == 0 ? "" : ", ").append(names[i]);
+    }
+    return out;
+}
+
 std::string cause(const node_vote& v) {
     switch (v.answer) {
         case vote::pending: return "not awaited";

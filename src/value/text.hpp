@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ std::string printable(std::string_view raw, std::size_t limit = longest_shown);
 
 /// "0.4 ms", "430 ms", "4.2 s", "43 s", "5 min".
 std::string brief(std::chrono::microseconds span);
+
+/// "a, b", and of very many "a, b and 62 more".
+std::string listed(std::span<const std::string> names);
 
 /// What a node answered and why, without its name and its time.
 std::string cause(const node_vote& v);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "value/recycled_string.hpp"
+#include "value/slot.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::wire {
 
@@ -47,6 +49,25 @@ inline companion_key slots_of(std::string_view key_prefix, std::string_view key)
 }
 /// What the key of a slot ends with.
 inline std::string slot_suffix(std::size_t slot) { return '#' + std::to_string(slot); }
+/// The key of a resource, or of one of its slots.
+inline redlock::detail::recycled_string lock_key(std::string_view key_prefix,
+                                                 std::string_view resource, slot_number slot) {
+    const std::string suffix = slot.of > 0 ? slot_suffix(slot.number) : "";
+    redlock::detail::recycled_string whole;
+    whole.reserve(key_prefix.size() + resource.size() + suffix.size());
+    whole.append(key_prefix).append(resource).append(suffix);
+    return whole;
+}
+/// The keys of all resources behind the first.
+inline std::vector<redlock::detail::recycled_string> other_keys(
+    std::string_view key_prefix, std::span<const std::string> resources) {
+    std::vector<redlock::detail::recycled_string> keys;
+    keys.reserve(resources.size() - 1);
+    for (const std::string& one : resources.subspan(1)) {
+        keys.push_back(lock_key(key_prefix, one, {}));
+    }
+    return keys;
+}
 /// The key of the resource of which that is the key of a slot.
 inline std::string_view without_slot(std::string_view slot_key) noexcept {
     return slot_key.substr(0, slot_key.rfind('#'));

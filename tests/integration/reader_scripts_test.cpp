@@ -198,11 +198,21 @@ TEST_CASE("one that is among the readers is granted again, whatever its fence", 
     CHECK(n.readers() == "base=100 B+20000 A+30000");
 }
 
-TEST_CASE("where the fence of a key that is shared is missing, none too far ahead joins",
+TEST_CASE("where the fence of a key that is shared is missing, nobody old or too far ahead joins",
           "[scripts]") {
     reader_node n;
     n.be_shared();
     n.del("F");
+    const long long oldest = begun_us - tolerance_us;
+    SECTION("above the base, but old") {
+        CHECK(n.share(others, oldest) == "{4 " + text(oldest) + "}");
+        CHECK_FALSE(n.exists("F"));
+        CHECK(n.readers() == "base=100 A+10000 B+20000");
+    }
+    SECTION("just above old") {
+        CHECK(n.share(others, oldest + 1) == "1");
+        CHECK(n.get("F") == text(oldest + 1));
+    }
     SECTION("further ahead than may be") {
         CHECK(n.share(others, begun_us + tolerance_us + 1) == "{5 " + text(begun_us) + "}");
         CHECK_FALSE(n.exists("F"));

@@ -85,7 +85,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     h.value = left.value;
     h.is_shared = left.kind->is_shared;
     h.key = left.key;
-    require(how.slots == 0 || h.lease->slot < how.slots, "exclusion", [&] {
+    require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion", [&] {
         return by.name() + " got a slot of " + h.lease->resource + " that is none";
     });
     if (how.max_hold > milliseconds(0)) h.cap = now + how.max_hold;

@@ -53,6 +53,8 @@ REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
                                   acquire_handler handler);
 REDLOCK_EXPORT void start_acquire_all(const impl_ptr& impl, resource_list resources,
                                       const acquire_options& options, acquire_handler handler);
+REDLOCK_EXPORT void start_adopt(const impl_ptr& impl, std::string token,
+                                const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
                                  std::chrono::milliseconds ttl, plain_handler handler);
 REDLOCK_EXPORT void start_release(const impl_ptr& impl, lease held, plain_handler handler);
@@ -103,6 +105,15 @@ public:
     void operator()(Handler&& handler, resource_list resources, acquire_options options) const {
         start_acquire_all(impl_, std::move(resources), options,
                           homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_adopt : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, std::string token, acquire_options options) const {
+        start_adopt(impl_, std::move(token), options, homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -13,6 +13,7 @@ struct traces {
     std::uint64_t born = 0;           ///< `disruptions::so_far` before anything of it was sent.
     node_mask nodes{};                ///< That a command which takes keys went to.
     std::uint64_t highest_fence = 0;  ///< That was proposed for it, extensions included; 0: none.
+    bool began_elsewhere = false;     ///< Another process sent commands of it, on its connections.
 
     void note_sent(node_mask to, std::uint64_t fence) noexcept {
         nodes |= to;

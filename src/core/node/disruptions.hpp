@@ -31,7 +31,8 @@ public:
     bool may_arrive_late(std::size_t node, const traces& of) const noexcept {
         assert(node < nodes_.size());
         const facts& f = nodes_[node];
-        return of.highest_fence != 0 && f.broke_at > std::max(of.born, f.forgot_at);
+        const bool has_broken = f.broke_at > std::max(of.born, f.forgot_at);
+        return of.highest_fence != 0 && (has_broken || of.began_elsewhere);
     }
 
 private:

@@ -1,0 +1,208 @@
+// Taking over a lease that another process acquired.
+// SPDX-License-Identifier: MIT
+#include "client/adopt.hpp"
+
+#include "client/client_parts.hpp"
+#include "value/lease_terms.hpp"
+#include "value/owner_text.hpp"
+#include "value/text.hpp"
+#include "wire/keys.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+using std::chrono::microseconds;
+
+// Why nothing may be sent; empty when all is well.
+std::string adopt_operation::check() {
+    const client_options& all = client().shared.options();
+    known_ = wire::read_token(token_);
+    if (!known_) return "the text is no token of a lease, or not the whole of one";
+    if ((known_->fence != 0) != all.fencing) {
+        return "fencing has to be as it was where the lease was acquired";
+    }
+    if (const auto why = validate_resources(all, known_->resources); !why.empty()) return why;
+    if (const auto issues = validate(options_, all); !issues.empty()) {
+        return issues.front().where.substr(1) + " " + issues.front().message;
+    }
+    return {};
+}
+
+void adopt_operation::start(time_point now) {
+    begun_ = now;
+    // What kind of lease it is the token says.
+    options_.mode = lock_mode::exclusive;
+    options_.slots = 0;
+    options_.min_hold = {};
+    options_.owner = {};
+    if (const auto why = check(); !why.empty()) {
+        return end(errc::invalid_argument, nullptr, now, why);
+    }
+    ttl_ = effective_ttl(client().shared.options(), options_.ttl);
+    client().host.await_settled(*this, now);
+}
+
+// A grant is drawn at node time, so the fence says when it was.
+duration adopt_operation::left_of_min_hold(time_point now) const {
+    const duration stay = longest_stay(client().shared.options(), known_->proof.min_hold);
+    const auto time_us = client().tracker.node_time_us(now);
+    if (known_->fence == 0 || !time_us) return stay;
+    const microseconds age(*time_us - static_cast<std::int64_t>(known_->fence));
+    return stay - std::clamp<duration>(age, duration::zero(), stay);
+}
+
+// Its keys may be on every node, and commands of the other process on their way to it: the release
+// raises the fence above them. They were drawn before, so a fence that is drawn now is above them.
+footprint adopt_operation::traces_of_lease(time_point now) {
+    const wire::lease_proof& proof = known_->proof;
+    const std::string& prefix = client().shared.options().key_prefix;
+    acquire_options kind;
+    kind.slots = proof.slot.of;
+    kind.mode = proof.is_shared ? lock_mode::shared : lock_mode::exclusive;
+    footprint left{{.born = client().tracker.breaks(), .began_elsewhere = true},
+                   &client().shared.kind(kind, is_of_several()),
+                   wire::lock_key(prefix, known_->resources.front(), proof.slot),
+                   proof.value,
+                   wire::other_keys(prefix, known_->resources),
+                   proof.slot,
+                   {},
+                   now + left_of_min_hold(now)};
+    left.note_sent(client().nodes.all(), known_->fence);
+    if (known_->fence != 0) {
+        if (const auto fresh = client().tracker.propose(known_->fence, now)) {
+            left.note_sent({}, fresh->fence);
+        }
+    }
+    return left;
+}
+
+void adopt_operation::on_settled(time_point now) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    const std::size_t nodes = client().shared.size();
+    left_ = traces_of_lease(now);
+    votes_.resize(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) votes_[i].node = client().shared.name(i);
+    count_.emplace(nodes, now, ttl_, client().shared.drift());
+    const node_mask ask = client().tracker.askable();
+    wire::request& wire = client().nodes.blank();
+    write(wire);
+    const auto result = client().nodes.send(*this, 0, wire, now, ask);
+    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    for (const std::size_t i : client().nodes.all() - ask) {
+        const auto o = client().tracker.object(i, now, now);
+        on_failure(i, 0, o ? o->why : wire::failure{}, now);
+    }
+}
+
+// Under no fence at all: a node that lost the key does not take it again.
+void adopt_operation::write(wire::request& out) const {
+    const wire::fence_terms none{0, client().shared.options().key_prefix};
+    const duration ttl = std::max(ttl_, left_.to_keep(count_->sent()));
+    left_.kind->write_extend(out, {left_.key, left_.value, ttl, left_.slot, left_.others},
+                             left_.kind->is_fenced ? &none : nullptr);
+}
+
+bool adopt_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
+                                  time_point) const {
+    write(out);
+    return true;
+}
+
+void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                               time_point now) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
+    const wire::compare_answer answer = left_.kind->read_extension(reply);
+    wire::failure why = answer.why;
+    if (answer.choice == core::choice::no) {
+        why = {vote::refused, errc::not_held, "the key is gone, or another holder's"};
+    }
+    if (!j.is_vote()) why = j.against->why;
+    cast(node, j.is_vote() ? answer.choice : core::choice::unable, why, now);
+}
+
+void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
+                                 time_point now) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    cast(node, core::choice::unable, why, now);
+}
+
+void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure& why,
+                           time_point now) {
+    node_vote& v = votes_[node];
+    v.answer = c == core::choice::yes ? vote::granted : why.answer;
+    v.error = why.error;
+    v.detail = why.detail;
+    v.elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
+    switch (count_->cast(node, c, now, time_point::max())) {
+        case core::extension::verdict::open:
+        case core::extension::verdict::again: return;
+        case core::extension::verdict::extended: return take(now);
+        case core::extension::verdict::failed: return end(count_->reason(), nullptr, now);
+    }
+}
+
+void adopt_operation::take(time_point now) {
+    core::renewal machine(now, count_->valid_until(),
+                          {.ttl = ttl_,
+                           .renew = options_.renew,
+                           .max_hold = options_.max_hold,
+                           .loss_margin = options_.loss_margin});
+    if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
+    const owner_id owner = text::read_whole(std::string_view(known_->proof.value).substr(0, 22));
+    std::string resource = text::listed(known_->resources);
+    std::vector<std::string> several;
+    if (is_of_several()) several = known_->resources;
+    auto state = std::allocate_shared<lease_state>(
+        recycling_memory<lease_state>(), std::move(resource), owner, known_->fence,
+        machine.valid_until(), votes_, known_->proof, std::move(several));
+    state->home = client().host.home();
+    client().shared.counts().granted.add();
+    client().shared.emit({.kind = event_kind::granted,
+                          .severity = severity::debug,
+                          .resource = state->resource,
+                          .duration = std::chrono::duration_cast<microseconds>(now - begun_),
+                          .votes = state->votes,
+                          .detail = "taken over from another process"});
+    held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
+                                        machine));
+    client().host.adopt(std::move(lease));
+    end({}, std::move(state), now);
+}
+
+void adopt_operation::shorten(duration gap) {
+    if (count_) count_->shorten(gap);
+}
+
+void adopt_operation::cancel(error_code why, time_point now) { end(why, nullptr, now); }
+
+void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
+                          std::string_view detail) {
+    if (over_) return;
+    const operation_ptr keep(this);
+    over_ = true;
+    if (!state) {
+        std::string resource = known_ ? text::listed(known_->resources) : "";
+        client().shared.counts().refused(outcome);
+        client().shared.emit({.kind = event_kind::refused,
+                              .severity = severity::warning,
+                              .resource = resource,
+                              .error = outcome,
+                              .duration = std::chrono::duration_cast<microseconds>(now - begun_),
+                              .votes = votes_,
+                              .detail = detail});
+        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
+                                                  std::move(resource), std::move(votes_));
+    }
+    client().host.finished(*this);
+    complete(outcome, std::move(state));
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,156 @@
+// `redlock acquire`, `extend` and `release` as a script uses them; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "tool_process.hpp"
+
+#include <sys/stat.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+struct script_end {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+// As a shell runs it; $R is the command, $C the configuration, $T a directory.
+script_end run_script(cluster& nodes, const std::string& script, const std::string& folder = "./") {
+    tool_process running(tool_process::program{"/bin/sh"},
+                         {"-c", "R=$REDLOCK_TOOL C=$0 T=$1; " + script, nodes.config(), folder});
+    const int status = running.wait();
+    return {status, running.out(), running.err()};
+}
+
+bool says(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a lock is taken, prolonged and released in three steps of a script", "[tool]") {
+    cluster nodes(3);
+    const scratch folder;
+    auto got = run_script(nodes, "$R acquire --config $C --ttl 20s --token-file ${T}t r",
+                          folder / "");
+    INFO(got.err);
+    CHECK(got.status == 0);
+    CHECK(got.out.empty());
+    CHECK(nodes.holding("r") == 3);
+    struct stat facts {};
+    REQUIRE(::stat((folder / "t").c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 0777) == 0600);
+
+    got = run_script(nodes, "$R --json extend --config $C --ttl 40s --token-file ${T}t",
+                     folder / "");
+    INFO(got.err);
+    CHECK(got.status == 0);
+    CHECK(says(got.out, "\"resource\":\"r\""));
+    CHECK(nodes.ask(0).pttl("r") > 30s);
+
+    got = run_script(nodes, "$R release --config $C <${T}t", folder / "");
+    INFO(got.err);
+    CHECK(got.status == 0);
+    CHECK(got.out.empty());
+    CHECK(nodes.holding("r") == 0);
+
+    SECTION("then the token is used up") {
+        for (const std::string command : {"extend", "release"}) {
+            got = run_script(nodes, "$R " + command + " --config $C --token-file ${T}t",
+                             folder / "");
+            CHECK(got.status == 123);
+            CHECK(says(got.err, "not held any more"));
+        }
+    }
+}
+
+TEST_CASE("a token on standard output goes to the next command by a variable", "[tool]") {
+    cluster nodes(3);
+    const auto got = run_script(nodes,
+                                "REDLOCK_TOKEN=$($R acquire --config $C a b c) && "
+                                "export REDLOCK_TOKEN && $R extend --config $C && "
+                                "$R release --config $C </dev/null");
+    INFO(got.err);
+    CHECK(got.status == 0);
+    CHECK(got.out.empty());
+    CHECK(nodes.keys() == 0);
+}
+
+TEST_CASE("a token without its lease changes nothing", "[tool]") {
+    cluster nodes(3);
+    const scratch folder;
+    REQUIRE(run_script(nodes, "$R acquire --config $C --ttl 20s --token-file ${T}t r",
+                       folder / "")
+                .status == 0);
+    SECTION("garbled") {
+        const auto got = run_script(nodes, "sed s/1/2/2 ${T}t | $R release --config $C",
+                                    folder / "");
+        CHECK(got.status == 123);
+        CHECK(says(got.err, "no token of a lease"));
+    }
+    SECTION("of another holder's lease") {
+        for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).set("r", "somebody");
+        const auto got = run_script(nodes, "$R release --config $C <${T}t", folder / "");
+        CHECK(got.status == 123);
+    }
+    SECTION("none at all") {
+        auto got = run_script(nodes, "$R release --config $C </dev/null");
+        CHECK(got.status == 125);
+        CHECK(says(got.err, "there is no token in standard input"));
+        got = run_script(nodes, "$R release --config $C --token-file ${T}none", folder / "");
+        CHECK(got.status == 125);
+        CHECK(says(got.err, "No such file"));
+    }
+    CHECK(nodes.holding("r") == 3);
+}
+
+TEST_CASE("where the token can't be handed over the lock is given back", "[tool]") {
+    cluster nodes(3);
+    SECTION("no such directory") {
+        const auto got =
+            run_script(nodes, "$R acquire --config $C --token-file ${T}none/t r");
+        CHECK(got.status == 125);
+        CHECK(says(got.err, "--token-file"));
+    }
+    SECTION("standard output is full") {
+        CHECK(run_script(nodes, "$R acquire --config $C r >/dev/full").status == 125);
+    }
+    SECTION("standard output has no reader") {
+        const auto got = run_script(nodes, "{ $R acquire --config $C r; echo $? >&2; } | :");
+        CHECK(says(got.err, "125"));
+    }
+    CHECK(nodes.keys() == 0);
+}
+
+TEST_CASE("an acquire that is refused, or called off, leaves nothing", "[tool]") {
+    cluster nodes(3);
+    driver holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    SECTION("refused") {
+        const auto got = run_script(nodes, "$R acquire --config $C r");
+        CHECK(got.status == 120);
+        CHECK(says(got.err, "wait longer (--wait)"));
+        CHECK(run_script(nodes, "$R acquire --config $C -E 7 r").status == 7);
+    }
+    SECTION("called off") {
+        tool_process waiting({"acquire", "--config", nodes.config(), "--wait", "20s", "r"});
+        auto queue = nodes.ask(0);
+        REQUIRE(holder.until([&] { return queue.exists("{r}:queue"); }));
+        waiting.send(SIGTERM);
+        CHECK(waiting.wait() == 128 + SIGTERM);
+        CHECK(waiting.out().empty());
+        CHECK(holder.until([&] { return !queue.exists("{r}:queue"); }));
+    }
+    CHECK(nodes.holding("r") == 3);
+    CHECK(holder.release(std::move(held.value())) == error_code{});
+    CHECK(holder.until([&] { return nodes.keys() == 0; }));
+}

@@ -1,0 +1,18 @@
+// What an acquire that was refused comes to: a line with the remedy, and an exit status.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/refusal.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::tool {
+
+/// Complains, and returns the exit status. `detail`: of the event that told of the refusal.
+/// `contended`: the status where another holder was in the way.
+int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,
+            int contended);
+
+}  // namespace redlock::tool

@@ -1,0 +1,227 @@
+// `redlock acquire`, `extend` and `release`: a lock across the steps of a script.
+// SPDX-License-Identifier: MIT
+#include "tools/token.hpp"
+
+#include "tools/drain.hpp"
+#include "tools/duration.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/json_writer.hpp"
+#include "tools/refusal.hpp"
+#include "tools/report.hpp"
+#include "tools/token_file.hpp"
+
+#include <redlock/client.hpp>
+#include <redlock/event.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::tool {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+// A client whose operations run one after the other. A signal calls them off, so that nothing of
+// them stays on the nodes.
+class asking {
+public:
+    explicit asking(client_options options)
+        : longest_answer_(tool::longest_answer(options)),
+          client_(context_.get_executor(), observed(std::move(options))) {
+        signals_.async_wait([this](error_code ec, int signal) {
+            if (ec) return;
+            ended_by_ = signal;
+            give_up_.emit(asio::cancellation_type::terminal);
+        });
+    }
+
+    /// `start(client, handler)` begins the operation. Returns what it completed with.
+    template <class... Results, class F>
+    std::tuple<error_code, Results...> wait_for(F&& start) {
+        std::tuple<error_code, Results...> got;
+        bool is_over = false;
+        start(client_, asio::bind_cancellation_slot(
+                           give_up_.slot(), [&](error_code ec, Results... results) {
+                               got = {ec, std::move(results)...};
+                               is_over = true;
+                           }));
+        while (!is_over) context_.run_one();
+        return got;
+    }
+
+    /// Ends the client; the last releases leave. Returns the exit status: `status`, or that of the
+    /// signal that ended it.
+    int end(int status) {
+        if (ended_by_ != 0) status = signalled + ended_by_;
+        signals_.cancel();
+        client_.close();
+        drain(context_, longest_answer_, status);
+        return status;
+    }
+
+    bool is_called_off() const noexcept { return ended_by_ != 0; }
+    /// What the last event of a refusal said besides its error.
+    const std::string& detail() const noexcept { return detail_; }
+
+private:
+    client_options observed(client_options options) {
+        options.on_event = [this](const event& e) {
+            if (e.kind == event_kind::refused) detail_ = e.detail;
+        };
+        return options;
+    }
+
+    std::string detail_;
+    int ended_by_ = 0;
+    milliseconds longest_answer_;
+    asio::io_context context_{1};
+    asio::signal_set signals_{context_, SIGINT, SIGTERM, SIGHUP};
+    asio::cancellation_signal give_up_;
+    client client_;
+};
+
+void add_names(json_writer& json, const lease& held) {
+    json.key("resources").begin_array();
+    for (const auto& one : held.resources()) json.string(redacted(one));
+    json.end_array();
+}
+
+std::string to_json(const lease& held, int slots, bool with_token) {
+    json_writer json;
+    json.begin_object();
+    json.key("resource").string(redacted(held.resource()));
+    add_names(json, held);
+    json.key("fence").number_unsigned(held.fence());
+    if (slots > 0) json.key("slot").number_unsigned(held.slot());
+    json.key("valid_ms").number(held.remaining().count());
+    if (with_token) json.key("token").string(held.token());
+    json.end_object();
+    return json.text() + "\n";
+}
+
+bool hand_over(const acquire_request& request, const lease& held) {
+    const bool is_to_file = !request.token_file.empty();
+    if (is_to_file && !write_token(request.token_file, held.token())) return false;
+    if (request.json) return print(to_json(held, request.lease.slots, !is_to_file));
+    return is_to_file || print(held.token() + "\n");
+}
+
+// Complains, and returns the exit status.
+int explain_adoption(error_code ec, const lease& got, const asking& by) {
+    if (ec == errc::not_held || ec == errc::invalid_argument) {
+        complain(ec == errc::not_held
+                     ? "the token's lease is not held any more: it was released, or its ttl is over; "
+                       "acquire again, with a longer --ttl if it ran out"
+                     : "the token can't be used: " +
+                           (by.detail().empty() ? ec.message() : by.detail()));
+        return not_held;
+    }
+    const std::vector<std::string> names(got.resources().begin(), got.resources().end());
+    return explain({ec, {got.votes().begin(), got.votes().end()}}, names, by.detail(), contended);
+}
+
+// Takes over the lease of the token; empty where that fails, with the status.
+std::pair<lease, int> adopt(asking& by, const std::string& token, milliseconds ttl) {
+    const acquire_options terms{.ttl = ttl, .renew = false};
+    auto [ec, got] = by.wait_for<lease>([&](client& on, auto handler) {
+        on.async_adopt(token, terms, std::move(handler));
+    });
+    if (!ec) return {std::move(got), success};
+    return {lease(), by.is_called_off() ? own_failure : explain_adoption(ec, got, by)};
+}
+
+}  // namespace
+
+int acquire(const acquire_request& request, const inherited_signals& given) {
+    given.ignore_own();  // where the token has no reader, the lease is given back
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    if (const auto why = validate_resources(found->client, request.resources); !why.empty()) {
+        complain("RESOURCE: " + why);
+        return own_failure;
+    }
+    acquire_options terms;
+    if (const auto why = settle(request.lease, *found, terms); !why.empty()) {
+        complain(why);
+        return own_failure;
+    }
+    terms.renew = false;  // nobody is there to do it
+    asking by(found->client);
+    auto [ec, got] = by.wait_for<lease>([&](client& on, auto handler) {
+        on.async_acquire_all(request.resources, terms, std::move(handler));
+    });
+    if (by.is_called_off()) {
+        got = lease();
+        return by.end(own_failure);
+    }
+    if (ec) {
+        const refusal why{ec, {got.votes().begin(), got.votes().end()}};
+        return by.end(explain(why, request.resources, by.detail(), request.contended_status));
+    }
+    // Without its token nobody can release it: it goes with `got`.
+    if (!hand_over(request, got)) {
+        got = lease();
+        return by.end(own_failure);
+    }
+    got.detach();
+    return by.end(success);
+}
+
+int extend(const extend_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    const milliseconds ttl = request.ttl.value_or(found->defaults.ttl);
+    if (request.ttl == 0ms || ttl > found->client.ttl_max) {
+        complain("--ttl must be longer than 0 and at most the longest that the nodes take, " +
+                 format_duration(found->client.ttl_max));
+        return own_failure;
+    }
+    const auto token = read_token(request.token_file);
+    if (!token) return own_failure;
+    asking by(found->client);
+    auto [held, status] = adopt(by, *token, ttl);
+    if (status == success && request.json && !print(to_json(held, 0, false))) status = own_failure;
+    held.detach();
+    return by.end(status);
+}
+
+int release(const release_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    const auto token = read_token(request.token_file);
+    if (!token) return own_failure;
+    asking by(found->client);
+    // It has to be held for as long as the nodes take to answer, and no longer than it was.
+    const auto ttl = std::min<milliseconds>(
+        std::max<milliseconds>(4 * longest_answer(found->client), 1s), found->client.ttl_max);
+    auto [held, status] = adopt(by, *token, ttl);
+    if (status != success) return by.end(status);
+    const std::string about = request.json ? to_json(held, 0, false) : "";
+    const std::vector<std::string> names(held.resources().begin(), held.resources().end());
+    auto [ec] = by.wait_for<>([&](client& on, auto handler) {
+        on.async_release(std::move(held), std::move(handler));
+    });
+    if (ec == errc::not_held || ec == errc::lost) {
+        complain(quoted(names) + ": " + ec.message() + ": its ttl ended before the release");
+        return by.end(not_held);
+    }
+    if (ec) {
+        complain("the release of " + quoted(names) + " reached no quorum of nodes: " +
+                 ec.message() + "; it is free at the latest when its ttl is over");
+        return by.end(no_quorum);
+    }
+    return by.end(print(about) ? success : own_failure);
+}
+
+}  // namespace redlock::tool
