@@ -156,6 +156,9 @@ void parser::add_run() {
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
     run_->add_flag("--verbose", running_.verbose,
                    "Say what redlock waits for also where standard error is no terminal");
+    run_->add_option("--metrics", running_.metrics_file,
+                     "Write OpenMetrics for Prometheus here, every 10s and at the end")
+        ->type_name("FILE");
     conflict_status(*run_, running_.contended_status);
     run_->add_option("RESOURCE", running_.resources,
                      "What to lock, all or none of them; after -- if one begins with -")

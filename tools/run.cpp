@@ -11,10 +11,12 @@
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
 #include "tools/terminal.hpp"
+#include "tools/whole_file.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/event.hpp>
 #include <redlock/resource_state.hpp>
+#include <redlock/stats.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -50,6 +52,7 @@ constexpr auto longest_death = 5s;
 // The longest time for which redlock waits for standard error while CMD runs.
 constexpr auto longest_line = 100ms;
 constexpr auto between_tries = 250ms;
+constexpr auto between_metrics = 10s;
 
 // Whether a process in the background was stopped since it used the terminal.
 bool wants_terminal(int signal) { return signal == SIGTTIN || signal == SIGTTOU; }
@@ -68,6 +71,7 @@ private:
     void tell_wait();
     void look_at(std::size_t which);
     void say_the_rest();
+    void write_metrics();
     void await_signal();
     void on_signal(int signal);
     void on_acquired(error_code ec, lease got);
@@ -102,6 +106,8 @@ private:
     job_control job_;
     asio::steady_timer timer_{context_};
     asio::steady_timer rest_timer_{context_};  // for what standard error did not take
+    asio::steady_timer metrics_timer_{context_};
+    bool metrics_failed_ = false;
     asio::cancellation_signal give_up_;
     client client_;
     child child_;
@@ -155,6 +161,20 @@ void runner::observe(const event& e) {
     say_the_rest();
 }
 
+// Also while CMD runs: it may run for days. What can't be written is told once, and CMD goes on.
+void runner::write_metrics() {
+    if (request_.metrics_file.empty()) return;
+    const auto text = open_metrics(client_.stats());
+    const auto failed = replace_file(request_.metrics_file, text, readers::all);
+    if (!failed.empty() && !std::exchange(metrics_failed_, true)) {
+        complain("--metrics " + failed + ": name a file in a directory that can be written");
+    }
+    metrics_timer_.expires_after(between_metrics);
+    metrics_timer_.async_wait([this](error_code ec) {
+        if (!ec && phase_ != phase::over) write_metrics();
+    });
+}
+
 void runner::say_the_rest() {
     if (!is_behind()) return;
     rest_timer_.expires_after(between_tries);
@@ -174,6 +194,7 @@ std::string runner::nodes_down() const {
 int runner::run() {
     hurry(std::min<std::chrono::milliseconds>(longest_line, terms_.loss_margin / 4));
     await_signal();
+    write_metrics();
     client_.async_acquire_all(
         request_.resources, terms_,
         asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
@@ -183,6 +204,8 @@ int runner::run() {
         }));
     tell_wait();
     while (phase_ != phase::over) context_.run_one();
+    write_metrics();
+    metrics_timer_.cancel();
     client_.close();
     // Where a key of the terminal ended it, redlock dies of that signal: a shell then ends its
     // script.

@@ -3,16 +3,14 @@
 #include "tools/token_file.hpp"
 
 #include "tools/report.hpp"
+#include "tools/whole_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
-#include <utility>
 
 namespace redlock::tool {
 
@@ -32,7 +30,6 @@ public:
 
     bool is_open() const noexcept { return number_ >= 0; }
     int number() const noexcept { return number_; }
-    bool close() noexcept { return ::close(std::exchange(number_, -1)) == 0; }
 
 private:
     int number_;
@@ -45,15 +42,6 @@ bool read_all(int from, std::string& into) {
         if (n == 0) return true;
         if (n < 0 && errno != EINTR) return false;
         if (n > 0) into.append(bytes, static_cast<std::size_t>(n));
-    }
-    return true;
-}
-
-bool write_all(int to, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(to, bytes.data(), bytes.size());
-        if (n < 0 && errno != EINTR) return false;
-        if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
     }
     return true;
 }
@@ -101,14 +89,9 @@ std::optional<std::string> read_token(const std::string& file) {
 }
 
 bool write_token(const std::string& file, const std::string& token) {
-    std::string draft = file + ".XXXXXX";
-    open_file target(::mkostemp(draft.data(), O_CLOEXEC));  // which only its owner can read
-    bool is_written = target.is_open() && write_all(target.number(), token + "\n");
-    is_written = is_written && ::fsync(target.number()) == 0 && target.close();
-    if (is_written && ::rename(draft.c_str(), file.c_str()) == 0) return true;
-    complain("--token-file " + file + ": " + std::strerror(errno) +
-             ": name a file in a directory that can be written");
-    ::unlink(draft.c_str());
+    const std::string failed = replace_file(file, token + "\n", readers::owner);
+    if (failed.empty()) return true;
+    complain("--token-file " + failed + ": name a file in a directory that can be written");
     return false;
 }
 

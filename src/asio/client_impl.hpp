@@ -57,7 +57,7 @@ public:
     bool has_lost_context() const noexcept { return io_ == nullptr; }
     /// Empty once the context is lost.
     boost::asio::any_io_executor executor() const noexcept;
-    client_stats stats() const noexcept { return engine_->stats(); }
+    client_stats stats() const { return engine_->stats(); }
 
     /// From any thread. Discards the message when nothing is taken any more.
     void put(mail& m) noexcept;

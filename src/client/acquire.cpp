@@ -87,6 +87,10 @@ void acquire_operation::start(time_point now) {
     kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold));
     slots_ = {client().shared.size(), options_.slots};
     if (is_for_several()) blocked_ = std::make_unique<core::blocked_keys>(keys());
+    if (options_.wait > 0ms) {
+        is_counted_ = true;
+        client().shared.counts().begun_waits.add();
+    }
     machine_.begin(client().shared.size(), ttl_, client().shared.drift(), options_.wait, now);
     client().host.await_settled(*this, now);
 }
@@ -394,6 +398,7 @@ void acquire_operation::take(time_point now) {
         std::move(several_));
     state->home = client().host.home();
     client().shared.counts().granted.add();
+    client().shared.counts().wait.add(now - begun_);
     client().shared.emit({.kind = event_kind::granted,
                           .severity = severity::debug,
                           .resource = state->resource,
@@ -532,6 +537,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
     machine_.end();
     timer::cancel();
     if (std::exchange(has_claim_, false)) end_claims(resources().size());
+    if (std::exchange(is_counted_, false)) client().shared.counts().ended_waits.add();
     if (outcome == errc::no_quorum && machine_.tries() > 0)
         client().admission.unanswered(*this, sent_at_, now);
     else

@@ -137,7 +137,8 @@ private:
     cast_votes before_;  // of the try before: why it still waits
 
     std::shared_ptr<lease_state> granted_;
-    bool has_claim_ = false;  // on the owner that the caller gave; passes to the lease
+    bool is_counted_ = false;  // among the acquires that wait
+    bool has_claim_ = false;   // on the owner that the caller gave; passes to the lease
 };
 
 }  // namespace redlock::detail

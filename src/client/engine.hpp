@@ -88,8 +88,8 @@ public:
     node_listeners& listeners() noexcept { return listeners_; }
     /// On the rounds of renewals that are under way.
     core::window& renewal_window() noexcept { return renewals_.window(); }
-    client_stats stats() const noexcept {  ///< From any thread.
-        return read_stats(shared_.counts(), *traffic_);
+    client_stats stats() const {  ///< From any thread.
+        return read_stats(shared_.counts(), *traffic_, shared_.options());
     }
 
 private:

@@ -114,6 +114,7 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
                 return end(p, errc::lost, now);
             }
             client().shared.counts().renewals.add();
+            client().shared.counts().renewal.add(now - machine_.sent());
             client().shared.emit({.kind = event_kind::renewed, .severity = severity::debug,
                                   .resource = p.lease->state().resource});
             return end(p, {}, now);

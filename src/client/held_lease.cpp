@@ -84,7 +84,7 @@ void held_lease::lose(time_point now) {
         return;
     }
     shared_->counts().lost.add();
-    count_out();
+    if (count_out()) shared_->counts().hold.add(now - machine_.granted_at());
     shared_->emit({.kind = event_kind::lost, .severity = severity::error,
                    .resource = state_->resource, .error = errc::lost, .duration = held_for(now),
                    .detail = to_string(why)});
@@ -100,7 +100,10 @@ void held_lease::end(error_code why, time_point now) {
     over_ = true;
     cancel();
     state_->held_as = nullptr;
-    count_out();
+    if (count_out()) {
+        shared_->counts().hold.add(now - machine_.granted_at());
+        shared_->counts().remaining.add(machine_.valid_until() - now);
+    }
     keeper_->forget(*this);
     tell(std::nullopt, why, now);
 }
@@ -113,8 +116,10 @@ void held_lease::tell(std::optional<loss> lost, error_code why, time_point now) 
     }
 }
 
-void held_lease::count_out() noexcept {
-    if (!std::exchange(counted_out_, true)) shared_->counts().ended_leases.add();
+bool held_lease::count_out() noexcept {
+    if (std::exchange(counted_out_, true)) return false;
+    shared_->counts().ended_leases.add();
+    return true;
 }
 
 void held_lease::drop() noexcept {

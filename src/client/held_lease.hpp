@@ -110,7 +110,7 @@ private:
     void spread(core::renewal& machine) const;
     void rearm() noexcept;
     void lose(time_point now);
-    void count_out() noexcept;
+    bool count_out() noexcept;  // true the first time
     void tell(std::optional<loss> lost, error_code why, time_point now);
 
     context* shared_;

@@ -101,6 +101,7 @@ void session::send(entry item, const wire::request& text, time_point now) {
 }
 
 void session::end_turn() {
+    counts_->nodes[index()].owed_now.set(owed_.size());
     if (batch_.empty()) return;
     counts_->commands.add();
     pipeline_.from_back(batch_.size()).requests = static_cast<std::uint8_t>(batch_.size());
@@ -202,6 +203,7 @@ void session::on_reply(const resp::reply& reply, time_point now) {
             now);
     }
     last_answer_ = now;
+    counts_->nodes[index()].round_trip.add(now - pipeline_.waiting_since());
     const std::size_t requests = pipeline_.front().requests;
     if (requests == 1) return answered(pipeline_.pop(), reply, false, now);
     const bool is_list = reply.type() == resp::reply_type::array;
@@ -337,6 +339,7 @@ leftovers session::close(time_point now) {
     stop_for_good();
     left.releases += tell_all({vote::unreachable, errc::client_closed, {}}, now);
     owed_.clear();
+    counts_->nodes[index()].owed_now.set(0);
     return left;
 }
 

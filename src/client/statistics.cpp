@@ -15,7 +15,15 @@ void outcome_counts::refused(error_code why) noexcept {
         cancelled.add();
 }
 
-client_stats read_stats(const outcome_counts& outcomes, const traffic& connections) noexcept {
+histogram duration_counter::get() const noexcept {
+    histogram read;
+    for (std::size_t i = 0; i < read.counts.size(); ++i) read.counts[i] = counts_[i].get();
+    read.sum = std::chrono::microseconds(sum_us_.get());
+    return read;
+}
+
+client_stats read_stats(const outcome_counts& outcomes, const traffic& connections,
+                        const client_options& options) {
     client_stats s;
     s.granted = outcomes.granted.get();
     s.contended = outcomes.contended.get();
@@ -28,8 +36,11 @@ client_stats read_stats(const outcome_counts& outcomes, const traffic& connectio
     s.lost = outcomes.lost.get();
     s.renewals = outcomes.renewals.get();
     s.renewal_failures = outcomes.renewal_failures.get();
-    const auto ended = outcomes.ended_leases.get();  // first: the difference is never negative
+    // First what ended: so the differences are never negative.
+    const auto ended = outcomes.ended_leases.get();
     s.leases = outcomes.begun_leases.get() - ended;
+    const auto ended_waits = outcomes.ended_waits.get();
+    s.waiting = outcomes.begun_waits.get() - ended_waits;
     s.commands = connections.commands.get();
     s.writes = connections.writes.get();
     s.reads = connections.reads.get();
@@ -38,6 +49,15 @@ client_stats read_stats(const outcome_counts& outcomes, const traffic& connectio
     s.connects = connections.connects.get();
     s.disconnects = connections.disconnects.get();
     s.owed_releases = connections.owed_releases.get();
+    s.wait = outcomes.wait.get();
+    s.hold = outcomes.hold.get();
+    s.renewal = outcomes.renewal.get();
+    s.remaining = outcomes.remaining.get();
+    s.nodes.reserve(options.nodes.size());
+    for (std::size_t i = 0; i < options.nodes.size(); ++i) {
+        const traffic::node& n = connections.nodes[i];
+        s.nodes.push_back({display_name(options.nodes[i]), n.round_trip.get(), n.owed_now.get()});
+    }
     return s;
 }
 

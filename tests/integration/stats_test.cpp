@@ -7,6 +7,9 @@
 #include <redlock/error.hpp>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -123,6 +126,64 @@ TEST_CASE("the counters tell how acquires ended", "[stats]") {
     CHECK(d.client().stats().granted == 1);
     held.value() = lease{};
     CHECK(d.until([&] { return d.client().stats().leases == 0; }));
+}
+
+TEST_CASE("the histograms tell how long things took", "[stats]") {
+    cluster nodes(3);
+    found(nodes);
+    driver d(nodes.options());
+    const auto began = clock::now();
+    auto held = d.acquire("r", {.ttl = 3s});
+    REQUIRE(held.value());
+    REQUIRE(d.until([&] { return d.client().stats().renewals >= 2; }));
+    auto waiting = d.start_acquire("r", {.ttl = 30s, .wait = 60s});
+    REQUIRE(d.until([&] { return d.client().stats().waiting == 1; }));
+    d.pass(30ms);
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    REQUIRE(d.finish(waiting).value());
+    const auto all = clock::now() - began;
+    const auto s = d.client().stats();
+    CHECK(s.waiting == 0);
+    CHECK(s.wait.count() == 2);
+    CHECK(s.wait.sum >= 30ms);
+    CHECK(s.hold.count() == 1);
+    CHECK(s.hold.sum >= 1s);  // two renewals, at a third of the ttl each
+    CHECK(s.hold.sum <= all);
+    CHECK(s.renewal.count() == s.renewals);
+    CHECK(s.remaining.count() == 1);
+    CHECK(s.remaining.sum <= 3s);
+    REQUIRE(s.nodes.size() == 3);
+    for (const auto& node : s.nodes) {
+        INFO(node.name);
+        CHECK(node.round_trip.count() >= 5);
+        CHECK(node.round_trip.sum <= all * static_cast<int>(node.round_trip.count()));
+        CHECK(node.owed_releases == 0);
+    }
+    CHECK(s.nodes[1].name == "n1");
+    SECTION("and what is owed to a node that is gone") {
+        nodes.kill(1);
+        d.await_down("n1");
+        CHECK(d.release(std::move(waiting.value())) == error_code{});
+        CHECK(d.until([&] { return d.client().stats().nodes[1].owed_releases == 1; }));
+        nodes.restart(1);
+        CHECK(d.until([&] { return d.client().stats().nodes[1].owed_releases == 0; }));
+    }
+}
+
+TEST_CASE("Prometheus' own checker accepts the metrics", "[stats]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r");
+    REQUIRE(held.value());
+    std::FILE* const checker = ::popen("promtool check metrics", "w");
+    REQUIRE(checker != nullptr);
+    const std::string text = open_metrics(d.client().stats());
+    CHECK(std::fwrite(text.data(), 1, text.size(), checker) == text.size());
+    INFO(text);
+    CHECK(::pclose(checker) == 0);
+    const auto project = std::filesystem::path(__FILE__).parent_path() / ".." / "..";
+    const std::string rules = (project / "config" / "prometheus" / "alerts.yml").string();
+    CHECK(std::system(("promtool check rules " + rules + " >/dev/null").c_str()) == 0);
 }
 
 TEST_CASE("events name the node, the resource and the cause, and no secret", "[stats]") {

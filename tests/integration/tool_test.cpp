@@ -453,6 +453,25 @@ TEST_CASE("every mistake of a configuration file is told", "[tool]") {
     CHECK(has(got.err, "did you mean"));
 }
 
+TEST_CASE("run writes metrics for Prometheus, as a whole and to the end", "[tool]") {
+    cluster nodes(3);
+    const scratch folder;
+    const std::string file = folder / "redlock.prom";
+    const auto got = run_tool(on(nodes, {"run", "--metrics", file, "r", "--", "cat", file}));
+    CHECK(got.status == 0);
+    CHECK(has(got.out, "redlock_leases 0\n"));  // before it asked for the lock
+    CHECK(got.out.ends_with("# EOF\n"));
+    const std::string last = read_file(file);
+    CHECK(has(last, "redlock_acquires_total{outcome=\"granted\"} 1\n"));
+    CHECK(has(last, "redlock_releases_total 1\n"));
+    CHECK(last.ends_with("# EOF\n"));
+    const auto lost =
+        run_tool(on(nodes, {"run", "--metrics", folder / "none/m", "r", "--", "true"}));
+    CHECK(lost.status == 0);
+    CHECK(lines(lost.err) == 1);
+    CHECK(has(lost.err, "--metrics " + (folder / "none/m") + ": No such file or directory"));
+}
+
 TEST_CASE("help and version go to standard output", "[tool]") {
     auto got = run_tool({"--version"});
     CHECK(got.status == 0);

@@ -1,0 +1,113 @@
+// The text for Prometheus: every counter and histogram is there, in the form that it is read in.
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "unit/config/samples.hpp"
+
+#include <redlock/stats.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool has_line(const std::string& text, const std::string& line) {
+    return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+bool has_line_of(const std::string& text, const std::string& begin) {
+    return ("\n" + text).find("\n" + begin) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("counters, gauges and histograms are written as Prometheus reads them", "[metrics]") {
+    client_stats s;
+    s.granted = 7;
+    s.contended = 2;
+    s.lost = 1;
+    s.leases = 3;
+    s.waiting = 5;
+    s.wait.counts[0] = 4;                        // up to 50 us
+    s.wait.counts[4] = 2;                        // up to 1 ms
+    s.wait.counts[histogram::bounds.size()] = 1;  // above an hour
+    s.wait.sum = 3'601'000'001us;
+    const std::string text = open_metrics(s);
+    CHECK(has_line(text, "redlock_acquires_total{outcome=\"granted\"} 7"));
+    CHECK(has_line(text, "redlock_acquires_total{outcome=\"contended\"} 2"));
+    CHECK(has_line(text, "# TYPE redlock_lost_leases_total counter"));
+    CHECK(has_line(text, "redlock_lost_leases_total 1"));
+    CHECK(has_line(text, "# TYPE redlock_leases gauge"));
+    CHECK(has_line(text, "redlock_leases 3"));
+    CHECK(has_line(text, "redlock_waiting 5"));
+    CHECK(has_line(text, "# TYPE redlock_wait_seconds histogram"));
+    CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"0.000050\"} 4"));
+    CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"0.000500\"} 4"));
+    CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"0.001000\"} 6"));
+    CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"3600.000000\"} 6"));
+    CHECK(has_line(text, "redlock_wait_seconds_bucket{le=\"+Inf\"} 7"));
+    CHECK(has_line(text, "redlock_wait_seconds_sum 3601.000001"));
+    CHECK(has_line(text, "redlock_wait_seconds_count 7"));
+    CHECK(text.ends_with("\n# EOF\n"));
+}
+
+TEST_CASE("the metrics of a node carry its name, whatever it is", "[metrics]") {
+    client_stats s;
+    s.nodes.push_back({"10.0.0.1:6379", {}, 4});
+    s.nodes.push_back({"a\"b\\c\nd", {}, 0});
+    s.nodes[0].round_trip.counts[2] = 9;
+    const std::string text = open_metrics(s);
+    CHECK(has_line(text, "redlock_node_owed_releases{node=\"10.0.0.1:6379\"} 4"));
+    CHECK(has_line(text, "redlock_node_owed_releases{node=\"a\\\"b\\\\c\\nd\"} 0"));
+    CHECK(has_line(
+        text, "redlock_node_round_trip_seconds_bucket{node=\"10.0.0.1:6379\",le=\"0.000250\"} 9"));
+    CHECK(has_line(text, "redlock_node_round_trip_seconds_count{node=\"10.0.0.1:6379\"} 9"));
+}
+
+TEST_CASE("each metric is described before its lines, and once", "[metrics]") {
+    client_stats s;
+    s.nodes.resize(3);
+    std::istringstream text(open_metrics(s));
+    std::vector<std::string> described;
+    for (std::string line; std::getline(text, line);) {
+        if (line.starts_with("# TYPE ")) {
+            described.push_back(line.substr(7, line.find(' ', 7) - 7));
+            const auto before = described.end() - 1;
+            CHECK(std::find(described.begin(), before, described.back()) == before);
+        } else if (line[0] != '#') {
+            INFO(line);
+            REQUIRE_FALSE(described.empty());
+            CHECK(line.starts_with(described.back()));
+        }
+    }
+    CHECK(described.size() > 20);
+}
+
+TEST_CASE("the bounds of a histogram rise", "[metrics]") {
+    const auto& bounds = histogram::bounds;
+    CHECK(std::is_sorted(bounds.begin(), bounds.end()));
+    CHECK(histogram().count() == 0);
+}
+
+TEST_CASE("alerts and dashboard name metrics that exist", "[metrics]") {
+    client_stats s;
+    s.nodes.resize(1);
+    const std::string written = open_metrics(s);
+    for (const auto* const file : {"prometheus/alerts.yml", "grafana/dashboard.json"}) {
+        const std::string text = samples::content(samples::shipped() / file);
+        constexpr std::string_view prefix = "redlock_";
+        std::size_t names = 0;
+        for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
+            const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at);
+            const std::string name = text.substr(at, end - at);
+            INFO(file << ": " << name);
+            CHECK((has_line_of(written, name + " ") || has_line_of(written, name + "{")));
+            ++names;
+        }
+        CHECK(names > 5);
+    }
+}
