@@ -80,6 +80,7 @@ private:
     CLI::App* extend_;
     CLI::App* release_;
     CLI::App* inspect_;
+    CLI::App* doctor_;
     CLI::App* init_;
     CLI::App* help_;
     CLI::Option* config_;
@@ -93,6 +94,7 @@ private:
     extend_request extending_;
     release_request releasing_;
     inspect_request inspecting_;
+    doctor_request examining_;
     init_request declaring_;
 };
 
@@ -209,6 +211,14 @@ void parser::add_others() {
         "With --json: one object.\n\nExit status: 0; 121 if fewer than a quorum of nodes answered; "
         "125 on failure.");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
+
+    doctor_ = app_.add_subcommand("doctor", "Say what is wrong with the nodes, and what to do");
+    doctor_->footer(
+        "Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round\n"
+        "trip, rights of the user, other clients' settings. One line for each finding. Takes no\n"
+        "lock, and changes nothing.\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object.\n\nExit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.");
 
     init_ = app_.add_subcommand("init", "Declare the nodes new: no earlier lock can be held");
     init_->footer(
@@ -346,6 +356,7 @@ command_line parser::parse(std::vector<std::string> words) {
     if (extend_->parsed()) return with_nodes(extending_);
     if (release_->parsed()) return with_nodes(releasing_);
     if (inspect_->parsed()) return with_nodes(inspecting_);
+    if (doctor_->parsed()) return with_nodes(examining_);
     if (init_->parsed()) return with_nodes(declaring_);
     if (!help_->parsed()) return usage_error{"no command was given: " + names() + " exist"};
     if (!topic_.empty() && !is_command(topic_)) {

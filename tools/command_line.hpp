@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "tools/doctor.hpp"
 #include "tools/init.hpp"
 #include "tools/inspect.hpp"
 #include "tools/run.hpp"
@@ -23,7 +24,8 @@ struct usage_error {
 };
 
 using command_line = std::variant<usage_error, text_request, run_request, acquire_request,
-                                  extend_request, release_request, inspect_request, init_request>;
+                                  extend_request, release_request, inspect_request, init_request,
+                                  doctor_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

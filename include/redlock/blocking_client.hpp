@@ -4,6 +4,7 @@
 
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
+#include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
 #include <redlock/refusal.hpp>
 #include <redlock/resource_list.hpp>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace redlock {
 
@@ -75,6 +77,8 @@ public:
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
+    /// What an operator should know of each node. See `client::async_probe`.
+    result<std::vector<node_report>> probe();
     /// See `client::async_init`. The refusal carries one vote per node.
     result<void, refusal> init();
     /// Releases every lease, and blocks until the nodes have answered or the client has given them

@@ -6,6 +6,7 @@
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
+#include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
@@ -282,6 +283,22 @@ public:
     auto async_inspect(std::string resource, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, resource_state)>(
             detail::initiate_inspect{impl_}, token, std::move(resource));
+    }
+
+    /// Asks every node for what an operator should know of it: whether it votes, how it keeps its
+    /// data, its clock, its memory, the rights of this user. `node_report::findings` names what is
+    /// wrong, and what to do about it.
+    ///
+    /// **Completion.** When every node has answered or failed: within two `connect_timeout` and
+    /// one `node_timeout`. One report per node, in the order of the options; nodes that are down
+    /// are no error.
+    /// **Leaves behind.** Nothing on the nodes. With `fencing` on the client listens to the nodes
+    /// for half a minute, as after a wait.
+    template <detail::token_for<void(error_code, std::vector<node_report>)> T =
+                  detail::default_token>
+    auto async_probe(T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, std::vector<node_report>)>(
+            detail::initiate_probe{impl_}, token);
     }
 
     /// Declares that no lease granted earlier is still valid, so that all nodes vote at once. An

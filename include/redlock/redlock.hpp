@@ -12,6 +12,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/mutex.hpp>
+#include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>
 #include <redlock/rate_limiter.hpp>

@@ -212,6 +212,15 @@ result<resource_state> blocking_client::inspect(std::string resource) {
     return std::move(state);
 }
 
+result<std::vector<node_report>> blocking_client::probe() {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    outcome<error_code, std::vector<node_report>> done;
+    worker_->async.async_probe(done.handler());
+    auto [ec, reports] = done.wait();
+    if (ec) return ec;
+    return std::move(reports);
+}
+
 result<void, refusal> blocking_client::init() {
     if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
     outcome<error_code, std::vector<node_vote>> done;

@@ -11,6 +11,7 @@
 #include "client/extend.hpp"
 #include "client/inspect.hpp"
 #include "client/lost.hpp"
+#include "client/probe.hpp"
 #include "client/release.hpp"
 
 #include <boost/asio/system_executor.hpp>
@@ -79,6 +80,14 @@ class asio_inspect final : public asio_operation<inspect_operation, error_code, 
     using asio_operation::asio_operation;
     void complete(error_code outcome, resource_state state) override {
         finish(outcome, std::move(state));
+    }
+};
+
+class asio_probe final
+    : public asio_operation<probe_operation, error_code, std::vector<node_report>> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, std::vector<node_report> reports) override {
+        finish(outcome, std::move(reports));
     }
 };
 
@@ -152,6 +161,13 @@ void start_init(const impl_ptr& impl, votes_handler handler) {
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, resource_state{});
     launch<asio_inspect>(impl, std::move(handler), std::move(resource));
+}
+
+void start_probe(const impl_ptr& impl, probe_handler handler) {
+    if (is_out_of_reach(impl)) {
+        return std::move(handler)(errc::client_closed, std::vector<node_report>());
+    }
+    launch<asio_probe>(impl, std::move(handler));
 }
 
 void start_close(const impl_ptr& impl, plain_handler handler) {

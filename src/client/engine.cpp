@@ -313,6 +313,7 @@ void engine::on_listening(std::size_t node, time_point now) {
 }
 
 void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
+    remote_.on_deaf(node, why);
     if (reported_deaf_.contains(node)) return;
     reported_deaf_.insert(node);
     std::string detail = "it can't be listened to, so releases by other clients are noticed late";

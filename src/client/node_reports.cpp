@@ -95,10 +95,13 @@ void node_reports::report_step(std::size_t node, const core::clock_check& found)
 }
 
 void node_reports::report_ttl_max(std::size_t node) const {
-    warn(node, errc::config_invalid,
-         "another client's ttl_max is " + text::brief(eligibility_->record_of(node).ttl_max) +
-             ", ours " + text::brief(shared_->options().ttl_max) +
-             "; the larger counts: give all clients the same");
+    warn(node, errc::config_invalid, tell_of_ttl_max(node));
+}
+
+std::string node_reports::tell_of_ttl_max(std::size_t node) const {
+    return "another client's ttl_max is " + text::brief(eligibility_->record_of(node).ttl_max) +
+           ", ours " + text::brief(shared_->options().ttl_max) +
+           "; the larger counts: give all clients the same";
 }
 
 void node_reports::report_concerns(std::size_t node, const server_settings& settings) {

@@ -35,6 +35,7 @@ public:
     void report_step(std::size_t node, const core::clock_check& found) const;
     /// The record has another ttl_max than this client.
     void report_ttl_max(std::size_t node) const;
+    std::string tell_of_ttl_max(std::size_t node) const;
     /// Reports each concern once per node, and again when it comes back after a handshake without
     /// it.
     void report_concerns(std::size_t node, const server_settings& settings);

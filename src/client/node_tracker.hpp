@@ -98,6 +98,16 @@ public:
         return knowledge_.clocks().now_us(node, now);
     }
 
+    /// How far the node's clock is ahead of the median, where both are known.
+    std::optional<duration> skew(std::size_t node) const noexcept {
+        return knowledge_.clocks().skew(node);
+    }
+    /// The largest that a client has written there; 0 where none is known.
+    std::chrono::milliseconds ttl_max_on_record(std::size_t node) const noexcept {
+        return knowledge_.votes().record_of(node).ttl_max;
+    }
+    std::string tell_of_ttl_max(std::size_t node) const { return reports_.tell_of_ttl_max(node); }
+
 private:
     class query;
     class alarm final : public timer {

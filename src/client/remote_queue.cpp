@@ -147,16 +147,20 @@ bool remote_queue::was_heard(std::size_t node, time_point sent) const noexcept {
     return listeners_->is_listening(node) && listening_since_[node] < sent;
 }
 
+bool remote_queue::listen(time_point now) {
+    last_needed_ = now;
+    if (std::exchange(is_open_, true)) return false;
+    listeners_->open(now);
+    arm(now);
+    return true;
+}
+
 void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent,
                                 time_point now) {
     who.asked_at_ = sent;
     asleep_.push_back(who);
     asleep_keys_ += who.keys_asleep_ = who.keys();
-    last_needed_ = now;
-    if (!std::exchange(is_open_, true)) {
-        listeners_->open(now);
-        return arm(now);
-    }
+    if (listen(now)) return;
     node_mask unheard = listening() - heard;
     for (std::size_t i = 0; i < shared_->size(); ++i) {
         if (listeners_->is_listening(i) && listening_since_[i] > sent) unheard.insert(i);
@@ -226,6 +230,7 @@ void remote_queue::on_tick(time_point now) {
 }
 
 void remote_queue::on_listening(std::size_t node, time_point now) {
+    deaf_[node].reset();
     // Whatever was published before this was heard by nobody here.
     listening_since_[node] = now;
     if (asleep_keys_ <= most_at_once) return ask_until(asleep_.end(), node_mask::only(node), now);

@@ -84,7 +84,17 @@ public:
     /// The execution context is gone: everybody leaves, and hears of nothing.
     void clear() noexcept;
 
+    /// The nodes are listened to, as far as they can be reached, for half a minute from now on or
+    /// longer. False where they are already, or soon will be.
+    bool listen(time_point now);
+    /// Why the node could not be listened to when that was tried last; null where it could, or was
+    /// not tried.
+    const wire::failure* why_deaf(std::size_t node) const noexcept {
+        return deaf_[node] ? &*deaf_[node] : nullptr;
+    }
+
     // From the listeners, through the engine.
+    void on_deaf(std::size_t node, const wire::failure& why) { deaf_[node] = why; }
     void on_listening(std::size_t node, time_point now);
     /// Those in front for that resource hear of it.
     void on_message(std::size_t node, std::string_view resource, time_point now);
@@ -121,6 +131,7 @@ private:
     waiter_list asleep_;  // first those that were not asked for longest
     std::size_t asleep_keys_ = 0;  // that they want
     std::array<time_point, max_nodes> listening_since_{};
+    std::array<std::optional<wire::failure>, max_nodes> deaf_{};
     std::uint64_t last_id_ = 0;
     time_point last_needed_{};
     time_point hurried_at_{};  // whoever was not asked for since is due

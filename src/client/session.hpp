@@ -99,6 +99,7 @@ public:
 
     /// Why its answers come too late; empty where it has time enough for its round trip.
     std::string lateness() const;
+    using connection::round_trip;  // of the handshake
 
 private:
     enum class state : std::uint8_t {

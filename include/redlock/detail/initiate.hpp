@@ -8,6 +8,7 @@
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
+#include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
@@ -43,6 +44,7 @@ using plain_handler = asio::any_completion_handler<void(error_code)>;
 using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
+using probe_handler = asio::any_completion_handler<void(error_code, std::vector<node_report>)>;
 
 // Any thread may call the handlers; each posts itself to its executor. If the client was moved
 // from (`impl` is null) or its execution context was destroyed, operations complete with
@@ -62,6 +64,7 @@ REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handl
 REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
+REDLOCK_EXPORT void start_probe(const impl_ptr& impl, probe_handler handler);
 REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 
 // Classes with constructors, not lambdas: g++ 12 destroys capturing temporaries of a co_await
@@ -159,6 +162,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, std::string resource) const {
         start_inspect(impl_, std::move(resource), homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_probe : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler) const {
+        start_probe(impl_, homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -1,0 +1,157 @@
+// What the facts of one node mean for locks, and what to do about it.
+// SPDX-License-Identifier: MIT
+#include "client/diagnosis.hpp"
+
+#include "value/lease_terms.hpp"
+#include "value/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace redlock::detail {
+
+namespace {
+
+using enum node_problem;
+
+// Without them no lock can be had; without the others nobody is woken, or no reader gets in.
+bool is_needed_for_locks(const std::string& right) {
+    constexpr std::array<std::string_view, 12> needed{"eval", "evalsha", "script|load", "set",
+                                                      "get",  "getrange", "del", "pttl",
+                                                      "pexpire", "mget", "exists", "time"};
+    return right.starts_with('~') || std::find(needed.begin(), needed.end(), right) != needed.end();
+}
+
+bool is_about_rights(const wire::failure& why) {
+    return why.detail.find("NOPERM") != why.detail.npos ||
+           why.detail.find("executing the script can't") != why.detail.npos;
+}
+
+node_finding about_silence(const wire::failure& why) {
+    const std::string found = text::printable(why.error.message()) +
+                              (why.detail.empty() ? "" : ": " + text::printable(why.detail));
+    if (is_about_rights(why)) {
+        const bool is_of_record = why.detail.find("the node record") != why.detail.npos;
+        return {missing_right, severity::error,
+                found + ": give the user the rights that docs/nodes.md lists" +
+                    (is_of_record ? ", here +get +set +time" : "")};
+    }
+    if (why.error == errc::auth_failed) {
+        return {auth_failed, severity::error,
+                found + ": correct the user and the password of this node"};
+    }
+    std::string remedy = "start the server, or correct its address";
+    if (why.error == errc::timed_out) {
+        remedy = "look whether the server hangs, and whether a firewall drops its packets";
+    } else if (why.error == boost::system::errc::connection_reset) {
+        remedy = "the server hung up before it answered; if it expects TLS, name its port without "
+                 "TLS, or a tunnel to it";
+    } else if (why.error == errc::protocol_error) {
+        remedy = "check that a Redis server listens there";
+    } else if (why.error == errc::server_error) {
+        remedy = "correct what the server says";
+    }
+    return {unreachable, severity::error, found + ": " + remedy};
+}
+
+node_finding about_vote(const objection& why) {
+    const std::string found = text::printable(why.why.error.message()) +
+                              (why.why.detail.empty() ? "" : ": " + why.why.detail);
+    const error_code error = why.why.error;
+    if (error == errc::not_master) {
+        return {not_master, severity::error, found + ": name a master in its place"};
+    }
+    if (error == errc::duplicate_node) {
+        return {duplicate_node, severity::error,
+                found + ": it counts once; give each node a server of its own"};
+    }
+    if (error == errc::clock_skew) {
+        return {clock_skew, severity::error, found + ": run NTP on it, which slews the clock"};
+    }
+    if (error == errc::other_set) return {other_set, severity::error, found};
+    if (error == errc::in_quarantine) {
+        const std::string left =
+            why.left > std::chrono::milliseconds(0)
+                ? " for another " + text::brief(std::chrono::microseconds(why.left))
+                : "";
+        return {in_quarantine, severity::warning,
+                "it may have forgotten locks and has no vote" + left +
+                    ": wait, or say redlock init if no program can hold a lock"};
+    }
+    return {no_vote, severity::error, found};
+}
+
+node_finding about_rights(const std::vector<std::string>& missing) {
+    std::string all;
+    for (const std::string& right : missing) {
+        all += ' ';
+        all += right.starts_with('~') ? right : "+" + text::printable(right);
+    }
+    const bool is_serious = std::any_of(missing.begin(), missing.end(), is_needed_for_locks);
+    return {missing_right, is_serious ? severity::error : severity::warning,
+            std::string(is_serious ? "the user may not take locks"
+                                   : "the user may not do all that waiting, readers and slots need") +
+                ": add" + all + " to its rights"};
+}
+
+node_problem problem_of(concern::kind what) {
+    switch (what) {
+        case concern::kind::evicts_locks:
+        case concern::kind::may_evict_locks: return evicts_locks;
+        case concern::kind::forgets_at_restart: return forgets_at_restart;
+        case concern::kind::memory_nearly_full: return memory_nearly_full;
+    }
+    return no_vote;
+}
+
+// The part of a key between the first "{" and the next "}" decides on its slot, if it is not empty.
+bool has_hash_tag(std::string_view prefix) {
+    const auto open = prefix.find('{');
+    const auto close = prefix.find('}', std::min(open, prefix.size()));
+    return close != prefix.npos && close > open + 1;
+}
+
+}  // namespace
+
+std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
+                                   const client_options& client) {
+    std::vector<node_finding> found;
+    if (facts.failure) {
+        // One that is too slow for its time-out is connected to again and again.
+        const bool is_slow = !facts.lateness.empty();
+        found.push_back(is_slow ? node_finding{slow, severity::error, facts.lateness}
+                                : about_silence(*facts.failure));
+        return found;
+    }
+    auto missing = of.missing_rights;
+    if (facts.deafness && is_about_rights(*facts.deafness)) missing.emplace_back("subscribe");
+    if (!missing.empty()) found.push_back(about_rights(missing));
+    if (facts.against) found.push_back(about_vote(*facts.against));
+    if (!facts.lateness.empty()) found.push_back({slow, severity::warning, facts.lateness});
+    if (!facts.of_ttl_max.empty()) {
+        found.push_back({other_ttl_max, severity::warning, facts.of_ttl_max});
+    }
+    for (const concern& c :
+         find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
+        found.push_back({problem_of(c.what), severity::warning, c.text});
+    }
+    if (of.replicas > 0) {
+        found.push_back({has_replicas, severity::warning,
+                         std::to_string(of.replicas) +
+                             " replicas are attached: the node counts as not durable, since they "
+                             "may be started in its place without the last locks; detach them"});
+    }
+    if (of.is_cluster && !has_hash_tag(client.key_prefix)) {
+        found.push_back({no_hash_tag, severity::error,
+                         "the server is in cluster mode and refuses keys of different slots "
+                         "(CROSSSLOT): give all clients a key_prefix with a hash tag, such as "
+                         "{lock}:"});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const node_finding& a, const node_finding& b) {
+        return a.problem < b.problem;
+    });
+    return found;
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,29 @@
+// The names of what may be wrong with a node.
+// SPDX-License-Identifier: MIT
+#include <redlock/node_report.hpp>
+
+namespace redlock {
+
+std::string_view to_string(node_problem what) noexcept {
+    switch (what) {
+        case node_problem::unreachable: return "unreachable";
+        case node_problem::auth_failed: return "auth_failed";
+        case node_problem::missing_right: return "missing_right";
+        case node_problem::not_master: return "not_master";
+        case node_problem::duplicate_node: return "duplicate_node";
+        case node_problem::clock_skew: return "clock_skew";
+        case node_problem::other_set: return "other_set";
+        case node_problem::in_quarantine: return "in_quarantine";
+        case node_problem::slow: return "slow";
+        case node_problem::other_ttl_max: return "other_ttl_max";
+        case node_problem::evicts_locks: return "evicts_locks";
+        case node_problem::forgets_at_restart: return "forgets_at_restart";
+        case node_problem::memory_nearly_full: return "memory_nearly_full";
+        case node_problem::has_replicas: return "has_replicas";
+        case node_problem::no_hash_tag: return "no_hash_tag";
+        case node_problem::no_vote: return "no_vote";
+    }
+    return "unknown";
+}
+
+}  // namespace redlock

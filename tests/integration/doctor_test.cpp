@@ -1,0 +1,334 @@
+// Faults of nodes that `async_probe` and `redlock doctor` find and name, planted in real servers.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/hostile_proxy.hpp"
+#include "support/run.hpp"
+#include "tool_process.hpp"
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/node_report.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+std::vector<node_report> reports_of(const client_options& options) {
+    blocking_client examiner(options);
+    auto got = examiner.probe();
+    REQUIRE(got.has_value());
+    REQUIRE(got->size() == options.nodes.size());
+    return std::move(*got);
+}
+
+std::string text_of(const std::vector<node_report>& reports) {
+    std::string out;
+    for (const auto& r : reports) {
+        for (const auto& f : r.findings) {
+            out += r.name + ": " + std::string(to_string(f.problem)) + ": " + f.text + "\n";
+        }
+    }
+    return out;
+}
+
+// What is said of the problem on that node; empty where nothing is.
+std::string said_of(const std::vector<node_report>& reports, std::size_t node, node_problem what) {
+    for (const auto& f : reports[node].findings) {
+        if (f.problem == what) return f.text;
+    }
+    return {};
+}
+
+std::size_t findings(const std::vector<node_report>& reports) {
+    std::size_t all = 0;
+    for (const auto& r : reports) all += r.findings.size();
+    return all;
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+}
+
+struct tool_end {
+    int status;
+    std::string out;
+};
+
+tool_end examine(const std::vector<std::string>& words) {
+    std::vector<std::string> all{"doctor"};
+    all.insert(all.end(), words.begin(), words.end());
+    tool_process running(all);
+    const int status = running.wait();
+    return {status, running.out()};
+}
+
+std::vector<std::string> uris_of(cluster& nodes) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        words.insert(words.end(), {"--node", nodes[i].uri()});
+    }
+    return words;
+}
+
+}  // namespace
+
+TEST_CASE("healthy nodes are one line, and nothing is left on them", "[doctor]") {
+    cluster nodes(3, durable);
+    const auto reports = reports_of(nodes.options());
+    INFO(text_of(reports));
+    CHECK(findings(reports) == 0);
+    for (const auto& r : reports) {
+        CHECK(r.is_reachable);
+        CHECK(r.has_vote);
+        CHECK(r.role == "master");
+        CHECK_FALSE(r.version.empty());
+        CHECK(r.has_log == true);
+        CHECK(r.fsync == "always");
+        CHECK(r.eviction_policy == "noeviction");
+        CHECK(r.memory_used > 0);
+        CHECK(r.clock_offset.has_value());
+        CHECK(r.round_trip > 0us);
+        CHECK(r.node_timeout == 3s);
+        CHECK(r.ttl_max == 60s);
+    }
+    const auto got = examine({"--config", nodes.config()});
+    CHECK(got.status == 0);
+    CHECK(got.out == "3 nodes are healthy, and all of them vote\n");
+    CHECK(nodes.keys() == 0);
+    const auto json = examine({"--json", "--config", nodes.config()});
+    CHECK(json.status == 0);
+    CHECK(json.out.starts_with("{\"healthy\":true,\"findings\":[],\"nodes\":["));
+}
+
+TEST_CASE("settings that endanger locks are found, each with its remedy", "[doctor]") {
+    cluster nodes(3, durable);
+    found(nodes);
+    auto bad = nodes.ask(1);
+    node_problem what{};
+    std::string remedy;
+    SECTION("eviction") {
+        bad.config_set("maxmemory-policy", "allkeys-lru");
+        what = node_problem::evicts_locks;
+        remedy = "set maxmemory-policy noeviction";
+    }
+    SECTION("fsync") {
+        bad.config_set("appendfsync", "everysec");
+        what = node_problem::forgets_at_restart;
+        remedy = "set appendonly yes, appendfsync always";
+    }
+    SECTION("no append-only file") {
+        bad.config_set("appendonly", "no");
+        what = node_problem::forgets_at_restart;
+        remedy = "set appendonly yes";
+    }
+    SECTION("memory nearly full") {
+        bad.config_set("maxmemory", std::to_string(std::stoll(bad.info("used_memory")) + 50'000));
+        what = node_problem::memory_nearly_full;
+        remedy = "raise maxmemory";
+    }
+    const auto reports = reports_of(nodes.options());
+    INFO(text_of(reports));
+    CHECK(findings(reports) == 1);
+    CHECK(mentions(said_of(reports, 1, what), remedy));
+    CHECK(reports[1].has_vote);
+    const auto got = examine({"--config", nodes.config()});
+    CHECK(got.status == 1);
+    CHECK(mentions(got.out, std::string("warning: ") + nodes[1].node().host));
+    CHECK(mentions(got.out, remedy));
+    CHECK(got.out.ends_with("3 of 3 nodes vote\n"));
+}
+
+TEST_CASE("a replica, and the master that it follows, are found", "[doctor]") {
+    cluster nodes(3, durable);
+    nodes.ask(2).command({"REPLICAOF", "127.0.0.1", std::to_string(nodes[1].port())});
+    auto master = nodes.ask(1);
+    REQUIRE(eventually([&] { return master.info("connected_slaves") == "1"; }));
+    const auto reports = reports_of(nodes.options());
+    INFO(text_of(reports));
+    CHECK(mentions(said_of(reports, 2, node_problem::not_master), "name a master in its place"));
+    CHECK_FALSE(reports[2].has_vote);
+    CHECK(mentions(said_of(reports, 1, node_problem::has_replicas), "detach them"));
+    CHECK(reports[1].replicas == 1);
+    CHECK(examine({"--config", nodes.config()}).status == 2);
+}
+
+TEST_CASE("one server under two names is found", "[doctor]") {
+    cluster nodes(2, durable);
+    auto options = nodes.options();
+    options.nodes.push_back(options.nodes[1]);
+    options.nodes[2].host = "localhost";
+    options.nodes[2].name = "n2";
+    const auto reports = reports_of(options);
+    INFO(text_of(reports));
+    const auto said = said_of(reports, 1, node_problem::duplicate_node) +
+                      said_of(reports, 2, node_problem::duplicate_node);
+    CHECK(mentions(said, "same server as n"));
+    CHECK(mentions(said, "give each node a server of its own"));
+}
+
+TEST_CASE("a round trip that is longer than node_timeout is found", "[doctor]") {
+    cluster nodes(1, durable);
+    found(nodes);
+    hostile_proxy far(nodes[0].port());
+    far.set({.what = harm::kind::delay, .by = 40ms});
+    auto options = nodes.options();
+    options.nodes = {far.node("far")};
+    options.node_timeout = 5ms;
+    const auto reports = reports_of(options);
+    INFO(text_of(reports));
+    const auto said = said_of(reports, 0, node_problem::slow) +
+                      said_of(reports, 0, node_problem::unreachable);
+    CHECK(mentions(said, "node_timeout is 5.0 ms"));
+}
+
+TEST_CASE("each right that is missing is found, alone", "[doctor]") {
+    cluster nodes(1, durable);
+    auto admin = nodes.ask(0);
+    // docs/nodes.md
+    const std::vector<std::string> rights{
+        "+script|load", "+evalsha", "+eval", "+set", "+get", "+getrange", "+del", "+mget",
+        "+exists", "+pttl", "+pexpire", "+info", "+time", "+zscore", "+zremrangebyscore", "+zadd",
+        "+zcard", "+zrange", "+zrangebyscore", "+zrem", "+publish", "+subscribe", "+ping",
+        "+config|get"};
+    auto options = nodes.options();
+    options.key_prefix = "lock:";
+    options.nodes[0].username = "locker";
+    options.nodes[0].password = "pw";
+    const auto grant = [&](const std::vector<std::string>& words) {
+        admin.command({"ACL", "DELUSER", "locker"});
+        std::vector<std::string> all{"locker", "on", ">pw", "resetchannels"};
+        all.insert(all.end(), words.begin(), words.end());
+        admin.acl_setuser(all);
+    };
+    auto whole = rights;
+    whole.insert(whole.end(), {"~lock:*", "&lock:redlock:wake:*"});
+    grant(whole);
+    {
+        const auto reports = reports_of(options);
+        INFO(text_of(reports));
+        CHECK(findings(reports) == 0);
+    }
+    for (const std::string& missing : rights) {
+        // A user without ping is noticed by an idle listener only; CONFIG is not needed.
+        if (missing == "+ping" || missing == "+config|get") continue;
+        auto rest = whole;
+        std::erase(rest, missing);
+        grant(rest);
+        const auto reports = reports_of(options);
+        INFO("without " << missing << ":\n" << text_of(reports));
+        const auto said = said_of(reports, 0, node_problem::missing_right);
+        CHECK_FALSE(said.empty());
+        const bool is_named = mentions(said, missing) || mentions(said, missing.substr(1)) ||
+                              (missing == "+script|load" && mentions(said, "SCRIPT LOAD")) ||
+                              (missing == "+info" && mentions(said, "INFO")) ||
+                              (missing == "+time" && mentions(said, "TIME"));
+        CHECK(is_named);
+    }
+    SECTION("no right to the keys") {
+        auto rest = rights;
+        rest.insert(rest.end(), {"~other:*", "&lock:redlock:wake:*"});
+        grant(rest);
+        CHECK_FALSE(said_of(reports_of(options), 0, node_problem::missing_right).empty());
+    }
+    SECTION("no right to the channel") {
+        auto rest = rights;
+        rest.insert(rest.end(), {"~lock:*"});
+        grant(rest);
+        CHECK_FALSE(said_of(reports_of(options), 0, node_problem::missing_right).empty());
+    }
+}
+
+TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {
+    cluster nodes(3, durable);
+    found(nodes);
+    auto options = nodes.options();
+    SECTION("another set") {
+        options.cluster = "another";
+        const auto reports = reports_of(options);
+        INFO(text_of(reports));
+        CHECK(mentions(said_of(reports, 0, node_problem::other_set), "redlock init"));
+        CHECK(examine(uris_of(nodes)).status == 2);
+    }
+    SECTION("another ttl_max") {
+        options.ttl_max = 30s;
+        const auto reports = reports_of(options);
+        INFO(text_of(reports));
+        CHECK(mentions(said_of(reports, 0, node_problem::other_ttl_max),
+                       "give all clients the same"));
+        CHECK(reports[0].ttl_max == 60s);
+    }
+}
+
+TEST_CASE("cluster mode without a hash tag is found", "[doctor]") {
+    server_options each = durable;
+    each.args.insert(each.args.end(), {"--cluster-enabled", "yes"});
+    cluster nodes(3, each);
+    for (std::size_t i = 0; i < 3; ++i) {
+        nodes.ask(i).command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto ask = nodes.ask(i);
+        REQUIRE(eventually([&] {
+            return ask.command({"CLUSTER", "INFO"}).text.find("cluster_state:ok") != std::string::npos;
+        }));
+    }
+    auto options = nodes.options();
+    SECTION("without") {
+        const auto reports = reports_of(options);
+        INFO(text_of(reports));
+        CHECK(mentions(said_of(reports, 0, node_problem::no_hash_tag), "{lock}:"));
+    }
+    SECTION("with: the nodes are as good as any") {
+        options.key_prefix = "{lock}:";
+        const auto reports = reports_of(options);
+        INFO(text_of(reports));
+        CHECK(findings(reports) == 0);
+        driver d(options);
+        auto held = d.acquire("r", {.ttl = 10s});
+        REQUIRE(held.error() == error_code{});
+        CHECK(d.release(std::move(held.value())) == error_code{});
+    }
+}
+
+TEST_CASE("nodes that do not answer are found, with the cause", "[doctor]") {
+    SECTION("a wrong password") {
+        server_options each = durable;
+        each.password = "right";
+        cluster nodes(3, each);
+        auto options = nodes.options();
+        options.nodes[1].password = "wrong-s3cret";
+        const auto reports = reports_of(options);
+        const auto all = text_of(reports);
+        INFO(all);
+        CHECK(mentions(said_of(reports, 1, node_problem::auth_failed), "correct the user"));
+        CHECK_FALSE(mentions(all, "s3cret"));
+    }
+    SECTION("none, at that address") {
+        cluster nodes(3, durable);
+        nodes.kill(2);
+        const auto reports = reports_of(nodes.options());
+        INFO(text_of(reports));
+        CHECK(mentions(said_of(reports, 2, node_problem::unreachable), "start the server"));
+        CHECK_FALSE(reports[2].is_reachable);
+    }
+    SECTION("one that hangs, within 3 s") {
+        cluster nodes(3, durable);
+        nodes.stop(1);
+        const auto began = clock::now();
+        const auto got = examine(uris_of(nodes));
+        CHECK(clock::now() - began < 3s);
+        CHECK(got.status == 2);
+        CHECK(mentions(got.out, "look whether the server hangs"));
+    }
+    SECTION("an even number of them") {
+        cluster nodes(2, durable);
+        const auto got = examine(uris_of(nodes));
+        CHECK(got.status == 1);
+        CHECK(mentions(got.out, "warning: configuration: /nodes: "));
+    }
+}

@@ -1,0 +1,136 @@
+// What the facts of a node mean: each problem is found by its own fact, and says what to do.
+// SPDX-License-Identifier: MIT
+#include "client/diagnosis.hpp"
+
+#include "support/catch.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct patient {
+    node_report report{};
+    detail::probed facts{};
+    client_options options{};
+
+    patient() {
+        report.is_reachable = true;
+        facts.settings.eviction_policy = "noeviction";
+        facts.settings.has_log = true;
+        facts.settings.fsync = "always";
+    }
+    void object(errc why, const std::string& detail) {
+        facts.against = detail::objection{{vote::refused, why, detail}};
+    }
+    node_finding only_finding() const {
+        const auto found = detail::diagnose(report, facts, options);
+        REQUIRE(found.size() == 1);
+        return found.front();
+    }
+};
+
+bool says(const node_finding& f, const std::string& part) {
+    return f.text.find(part) != f.text.npos;
+}
+
+constexpr auto last_problem = node_problem::no_vote;
+
+}  // namespace
+
+TEST_CASE("nothing is found of a healthy node", "[diagnosis]") {
+    const patient p;
+    CHECK(detail::diagnose(p.report, p.facts, p.options).empty());
+}
+
+TEST_CASE("a node without a vote says why, and what to do", "[diagnosis]") {
+    patient p;
+    SECTION("its clock is off") {
+        p.object(errc::clock_skew, "its clock is 300 s ahead of the median of the nodes");
+        const auto f = p.only_finding();
+        CHECK(f.problem == node_problem::clock_skew);
+        CHECK(f.severity == severity::error);
+        CHECK(says(f, "300 s ahead"));
+        CHECK(says(f, "NTP"));
+    }
+    SECTION("it is in quarantine") {
+        p.object(errc::in_quarantine, "");
+        p.facts.against->left = 42s;
+        const auto f = p.only_finding();
+        CHECK(f.problem == node_problem::in_quarantine);
+        CHECK(f.severity == severity::warning);
+        CHECK(says(f, "42 s"));
+        CHECK(says(f, "redlock init"));
+    }
+    SECTION("for a reason that is not listed") {
+        p.object(errc::foreign_data, "the record is not ours");
+        CHECK(p.only_finding().problem == node_problem::no_vote);
+    }
+}
+
+TEST_CASE("of a node that does not answer nothing else is said", "[diagnosis]") {
+    patient p;
+    p.facts.settings.eviction_policy = "allkeys-lru";
+    p.report.is_cluster = true;
+    SECTION("it hangs") {
+        p.facts.failure = {vote::timed_out, errc::timed_out, ""};
+        CHECK(says(p.only_finding(), "firewall"));
+    }
+    SECTION("it hangs up") {
+        p.facts.failure = {vote::unreachable,
+                           make_error_code(boost::system::errc::connection_reset), ""};
+        CHECK(says(p.only_finding(), "TLS"));
+    }
+    SECTION("it speaks another protocol") {
+        p.facts.failure = {vote::unreachable, errc::protocol_error, "got \"H\""};
+        CHECK(says(p.only_finding(), "a Redis server"));
+    }
+    CHECK(p.only_finding().problem == node_problem::unreachable);
+    CHECK(p.only_finding().severity == severity::error);
+}
+
+TEST_CASE("a right that locks need is an error, another a warning", "[diagnosis]") {
+    patient p;
+    p.report.missing_rights = {"zadd"};
+    CHECK(p.only_finding().severity == severity::warning);
+    CHECK(says(p.only_finding(), "+zadd"));
+    p.report.missing_rights = {"zadd", "pexpire"};
+    CHECK(p.only_finding().severity == severity::error);
+    CHECK(says(p.only_finding(), "+zadd +pexpire"));
+}
+
+TEST_CASE("only a tag with something in it keeps the keys of a lock together", "[diagnosis]") {
+    patient p;
+    p.report.is_cluster = true;
+    for (const std::string prefix : {"", "lock:", "{}:", "{lock:", "}{"}) {
+        INFO(prefix);
+        p.options.key_prefix = prefix;
+        CHECK(p.only_finding().problem == node_problem::no_hash_tag);
+    }
+    for (const std::string prefix : {"{lock}:", "a{b}c"}) {
+        INFO(prefix);
+        p.options.key_prefix = prefix;
+        CHECK(detail::diagnose(p.report, p.facts, p.options).empty());
+    }
+}
+
+TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
+    const std::string here = __FILE__;
+    std::ifstream file(here.substr(0, here.rfind("tests/")) + "docs/nodes.md");
+    const std::string guide{std::istreambuf_iterator<char>(file), {}};
+    REQUIRE_FALSE(guide.empty());
+    std::size_t problems = 0;
+    for (auto n = 0; n <= static_cast<int>(last_problem); ++n) {
+        const std::string name(to_string(static_cast<node_problem>(n)));
+        INFO(name);
+        CHECK(guide.find("| `" + name + "` |") != guide.npos);
+        ++problems;
+    }
+    CHECK(problems == 16);
+    CHECK(to_string(static_cast<node_problem>(problems)) == "unknown");
+}
