@@ -44,7 +44,7 @@ REDLOCK_EXPORT result<client_options> parse_options(std::string_view text);
 
 /// Reads one node from a URI: "redis://user:password@host:port/database" or "unix:///path?db=0".
 /// "name=" in the query names the node. User, password, path and name are percent-encoded.
-/// "rediss://" sets `node_options::tls`, which `validate` and the clients refuse.
+/// "rediss://" sets `node_options::tls`: TLS, with the system's trusted roots.
 ///
 /// **Errors.** `config_invalid`, with every problem in `issues` under the JSON pointer `where`.
 /// **Thread safety.** Any thread may call it.

@@ -19,12 +19,13 @@ namespace redlock {
 
 struct event;
 
-/// TLS towards one node. Not built yet: a node with TLS options is refused, see
-/// `node_options::tls`.
+/// TLS towards one node, 1.2 or later. The server's certificate has to be signed by a trusted root,
+/// to be valid now, and to have the name of the node. A node that fails that has no connection, and
+/// its votes say why. The session is resumed when the client connects again.
 struct tls_options {
     std::string ca_file{};      ///< PEM file of trusted roots; empty: the system's.
-    std::string cert_file{};    ///< Client certificate (PEM); empty: none.
-    std::string key_file{};     ///< Its private key (PEM).
+    std::string cert_file{};    ///< Client certificate (PEM), and its chain; empty: none.
+    std::string key_file{};     ///< Its private key (PEM), without a passphrase.
     std::string server_name{};  ///< Name to verify and to send as SNI; empty: the host.
     bool verify = true;         ///< false accepts any certificate: for tests only.
 };
@@ -38,9 +39,9 @@ struct node_options {
     std::string username{};              ///< ACL user; empty: the default user.
     std::string password{};              ///< Empty: no AUTH is sent.
     std::uint16_t database = 0;          ///< SELECTed in the handshake.
-    /// Leave it empty: TLS is not built yet. If it is set, `validate` reports an error, the
-    /// constructors of the clients throw `std::invalid_argument`, and a configuration with "tls"
-    /// or "rediss://" is `errc::config_invalid`. Until then use a tunnel (stunnel, for instance).
+    /// Empty: no TLS. Not for a UNIX socket. If a file of it can't be used, the constructors of the
+    /// clients throw `std::invalid_argument`. In a build of the library without OpenSSL `validate`
+    /// reports an error, and a configuration with "tls" or "rediss://" is `errc::config_invalid`.
     std::optional<tls_options> tls{};
 };
 

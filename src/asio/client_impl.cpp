@@ -51,10 +51,15 @@ client_impl::client_impl(const asio::any_io_executor& executor, client_options o
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
     const std::size_t nodes = options_.nodes.size();
+    std::vector<std::shared_ptr<tls_setup>> tls(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+        if (options_.nodes[i].tls) tls[i] = make_tls_setup(options_.nodes[i]);
+    }
     for (std::size_t i = 0; i < connections_per_node * nodes; ++i) {
         transport_host& host = *this;
         io_->wires.push_back(std::make_unique<asio_transport>(
-            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_));
+            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_,
+            tls[i % nodes]));
     }
     engine_host& host = *this;
     engine_ = std::make_unique<engine>(options_, host, traffic_);

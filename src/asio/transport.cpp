@@ -25,7 +25,7 @@ using boost::system::error_code;
 
 asio_transport::asio_transport(io_strand on, std::size_t index, const node_options& node,
                                clock::duration connect_timeout, transport_host& host,
-                               traffic& counts)
+                               traffic& counts, std::shared_ptr<tls_setup> tls)
     : strand_(std::move(on)),
       index_(index),
       node_(&node),
@@ -34,7 +34,9 @@ asio_transport::asio_transport(io_strand on, std::size_t index, const node_optio
       socket_(strand_),
       resolver_(strand_),
       address_timer_(strand_),
-      connect_timeout_(connect_timeout) {}
+      connect_timeout_(connect_timeout) {
+    if (tls) tls_.emplace(std::move(tls));
+}
 
 // What is under way keeps the host, and with it the transport, alive; the host's own end cancels
 // it. So there is no cycle: the reactor owns the handler.
@@ -139,10 +141,38 @@ void asio_transport::on_connect(error_code ec) {
         socket_.set_option(asio::ip::tcp::no_delay(true), not_serious);
         socket_.set_option(asio::socket_base::keep_alive(true), not_serious);
     }
-    is_open_ = true;
+    is_connected_ = true;
     written_ = 0;
-    host_->connection_at(index_).on_open(clock::now());
+    if (tls_) {
+        begin_tls();
+    } else {
+        is_open_ = true;
+        host_->connection_at(index_).on_open(clock::now());
+    }
     await_bytes();
+}
+
+// The connection hears of it when the handshake is over; its `connect_timeout` includes that.
+void asio_transport::begin_tls() {
+    carries_plain_ = false;
+    if (const error_code ec = tls_->begin()) fail(ec);
+}
+
+// False where the connection has ended.
+bool asio_transport::on_cipher(std::string_view bytes) {
+    plain_.clear();
+    const error_code ec = tls_->feed(bytes, plain_);
+    if (!is_open_ && tls_->is_ready()) {
+        is_open_ = true;
+        host_->connection_at(index_).on_open(clock::now());
+    }
+    const std::uint64_t generation = generation_;
+    if (!plain_.empty()) host_->connection_at(index_).on_bytes(plain_, clock::now());
+    if (generation != generation_) return false;
+    if (!ec) return true;
+    if (!waits_for_room_) send(tls_->to_send());  // an alert that says why
+    tell_down(ec);
+    return false;
 }
 
 // Not by waiting until it is readable: to wait, Asio arms the socket anew in epoll, which wakes it
@@ -158,9 +188,13 @@ void asio_transport::on_received(error_code ec, std::size_t n) {
     // the others.
     for (int reads = 1;; ++reads) {
         if (ec == asio::error::would_block) break;
-        if (ec) return tell_down(ec);
+        if (ec) return tell_down(tls_ ? tls_->at_end(ec) : ec);
         counts_->reads.add();
-        host_->connection_at(index_).on_bytes({received_.data(), n}, clock::now());
+        if (tls_) {
+            if (!on_cipher({received_.data(), n})) return;
+        } else {
+            host_->connection_at(index_).on_bytes({received_.data(), n}, clock::now());
+        }
         if (generation != generation_) return;
         if (n < received_.size() || reads == 8) break;
         n = socket_.read_some(asio::buffer(received_), ec);
@@ -169,24 +203,51 @@ void asio_transport::on_received(error_code ec, std::size_t n) {
 }
 
 void asio_transport::flush() {
-    if (!is_open_ || waits_for_room_) return;
-    std::string& bytes = host_->connection_at(index_).outgoing();
+    if (!is_connected_ || waits_for_room_) return;
+    if (tls_) return flush_tls();
+    send(host_->connection_at(index_).outgoing());
+}
+
+// What was encrypted goes first, and as long as it waits nothing more is: the connection bounds what
+// it keeps, and knows what has left.
+void asio_transport::flush_tls() {
+    std::string& plain = host_->connection_at(index_).outgoing();
+    for (;;) {
+        if (!send(tls_->to_send())) return;
+        if (std::exchange(carries_plain_, false)) host_->connection_at(index_).on_written();
+        if (!is_open_ || plain.empty()) return;
+        if (const error_code ec = tls_->encrypt(plain)) return fail(ec);
+        plain.clear();
+        carries_plain_ = true;
+    }
+}
+
+// As far as the socket takes it. False where something is left, or the connection has ended.
+bool asio_transport::send(std::string& bytes) {
     while (written_ < bytes.size()) {
         error_code ec;
         const std::size_t n = socket_.write_some(asio::buffer(bytes) + written_, ec);
-        if (ec == asio::error::would_block) return await_room();
-        if (ec) return fail(ec);
+        if (ec == asio::error::would_block) {
+            // What has left makes room, so that a slow node's buffer does not keep what it has
+            // taken.
+            bytes.erase(0, std::exchange(written_, 0));
+            await_room();
+            return false;
+        }
+        if (ec) {
+            fail(ec);
+            return false;
+        }
         counts_->writes.add();
         written_ += n;
-        host_->connection_at(index_).on_written();
+        if (!tls_) host_->connection_at(index_).on_written();
     }
     bytes.clear();
     written_ = 0;
+    return true;
 }
 
 void asio_transport::await_room() {
-    // What has left makes room, so that a slow node's buffer does not keep what it has taken.
-    host_->connection_at(index_).outgoing().erase(0, std::exchange(written_, 0));
     waits_for_room_ = true;
     socket_.async_wait(asio::socket_base::wait_write, step([this](error_code ec) {
                            waits_for_room_ = false;
@@ -199,6 +260,7 @@ void asio_transport::fail(error_code ec) {
     asio::post(strand_, [tell = step([this](error_code why) { tell_down(why); }), ec]() mutable {
         tell(ec);
     });
+    is_connected_ = false;
     is_open_ = false;
 }
 
@@ -208,6 +270,12 @@ void asio_transport::tell_down(error_code ec) {
 
 void asio_transport::drop() {
     ++generation_;
+    if (tls_ && is_open_ && !waits_for_room_) {
+        tls_->end();
+        error_code too_late;
+        socket_.write_some(asio::buffer(tls_->to_send()) + written_, too_late);
+    }
+    is_connected_ = false;
     is_open_ = false;
     waits_for_room_ = false;
     written_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "asio/io_strand.hpp"
+#include "asio/tls.hpp"
 #include "client/connection.hpp"
 #include "client/statistics.hpp"
 
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::detail {
@@ -45,8 +47,10 @@ class asio_transport final : public transport {
 public:
     /// Where a name has several addresses, each `open` begins with the next one. Only the last that
     /// it tries may take all that is left of `connect_timeout`.
+    /// `tls` is null for a node without.
     asio_transport(io_strand on, std::size_t index, const node_options& node,
-                   clock::duration connect_timeout, transport_host& host, traffic& counts);
+                   clock::duration connect_timeout, transport_host& host, traffic& counts,
+                   std::shared_ptr<tls_setup> tls = nullptr);
 
     void open() override;
     void drop() override;
@@ -67,6 +71,10 @@ private:
     void on_connect(boost::system::error_code ec);
     void await_bytes();
     void on_received(boost::system::error_code ec, std::size_t n);
+    bool send(std::string& bytes);
+    void begin_tls();
+    bool on_cipher(std::string_view bytes);
+    void flush_tls();
     void await_room();
     void fail(boost::system::error_code ec);
     void tell_down(boost::system::error_code ec);
@@ -93,9 +101,13 @@ private:
     std::size_t tried_ = 0;            // of them, by this `open`
     std::size_t opens_ = 0;
     std::uint64_t generation_ = 0;     // counts tries: completions of earlier ones are ignored
-    bool is_open_ = false;
+    bool is_connected_ = false;
+    bool is_open_ = false;             // connected, and with TLS the handshake is over
     bool waits_for_room_ = false;
-    std::size_t written_ = 0;          // bytes of the connection's outgoing that have left
+    std::size_t written_ = 0;          // bytes of what is to be sent that have left
+    std::optional<tls_stream> tls_;
+    std::string plain_;                // that was decrypted
+    bool carries_plain_ = false;       // what TLS has to send holds bytes of the connection
     std::array<char, 16'384> received_;
 };
 

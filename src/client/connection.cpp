@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/connection.hpp"
 
+#include "value/connection_error.hpp"
 #include "value/text.hpp"
 
 #include <algorithm>
@@ -53,7 +54,16 @@ void connection::on_bytes(std::string_view bytes, time_point now) {
 }
 
 void connection::on_down(error_code why, time_point now) {
-    give_up({vote::unreachable, why, {}}, false, now);
+    const bool is_hung_up = link_.state() == phase::greeting && is_broken_connection(why);
+    give_up({vote::unreachable, why,
+             is_hung_up && !has_tls()
+                 ? "the server hung up before it answered: if it expects TLS, use rediss://"
+                 : ""},
+            false, now);
+}
+
+bool connection::has_tls() const noexcept {
+    return options_->nodes[index_ % options_->nodes.size()].tls.has_value();
 }
 
 void connection::greeted(time_point now) noexcept {
@@ -73,8 +83,11 @@ void connection::on_link_time(time_point now) {
     switch (link_.on_time(now)) {
         case action::none: break;
         case action::give_up:
-            return give_up({vote::timed_out, errc::timed_out, "could not connect in time"}, true,
-                           now);
+            return give_up({vote::timed_out, errc::timed_out,
+                            has_tls() ? "could not connect in time: if the server expects no TLS, "
+                                        "use redis://"
+                                      : "could not connect in time"},
+                           true, now);
         case action::open: wire_->open(); break;
     }
 }

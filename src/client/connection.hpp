@@ -103,6 +103,7 @@ private:
     virtual void on_end(const wire::failure& why, time_point now) = 0;
 
     void hang_up();
+    bool has_tls() const noexcept;
 
     std::size_t index_;
     const client_options* options_;

@@ -41,12 +41,13 @@ node_finding about_silence(const wire::failure& why) {
         return {auth_failed, severity::error,
                 found + ": correct the user and the password of this node"};
     }
+    const bool says_what_to_do = found.find("redis://") != found.npos ||
+                                 found.find("rediss://") != found.npos ||
+                                 std::string_view(why.error.category().name()) == "redlock.tls";
+    if (says_what_to_do) return {unreachable, severity::error, found};
     std::string remedy = "start the server, or correct its address";
     if (why.error == errc::timed_out) {
         remedy = "look whether the server hangs, and whether a firewall drops its packets";
-    } else if (why.error == boost::system::errc::connection_reset) {
-        remedy = "the server hung up before it answered; if it expects TLS, name its port without "
-                 "TLS, or a tunnel to it";
     } else if (why.error == errc::protocol_error) {
         remedy = "check that a Redis server listens there";
     } else if (why.error == errc::server_error) {

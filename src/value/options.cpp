@@ -80,7 +80,13 @@ void check_address(const node_options& node, const std::string& where, findings&
 
 void check_tls(const node_options& node, const std::string& where, findings& out) {
     if (!node.tls) return;
-    out.error(where + "/tls", "TLS is not built yet; leave it out, or use a tunnel");
+    if (!REDLOCK_HAS_TLS) {
+        out.error(where + "/tls",
+                  "this build of redlock has no TLS: build it where OpenSSL 3 is, or use a tunnel");
+    }
+    if (!node.unix_socket.empty()) {
+        out.error(where + "/tls", "is of no use on a UNIX socket; leave it out");
+    }
     if (node.tls->cert_file.empty() != node.tls->key_file.empty()) {
         out.error(where + (node.tls->cert_file.empty() ? "/tls/cert_file" : "/tls/key_file"),
                   "is missing; a client certificate and its key go together");

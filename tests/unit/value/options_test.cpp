@@ -108,9 +108,12 @@ TEST_CASE("credentials, TLS and names") {
     o.nodes[0].password = "secret";
     CHECK(errors(o) == set{});
     o.nodes[0].tls.emplace();
-    CHECK(errors(o) == set{"/nodes/0/tls"});
+    CHECK(errors(o) == set{});
     o.nodes[0].tls->key_file = "k";
-    CHECK(errors(o) == set{"/nodes/0/tls", "/nodes/0/tls/cert_file"});
+    CHECK(errors(o) == set{"/nodes/0/tls/cert_file"});
+    o.nodes[0].tls.emplace();
+    o.nodes[0].unix_socket = "/s";
+    CHECK(errors(o) == set{"/nodes/0/tls"});
     o = good();
     o.nodes[0].name = "a\nb";
     CHECK(errors(o) == set{"/nodes/0/name"});

@@ -1,0 +1,229 @@
+// TLS to real servers: what is refused, why, and that the other nodes are not delayed by it.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "../support/certificates.hpp"
+#include "support/cluster.hpp"
+#include "support/hostile_proxy.hpp"
+#include "support/run.hpp"
+#include "support/wall_clock.hpp"
+#include "tool_process.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+std::uint16_t free_tls_port() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+        throw std::runtime_error("no free port");
+    }
+    ::close(fd);
+    return ntohs(address.sin_port);
+}
+
+// Servers that have a port with TLS, too.
+class tls_cluster {
+public:
+    explicit tls_cluster(std::size_t size) : nodes(size) {
+        found(nodes);  // so that two of them can grant without the third
+        for (std::size_t i = 0; i < size; ++i) ports.push_back(open(i, "good", "no"));
+    }
+
+    // From now on the i-th shows this certificate; `clients`: whether it wants one.
+    std::uint16_t open(std::size_t i, const std::string& certificate, const std::string& clients) {
+        auto ask = nodes.ask(i);
+        for (int tries = 0; tries < 20; ++tries) {
+            const std::uint16_t port = free_tls_port();
+            const auto answer = ask.command(
+                {"CONFIG", "SET", "tls-cert-file", papers.file(certificate), "tls-key-file",
+                 papers.key(certificate), "tls-ca-cert-file", papers.file("ca"),
+                 "tls-auth-clients", clients, "tls-port", std::to_string(port)});
+            if (answer.type != reply::kind::error) return port;
+        }
+        throw std::runtime_error("no TLS port could be opened");
+    }
+
+    client_options options() const {
+        client_options all = nodes.options();
+        for (std::size_t i = 0; i < all.nodes.size(); ++i) {
+            all.nodes[i].port = ports[i];
+            all.nodes[i].host = "localhost";
+            all.nodes[i].tls.emplace();
+            all.nodes[i].tls->ca_file = papers.file("ca");
+        }
+        all.connect_timeout = 2s;
+        return all;
+    }
+
+    certificates papers;
+    cluster nodes;
+    std::vector<std::uint16_t> ports;
+};
+
+// How a lock is had while the node n0 is not reached; returns what is said of that.
+std::string said_of_first(const client_options& options) {
+    driver d(options, 2);
+    const auto began = clock::now();
+    auto got = d.acquire("r", {.ttl = 20s});
+    INFO(redlock::testing::text_of(got.value()));
+    REQUIRE(got.error() == error_code{});
+    CHECK(clock::now() - began < 3s);
+    std::string said;
+    REQUIRE(d.until([&] {
+        for (const auto& e : d.log().all()) {
+            if (e.kind == event_kind::node_down && e.node == "n0") said = e.text;
+        }
+        return !said.empty();
+    }));
+    // The others are asked without it.
+    const auto again = clock::now();
+    auto other = d.acquire("s", {.ttl = 20s});
+    REQUIRE(other.error() == error_code{});
+    CHECK(clock::now() - again < 1s);
+    return said;
+}
+
+bool tells(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+TEST_CASE("locks are had, waited for and given back over TLS", "[tls]") {
+    tls_cluster tls(3);
+    driver d(tls.options());
+    driver other(tls.options());
+    auto held = d.acquire("r", {.ttl = 3s});
+    INFO(text_of(held.value()));
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(d.until([&] { return d.client().stats().renewals >= 2; }));
+    auto waiting = other.start_acquire("r", {.ttl = 20s, .wait = 20s});
+    auto queue = tls.nodes.ask(0);
+    other.beside([&] {
+        REQUIRE(eventually([&] { return queue.exists("{r}:queue"); }));
+    });
+    const auto released = clock::now();
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    REQUIRE(other.finish(waiting).error() == error_code{});
+    CHECK(clock::now() - released < 700ms);  // woken, over TLS: a poll would come after 750 ms
+    // Many bytes, in both directions.
+    std::vector<outcome<lease>> many(400);
+    for (std::size_t i = 0; i < many.size(); ++i) {
+        d.client().async_acquire(std::string(400, 'k') + std::to_string(i), {.ttl = 30s},
+                                 many[i].handler());
+    }
+    for (auto& one : many) CHECK(d.finish(one).error() == error_code{});
+}
+
+TEST_CASE("a node whose TLS is not right is refused, with the reason and the remedy", "[tls]") {
+    tls_cluster tls(3);
+    auto options = tls.options();
+    std::string reason;
+    SECTION("another root") {
+        options.nodes[0].tls->ca_file = tls.papers.file("other");
+        reason = "name its root in ca_file";
+    }
+    SECTION("another name") {
+        options.nodes[0].port = tls.open(0, "misnamed", "no");
+        reason = "set server_name";
+    }
+    SECTION("no client certificate") {
+        options.nodes[0].port = tls.open(0, "good", "yes");
+        reason = "set cert_file and key_file";
+    }
+    SECTION("a certificate that has expired") {
+        const auto library = wall_clock_library();
+        if (library.empty()) {
+            WARN("libfaketime is not installed");
+            return;
+        }
+        tls.papers.make_at("FAKETIME=-9d LD_PRELOAD=" + library, "expired");
+        options.nodes[0].port = tls.open(0, "expired", "no");
+        reason = "has expired";
+    }
+    SECTION("a server without TLS") {
+        options.nodes[0].port = tls.nodes[0].port();
+        reason = "use redis://";
+    }
+    SECTION("a server with TLS, and a client without") {
+        options.nodes[0].tls.reset();
+        reason = "use rediss://";
+    }
+    const auto said = said_of_first(options);
+    INFO(said);
+    CHECK(tells(said, reason));
+    CHECK(tells(said, "n0"));
+}
+
+TEST_CASE("a client certificate opens a server that wants one", "[tls]") {
+    tls_cluster tls(1);
+    auto options = tls.options();
+    options.nodes[0].port = tls.open(0, "good", "yes");
+    options.nodes[0].tls->cert_file = tls.papers.file("client");
+    options.nodes[0].tls->key_file = tls.papers.key("client");
+    driver d(options);
+    CHECK(d.acquire("r").error() == error_code{});
+}
+
+TEST_CASE("a handshake that hangs, or is cut, delays nobody, and is made again", "[tls]") {
+    tls_cluster tls(3);
+    hostile_proxy between(tls.ports[0]);
+    auto options = tls.options();
+    options.nodes[0].port = between.node("n0").port;
+    options.connect_timeout = 500ms;
+    SECTION("it hangs") {
+        between.set({.what = harm::kind::stall});
+        CHECK(tells(said_of_first(options), "could not connect in time"));
+    }
+    SECTION("it is cut after so many bytes") {
+        const std::size_t after = GENERATE(0U, 1U, 5U, 90U, 300U, 700U);
+        between.set({.what = harm::kind::cut, .after = after});
+        INFO(after);
+        driver d(options, 2);
+        auto got = d.acquire("r", {.ttl = 20s});
+        REQUIRE(got.error() == error_code{});
+        d.await_up("n0");  // at the next try
+        CHECK(between.has_struck());
+    }
+    SECTION("each side gets one byte at a time") {
+        options.connect_timeout = 6s;
+        between.set({.what = harm::kind::throttle});
+        driver d(options);
+        CHECK(d.acquire("r").error() == error_code{});
+    }
+}
+
+TEST_CASE("the command speaks TLS by its URI and by its configuration", "[tls]") {
+    tls_cluster tls(3);
+    const scratch folder;
+    const std::string file = folder / "nodes.json";
+    std::string nodes;
+    for (const auto port : tls.ports) {
+        nodes += (nodes.empty() ? "" : ", ") + std::string(R"({"host": "localhost", "port": )") +
+                 std::to_string(port) + R"(, "tls": {"ca_file": ")" + tls.papers.file("ca") + "\"}}";
+    }
+    std::ofstream(file) << R"({"connect_timeout_ms": 3000, "cluster": "test", "nodes": [)" << nodes << "]}";
+    tool_process run({"run", "--config", file, "r", "--", "echo", "locked"});
+    CHECK(run.wait() == 0);
+    CHECK(run.out() == "locked\n");
+    // The system's roots do not know ours.
+    tool_process doctor({"doctor", "--node", "rediss://localhost:" + std::to_string(tls.ports[0])});
+    CHECK(doctor.wait() == 2);
+    CHECK(tells(doctor.out(), "name its root in ca_file"));
+}

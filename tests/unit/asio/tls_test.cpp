@@ -1,0 +1,269 @@
+// One TLS connection in memory: handshake, verification, and the end of the bytes at every place.
+// SPDX-License-Identifier: MIT
+#include "asio/tls.hpp"
+
+#include "support/catch.hpp"
+#include "support/certificates.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+
+#include <boost/asio/error.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+using namespace redlock;
+using detail::tls_errc;
+using detail::tls_stream;
+
+namespace {
+
+const redlock::testing::certificates& papers() {
+    static const redlock::testing::certificates made;
+    return made;
+}
+
+node_options tls_node() {
+    node_options node;
+    node.host = "localhost";
+    node.tls.emplace();
+    node.tls->ca_file = papers().file("ca");
+    return node;
+}
+
+// OpenSSL's own server, in memory.
+class tls_server {
+public:
+    explicit tls_server(const std::string& certificate, bool wants_certificate = false,
+                        int highest = TLS1_3_VERSION)
+        : context_(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free) {
+        SSL_CTX_set_max_proto_version(context_.get(), highest);
+        SSL_CTX_use_certificate_chain_file(context_.get(), papers().file(certificate).c_str());
+        SSL_CTX_use_PrivateKey_file(context_.get(), papers().key(certificate).c_str(),
+                                    SSL_FILETYPE_PEM);
+        SSL_CTX_load_verify_locations(context_.get(), papers().file("ca").c_str(), nullptr);
+        const unsigned char id[] = "test";
+        SSL_CTX_set_session_id_context(context_.get(), id, sizeof id);
+        if (wants_certificate) {
+            SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                               nullptr);
+        }
+    }
+
+    void accept() {
+        ssl_.reset(SSL_new(context_.get()));
+        in_ = BIO_new(BIO_s_mem());
+        out_ = BIO_new(BIO_s_mem());
+        SSL_set_bio(ssl_.get(), in_, out_);
+        SSL_set_accept_state(ssl_.get());
+        heard_.clear();
+    }
+    // Takes bytes of the client, and returns what it says to them: an echo, once it may.
+    std::string feed(std::string_view bytes) {
+        BIO_write(in_, bytes.data(), static_cast<int>(bytes.size()));
+        char text[20'000];
+        for (int n = 0; (n = SSL_read(ssl_.get(), text, sizeof text)) > 0;) {
+            heard_.append(text, static_cast<std::size_t>(n));
+            SSL_write(ssl_.get(), text, n);
+        }
+        std::string out(static_cast<std::size_t>(BIO_ctrl_pending(out_)), '\0');
+        if (!out.empty()) BIO_read(out_, out.data(), static_cast<int>(out.size()));
+        return out;
+    }
+    const std::string& heard() const { return heard_; }
+
+private:
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+    std::unique_ptr<SSL, decltype(&SSL_free)> ssl_{nullptr, &SSL_free};
+    BIO* in_ = nullptr;
+    BIO* out_ = nullptr;
+    std::string heard_;
+};
+
+struct conversation {
+    error_code why;
+    std::string plain;
+};
+
+// Carries bytes between the two until both are silent. `piece`: so many at a time.
+conversation talk(tls_stream& client, tls_server& server, std::string_view say = "",
+                  std::size_t piece = 100'000) {
+    conversation c;
+    bool has_spoken = say.empty();
+    for (;;) {
+        if (!c.why && client.is_ready() && !has_spoken) {
+            c.why = client.encrypt(say);
+            has_spoken = true;
+        }
+        const std::string sent = std::exchange(client.to_send(), {});
+        const std::string answer = server.feed(sent);
+        if (answer.empty() && sent.empty()) return c;
+        for (std::size_t at = 0; at < answer.size() && !c.why; at += piece) {
+            c.why = client.feed(std::string_view(answer).substr(at, piece), c.plain);
+        }
+    }
+}
+
+std::unique_ptr<tls_stream> connected_to(tls_server& server, const node_options& node) {
+    auto client = std::make_unique<tls_stream>(detail::make_tls_setup(node));
+    server.accept();
+    REQUIRE_FALSE(client->begin());
+    return client;
+}
+
+}  // namespace
+
+TEST_CASE("what one side of TLS says the other hears, however the bytes are cut", "[tls]") {
+    const auto version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+    tls_server server("good", false, version);
+    const auto made = connected_to(server, tls_node());
+    tls_stream& client = *made;
+    const std::string much(200'000, 'x');
+    const auto c = talk(client, server, much, GENERATE(1, 7, 100'000));
+    CHECK_FALSE(c.why);
+    CHECK(server.heard() == much);
+    CHECK(c.plain == much);
+}
+
+TEST_CASE("a certificate counts only with root, name and time", "[tls]") {
+    node_options node = tls_node();
+    std::string certificate = "good";
+    error_code expected;
+    SECTION("all is well") {}
+    SECTION("an address in place of the name") { node.host = "127.0.0.1"; }
+    SECTION("another address") {
+        node.host = "127.0.0.2";
+        expected = tls_errc::wrong_name;
+    }
+    SECTION("another name") {
+        certificate = "misnamed";
+        expected = tls_errc::wrong_name;
+    }
+    SECTION("another name that was asked for") {
+        certificate = "misnamed";
+        node.tls->server_name = "elsewhere.example";
+    }
+    SECTION("another root") {
+        certificate = "unrelated";
+        expected = tls_errc::untrusted;
+    }
+    SECTION("the system's roots") {
+        node.tls->ca_file.clear();
+        expected = tls_errc::untrusted;
+    }
+    SECTION("any, where nothing is verified") {
+        certificate = "unrelated";
+        node.host = "nowhere";
+        node.tls->verify = false;
+    }
+    tls_server server(certificate);
+    const auto made = connected_to(server, node);
+    tls_stream& client = *made;
+    const auto c = talk(client, server, "PING");
+    CHECK(c.why == expected);
+    CHECK(client.is_ready() == !expected);
+    CHECK(server.heard() == (expected ? "" : "PING"));
+}
+
+TEST_CASE("a server that wants a certificate is told one, or says so", "[tls]") {
+    const auto version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+    tls_server server("good", true, version);
+    node_options node = tls_node();
+    SECTION("with one") {
+        node.tls->cert_file = papers().file("client");
+        node.tls->key_file = papers().key("client");
+        const auto made = connected_to(server, node);
+        tls_stream& client = *made;
+        const auto c = talk(client, server, "PING");
+        CHECK_FALSE(c.why);
+        CHECK(c.plain == "PING");
+    }
+    SECTION("without") {
+        const auto made = connected_to(server, node);
+        tls_stream& client = *made;
+        const auto c = talk(client, server, "PING");
+        CHECK(c.why == tls_errc::wants_certificate);
+        CHECK(client.at_end(boost::asio::error::eof) == tls_errc::wants_certificate);
+        CHECK(c.plain.empty());
+    }
+}
+
+TEST_CASE("the next connection resumes the session of the last", "[tls]") {
+    const auto version = GENERATE(TLS1_2_VERSION, TLS1_3_VERSION);
+    tls_server server("good", false, version);
+    const auto made = connected_to(server, tls_node());
+    tls_stream& client = *made;
+    CHECK_FALSE(talk(client, server, "one").why);
+    CHECK_FALSE(client.is_resumed());
+    client.end();
+    server.accept();
+    REQUIRE_FALSE(client.begin());
+    const auto c = talk(client, server, "two");
+    CHECK_FALSE(c.why);
+    CHECK(c.plain == "two");
+    CHECK(client.is_resumed());
+}
+
+TEST_CASE("what is no TLS ends the connection, and says what it is", "[tls]") {
+    tls_server server("good");
+    const auto made = connected_to(server, tls_node());
+    tls_stream& client = *made;
+    std::string plain;
+    SECTION("a server without TLS answers") {
+        CHECK(client.feed("-ERR unknown command\r\n", plain) == tls_errc::no_tls);
+    }
+    SECTION("the handshake is cut, at each byte") {
+        const std::string hello = std::exchange(client.to_send(), {});
+        const std::string answer = server.feed(hello);
+        REQUIRE(answer.size() > 500);
+        for (std::size_t cut = 0; cut < answer.size(); cut += 61) {
+            REQUIRE_FALSE(client.begin());
+            CHECK_FALSE(client.feed({}, plain));
+            CHECK(client.at_end(boost::asio::error::eof) == tls_errc::cut);
+        }
+    }
+    SECTION("bytes are changed on the way") {
+        CHECK_FALSE(talk(client, server, "PING").why);
+        REQUIRE_FALSE(client.encrypt("PING"));
+        std::string answer = server.feed(std::exchange(client.to_send(), {}));
+        REQUIRE_FALSE(answer.empty());
+        answer.back() = static_cast<char>(answer.back() ^ 1);
+        CHECK(client.feed(answer, plain));
+    }
+    CHECK(plain.empty());
+}
+
+TEST_CASE("files that can't be used are named", "[tls]") {
+    node_options node = tls_node();
+    std::string field;
+    SECTION("no root") {
+        node.tls->ca_file = papers().file("none");
+        field = "/tls/ca_file";
+    }
+    SECTION("no certificate") {
+        node.tls->cert_file = papers().file("none");
+        node.tls->key_file = papers().key("client");
+        field = "/tls/cert_file";
+    }
+    SECTION("no key") {
+        node.tls->cert_file = papers().file("client");
+        node.tls->key_file = papers().file("none");
+        field = "/tls/key_file";
+    }
+    SECTION("another's key") {
+        node.tls->cert_file = papers().file("client");
+        node.tls->key_file = papers().key("good");
+        field = "/tls/key_file";
+    }
+    try {
+        detail::make_tls_setup(node);
+        FAIL("it was taken");
+    } catch (const std::invalid_argument& e) {
+        INFO(e.what());
+        CHECK(std::string(e.what()).starts_with(field));
+    }
+}
