@@ -205,8 +205,9 @@ int release(const release_request& request) {
     // It has to be held for as long as the nodes take to answer, and no longer than it was.
     const auto ttl = std::min<milliseconds>(
         std::max<milliseconds>(4 * longest_answer(found->client), 1s), found->client.ttl_max);
-    auto [held, status] = adopt(by, *token, ttl);
+    auto [adopted, status] = adopt(by, *token, ttl);
     if (status != success) return by.end(status);
+    lease held = std::move(adopted);
     const std::string about = request.json ? to_json(held, 0, false) : "";
     const std::vector<std::string> names(held.resources().begin(), held.resources().end());
     auto [ec] = by.wait_for<>([&](client& on, auto handler) {
