@@ -80,6 +80,8 @@ private:
     CLI::App* extend_;
     CLI::App* release_;
     CLI::App* inspect_;
+    CLI::App* list_;
+    CLI::App* watch_;
     CLI::App* doctor_;
     CLI::App* init_;
     CLI::App* help_;
@@ -94,6 +96,8 @@ private:
     extend_request extending_;
     release_request releasing_;
     inspect_request inspecting_;
+    list_request listing_;
+    watch_request watching_;
     doctor_request examining_;
     init_request declaring_;
 };
@@ -211,6 +215,22 @@ void parser::add_others() {
         "With --json: one object.\n\nExit status: 0; 121 if fewer than a quorum of nodes answered; "
         "125 on failure.");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
+
+    list_ = app_.add_subcommand("list", "Show what is held, one line or object each");
+    list_->footer(
+        "The nodes look at all their keys for this; the user needs the right +scan.\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object a line.\n\nExit status: 0; 121 if fewer than a quorum of nodes "
+        "answered; 125 on failure.");
+    list_->add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
+
+    watch_ = app_.add_subcommand("watch", "Print a line at each change of holder");
+    watch_->footer(
+        "First says who holds each RESOURCE, and then each change, until it is ended (^C). It looks\n"
+        "every 250 ms: what is shorter may not be seen.\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object a line.\n\nExit status: 125 on failure.");
+    watch_->add_option("RESOURCE", watching_.resources, "What to look at")->required();
 
     doctor_ = app_.add_subcommand("doctor", "Say what is wrong with the nodes, and what to do");
     doctor_->footer(
@@ -356,6 +376,8 @@ command_line parser::parse(std::vector<std::string> words) {
     if (extend_->parsed()) return with_nodes(extending_);
     if (release_->parsed()) return with_nodes(releasing_);
     if (inspect_->parsed()) return with_nodes(inspecting_);
+    if (list_->parsed()) return with_nodes(listing_);
+    if (watch_->parsed()) return with_nodes(watching_);
     if (doctor_->parsed()) return with_nodes(examining_);
     if (init_->parsed()) return with_nodes(declaring_);
     if (!help_->parsed()) return usage_error{"no command was given: " + names() + " exist"};

@@ -5,6 +5,7 @@
 #include "tools/doctor.hpp"
 #include "tools/init.hpp"
 #include "tools/inspect.hpp"
+#include "tools/list.hpp"
 #include "tools/run.hpp"
 #include "tools/token.hpp"
 
@@ -25,7 +26,7 @@ struct usage_error {
 
 using command_line = std::variant<usage_error, text_request, run_request, acquire_request,
                                   extend_request, release_request, inspect_request, init_request,
-                                  doctor_request>;
+                                  doctor_request, list_request, watch_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

@@ -29,6 +29,8 @@ struct performer {
     int operator()(const extend_request& request) const { return extend(request); }
     int operator()(const release_request& request) const { return release(request); }
     int operator()(const inspect_request& request) const { return inspect(request); }
+    int operator()(const list_request& request) const { return list(request); }
+    int operator()(const watch_request& request) const { return watch(request); }
     int operator()(const doctor_request& request) const { return doctor(request); }
     int operator()(const init_request& request) const { return init(request); }
 };

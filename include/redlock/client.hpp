@@ -285,6 +285,24 @@ public:
             detail::initiate_inspect{impl_}, token, std::move(resource));
     }
 
+    /// Names the resources that begin with `prefix`, and of which some node has the key, in
+    /// alphabetical order: those that are held, by leases or by other programs' locks, and keys of
+    /// other kinds that have the same form. `async_inspect` tells which.
+    ///
+    /// The nodes look at all their keys for that, page by page (SCAN): not for a program that does it
+    /// often. The user needs the right `+scan`.
+    ///
+    /// **Completion.** When every node has named all, or failed.
+    /// **Leaves behind.** Nothing.
+    /// **Errors.** `no_quorum`: fewer than a quorum of nodes named all. `backlog`: there are more
+    /// than 100,000.
+    template <detail::token_for<void(error_code, std::vector<std::string>)> T =
+                  detail::default_token>
+    auto async_list(std::string prefix, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, std::vector<std::string>)>(
+            detail::initiate_list{impl_}, token, std::move(prefix));
+    }
+
     /// Asks every node for what an operator should know of it: whether it votes, how it keeps its
     /// data, its clock, its memory, the rights of this user. `node_report::findings` names what is
     /// wrong, and what to do about it.

@@ -11,6 +11,7 @@
 #include "client/declare.hpp"
 #include "client/extend.hpp"
 #include "client/inspect.hpp"
+#include "client/list.hpp"
 #include "client/lost.hpp"
 #include "client/probe.hpp"
 #include "client/release.hpp"
@@ -81,6 +82,14 @@ class asio_inspect final : public asio_operation<inspect_operation, error_code, 
     using asio_operation::asio_operation;
     void complete(error_code outcome, resource_state state) override {
         finish(outcome, std::move(state));
+    }
+};
+
+class asio_list final
+    : public asio_operation<list_operation, error_code, std::vector<std::string>> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, std::vector<std::string> resources) override {
+        finish(outcome, std::move(resources));
     }
 };
 
@@ -162,6 +171,13 @@ void start_init(const impl_ptr& impl, votes_handler handler) {
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, resource_state{});
     launch<asio_inspect>(impl, std::move(handler), std::move(resource));
+}
+
+void start_list(const impl_ptr& impl, std::string prefix, list_handler handler) {
+    if (is_out_of_reach(impl)) {
+        return std::move(handler)(errc::client_closed, std::vector<std::string>());
+    }
+    launch<asio_list>(impl, std::move(handler), std::move(prefix));
 }
 
 void start_probe(const impl_ptr& impl, probe_handler handler) {

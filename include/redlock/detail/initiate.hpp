@@ -44,6 +44,7 @@ using plain_handler = asio::any_completion_handler<void(error_code)>;
 using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
+using list_handler = asio::any_completion_handler<void(error_code, std::vector<std::string>)>;
 using probe_handler = asio::any_completion_handler<void(error_code, std::vector<node_report>)>;
 
 // Any thread may call the handlers; each posts itself to its executor. If the client was moved
@@ -64,6 +65,7 @@ REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handl
 REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
+REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
 REDLOCK_EXPORT void start_probe(const impl_ptr& impl, probe_handler handler);
 REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 
@@ -162,6 +164,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, std::string resource) const {
         start_inspect(impl_, std::move(resource), homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_list : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, std::string prefix) const {
+        start_list(impl_, std::move(prefix), homing(std::forward<Handler>(handler)));
     }
 };
 

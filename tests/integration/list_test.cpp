@@ -1,0 +1,129 @@
+// `redlock list` and `redlock watch` on real servers; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "tool_process.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+struct shown_list {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+shown_list listed(cluster& nodes, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"list", "--config", nodes.config()};
+    words.insert(words.end(), more.begin(), more.end());
+    tool_process running(words);
+    const int status = running.wait();
+    return {status, running.out(), running.err()};
+}
+
+std::size_t line_count(const std::string& text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+bool contains_text(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+TEST_CASE("list shows what is held, and nothing else", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto got = listed(nodes);
+    CHECK(got.status == 0);
+    CHECK(got.out.empty());
+    auto a = d.acquire("job:a", {.ttl = 30s});
+    auto b = d.acquire("job:b[1]*", {.ttl = 30s});
+    auto other = d.acquire("other", {.ttl = 30s});
+    auto slot = d.acquire("pool", {.ttl = 30s, .slots = 3});
+    auto reader = d.acquire("book", {.ttl = 30s, .mode = lock_mode::shared});
+    auto gone = d.acquire("gone", {.ttl = 30s});
+    REQUIRE(d.release(std::move(gone.value())) == error_code{});
+    // Neither is a lock: another program's value, and a key on a minority.
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("job:settings", "{}");
+    nodes.ask(0).set_nx_px("job:stray", "x", 30s);
+    REQUIRE(d.until([&] { return nodes.holding("gone") == 0; }));
+    got = listed(nodes);
+    INFO(got.out << got.err);
+    CHECK(got.status == 0);
+    CHECK(line_count(got.out) == 5);
+    for (const std::string name : {"'job:a' held by", "'job:b[1]*' held by", "'other' held by",
+                                   "'pool#", "'book' shared by"}) {
+        INFO(name);
+        CHECK(contains_text(got.out, name));
+    }
+    got = listed(nodes, {"job:"});
+    CHECK(line_count(got.out) == 2);
+    got = listed(nodes, {"job:b["});
+    CHECK(line_count(got.out) == 1);
+    got = listed(nodes, {"--json", "job:a"});
+    CHECK(got.out.starts_with("{\"resource\":\"job:a\",\"held\":true,"));
+}
+
+TEST_CASE("list goes through more names than one page has", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    constexpr std::size_t many = 300;
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto node = nodes.ask(i);
+        for (int n = 0; n < 5'000; ++n) node.set("filler" + std::to_string(n), "x");
+    }
+    std::vector<outcome<lease>> held(many);
+    for (std::size_t i = 0; i < many; ++i) {
+        d.client().async_acquire("r" + std::to_string(i), {.ttl = 50s}, held[i].handler());
+    }
+    for (auto& one : held) REQUIRE(d.finish(one).value());
+    const auto got = listed(nodes, {"r"});
+    CHECK(got.status == 0);
+    CHECK(line_count(got.out) == many);
+}
+
+TEST_CASE("list says that too few nodes answer", "[list]") {
+    cluster nodes(3);
+    found(nodes);
+    nodes.kill(0);
+    CHECK(listed(nodes).status == 0);
+    nodes.kill(1);
+    const auto got = listed(nodes);
+    CHECK(got.status == 121);
+    CHECK(contains_text(got.err, "redlock doctor"));
+}
+
+TEST_CASE("watch prints a line at each change of holder", "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    const bool json = GENERATE(false, true);
+    std::vector<std::string> words{"watch", "--config", nodes.config(), "a", "b"};
+    if (json) words.insert(words.begin() + 1, "--json");
+    tool_process watching(words);
+    const auto sees = [&](const std::string& text, std::size_t lines) {
+        REQUIRE(d.until([&] { return line_count(watching.out()) >= lines; }));
+        INFO(watching.out());
+        CHECK(contains_text(watching.out(), text));
+        CHECK(line_count(watching.out()) == lines);
+    };
+    sees(json ? "\"resource\":\"a\",\"state\":\"free\"" : "'a' free", 2);
+    auto held = d.acquire("a", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    sees(json ? "\"resource\":\"a\",\"state\":\"taken\"" : "'a' held by", 3);
+    const auto fence = std::to_string(held.value().fence());
+    CHECK(contains_text(watching.out(), fence));
+    CHECK(d.release(std::move(held.value())) == error_code{});
+    sees("free", 4);
+    d.pass(600ms);  // two looks: nothing changes, and nothing is said
+    CHECK(line_count(watching.out()) == 4);
+    watching.send(SIGTERM);
+    CHECK(watching.wait() == -SIGTERM);
+}

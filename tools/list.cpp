@@ -1,0 +1,206 @@
+// `redlock list` and `redlock watch`: who holds what.
+// SPDX-License-Identifier: MIT
+#include "tools/list.hpp"
+
+#include "tools/drain.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/inspect.hpp"
+#include "tools/json_writer.hpp"
+#include "tools/report.hpp"
+
+#include <redlock/client.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t at_once = 32;     // resources that are asked about
+constexpr auto between_looks = 250ms;  // at one resource that is watched
+
+bool is_held(const resource_state& state) { return state.held || !state.slots.empty(); }
+
+// Who has it, in words; also what `watch` compares.
+std::string holder_of(const resource_state& state) {
+    if (!state.decided) return "unknown: too few nodes answered";
+    std::string out = state.held ? holders(state) : "";
+    if (state.held && state.fence != 0) out += ", fence " + std::to_string(state.fence);
+    if (const auto slots = slots_held(state); !state.slots.empty()) {
+        out += (out.empty() ? "" : ", ") + slots;
+    }
+    return out.empty() ? "free" : out;
+}
+
+std::string line_of(const resource_state& state) {
+    std::string out = "'" + shown(state.resource) + "' " + holder_of(state);
+    if (state.valid_for.count() > 0) {
+        char text[40];
+        std::snprintf(text, sizeof text, ", for %.1f s more",
+                      static_cast<double>(state.valid_for.count()) / 1e3);
+        out += text;
+    }
+    return out + "\n";
+}
+
+// Asks about each of the names, some at a time, and prints what is held.
+class lister {
+public:
+    lister(client& by, bool json) : client_(&by), json_(json) {}
+
+    void begin(std::vector<std::string> names) {
+        left_.assign(std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
+        while (asked_ < at_once && !left_.empty()) ask();
+    }
+    bool is_over() const { return asked_ == 0 && left_.empty(); }
+    int status() const { return status_; }
+
+private:
+    void ask() {
+        std::string name = std::move(left_.front());
+        left_.pop_front();
+        ++asked_;
+        client_->async_inspect(std::move(name), [this](error_code ec, const resource_state& state) {
+            --asked_;
+            if (ec || !state.decided) status_ = no_quorum;
+            // A lock always has an expiry: what has none is another program's.
+            const bool is_lock = is_held(state) && state.valid_for.count() >= 0;
+            const bool is_shown = !ec && is_lock && status_ != own_failure;
+            if (is_shown && !print(json_ ? to_json(state) : line_of(state))) {
+                status_ = own_failure;
+                left_.clear();
+            }
+            if (!left_.empty()) ask();
+        });
+    }
+
+    client* client_;
+    bool json_;
+    std::deque<std::string> left_;
+    std::size_t asked_ = 0;
+    int status_ = success;
+};
+
+std::string now_text() {
+    const auto now = std::chrono::system_clock::now();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char day[40];
+    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
+    char text[60];
+    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(ms.count() % 1'000));
+    return text;
+}
+
+// One resource that is watched.
+class watcher {
+public:
+    watcher(asio::io_context& context, client& by, std::string resource, bool json)
+        : client_(&by), timer_(context), resource_(std::move(resource)), json_(json) {}
+
+    // `failed` is set where standard output takes no more.
+    void look(bool& failed) {
+        client_->async_inspect(resource_, [this, &failed](error_code ec,
+                                                          const resource_state& state) {
+            if (!ec) tell(state, failed);
+            timer_.expires_after(between_looks);
+            timer_.async_wait([this, &failed](error_code stopped) {
+                if (!stopped && !failed) look(failed);
+            });
+        });
+    }
+
+private:
+    void tell(const resource_state& state, bool& failed) {
+        const std::string holder = holder_of(state);
+        if (holder == last_) return;
+        last_ = holder;
+        failed = !print(json_ ? to_json_line(state)
+                              : now_text() + " '" + shown(resource_) + "' " + holder + "\n");
+    }
+    std::string to_json_line(const resource_state& state) const {
+        json_writer json;
+        json.begin_object();
+        json.key("time").string(now_text());
+        json.key("resource").string(redacted(resource_));
+        json.key("state").string(!state.decided ? "unknown" : is_held(state) ? "taken" : "free");
+        json.key("owner").string(state.owner);
+        json.key("fence").number_unsigned(state.fence);
+        json.key("valid_ms").number(state.valid_for.count());
+        json.key("waiting").number_unsigned(state.waiting);
+        json.end_object();
+        return json.text() + "\n";
+    }
+
+    client* client_;
+    asio::steady_timer timer_;
+    std::string resource_;
+    bool json_;
+    std::string last_;
+};
+
+}  // namespace
+
+int list(const list_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    asio::io_context context(1);
+    client asking(context.get_executor(), found->client);
+    lister shows(asking, request.json);
+    bool is_listed = false;
+    error_code failed;
+    asking.async_list(request.prefix, [&](error_code ec, std::vector<std::string> names) {
+        is_listed = true;
+        failed = ec;
+        if (!ec) shows.begin(std::move(names));
+    });
+    while (!is_listed || !shows.is_over()) context.run_one();
+    int status = shows.status();
+    if (failed) {
+        complain("list: " + failed.message() +
+                 ": redlock doctor says what is wrong with the nodes; the user needs +scan");
+        status = failed == errc::no_quorum ? no_quorum : own_failure;
+    }
+    asking.close();
+    drain(context, longest_answer(found->client), status);
+    return status;
+}
+
+int watch(const watch_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    for (const std::string& one : request.resources) {
+        if (const auto why = validate_resource(found->client, one); !why.empty()) {
+            complain("RESOURCE: " + why);
+            return own_failure;
+        }
+    }
+    asio::io_context context(1);
+    client asking(context.get_executor(), found->client);
+    std::deque<watcher> all;
+    bool failed = false;
+    for (const std::string& one : request.resources) {
+        all.emplace_back(context, asking, one, request.json).look(failed);
+    }
+    while (!failed) context.run_one();
+    asking.close();
+    drain(context, longest_answer(found->client), own_failure);
+    return own_failure;
+}
+
+}  // namespace redlock::tool
