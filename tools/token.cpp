@@ -97,7 +97,7 @@ void add_names(json_writer& json, const lease& held) {
     json.end_array();
 }
 
-std::string to_json(const lease& held, int slots, bool with_token) {
+std::string lease_to_json(const lease& held, int slots, bool with_token) {
     json_writer json;
     json.begin_object();
     json.key("resource").string(redacted(held.resource()));
@@ -113,7 +113,7 @@ std::string to_json(const lease& held, int slots, bool with_token) {
 bool hand_over(const acquire_request& request, const lease& held) {
     const bool is_to_file = !request.token_file.empty();
     if (is_to_file && !write_token(request.token_file, held.token())) return false;
-    if (request.json) return print(to_json(held, request.lease.slots, !is_to_file));
+    if (request.json) return print(lease_to_json(held, request.lease.slots, !is_to_file));
     return is_to_file || print(held.token() + "\n");
 }
 
@@ -191,7 +191,7 @@ int extend(const extend_request& request) {
     if (!token) return own_failure;
     asking by(found->client);
     auto [held, status] = adopt(by, *token, ttl);
-    if (status == success && request.json && !print(to_json(held, 0, false))) status = own_failure;
+    if (status == success && request.json && !print(lease_to_json(held, 0, false))) status = own_failure;
     held.detach();
     return by.end(status);
 }
@@ -208,7 +208,7 @@ int release(const release_request& request) {
     auto [adopted, status] = adopt(by, *token, ttl);
     if (status != success) return by.end(status);
     lease held = std::move(adopted);
-    const std::string about = request.json ? to_json(held, 0, false) : "";
+    const std::string about = request.json ? lease_to_json(held, 0, false) : "";
     const std::vector<std::string> names(held.resources().begin(), held.resources().end());
     auto [ec] = by.wait_for<>([&](client& on, auto handler) {
         on.async_release(std::move(held), std::move(handler));
