@@ -62,7 +62,8 @@ int status_of(const std::vector<finding>& all) {
     return is_ill ? 2 : all.empty() ? 0 : 1;
 }
 
-std::string findings_to_text(const std::vector<node_report>& reports, const std::vector<finding>& all) {
+std::string findings_to_text(const std::vector<node_report>& reports,
+                             const std::vector<finding>& all) {
     if (all.empty()) {
         return std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
     }
@@ -101,7 +102,8 @@ void add_node(json_writer& json, const node_report& r) {
     json.end_array().end_object();
 }
 
-std::string findings_to_json(const std::vector<node_report>& reports, const std::vector<finding>& all) {
+std::string findings_to_json(const std::vector<node_report>& reports,
+                             const std::vector<finding>& all) {
     json_writer json;
     json.begin_object().key("healthy").boolean(all.empty());
     json.key("findings").begin_array();
@@ -133,7 +135,8 @@ int doctor(const doctor_request& request) {
         is_over = true;
         if (ec) return complain(ec.message());
         const auto all = all_findings(reports, found->client);
-        const std::string text = request.json ? findings_to_json(reports, all) : findings_to_text(reports, all);
+        const std::string text = request.json ? findings_to_json(reports, all)
+                                              : findings_to_text(reports, all);
         if (print(text)) status = status_of(all);
     });
     while (!is_over) context.run_one();

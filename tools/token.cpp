@@ -113,7 +113,9 @@ std::string lease_to_json(const lease& held, int slots, bool with_token) {
 bool hand_over(const acquire_request& request, const lease& held) {
     const bool is_to_file = !request.token_file.empty();
     if (is_to_file && !write_token(request.token_file, held.token())) return false;
-    if (request.json) return print(lease_to_json(held, request.lease.slots, !is_to_file));
+    if (request.json) {
+        return print(lease_to_json(held, request.lease.slots, !is_to_file));
+    }
     return is_to_file || print(held.token() + "\n");
 }
 
@@ -191,7 +193,8 @@ int extend(const extend_request& request) {
     if (!token) return own_failure;
     asking by(found->client);
     auto [held, status] = adopt(by, *token, ttl);
-    if (status == success && request.json && !print(lease_to_json(held, 0, false))) status = own_failure;
+    const bool is_told = status != success || !request.json || print(lease_to_json(held, 0, false));
+    if (!is_told) status = own_failure;
     held.detach();
     return by.end(status);
 }

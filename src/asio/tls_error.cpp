@@ -32,7 +32,8 @@ public:
                 return "the server answered without TLS: use redis:// for this port, or the "
                        "server's TLS port";
             case tls_errc::cut: return "the server hung up in the TLS handshake";
-            case tls_errc::broken: return "the server sent bytes that are no TLS of this connection";
+            case tls_errc::broken:
+                return "the server sent bytes that are no TLS of this connection";
         }
         return "unknown TLS error";
     }

@@ -91,8 +91,9 @@ node_finding about_rights(const std::vector<std::string>& missing) {
     }
     const bool is_serious = std::any_of(missing.begin(), missing.end(), is_needed_for_locks);
     return {missing_right, is_serious ? severity::error : severity::warning,
-            std::string(is_serious ? "the user may not take locks"
-                                   : "the user may not do all that waiting, readers and slots need") +
+            std::string(is_serious
+                            ? "the user may not take locks"
+                            : "the user may not do all that waiting, readers and slots need") +
                 ": add" + all + " to its rights"};
 }
 

@@ -91,7 +91,9 @@ void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp
             if (wire::is_forbidden(reply)) r.missing_rights.emplace_back("evalsha");
             break;
         default:
-            for (auto& right : wire::read_rights(reply)) r.missing_rights.push_back(std::move(right));
+            for (auto& right : wire::read_rights(reply)) {
+                r.missing_rights.push_back(std::move(right));
+            }
     }
     answered(now);
 }
@@ -121,7 +123,9 @@ bool probe_operation::is_listened_to(std::size_t node) const {
 void probe_operation::on_due(time_point now) {
     const operation_ptr keep(this);
     bool is_complete = true;
-    for (std::size_t i = 0; i < reports_.size(); ++i) is_complete = is_complete && is_listened_to(i);
+    for (std::size_t i = 0; i < reports_.size(); ++i) {
+        is_complete = is_complete && is_listened_to(i);
+    }
     if (client().shared.is_fenced() && !is_complete && now < give_up_at_) {
         return client().shared.arm(*this, now + look_again);
     }
