@@ -235,7 +235,7 @@ bool asio_transport::send(std::string& bytes) {
             return false;
         }
         if (ec) {
-            fail(ec);
+            fail(tls_ ? tls_->at_end(ec) : ec);
             return false;
         }
         counts_->writes.add();
