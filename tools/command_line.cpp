@@ -181,7 +181,7 @@ void parser::add_token_commands() {
         "With --json: one object.\n\n"
         "Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum\n"
         "of nodes; 128+n if signal n ended it; 125 on failure.");
-    duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 5m");
+    duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
     lease_terms(*acquire_, acquiring_.lease);
     acquire_->add_option("--token-file", acquiring_.token_file,
                          "Write the token here, for nobody else to read")
@@ -198,7 +198,7 @@ void parser::add_token_commands() {
         "any more: nothing was changed; 125 on failure.";
     extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
     extend_->footer(token_rules);
-    duration(*extend_, "--ttl", extending_.ttl, "Length of the lease from now on, such as 5m");
+    duration(*extend_, "--ttl", extending_.ttl, "Length of the lease from now on, such as 50s");
     release_ = app_.add_subcommand("release", "Release the lock that a token proves");
     release_->footer(token_rules);
     for (auto [command, file] : {std::pair(extend_, &extending_.token_file),
