@@ -171,6 +171,10 @@ TEST_CASE("the histograms tell how long things took", "[stats]") {
 }
 
 TEST_CASE("Prometheus' own checker accepts the metrics", "[stats]") {
+    if (std::system("command -v promtool >/dev/null") != 0) {
+        WARN("promtool is not installed");
+        return;
+    }
     cluster nodes(3);
     driver d(nodes.options());
     auto held = d.acquire("r");
