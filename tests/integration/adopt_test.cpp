@@ -67,6 +67,10 @@ TEST_CASE("a lease is prolonged and released by a program that did not acquire i
     CHECK(held.value().remaining() > 25s);
     CHECK(other.release(std::move(held.value())) == error_code{});
     CHECK(other.until([&] { return nodes.holding("r") == 0; }));
+    // What the first program may have sent can't take the key any more, wherever it was held up.
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(std::stoull(nodes.ask(i).get("{r}:fence").value()) > fence);
+    }
     SECTION("and the token is used up") {
         CHECK(adopt_with(other, token).error() == errc::not_held);
         CHECK(nodes.keys() == 0);

@@ -51,6 +51,16 @@ TEST_CASE("a node that forgot before the break may still execute") {
     CHECK(d.may_arrive_late(0, before));
 }
 
+TEST_CASE("what another process sent may arrive late, whatever happened here") {
+    const disruptions d(2);
+    traces adopted = sent_now(d);
+    adopted.began_elsewhere = true;
+    CHECK(d.may_arrive_late(0, adopted));
+    CHECK(d.may_arrive_late(1, adopted));
+    adopted.highest_fence = 0;  // plain: there is no fence to raise
+    CHECK_FALSE(d.may_arrive_late(0, adopted));
+}
+
 TEST_CASE("without a fence there is nothing to raise") {
     disruptions d(1);
     const traces plain = sent_now(d, 0);
