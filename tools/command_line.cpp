@@ -63,7 +63,7 @@ private:
     void add_token_commands();
     void add_others();
     void lease_terms(CLI::App& to, lease_request& into);
-    void conflict_status(CLI::App& to, int& into);
+    void conflict_status(CLI::App& to, int& into, const std::string& text);
     bool is_command(const std::string& word) const;
     std::string names() const;
     void duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
@@ -140,9 +140,8 @@ void parser::lease_terms(CLI::App& to, lease_request& into) {
         ->check(CLI::Range(1, static_cast<int>(max_slots)));
 }
 
-void parser::conflict_status(CLI::App& to, int& into) {
-    to.add_option("-E,--conflict-exit-code", into,
-                  "Exit status in place of 120, which CMD may use itself")
+void parser::conflict_status(CLI::App& to, int& into, const std::string& text) {
+    to.add_option("-E,--conflict-exit-code", into, text)
         ->type_name("N")
         ->check(CLI::Range(0, 255));
 }
@@ -165,7 +164,8 @@ void parser::add_run() {
     run_->add_option("--metrics", running_.metrics_file,
                      "Write OpenMetrics for Prometheus here, every 10s and at the end")
         ->type_name("FILE");
-    conflict_status(*run_, running_.contended_status);
+    conflict_status(*run_, running_.contended_status,
+                    "Exit status in place of 120, which CMD may use itself");
     run_->add_option("RESOURCE", running_.resources,
                      "What to lock, all or none of them; after -- if one begins with -")
         ->required();
@@ -175,8 +175,8 @@ void parser::add_token_commands() {
     acquire_ = app_.add_subcommand("acquire", "Take a lock that later commands extend and release");
     acquire_->footer(
         "Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token\n"
-        "goes to standard output, or to --token-file. It is a secret: whoever has it can release\n"
-        "the lock.\n\n"
+        "goes to standard output, or to --token-file. The token is a secret: any program that has it\n"
+        "can release the lock.\n\n"
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
         "With --json: one object.\n\n"
         "Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum\n"
@@ -186,7 +186,7 @@ void parser::add_token_commands() {
     acquire_->add_option("--token-file", acquiring_.token_file,
                          "Write the token here, for nobody else to read")
         ->type_name("FILE");
-    conflict_status(*acquire_, acquiring_.contended_status);
+    conflict_status(*acquire_, acquiring_.contended_status, "Exit status in place of 120");
     acquire_->add_option("RESOURCE", acquiring_.resources, "What to lock, all or none of them")
         ->required();
 

@@ -75,7 +75,7 @@ private:
         ++asked_;
         client_->async_inspect(std::move(name), [this](error_code ec, const resource_state& state) {
             --asked_;
-            if (ec || !state.decided) status_ = no_quorum;
+            if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
             // A lock always has an expiry: what has none is another program's.
             const bool is_lock = is_held(state) && state.valid_for.count() >= 0;
             const bool is_shown = !ec && is_lock && status_ != own_failure;

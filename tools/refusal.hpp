@@ -10,7 +10,7 @@
 
 namespace redlock::tool {
 
-/// Complains, and returns the exit status. `detail`: of the event that told of the refusal.
+/// Complains, and returns the exit status. `detail`: that of the event `refused`.
 /// `contended`: the status where another holder was in the way.
 int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,
             int contended);

@@ -161,7 +161,8 @@ void runner::observe(const event& e) {
     say_the_rest();
 }
 
-// Also while CMD runs: it may run for days. What can't be written is told once, and CMD goes on.
+// Goes on while CMD runs, which may be for days. If the file can't be written, redlock says so once,
+// and CMD goes on.
 void runner::write_metrics() {
     if (request_.metrics_file.empty()) return;
     const auto text = open_metrics(client_.stats());

@@ -4,7 +4,6 @@
 
 #include "asio/client_impl.hpp"
 #include "asio/operations.hpp"
-#include "asio/tls.hpp"
 #include "client/acquire.hpp"
 #include "client/adopt.hpp"
 #include "client/close.hpp"
@@ -203,14 +202,6 @@ client_options checked(client_options options) {
         if (issue.severity != config_issue::level::error) continue;
         wrong += (wrong.empty() ? "redlock::client_options: " : "; ") + issue.where + ": " +
                  issue.message;
-    }
-    for (std::size_t i = 0; wrong.empty() && i < options.nodes.size(); ++i) {
-        if (!options.nodes[i].tls) continue;
-        try {
-            detail::make_tls_setup(options.nodes[i]);
-        } catch (const std::invalid_argument& e) {
-            wrong = "redlock::client_options: /nodes/" + std::to_string(i) + e.what();
-        }
     }
     if (!wrong.empty()) throw std::invalid_argument(wrong);
     return options;

@@ -7,6 +7,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,21 @@ namespace {
 client_options completed(client_options options) {
     if (options.client_name.empty()) options.client_name = default_client_name();
     return options;
+}
+
+// One for each node; null for a node without TLS. The files are read here, and only here.
+std::vector<std::shared_ptr<tls_setup>> tls_setups(const client_options& options) {
+    std::vector<std::shared_ptr<tls_setup>> made(options.nodes.size());
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (!options.nodes[i].tls) continue;
+        try {
+            made[i] = make_tls_setup(options.nodes[i]);
+        } catch (const std::invalid_argument& e) {
+            throw std::invalid_argument("redlock::client_options: /nodes/" + std::to_string(i) +
+                                        e.what());
+        }
+    }
+    return made;
 }
 
 }  // namespace
@@ -51,10 +69,7 @@ client_impl::client_impl(const asio::any_io_executor& executor, client_options o
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
     const std::size_t nodes = options_.nodes.size();
-    std::vector<std::shared_ptr<tls_setup>> tls(nodes);
-    for (std::size_t i = 0; i < nodes; ++i) {
-        if (options_.nodes[i].tls) tls[i] = make_tls_setup(options_.nodes[i]);
-    }
+    const auto tls = tls_setups(options_);
     for (std::size_t i = 0; i < connections_per_node * nodes; ++i) {
         transport_host& host = *this;
         io_->wires.push_back(std::make_unique<asio_transport>(

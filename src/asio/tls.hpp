@@ -50,7 +50,7 @@ public:
     error_code at_end(error_code how) const;
     /// The handshake is over, and the certificate is good.
     bool is_ready() const noexcept;
-    /// Whether the session before was resumed.
+    /// Whether this connection resumed the session of an earlier one.
     bool is_resumed() const noexcept;
     /// Only once it is ready.
     error_code encrypt(std::string_view plain);

@@ -81,7 +81,6 @@ public:
     explicit tls_setup(const node_options& node);
 
     connection_ptr connect();
-    bool verifies() const noexcept { return verifies_; }
 
 private:
     void load(const tls_options& with);

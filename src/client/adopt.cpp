@@ -4,9 +4,9 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
-#include "value/owner_text.hpp"
 #include "value/text.hpp"
 #include "wire/keys.hpp"
+#include "wire/owner_value.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -156,7 +156,7 @@ void adopt_operation::take(time_point now) {
                            .max_hold = options_.max_hold,
                            .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
-    const owner_id owner = text::read_whole(std::string_view(known_->proof.value).substr(0, 22));
+    const owner_id owner = wire::owner_of(known_->proof.value);
     std::string resource = text::listed(known_->resources);
     std::vector<std::string> several;
     if (is_of_several()) several = known_->resources;

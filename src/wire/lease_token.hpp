@@ -18,7 +18,7 @@ namespace redlock::wire {
 
 /// What the nodes keep of a lease, and need in order to prolong it or give it back.
 struct lease_proof {
-    redlock::detail::recycled_string value;  ///< Of its keys; whoever knows it can delete them.
+    redlock::detail::recycled_string value;  ///< Of its keys. A program that knows it can delete them.
     slot_number slot{};
     bool is_shared = false;
     std::chrono::milliseconds min_hold{0};

@@ -27,6 +27,10 @@ detail::recycled_string owner_value(const owner_id& owner, std::string_view clie
     return value;
 }
 
+owner_id owner_of(std::string_view value) noexcept {
+    return text::read_whole(value.substr(0, id_length));
+}
+
 bool is_of_our_form(std::string_view value) noexcept {
     constexpr std::string_view base64url =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

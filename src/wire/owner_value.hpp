@@ -23,6 +23,9 @@ inline constexpr std::string_view shared_marker = "redlock:shared";
 detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
                                     std::optional<std::uint64_t> random);
 
+/// Whose value it is; the value is of our form.
+owner_id owner_of(std::string_view value) noexcept;
+
 /// Whether a key's value is an owner value as this library writes them: 22 characters of base64url,
 /// "@" and a name.
 bool is_of_our_form(std::string_view value) noexcept;

@@ -8,6 +8,8 @@
 #include "support/wall_clock.hpp"
 #include "tool_process.hpp"
 
+#include <redlock/blocking_client.hpp>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -169,6 +171,20 @@ TEST_CASE("a node whose TLS is not right is refused, with the reason and the rem
     INFO(said);
     CHECK(tells(said, reason));
     CHECK(tells(said, "n0"));
+}
+
+TEST_CASE("a file that can't be used is an error of the options, with its node", "[tls]") {
+    tls_cluster tls(3);
+    auto options = tls.options();
+    options.nodes[1].tls->ca_file = tls.papers.file("none");
+    std::string said;
+    try {
+        const blocking_client none(options);
+    } catch (const std::invalid_argument& e) {
+        said = e.what();
+    }
+    INFO(said);
+    CHECK(tells(said, "/nodes/1/tls/ca_file"));
 }
 
 TEST_CASE("a client certificate opens a server that wants one", "[tls]") {
