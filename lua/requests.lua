@@ -60,7 +60,8 @@
 --   from 0; and 2 whether that one lacks a fence:
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
--- or 5. A key that was gone was taken again under its fence. To acquire or to extend shortens nothing:
+-- or 5. A key that was gone was taken again under its fence, but for a value that an operator robbed
+-- of it: then it is 0. To acquire or to extend shortens nothing:
 -- a key that would live longer, or for ever, keeps its time.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
@@ -210,11 +211,19 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
     return answer
 end
 
+-- An operator took the key from it (revoke.lua). Where the node does not say, it counts as robbed.
+local function is_robbed(fence_key, value)
+    local revoked = string.sub(fence_key, 1, -#'fence' - 1) .. 'revoked'
+    return redis.pcall('SISMEMBER', revoked, value) ~= 0
+end
+
 local function extend(i, value, ttl, fence)
     local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
     local current = stored[key]
     if current then
         return current == value and prolong(key, ttl) or 0
+    elseif is_robbed(fence_key, value) then
+        return 0
     end
     local least, is_missing, foreign = fence_to_exceed(fence_key)
     if foreign then

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
+#include "tools/completion.hpp"
 #include "tools/duration.hpp"
 #include "tools/json_writer.hpp"
+#include "tools/manual.hpp"
+#include "tools/outline.hpp"
 
 #include <redlock/detail/nearest.hpp>
 #include <redlock/options.hpp>
@@ -44,6 +47,7 @@ constexpr const char* statuses =
 
 // CLI11 does not see CMD, so its usage line has to be completed.
 class formatter final : public CLI::Formatter {
+public:
     std::string make_usage(const CLI::App* app, std::string name) const override {
         std::string usage = CLI::Formatter::make_usage(app, std::move(name));
         if (app->get_name() == "run") {
@@ -59,6 +63,7 @@ public:
     command_line parse(std::vector<std::string> words);
 
 private:
+    command_line release() const;
     void add_run();
     void add_token_commands();
     void add_others();
@@ -71,6 +76,8 @@ private:
     template <class Request>
     command_line with_nodes(Request request) const;
     std::string help_text() const;
+    outline describe() const;
+    command_line explain() const;
     std::string unexpected() const;
     std::string no_such_option(const std::string& word) const;
 
@@ -84,6 +91,7 @@ private:
     CLI::App* watch_;
     CLI::App* doctor_;
     CLI::App* init_;
+    CLI::App* completion_;
     CLI::App* help_;
     CLI::Option* config_;
     node_source nodes_;
@@ -91,6 +99,8 @@ private:
     bool version_ = false;
     bool wants_help_ = false;
     std::string topic_;
+    std::string shell_;
+    bool wants_manual_ = false;
     run_request running_;
     acquire_request acquiring_;
     extend_request extending_;
@@ -199,8 +209,15 @@ void parser::add_token_commands() {
     extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
     extend_->footer(token_rules);
     duration(*extend_, "--ttl", extending_.ttl, "Length of the lease from now on, such as 50s");
-    release_ = app_.add_subcommand("release", "Release the lock that a token proves");
-    release_->footer(token_rules);
+    release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
+    release_->footer(std::string(token_rules) +
+                     "\n\nWith --force RESOURCE: takes RESOURCE from those that hold it, without their token, and\n"
+                     "prints whom it robbed. It asks for confirmation first. A robbed program learns of it when\n"
+                     "it renews its lease, at the latest a ttl later: until then it may go on beside the next\n"
+                     "holder, and only the fence tells them apart. It can't come back.");
+    release_->add_flag("--force", releasing_.force, "Rob the holders of RESOURCE");
+    release_->add_flag("--yes", releasing_.yes, "With --force: do not ask");
+    release_->add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
     for (auto [command, file] : {std::pair(extend_, &extending_.token_file),
                                  std::pair(release_, &releasing_.token_file)}) {
         command->add_option("--token-file", *file, "Has the token; -: standard input has it")
@@ -251,8 +268,17 @@ void parser::add_others() {
         "failure.");
     init_->add_flag("--yes", declaring_.yes, "Do not ask");
 
+    completion_ = app_.add_subcommand("completion", "Print what a shell needs to complete words");
+    completion_->footer(
+        "bash: eval \"$(redlock completion bash)\" in ~/.bashrc; zsh: the same in ~/.zshrc, behind\n"
+        "compinit; fish: redlock completion fish | source, in config.fish.");
+    completion_->add_option("SHELL", shell_, "bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember(completing_shells()));
+
     help_ = app_.add_subcommand("help", "Explain redlock, or one command");
     help_->footer("");
+    help_->add_flag("--man", wants_manual_, "Print the manual page, for man -l");
     help_->add_option("CMD", topic_, names());
 }
 
@@ -282,6 +308,60 @@ void parser::duration(CLI::App& to, const std::string& name, std::optional<milli
         into = value;
     };
     to.add_option_function<std::string>(name, read, text)->type_name("DURATION");
+}
+
+command_outline outline_of(const CLI::App& app, const std::string& usage) {
+    command_outline out;
+    out.name = app.get_name();
+    out.text = app.get_description();
+    out.usage = usage;
+    out.footer = app.get_footer();
+    for (const CLI::Option* option : app.get_options()) {
+        if (option->get_positional() && option->get_lnames().empty()) {
+            out.arguments.push_back({option->get_name(true), option->get_description()});
+            continue;
+        }
+        option_outline one{{}, "", option->get_description()};
+        for (const auto& name : option->get_snames()) one.names.push_back("-" + name);
+        for (const auto& name : option->get_lnames()) one.names.push_back("--" + name);
+        if (option->get_items_expected_max() > 0) {
+            const std::string type = option->get_type_name();
+            one.value = type.substr(0, type.find(':'));  // behind it what CLI11 checks
+        }
+        out.options.push_back(std::move(one));
+    }
+    return out;
+}
+
+outline parser::describe() const {
+    const formatter words;
+    const auto usage_of = [&](const CLI::App& app, const std::string& name) {
+        const std::string usage = words.make_usage(&app, name);
+        const auto begin = usage.find("redlock");
+        return usage.substr(begin, usage.find_last_not_of('\n') + 1 - begin);
+    };
+    outline out{outline_of(app_, usage_of(app_, "redlock")), {}};
+    for (const CLI::App* command : app_.get_subcommands({})) {
+        auto& added = out.commands.emplace_back(
+            outline_of(*command, usage_of(*command, "redlock " + command->get_name())));
+        added.runs_command = command == run_;
+        if (command == completion_) added.arguments[0].choices = completing_shells();
+        if (command != help_) continue;
+        for (const CLI::App* topic : app_.get_subcommands({})) {
+            added.arguments[0].choices.push_back(topic->get_name());
+        }
+    }
+    return out;
+}
+
+// What prints a text about the command itself.
+command_line parser::explain() const {
+    if (completion_->parsed()) return text_request{completion_script(describe(), shell_)};
+    if (wants_manual_) return text_request{manual_page(describe(), REDLOCK_VERSION)};
+    if (!topic_.empty() && !is_command(topic_)) {
+        return usage_error{"there is no command '" + topic_ + "': " + names() + " exist"};
+    }
+    return text_request{help_text()};
 }
 
 std::string parser::help_text() const {
@@ -333,6 +413,26 @@ command_line parser::with_nodes(Request request) const {
     return request;
 }
 
+// By its token, or by force.
+command_line parser::release() const {
+    if (!releasing_.force && !releasing_.resource.empty()) {
+        return usage_error{"release takes a token and no RESOURCE: --force takes one, and robs its "
+                           "holders"};
+    }
+    if (!releasing_.force) {
+        if (releasing_.yes) return usage_error{"--yes is for release --force"};
+        return with_nodes(releasing_);
+    }
+    if (releasing_.resource.empty()) return usage_error{"release --force needs a RESOURCE"};
+    if (!releasing_.token_file.empty()) {
+        return usage_error{"release --force needs no token: leave --token-file out"};
+    }
+    revoke_request robbing;
+    robbing.resource = releasing_.resource;
+    robbing.yes = releasing_.yes;
+    return with_nodes(robbing);
+}
+
 command_line parser::parse(std::vector<std::string> words) {
     // What comes after the first "--" belongs to CMD, untouched.
     std::vector<std::string> command;
@@ -374,17 +474,14 @@ command_line parser::parse(std::vector<std::string> words) {
     }
     if (acquire_->parsed()) return with_nodes(acquiring_);
     if (extend_->parsed()) return with_nodes(extending_);
-    if (release_->parsed()) return with_nodes(releasing_);
+    if (release_->parsed()) return release();
     if (inspect_->parsed()) return with_nodes(inspecting_);
     if (list_->parsed()) return with_nodes(listing_);
     if (watch_->parsed()) return with_nodes(watching_);
     if (doctor_->parsed()) return with_nodes(examining_);
     if (init_->parsed()) return with_nodes(declaring_);
-    if (!help_->parsed()) return usage_error{"no command was given: " + names() + " exist"};
-    if (!topic_.empty() && !is_command(topic_)) {
-        return usage_error{"there is no command '" + topic_ + "': " + names() + " exist"};
-    }
-    return text_request{help_text()};
+    if (help_->parsed() || completion_->parsed()) return explain();
+    return usage_error{"no command was given: " + names() + " exist"};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "tools/init.hpp"
 #include "tools/inspect.hpp"
 #include "tools/list.hpp"
+#include "tools/revoke.hpp"
 #include "tools/run.hpp"
 #include "tools/token.hpp"
 
@@ -25,8 +26,8 @@ struct usage_error {
 };
 
 using command_line = std::variant<usage_error, text_request, run_request, acquire_request,
-                                  extend_request, release_request, inspect_request, init_request,
-                                  doctor_request, list_request, watch_request>;
+                                  extend_request, release_request, revoke_request, inspect_request,
+                                  init_request, doctor_request, list_request, watch_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

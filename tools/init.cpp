@@ -5,15 +5,13 @@
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/json_writer.hpp"
+#include "tools/question.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
 
 #include <boost/asio/io_context.hpp>
 
-#include <unistd.h>
-
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -31,22 +29,11 @@ std::string names(const client_options& client) {
     return out;
 }
 
-// Asks on the terminal; a script has to pass --yes instead.
 bool is_meant(const client_options& client) {
-    if (::isatty(STDIN_FILENO) == 0) {
-        complain("init asks before it does anything, and there is no terminal to ask on: "
-                 "if no program can hold a lock on " + names(client) + ", say --yes");
-        return false;
-    }
-    std::cerr << "This declares that no program holds a lock on " << names(client)
-              << ",\nnot even one that ran before the nodes last started. If one does, a second "
-                 "holder gets in.\nType yes to go on: "
-              << std::flush;
-    std::string answer;
-    std::getline(std::cin, answer);
-    if (answer == "yes") return true;
-    complain("nothing was changed");
-    return false;
+    return is_confirmed("init", "if no program can hold a lock on " + names(client),
+                        "This declares that no program holds a lock on " + names(client) +
+                            ",\nnot even one that ran before the nodes last started. If one does, a "
+                            "second holder gets in.");
 }
 
 std::string votes_to_json(const std::vector<node_vote>& answers) {

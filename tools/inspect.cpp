@@ -89,16 +89,20 @@ std::string left(const slot_state& slot) {
 int show(const resource_state& state, bool json) {
     if (!print(json ? to_json(state) : to_table(state))) return own_failure;
     if (state.decided) return success;
+    complain_of_silence(state);
+    return no_quorum;
+}
+
+}  // namespace
+
+void complain_of_silence(const resource_state& state) {
     const auto counts = std::to_string(state.quorum) + " of " + std::to_string(state.nodes.size());
     std::string line = "fewer than " + counts + " nodes answered:";
     for (const auto& node : state.nodes) {
         if (node.error) line += " " + node.node.str() + ": " + problem(node) + ";";
     }
     complain(line + " fix these nodes or their entries in the configuration");
-    return no_quorum;
 }
-
-}  // namespace
 
 std::string holders(const resource_state& state) {
     if (!state.readers.empty()) return "shared by " + some_of(state.readers);

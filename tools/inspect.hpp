@@ -27,5 +27,7 @@ std::string slots_held(const resource_state& state);
 std::string to_json(const resource_state& state);
 /// A table for people to read.
 std::string to_table(const resource_state& state);
+/// Which nodes did not answer, where fewer than a quorum did.
+void complain_of_silence(const resource_state& state);
 
 }  // namespace redlock::tool

@@ -28,6 +28,7 @@ struct performer {
     int operator()(const acquire_request& request) const { return acquire(request, given); }
     int operator()(const extend_request& request) const { return extend(request); }
     int operator()(const release_request& request) const { return release(request); }
+    int operator()(const revoke_request& request) const { return revoke(request); }
     int operator()(const inspect_request& request) const { return inspect(request); }
     int operator()(const list_request& request) const { return list(request); }
     int operator()(const watch_request& request) const { return watch(request); }

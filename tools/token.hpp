@@ -31,6 +31,10 @@ struct release_request {
     node_source nodes;
     std::string token_file;
     bool json = false;
+    // What the command line says of --force, which makes it a `revoke_request`.
+    bool force = false;
+    bool yes = false;
+    std::string resource;
 };
 
 /// Each returns the exit status. None writes the token anywhere but to where it was asked for.

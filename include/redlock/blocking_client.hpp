@@ -77,6 +77,9 @@ public:
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
+    /// Takes a resource from those that hold it, as `inspect` showed them. See
+    /// `client::async_revoke`. The refusal carries one vote per node.
+    result<revocation, refusal> revoke(const resource_state& shown);
     /// What an operator should know of each node. See `client::async_probe`.
     result<std::vector<node_report>> probe();
     /// See `client::async_init`. The refusal carries one vote per node.

@@ -303,6 +303,27 @@ public:
             detail::initiate_list{impl_}, token, std::move(prefix));
     }
 
+    /// Takes a resource from those that hold it, as an operator may whose program hangs: from the
+    /// owners, readers and slots that `shown` names, as `async_inspect` completed with it, on every
+    /// node. Whoever came since then keeps the lock.
+    ///
+    /// A robbed program believes in its lease until it renews it, at the latest a ttl later: until
+    /// then it and the next holder may both be at work, and only the fence tells them apart. Its lease
+    /// is then lost as `taken`, and cannot come back. With `fencing` off a key is only deleted.
+    ///
+    /// **Preconditions.** None of `shown`: names that hold nothing any more are passed over.
+    /// **Completion.** When every node has answered, or failed.
+    /// **Cancellation.** Nothing, or any part of it, was done.
+    /// **Leaves behind.** On each node whose vote is granted: the keys are gone, and the next waiter
+    /// is woken; the fence is raised; the robbed values are noted for `ttl_max`.
+    /// **Errors.** `no_quorum`: fewer than a quorum of nodes did it; the robbed may still have their
+    /// lease, and the call may be repeated. `invalid_argument`: the resource can't be one.
+    template <detail::token_for<void(error_code, revocation)> T = detail::default_token>
+    auto async_revoke(const resource_state& shown, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, revocation)>(
+            detail::initiate_revoke{impl_}, token, shown);
+    }
+
     /// Asks every node for what an operator should know of it: whether it votes, how it keeps its
     /// data, its clock, its memory, the rights of this user. `node_report::findings` names what is
     /// wrong, and what to do about it.

@@ -75,4 +75,12 @@ struct resource_state {
     std::vector<node_state> nodes{};        ///< In the order of the configuration.
 };
 
+/// What `client::async_revoke` did.
+struct revocation {
+    std::vector<std::string> robbed{};      ///< From whom a key was taken, abbreviated.
+    std::vector<std::string> holders{};     ///< Those that hold a key now, abbreviated.
+    /// One per node: granted where none of those that were shown holds it, or can take it again.
+    std::vector<node_vote> votes{};
+};
+
 }  // namespace redlock

@@ -176,8 +176,12 @@ local function extend_share(i, value, ttl, fence)
     if foreign then
         return foreign
     end
+    local until_ms = current and place_of(set, value)
+    if not until_ms and is_robbed(KEYS[2 * i + 1], value) then
+        return 0
+    end
     local enter = current and join_readers or open_readers
-    return enter(i, set, value, ttl, fence, least, is_missing, current and place_of(set, value))
+    return enter(i, set, value, ttl, fence, least, is_missing, until_ms)
 end
 
 -- Of those that are left the last one decides for how long the key lives; where none is left it

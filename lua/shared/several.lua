@@ -112,7 +112,7 @@ local function extend_all(i, words_m, value, ttl, fence)
     local is_gone = false
     for j = i, i + m - 1 do
         local current = stored[KEYS[2 * j]]
-        if current and current ~= value then
+        if current and current ~= value or not current and is_robbed(KEYS[2 * j + 1], value) then
             return 0
         end
         is_gone = is_gone or not current

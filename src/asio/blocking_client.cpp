@@ -212,6 +212,15 @@ result<resource_state> blocking_client::inspect(std::string resource) {
     return std::move(state);
 }
 
+result<revocation, refusal> blocking_client::revoke(const resource_state& shown) {
+    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
+    outcome<error_code, revocation> done;
+    worker_->async.async_revoke(shown, done.handler());
+    auto [ec, what] = done.wait();
+    if (ec) return refusal{ec, std::move(what.votes)};
+    return std::move(what);
+}
+
 result<std::vector<node_report>> blocking_client::probe() {
     if (const auto ec = worker::unusable(worker_)) return ec;
     outcome<error_code, std::vector<node_report>> done;

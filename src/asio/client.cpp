@@ -14,6 +14,7 @@
 #include "client/lost.hpp"
 #include "client/probe.hpp"
 #include "client/release.hpp"
+#include "client/revoke.hpp"
 
 #include <boost/asio/system_executor.hpp>
 
@@ -90,6 +91,11 @@ class asio_list final
     void complete(error_code outcome, std::vector<std::string> resources) override {
         finish(outcome, std::move(resources));
     }
+};
+
+class asio_revoke final : public asio_operation<revoke_operation, error_code, revocation> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, revocation done) override { finish(outcome, std::move(done)); }
 };
 
 class asio_probe final
@@ -177,6 +183,11 @@ void start_list(const impl_ptr& impl, std::string prefix, list_handler handler) 
         return std::move(handler)(errc::client_closed, std::vector<std::string>());
     }
     launch<asio_list>(impl, std::move(handler), std::move(prefix));
+}
+
+void start_revoke(const impl_ptr& impl, resource_state shown, revoke_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, revocation());
+    launch<asio_revoke>(impl, std::move(handler), std::move(shown));
 }
 
 void start_probe(const impl_ptr& impl, probe_handler handler) {

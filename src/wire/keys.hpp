@@ -34,7 +34,7 @@ private:
 };
 
 /// Where the fence of a key is kept, the queue of its waiters, the set of the readers that have it,
-/// and the set of its slots that are taken.
+/// the set of its slots that are taken, and the values that an operator robbed of it.
 inline companion_key fence_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "fence"};
 }
@@ -46,6 +46,9 @@ inline companion_key readers_of(std::string_view key_prefix, std::string_view ke
 }
 inline companion_key slots_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "slots"};
+}
+inline companion_key revoked_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "revoked"};
 }
 /// What the key of a slot ends with.
 inline std::string slot_suffix(std::size_t slot) { return '#' + std::to_string(slot); }

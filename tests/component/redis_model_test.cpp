@@ -43,6 +43,20 @@ TEST_CASE("strings are set and read with their conditions") {
     CHECK(d({"NOPE", "a"}) == "-ERR unknown command 'NOPE', with args beginning with: 'a' ");
 }
 
+TEST_CASE("sets keep each member once") {
+    desk d;
+    CHECK(d({"SISMEMBER", "s", "x"}) == ":0");
+    CHECK(d({"SADD", "s", "x", "y", "x"}) == ":2");
+    CHECK(d({"SADD", "s", "y", "z"}) == ":1");
+    CHECK(d({"SISMEMBER", "s", "z"}) == ":1");
+    CHECK(d({"SISMEMBER", "s", "w"}) == ":0");
+    CHECK(d({"TYPE", "s"}) == "+set");
+    CHECK(has(d({"GET", "s"}), "-WRONGTYPE Operation against"));
+    CHECK(d({"SET", "a", "1"}) == "+OK");
+    CHECK(has(d({"SADD", "a", "x"}), "-WRONGTYPE Operation against"));
+    CHECK(has(d({"SISMEMBER", "a", "x"}), "-WRONGTYPE Operation against"));
+}
+
 TEST_CASE("a key lives for its ttl and less than a millisecond more") {
     desk d;
     d.now += 999us;

@@ -17,7 +17,7 @@ TEST_CASE("it connects, greets and serves") {
     r.session.start(r.now);
     CHECK(r.opens == 1);
     r.connect();
-    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
+    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
     CHECK_FALSE(r.session.is_ready());
     r.greet();
     CHECK(r.session.is_ready());

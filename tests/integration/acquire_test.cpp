@@ -1,6 +1,7 @@
 // Acquiring on real servers: grants, refusals, the wire form of a lock; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/project.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
 #include "support/waiting.hpp"
@@ -35,7 +36,7 @@ std::size_t count(const lease& held, vote kind) {
 
 // The words of the nth block of ACL rules in docs/nodes.md.
 std::vector<std::string> documented_rights(std::size_t block) {
-    std::ifstream file(REDLOCK_DOCS "/nodes.md");
+    std::ifstream file(redlock::testing::project_folder() / "docs" / "nodes.md");
     std::stringstream read;
     read << file.rdbuf();
     const std::string text = read.str();

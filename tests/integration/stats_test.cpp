@@ -1,6 +1,7 @@
 // What a lock costs the servers, and what the client counts and tells; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/project.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
 
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -185,8 +185,8 @@ TEST_CASE("Prometheus' own checker accepts the metrics", "[stats]") {
     CHECK(std::fwrite(text.data(), 1, text.size(), checker) == text.size());
     INFO(text);
     CHECK(::pclose(checker) == 0);
-    const auto project = std::filesystem::path(__FILE__).parent_path() / ".." / "..";
-    const std::string rules = (project / "config" / "prometheus" / "alerts.yml").string();
+    const auto config = redlock::testing::project_folder() / "config";
+    const std::string rules = (config / "prometheus" / "alerts.yml").string();
     CHECK(std::system(("promtool check rules " + rules + " >/dev/null").c_str()) == 0);
 }
 

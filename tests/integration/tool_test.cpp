@@ -386,7 +386,7 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
 
 TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
     const std::vector<std::pair<words, std::string>> cases{
-        {{}, "run, acquire, extend, release, inspect, list, watch, doctor, init and help exist"},
+        {{}, "run, acquire, extend, release, inspect, list, watch, doctor, init, completion and help exist"},
         {{"lock"}, "there is no command 'lock'"},
         {{"help", "lock"}, "there is no command 'lock'"},
         {{"run"}, "RESOURCE is required"},

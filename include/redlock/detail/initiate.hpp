@@ -45,6 +45,7 @@ using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
 using votes_handler = asio::any_completion_handler<void(error_code, std::vector<node_vote>)>;
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 using list_handler = asio::any_completion_handler<void(error_code, std::vector<std::string>)>;
+using revoke_handler = asio::any_completion_handler<void(error_code, revocation)>;
 using probe_handler = asio::any_completion_handler<void(error_code, std::vector<node_report>)>;
 
 // Any thread may call the handlers; each posts itself to its executor. If the client was moved
@@ -66,6 +67,8 @@ REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
 REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
+REDLOCK_EXPORT void start_revoke(const impl_ptr& impl, resource_state shown,
+                                 revoke_handler handler);
 REDLOCK_EXPORT void start_probe(const impl_ptr& impl, probe_handler handler);
 REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 
@@ -173,6 +176,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, std::string prefix) const {
         start_list(impl_, std::move(prefix), homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_revoke : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, resource_state shown) const {
+        start_revoke(impl_, std::move(shown), homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -20,6 +20,7 @@ const script& clock() noexcept;
 const script& node() noexcept;
 const script& plain() noexcept;
 const script& requests() noexcept;
+const script& revoke() noexcept;
 const script& wait() noexcept;
 
 /// How a script is called: by its SHA1, or with its whole text on a node that may have lost it.

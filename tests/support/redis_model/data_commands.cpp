@@ -86,7 +86,7 @@ r exists(keyspace& in, const command& c, std::int64_t now_ms) {
 }
 
 r type(keyspace& in, const command& c, std::int64_t now_ms) {
-    static constexpr const char* names[] = {"string", "list", "zset"};
+    static constexpr const char* names[] = {"string", "list", "zset", "set"};
     const stored* k = in.find(c[1], now_ms);
     return r::status(k != nullptr ? names[k->value.index()] : "none");
 }
@@ -123,6 +123,26 @@ r rpush(keyspace& in, const command& c, std::int64_t now_ms) {
     return r::integer(static_cast<std::int64_t>(list->size()));
 }
 
+r sadd(keyspace& in, const command& c, std::int64_t now_ms) {
+    stored* k = in.find(c[1], now_ms);
+    if (k == nullptr) {
+        in.put(c[1], {stored::set{}});
+        k = in.find(c[1], now_ms);
+    }
+    auto* const members = std::get_if<stored::set>(&k->value);
+    if (members == nullptr) return wrong_type();
+    const std::size_t before = members->size();
+    members->insert(c.begin() + 2, c.end());
+    return r::integer(static_cast<std::int64_t>(members->size() - before));
+}
+
+r sismember(keyspace& in, const command& c, std::int64_t now_ms) {
+    const stored* const k = in.find(c[1], now_ms);
+    if (k == nullptr) return r::integer(0);
+    const auto* const members = std::get_if<stored::set>(&k->value);
+    return members == nullptr ? wrong_type() : r::integer(members->contains(c[2]) ? 1 : 0);
+}
+
 }  // namespace
 
 const data_command* find_data_command(std::string_view name) {
@@ -137,6 +157,8 @@ const data_command* find_data_command(std::string_view name) {
         {"PTTL", {{2, 0}, pttl}},
         {"PEXPIRE", {{3, trait::writes}, pexpire}},
         {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
+        {"SADD", {{-3, trait::writes | trait::needs_memory}, sadd}},
+        {"SISMEMBER", {{3, 0}, sismember}},
     };
     const auto it = all.find(name);
     return it != all.end() ? &it->second : find_sorted_set_command(name);

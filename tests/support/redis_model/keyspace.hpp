@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -17,8 +18,9 @@ namespace redlock::fakes {
 
 struct stored {
     using list = std::vector<std::string>;
+    using set = std::set<std::string, std::less<>>;
 
-    std::variant<std::string, list, sorted_set> value{};
+    std::variant<std::string, list, sorted_set, set> value{};
     std::optional<std::int64_t> expires_ms{};  ///< The last ms of the node's clock that it sees.
 
     const std::string* text() const noexcept { return std::get_if<std::string>(&value); }

@@ -218,12 +218,12 @@ TEST_CASE("what is no TLS ends the connection, and says what it is", "[tls]") {
     }
     SECTION("the handshake is cut, at each byte") {
         std::size_t cut = 0;
-        for (std::size_t size = 1; cut < size; ++cut) {
+        for (;; ++cut) {
             INFO("after " << cut << " bytes");
             server.accept();
             REQUIRE_FALSE(client.begin());
             const std::string answer = server.feed(std::exchange(client.to_send(), {}));
-            size = answer.size();
+            if (cut >= answer.size()) break;  // its length varies with its signature
             CHECK_FALSE(client.feed(std::string_view(answer).substr(0, cut), plain));
             CHECK_FALSE(client.is_ready());
             CHECK(client.at_end(boost::asio::error::eof) == tls_errc::cut);

@@ -3,6 +3,7 @@
 #include "client/diagnosis.hpp"
 
 #include "support/catch.hpp"
+#include "support/project.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -121,8 +122,7 @@ TEST_CASE("only a tag with something in it keeps the keys of a lock together", "
 }
 
 TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
-    const std::string here = __FILE__;
-    std::ifstream file(here.substr(0, here.rfind("tests/")) + "docs/nodes.md");
+    std::ifstream file(redlock::testing::project_folder() / "docs" / "nodes.md");
     const std::string guide{std::istreambuf_iterator<char>(file), {}};
     REQUIRE_FALSE(guide.empty());
     std::size_t problems = 0;

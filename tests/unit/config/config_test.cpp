@@ -104,7 +104,7 @@ TEST_CASE("the annotated example says what it says") {
 }
 
 TEST_CASE("every bad sample is refused at the places it names, and at no other") {
-    const auto files = samples::files_in(samples::here() / "bad");
+    const auto files = samples::files_in(samples::bad());
     CHECK(files.size() > 80);
     for (const auto& file : files) {
         INFO(file.filename().string());
@@ -310,7 +310,7 @@ TEST_CASE("mutated configurations never crash, and a refusal always says where")
     for (const auto& file : samples::files_in(samples::shipped())) {
         seeds.push_back(samples::content(file));
     }
-    for (const auto& file : samples::files_in(samples::here() / "bad")) {
+    for (const auto& file : samples::files_in(samples::bad())) {
         seeds.push_back(samples::content(file));
     }
     const std::string pieces[] = {"{", "}", "[", "]", "\"", ",", ":", "//", "/*", "\\u0000", "%",

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "support/project.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -14,10 +16,13 @@
 
 namespace samples {
 
-inline std::filesystem::path here() { return std::filesystem::path(__FILE__).parent_path(); }
+/// Broken configurations; the first line of each names where.
+inline std::filesystem::path bad() {
+    return redlock::testing::project_folder() / "tests" / "unit" / "config" / "bad";
+}
 
 /// The configurations that ship with the project.
-inline std::filesystem::path shipped() { return here() / ".." / ".." / ".." / "config"; }
+inline std::filesystem::path shipped() { return redlock::testing::project_folder() / "config"; }
 
 inline std::string content(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);

@@ -7,12 +7,11 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 using namespace redlock;
 
 namespace {
-
-std::filesystem::path project() { return samples::shipped() / ".."; }
 
 // The names with which the rows of its tables begin.
 std::set<std::string> rows_of(const std::string& text) {
@@ -33,12 +32,12 @@ TEST_CASE("the runbook names every event and every alert", "[runbook]") {
         expected.emplace(to_string(static_cast<event_kind>(kind)));
     }
     CHECK(expected.size() == 12);
-    const std::string alerts = samples::content(project() / "config" / "prometheus" / "alerts.yml");
+    const std::string alerts = samples::content(samples::shipped() / "prometheus" / "alerts.yml");
     constexpr std::string_view begin = "- alert: ";
     for (auto at = alerts.find(begin); at != alerts.npos; at = alerts.find(begin, at + 1)) {
         const auto name = at + begin.size();
         expected.insert(alerts.substr(name, alerts.find('\n', name) - name));
     }
     CHECK(expected.size() > 15);
-    CHECK(rows_of(samples::content(project() / "docs" / "runbook.md")) == expected);
+    CHECK(rows_of(samples::content(redlock::testing::project_folder() / "docs" / "runbook.md")) == expected);
 }

@@ -1,0 +1,90 @@
+-- Takes a key from those that hold it, so that they can't take it again; knows no other node.
+-- SPDX-License-Identifier: MIT
+--
+-- KEYS[1]  the key
+-- KEYS[2]  its fence; this one and the rest are missing where the lock is a plain one
+-- KEYS[3]  the set of the values that were robbed of it
+-- KEYS[4]  the queue of its waiters
+-- KEYS[5]  the set of its readers; of a slot the set of the slots
+-- ARGV[1]  the fence that is raised at least to this
+-- ARGV[2]  how long a fence lives, in ms
+-- ARGV[3]  for how long a robbed value counts, in ms
+-- ARGV[4]  the prefix of all keys
+-- ARGV[5]  the slot of which that is the key; empty where it is none
+-- ARGV[6..]  the values, or the first 128 bytes of them, that are to be robbed; none: nothing is
+--          changed
+--
+-- Returns {fence, robbed, holders}: the highest fence that the node has seen, 0 where it knows none;
+-- the values that held the key and do not any more; the first 128 bytes of the values that hold it
+-- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
+--
+-- A robbed holder believes in its lease until it extends it next. Then the key is another's, or is
+-- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with it.
+-- The fence keeps out what its earlier commands still have to say.
+-- include shared/clock.lua
+-- include shared/queue.lua
+local key, fence_key, revoked, queue, set = unpack(KEYS)
+local slot = ARGV[5]
+local marker = 'redlock:shared'
+local most_holders = 1000
+
+local current = redis.pcall('GET', key)
+if type(current) == 'table' then
+    return current
+end
+local wanted = {}
+for i = 6, #ARGV do
+    wanted[ARGV[i]] = true
+end
+local robbed, holders, is_free = {}, {}, false
+
+local function delete()
+    redis.call('DEL', key)
+    is_free = true
+end
+
+if current == marker and set and slot == '' then
+    local alive = redis.call('ZRANGEBYSCORE', set, string.format('%.0f', node_ms() + 1), '+inf')
+    for _, value in ipairs(alive) do
+        if wanted[value] then
+            redis.call('ZREM', set, value)
+            robbed[#robbed + 1] = value
+        elseif #holders < most_holders then
+            holders[#holders + 1] = value
+        end
+    end
+    if robbed[1] and not holders[1] then
+        delete()
+        redis.call('DEL', set)
+    end
+elseif current and wanted[string.sub(current, 1, 128)] then
+    delete()
+    robbed[1] = string.sub(current, 1, 128)
+    if slot ~= '' then
+        redis.pcall('ZREM', set, slot)
+    end
+elseif current then
+    holders[1] = string.sub(current, 1, 128)
+end
+if not fence_key then
+    return {0, robbed, holders}
+end
+
+-- Also where the key is not held: a lease of the others' grants may come back to this node.
+local text = redis.pcall('GET', fence_key)
+local seen = type(text) == 'string' and string.find(text, '^%d+$') and tonumber(text) or 0
+if ARGV[6] then
+    redis.call('SADD', revoked, unpack(ARGV, 6))
+    redis.call('PEXPIRE', revoked, ARGV[3])
+    if type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
+        redis.call('SET', fence_key, ARGV[1], 'PX', ARGV[2])
+        seen = tonumber(ARGV[1])
+    end
+    if holders[1] and current == marker then
+        redis.call('ZADD', set, string.format('-%.0f', seen), 'base')
+    end
+end
+if is_free then
+    wake_first(queue, ARGV[4], key, nil, false, 1)
+end
+return {seen, robbed, holders}

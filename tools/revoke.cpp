@@ -1,0 +1,137 @@
+// `redlock release --force`: shows the holders, asks the operator to confirm, then robs them.
+// SPDX-License-Identifier: MIT
+#include "tools/revoke.hpp"
+
+#include "tools/asking.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/inspect.hpp"
+#include "tools/json_writer.hpp"
+#include "tools/question.hpp"
+#include "tools/report.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+namespace {
+
+bool has_holder(const resource_state& state) {
+    return !state.slots.empty() ||
+           std::any_of(state.nodes.begin(), state.nodes.end(), [](const node_state& node) {
+               return !node.owner.empty() || !node.readers.empty();
+           });
+}
+
+// What the nodes show, and what the operator should know before the answer.
+std::string warning(const resource_state& state) {
+    return to_table(state) +
+           "\nThis takes '" + shown(state.resource) +
+           "' from its holders. Each of them goes on until it renews its lease, at the latest a ttl\n"
+           "from now, and the next holder may start at once: only the fence tells them apart.";
+}
+
+std::string list_of(const std::vector<std::string>& owners) {
+    std::string out;
+    for (const auto& one : owners) out += (out.empty() ? "" : ", ") + shown(one);
+    return out;
+}
+
+void add_owners(json_writer& json, const char* name, const std::vector<std::string>& owners) {
+    json.key(name).begin_array();
+    for (const auto& one : owners) json.string(one);
+    json.end_array();
+}
+
+std::string revocation_to_json(const std::string& resource, const revocation& done) {
+    json_writer json;
+    json.begin_object();
+    json.key("resource").string(redacted(resource));
+    add_owners(json, "robbed", done.robbed);
+    add_owners(json, "holders", done.holders);
+    json.key("nodes").begin_array();
+    for (const auto& node : done.votes) {
+        json.begin_object();
+        json.key("name").string(node.node);
+        json.key("done").boolean(node.answer == vote::granted);
+        json.key("error").string(node.answer == vote::granted ? "" : format(node));
+        json.end_object();
+    }
+    json.end_array().end_object();
+    return json.text() + "\n";
+}
+
+int show_revocation(error_code ec, const std::string& resource, const revocation& done, bool json) {
+    std::string text = json ? revocation_to_json(resource, done) : "";
+    if (!json) {
+        text = done.robbed.empty() ? "'" + shown(resource) + "': nobody was robbed\n"
+                                   : "'" + shown(resource) + "' was taken from " +
+                                         list_of(done.robbed) + "\n";
+        if (!done.holders.empty()) {
+            text += "it is held by " + list_of(done.holders) + ", since then\n";
+        }
+    }
+    if (!print(text)) return own_failure;
+    std::string failures;
+    for (const auto& node : done.votes) {
+        if (node.answer != vote::granted) failures += (failures.empty() ? "" : "; ") + format(node);
+    }
+    if (ec == errc::no_quorum) {
+        complain(failures + ": fewer than a quorum of nodes took it from its holders, which may still "
+                            "have their lease: fix this and run it again");
+        return no_quorum;
+    }
+    if (ec) {
+        complain("'" + resource + "': " + ec.message());
+        return own_failure;
+    }
+    if (!failures.empty()) complain("not on every node: " + failures);
+    return success;
+}
+
+}  // namespace
+
+int revoke(const revoke_request& request) {
+    const auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
+        complain("RESOURCE: " + why);
+        return own_failure;
+    }
+    resource_state state;
+    {
+        asking by(found->client);
+        auto [ec, seen] = by.wait_for<resource_state>([&](client& on, auto handler) {
+            on.async_inspect(request.resource, std::move(handler));
+        });
+        if (ec) {
+            if (!by.is_called_off()) complain("'" + request.resource + "': " + ec.message());
+            return by.end(own_failure);
+        }
+        state = std::move(seen);
+        // Its signals are no longer caught: the operator may end the question with ^C.
+        if (const int status = by.end(success); status != success) return status;
+    }
+    if (!has_holder(state) && !state.decided) {
+        complain_of_silence(state);
+        return no_quorum;
+    }
+    if (has_holder(state) && !request.yes &&
+        !is_confirmed("release --force",
+                      "if '" + request.resource + "' is to be taken from its holders",
+                      warning(state))) {
+        return own_failure;
+    }
+    asking by(found->client);
+    auto [ec, done] = by.wait_for<revocation>([&](client& on, auto handler) {
+        on.async_revoke(state, std::move(handler));
+    });
+    if (by.is_called_off()) {
+        complain("it was called off: on some nodes the lock may have been taken from its holders");
+        return by.end(own_failure);
+    }
+    return by.end(show_revocation(ec, request.resource, done, request.json));
+}
+
+}  // namespace redlock::tool
