@@ -146,7 +146,9 @@ class Zsh(Shell, unittest.TestCase):
     """It completes words in its line editor only: the words are read off the screen."""
 
     def complete(self, line):
-        setup = ("PS1=; unsetopt prompt_cr prompt_sp; stty cols 400; LISTMAX=10000; "
+        # The prompt shows that the line editor reads: before that the terminal itself would take
+        # Control-U, and echo what is typed.
+        setup = ("unsetopt prompt_cr prompt_sp; stty cols 400; LISTMAX=10000; "
                  "autoload -U compinit; compinit -u -D; zstyle ':completion:*' menu no; "
                  "zstyle ':completion:*' verbose no; setopt list_rows_first no_list_beep; "
                  'eval "$(redlock completion zsh)"; ')
@@ -156,7 +158,7 @@ class Zsh(Shell, unittest.TestCase):
                 os.environ.update(PATH=path, HOME=home, TERM="dumb")
                 os.execvp("zsh", ["zsh", "-f", "-i"])
             try:
-                self.type(screen, setup + "print rea''dy\n", "\nready")
+                self.type(screen, setup + "PS1=rea''dy%%\n", "ready%")
                 # The list appears below the line; Control-U empties the line, for the mark.
                 text = self.type(screen, line + "\t\t\x15print en''ded\n", "\nended")
             finally:
