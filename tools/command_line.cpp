@@ -41,7 +41,8 @@ constexpr const char* statuses =
     "When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin,\n"
     "so that it is gone before the lease ends. Redlock can't end processes that leave the group,\n"
     "nor any while it is itself stopped with SIGSTOP, nor those that run as another user (sudo):\n"
-    "it reports these, and ends with 122 all the same. If redlock is killed, CMD is killed with it,\n"
+    "it reports these, and ends with 122 all the same. If redlock is killed, CMD is killed with "
+    "it,\n"
     "but not what CMD started. Processes that CMD leaves in the background when it ends run on\n"
     "without the lease.";
 
@@ -64,6 +65,7 @@ public:
 
 private:
     command_line release() const;
+    command_line bench() const;
     void add_run();
     void add_token_commands();
     void add_others();
@@ -91,6 +93,7 @@ private:
     CLI::App* watch_;
     CLI::App* doctor_;
     CLI::App* init_;
+    CLI::App* bench_;
     CLI::App* completion_;
     CLI::App* help_;
     CLI::Option* config_;
@@ -110,6 +113,8 @@ private:
     watch_request watching_;
     doctor_request examining_;
     init_request declaring_;
+    bench_request benching_;
+    std::optional<milliseconds> each_;
 };
 
 parser::parser() {
@@ -141,8 +146,9 @@ parser::parser() {
 
 void parser::lease_terms(CLI::App& to, lease_request& into) {
     duration(to, "--wait", into.wait, "The longest time to wait for the lock; without: try once");
-    to.add_flag("--shared", into.shared, "Share the lock with others that ask with --shared, and "
-                                         "with nobody else");
+    to.add_flag("--shared", into.shared,
+                "Share the lock with others that ask with --shared, and "
+                "with nobody else");
     to.add_option("--slots", into.slots,
                   "Hold one of K slots of RESOURCE, so that at most K are held at once; the slots "
                   "are another lock than RESOURCE itself")
@@ -151,9 +157,7 @@ void parser::lease_terms(CLI::App& to, lease_request& into) {
 }
 
 void parser::conflict_status(CLI::App& to, int& into, const std::string& text) {
-    to.add_option("-E,--conflict-exit-code", into, text)
-        ->type_name("N")
-        ->check(CLI::Range(0, 255));
+    to.add_option("-E,--conflict-exit-code", into, text)->type_name("N")->check(CLI::Range(0, 255));
 }
 
 void parser::add_run() {
@@ -184,17 +188,21 @@ void parser::add_run() {
 void parser::add_token_commands() {
     acquire_ = app_.add_subcommand("acquire", "Take a lock that later commands extend and release");
     acquire_->footer(
-        "Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token\n"
-        "goes to standard output, or to --token-file. The token is a secret: any program that has it\n"
+        "Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The "
+        "token\n"
+        "goes to standard output, or to --token-file. The token is a secret: any program that has "
+        "it\n"
         "can release the lock.\n\n"
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
         "With --json: one object.\n\n"
-        "Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum\n"
+        "Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no "
+        "quorum\n"
         "of nodes; 128+n if signal n ended it; 125 on failure.");
     duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
     lease_terms(*acquire_, acquiring_.lease);
-    acquire_->add_option("--token-file", acquiring_.token_file,
-                         "Write the token here, for nobody else to read")
+    acquire_
+        ->add_option("--token-file", acquiring_.token_file,
+                     "Write the token here, for nobody else to read")
         ->type_name("FILE");
     conflict_status(*acquire_, acquiring_.contended_status, "Exit status in place of 120");
     acquire_->add_option("RESOURCE", acquiring_.resources, "What to lock, all or none of them")
@@ -210,11 +218,14 @@ void parser::add_token_commands() {
     extend_->footer(token_rules);
     duration(*extend_, "--ttl", extending_.ttl, "Length of the lease from now on, such as 50s");
     release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
-    release_->footer(std::string(token_rules) +
-                     "\n\nWith --force RESOURCE: takes RESOURCE from those that hold it, without their token, and\n"
-                     "prints whom it robbed. It asks for confirmation first. A robbed program learns of it when\n"
-                     "it renews its lease, at the latest a ttl later: until then it may go on beside the next\n"
-                     "holder, and only the fence tells them apart. It can't come back.");
+    release_->footer(
+        std::string(token_rules) +
+        "\n\nWith --force RESOURCE: takes RESOURCE from those that hold it, without their token, "
+        "and\n"
+        "prints whom it robbed. It asks for confirmation first. A robbed program learns of it "
+        "when\n"
+        "it renews its lease, at the latest a ttl later: until then it may go on beside the next\n"
+        "holder, and only the fence tells them apart. It can't come back.");
     release_->add_flag("--force", releasing_.force, "Rob the holders of RESOURCE");
     release_->add_flag("--yes", releasing_.yes, "With --force: do not ask");
     release_->add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
@@ -243,7 +254,8 @@ void parser::add_others() {
 
     watch_ = app_.add_subcommand("watch", "Print a line at each change of holder");
     watch_->footer(
-        "First says who holds each RESOURCE, and then each change, until it is ended (^C). It looks\n"
+        "First says who holds each RESOURCE, and then each change, until it is ended (^C). It "
+        "looks\n"
         "every 250 ms: what is shorter may not be seen.\n"
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
         "With --json: one object a line.\n\nExit status: 125 on failure.");
@@ -255,7 +267,8 @@ void parser::add_others() {
         "trip, rights of the user, other clients' settings. One line for each finding. Takes no\n"
         "lock, and changes nothing.\n"
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\nExit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.");
+        "With --json: one object.\n\nExit status: 0 all is well; 1 warnings; 2 errors; 125 on "
+        "failure.");
 
     init_ = app_.add_subcommand("init", "Declare the nodes new: no earlier lock can be held");
     init_->footer(
@@ -268,9 +281,29 @@ void parser::add_others() {
         "failure.");
     init_->add_flag("--yes", declaring_.yes, "Do not ask");
 
+    bench_ = app_.add_subcommand("bench", "Measure how fast locks are on these nodes");
+    bench_->footer(
+        "Three parts, a line each: one acquire at a time; many at once; from the release of one "
+        "program\n"
+        "to the grant of another that waits. It asks for confirmation first, uses resources of its "
+        "own,\n"
+        "whose names begin with redlock-bench:, and releases them; their fences run out within "
+        "twice\n"
+        "ttl_max.\n\n"
+        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
+        "With --json: one object a line.\n\nExit status: 0; 121 no quorum of nodes; 128+n if "
+        "signal n\n"
+        "ended it; 125 on failure.");
+    duration(*bench_, "--each", each_, "How long each part runs, at most 1m; without: 3s");
+    bench_->add_option("--workers", benching_.workers, "How many acquire at once; without: 64")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000));
+    bench_->add_flag("--yes", benching_.yes, "Do not ask");
+
     completion_ = app_.add_subcommand("completion", "Print what a shell needs to complete words");
     completion_->footer(
-        "bash: eval \"$(redlock completion bash)\" in ~/.bashrc; zsh: the same in ~/.zshrc, behind\n"
+        "bash: eval \"$(redlock completion bash)\" in ~/.bashrc; zsh: the same in ~/.zshrc, "
+        "behind\n"
         "compinit; fish: redlock completion fish | source, in config.fish.");
     completion_->add_option("SHELL", shell_, "bash, zsh or fish")
         ->required()
@@ -416,8 +449,9 @@ command_line parser::with_nodes(Request request) const {
 // By its token, or by force.
 command_line parser::release() const {
     if (!releasing_.force && !releasing_.resource.empty()) {
-        return usage_error{"release takes a token and no RESOURCE: --force takes one, and robs its "
-                           "holders"};
+        return usage_error{
+            "release takes a token and no RESOURCE: --force takes one, and robs its "
+            "holders"};
     }
     if (!releasing_.force) {
         if (releasing_.yes) return usage_error{"--yes is for release --force"};
@@ -433,13 +467,23 @@ command_line parser::release() const {
     return with_nodes(robbing);
 }
 
+command_line parser::bench() const {
+    bench_request request = benching_;
+    request.each = each_.value_or(request.each);
+    if (request.each <= milliseconds(0) || request.each > std::chrono::minutes(1)) {
+        return usage_error{"--each must be longer than 0 and at most 1m"};
+    }
+    return with_nodes(request);
+}
+
 command_line parser::parse(std::vector<std::string> words) {
     // What comes after the first "--" belongs to CMD, untouched.
     std::vector<std::string> command;
     const auto mark = std::find(words.begin(), words.end(), "--");
     const bool is_run = !words.empty() && std::find(words.begin(), mark, "run") != mark;
     if (is_run && mark != words.end()) {
-        // "-- RESOURCE... -- CMD": a RESOURCE that begins with "-" would be an option before the mark.
+        // "-- RESOURCE... -- CMD": a RESOURCE that begins with "-" would be an option before the
+        // mark.
         const auto second = std::find(mark + 1, words.end(), "--");
         const bool names_resource =
             words.end() - second > 1 && (mark + 1)->starts_with('-') && second > mark + 1;
@@ -480,6 +524,7 @@ command_line parser::parse(std::vector<std::string> words) {
     if (watch_->parsed()) return with_nodes(watching_);
     if (doctor_->parsed()) return with_nodes(examining_);
     if (init_->parsed()) return with_nodes(declaring_);
+    if (bench_->parsed()) return bench();
     if (help_->parsed() || completion_->parsed()) return explain();
     return usage_error{"no command was given: " + names() + " exist"};
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "tools/bench.hpp"
 #include "tools/doctor.hpp"
 #include "tools/init.hpp"
 #include "tools/inspect.hpp"
@@ -25,9 +26,10 @@ struct usage_error {
     bool in_json = false;
 };
 
-using command_line = std::variant<usage_error, text_request, run_request, acquire_request,
-                                  extend_request, release_request, revoke_request, inspect_request,
-                                  init_request, doctor_request, list_request, watch_request>;
+using command_line =
+    std::variant<usage_error, text_request, run_request, acquire_request, extend_request,
+                 release_request, revoke_request, inspect_request, init_request, bench_request,
+                 doctor_request, list_request, watch_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

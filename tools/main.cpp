@@ -33,6 +33,7 @@ struct performer {
     int operator()(const list_request& request) const { return list(request); }
     int operator()(const watch_request& request) const { return watch(request); }
     int operator()(const doctor_request& request) const { return doctor(request); }
+    int operator()(const bench_request& request) const { return bench(request); }
     int operator()(const init_request& request) const { return init(request); }
 };
 

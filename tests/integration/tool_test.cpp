@@ -163,11 +163,12 @@ TEST_CASE("the command is told resource, fence and owner", "[tool]") {
 
 TEST_CASE("run holds several resources, all or none of them", "[tool]") {
     cluster nodes(3);
-    const auto both = run_shell(nodes, "export R C; $R run --config $C a b -- sh -c "
-                                       "'echo \"$REDLOCK_RESOURCE\"; $R run --config $C b c -- true; "
-                                       "echo $?; $R run --config $C x b -- true; echo $?; "
-                                       "$R run --config $C b a -- sh -c "
-                                       "\"echo \\$REDLOCK_RESOURCE\"'");
+    const auto both = run_shell(nodes,
+                                "export R C; $R run --config $C a b -- sh -c "
+                                "'echo \"$REDLOCK_RESOURCE\"; $R run --config $C b c -- true; "
+                                "echo $?; $R run --config $C x b -- true; echo $?; "
+                                "$R run --config $C b a -- sh -c "
+                                "\"echo \\$REDLOCK_RESOURCE\"'");
     CHECK(both.status == 0);
     CHECK(both.out == "a\nb\n125\n125\nb a\n");
     CHECK(has(both.err, "'b' is held by a redlock run around this one"));
@@ -305,9 +306,8 @@ TEST_CASE("the status of a lock that is held can be chosen", "[tool]") {
 
 TEST_CASE("a resource may begin with a dash", "[tool]") {
     cluster nodes(3);
-    const auto got = run_tool(
-        on(nodes, {"run", "--", "-r", "--", "sh", "-c", "echo \"$REDLOCK_RESOURCE\" \"$@\"", "sh",
-                   "--", "x"}));
+    const auto got = run_tool(on(nodes, {"run", "--", "-r", "--", "sh", "-c",
+                                         "echo \"$REDLOCK_RESOURCE\" \"$@\"", "sh", "--", "x"}));
     CHECK(got.status == 0);
     CHECK(got.out == "-r -- x\n");
     CHECK(has(run_tool(on(nodes, {"inspect", "--", "-r"})).out, "'-r' is not held"));
@@ -386,7 +386,9 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
 
 TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
     const std::vector<std::pair<words, std::string>> cases{
-        {{}, "run, acquire, extend, release, inspect, list, watch, doctor, init, completion and help exist"},
+        {{},
+         "run, acquire, extend, release, inspect, list, watch, doctor, init, bench, completion and "
+         "help exist"},
         {{"lock"}, "there is no command 'lock'"},
         {{"help", "lock"}, "there is no command 'lock'"},
         {{"run"}, "RESOURCE is required"},
@@ -844,8 +846,8 @@ TEST_CASE("run --shared runs beside others that share, and beside nobody else", 
     CHECK_FALSE(std::filesystem::exists(folder / "ran"));
     // Nor is CMD run without fences, which readers need.
     words plain{"--config", folder / "plain.json", "run", "--shared", "r", "--", "true"};
-    std::ofstream(folder / "plain.json") << R"({"nodes": ["redis://127.0.0.1:)"
-                                         << nodes[0].port() << R"("], "fencing": false})";
+    std::ofstream(folder / "plain.json")
+        << R"({"nodes": ["redis://127.0.0.1:)" << nodes[0].port() << R"("], "fencing": false})";
     got = run_tool(plain);
     CHECK(got.status == 125);
     CHECK(has(got.err, "--shared needs fences"));
