@@ -271,8 +271,8 @@ TEST_CASE("another client's ttl_max is told, and the larger counts", "[guard]") 
     large.ttl_max = 30s;
     { driver d(large); }
     driver d(guarded(nodes));
-    CHECK(d.until(
-        [&] { return d.log().count(event_kind::node_reported, severity::warning) >= 1; }));
+    CHECK(
+        d.until([&] { return d.log().count(event_kind::node_reported, severity::warning) >= 1; }));
     const auto all = d.log().all();
     CHECK(std::any_of(all.begin(), all.end(), [](const seen_event& e) {
         return e.kind == event_kind::node_reported && e.detail.find("ttl_max") != std::string::npos;
@@ -295,4 +295,53 @@ TEST_CASE("a record that is none is told, and left alone", "[guard]") {
     INFO(text_of(got.value()));
     CHECK(got.value().votes()[1].error == errc::foreign_data);
     CHECK(nodes.ask(1).get("redlock:node") == "somebody's");
+}
+
+// What a failover address does, as Sentinel's clients or a managed service see it: the master dies,
+// and the replica answers at its address without what the master granted last.
+TEST_CASE("a promoted replica behind a node's address is in quarantine", "[guard]") {
+    const bool is_durable = GENERATE(false, true);
+    INFO("durable: " << is_durable);
+    const server_options each = is_durable ? durable : server_options{};
+    cluster nodes({each, each, durable});  // the last one votes at once after its restart
+    settle(nodes, guarded(nodes));
+    driver holder(guarded(nodes));
+    redis_server replica(each);
+    direct ask(replica.port());
+    ask.command({"REPLICAOF", "127.0.0.1", std::to_string(nodes[0].port())});
+    REQUIRE(holder.until([&] { return ask.info("master_link_status") == "up"; }));
+    // With its first replica the node is in quarantine; afterwards it votes again.
+    REQUIRE(holder.until([&] {
+        const auto seen = holder.log().all();
+        return std::any_of(seen.begin(), seen.end(), [](const seen_event& e) {
+            return e.kind == event_kind::node_down && e.node == "n0";
+        });
+    }));
+    nodes.kill(2);
+    holder.await_down("n2");
+    auto held = holder.acquire("r", {.ttl = ttl_max, .wait = 20s});
+    INFO(text_of(held.value()));
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(holder.release(std::move(held.value())) == error_code{});
+    // Replication lags, as it may at any time, and the lease does not get there.
+    ask.command({"REPLICAOF", "NO", "ONE"});
+    held = holder.acquire("r", {.ttl = ttl_max, .wait = 20s, .renew = false});
+    REQUIRE(held.error() == error_code{});
+    const auto end = held.value().valid_until();
+    nodes.restart(2, data::keep);
+    nodes.kill(0);
+    holder.await_down("n0");
+    ask.config_set("port", std::to_string(nodes[0].port()));
+    CHECK_FALSE(direct(nodes[0].port()).exists("r"));
+
+    driver rival(guarded(nodes), 3);
+    const auto refused = rival.acquire("r");
+    INFO(text_of(refused.value()));
+    CHECK(refused.error() != error_code{});
+    CHECK(refused.value().votes()[0].answer == vote::quarantine);
+    const auto got = rival.acquire("r", {.wait = 30s});
+    INFO(text_of(got.value()));
+    CHECK(got.error() == error_code{});
+    CHECK(clock::now() >= end);
+    CHECK(got.value().fence() > held.value().fence());
 }

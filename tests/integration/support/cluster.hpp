@@ -17,10 +17,10 @@ namespace redlock::testing {
 /// N servers, started in parallel. Not thread-safe.
 class cluster {
 public:
-    explicit cluster(std::size_t size, const server_options& each = {}) {
-        for (std::size_t i = 0; i < size; ++i) {
-            servers_.emplace_back(each, redis_server::start::do_not_wait);
-        }
+    explicit cluster(std::size_t size, const server_options& each = {})
+        : cluster(std::vector<server_options>(size, each)) {}
+    explicit cluster(const std::vector<server_options>& all) {
+        for (const auto& one : all) servers_.emplace_back(one, redis_server::start::do_not_wait);
         for (auto& server : servers_) server.await_ready();
     }
 
