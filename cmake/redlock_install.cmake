@@ -13,6 +13,14 @@ install(DIRECTORY include/redlock DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 install(EXPORT redlock_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
         FILE redlock-targets.cmake)
 
+if(REDLOCK_WITH_TESTING)
+    install(TARGETS redlock_testing EXPORT redlock_testing_targets
+            ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(EXPORT redlock_testing_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
+            FILE redlock-testing.cmake)
+    install(FILES cmake/Findhiredis_parser.cmake DESTINATION "${redlock_package_dir}")
+endif()
+
 get_target_property(redlock_type redlock TYPE)
 if(redlock_type STREQUAL "STATIC_LIBRARY")
     set(redlock_is_static TRUE)

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -24,6 +25,8 @@ client_options completed(client_options options) {
     return options;
 }
 
+std::atomic<performer_source*> performers_of_tests{nullptr};
+
 // One for each node; null for a node without TLS. The files are read here, and only here.
 std::vector<std::shared_ptr<tls_setup>> tls_setups(const client_options& options) {
     std::vector<std::shared_ptr<tls_setup>> made(options.nodes.size());
@@ -40,6 +43,8 @@ std::vector<std::shared_ptr<tls_setup>> tls_setups(const client_options& options
 }
 
 }  // namespace
+
+void use_performers(performer_source* from) noexcept { performers_of_tests.store(from); }
 
 void client_service::add(client_impl& c) {
     const std::lock_guard lock(mutex_);
@@ -63,27 +68,39 @@ void client_service::shutdown() {
 }
 
 client_impl::client_impl(const asio::any_io_executor& executor, client_options options)
-    : service_(
-          &asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
+    : service_(&asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
       io_(std::make_unique<performers>(executor)),
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
-    const std::size_t nodes = options_.nodes.size();
-    const auto tls = tls_setups(options_);
-    for (std::size_t i = 0; i < connections_per_node * nodes; ++i) {
-        transport_host& host = *this;
-        io_->wires.push_back(std::make_unique<asio_transport>(
-            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_,
-            tls[i % nodes]));
-    }
+    make_performers();
     engine_host& host = *this;
     engine_ = std::make_unique<engine>(options_, host, traffic_);
     service_->add(*this);
 }
 
+void client_impl::make_performers() {
+    const std::size_t nodes = options_.nodes.size();
+    const std::size_t connections = connections_per_node * nodes;
+    if (performer_source* const from = performers_of_tests.load()) {
+        for (std::size_t i = 0; i < connections; ++i) {
+            io_->wires.push_back(from->make_wire(io_->strand, i, options_.nodes[i % nodes], *this));
+        }
+        io_->alarm = from->make_alarm(io_->strand);
+        return;
+    }
+    const auto tls = tls_setups(options_);
+    for (std::size_t i = 0; i < connections; ++i) {
+        transport_host& host = *this;
+        io_->wires.push_back(std::make_unique<asio_transport>(
+            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_,
+            tls[i % nodes]));
+    }
+    io_->alarm = std::make_unique<asio_timer>(io_->strand);
+}
+
 client_impl::~client_impl() {
-    // A context that is destroyed drops the collector, and with it perhaps the last of us, before it
-    // reaches its services.
+    // A context that is destroyed drops the collector, and with it perhaps the last of us, before
+    // it reaches its services.
     mailbox_.close();
     if (service_ != nullptr) service_->remove(*this);
 }
@@ -100,7 +117,7 @@ asio::any_io_executor client_impl::executor() const noexcept {
 }
 
 void client_impl::start() {
-    io_->alarm.start(shared_from_this(), [this] {
+    io_->alarm->start(shared_from_this(), [this] {
         engine_->on_time(clock::now());
         end_turn();
     });
@@ -115,15 +132,34 @@ std::shared_ptr<transport_host> client_impl::keep_alive() noexcept {
     return {std::move(self), host};
 }
 
+void client_impl::on_wire_open(std::size_t index) {
+    engine_->connection_at(index).on_open(clock::now());
+}
+
+void client_impl::on_wire_bytes(std::size_t index, std::string_view bytes) {
+    engine_->connection_at(index).on_bytes(bytes, clock::now());
+}
+
+void client_impl::on_wire_down(std::size_t index, error_code why) {
+    engine_->connection_at(index).on_down(why, clock::now());
+}
+
+std::string client_impl::take_outgoing(std::size_t index) {
+    connection& from = engine_->connection_at(index);
+    std::string bytes = std::exchange(from.outgoing(), {});
+    if (!bytes.empty()) from.on_written();
+    return bytes;
+}
+
 void client_impl::end_turn() {
     const auto now = clock::now();
     engine_->end_turn(now);
     for (const auto& w : io_->wires) w->flush();
     engine_->end_if_idle(now);
     if (engine_->is_over()) {
-        io_->alarm.stop();
+        io_->alarm->stop();
     } else {
-        io_->alarm.set(engine_->deadline());
+        io_->alarm->set(engine_->deadline());
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "asio/io_strand.hpp"
+#include "asio/performers.hpp"
 #include "asio/timer.hpp"
 #include "asio/transport.hpp"
 #include "client/engine.hpp"
@@ -19,6 +20,8 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::detail {
@@ -45,7 +48,8 @@ private:
 class client_impl final : public std::enable_shared_from_this<client_impl>,
                           public lease_home,
                           private engine_host,
-                          private transport_host {
+                          private transport_host,
+                          private wire_user {
 public:
     /// `options` are valid. Made by `make`, which also starts it.
     client_impl(const boost::asio::any_io_executor& executor, client_options options);
@@ -86,11 +90,11 @@ private:
     /// What may not outlive the execution context.
     struct performers {
         explicit performers(const boost::asio::any_io_executor& executor)
-            : strand(io_executor::over(executor)), alarm(strand) {}
+            : strand(io_executor::over(executor)) {}
 
         io_strand strand;
-        asio_timer alarm;
-        std::vector<std::unique_ptr<asio_transport>> wires;
+        std::unique_ptr<alarm_performer> alarm;
+        std::vector<std::unique_ptr<wire_performer>> wires;
     };
 
     std::uint64_t random_word() override { return random_(); }
@@ -99,7 +103,13 @@ private:
     std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
     std::shared_ptr<transport_host> keep_alive() noexcept override;
     connection& connection_at(std::size_t index) override { return engine_->connection_at(index); }
+    std::shared_ptr<void> keep_user() noexcept override { return keep_alive(); }
+    void on_wire_open(std::size_t index) override;
+    void on_wire_bytes(std::size_t index, std::string_view bytes) override;
+    void on_wire_down(std::size_t index, error_code why) override;
+    std::string take_outgoing(std::size_t index) override;
     void end_turn() override;
+    void make_performers();
     void start();
 
     // Both null once the execution context is gone. No executor is kept besides: destroying a

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "asio/transport.hpp"
+#include "asio/performers.hpp"
 #include "value/quorum.hpp"
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
@@ -12,18 +12,16 @@
 
 namespace redlock::detail {
 
-/// Asio's own timers stand still while the machine is suspended, and would report a loss too late by
-/// as much; this is a timerfd on CLOCK_BOOTTIME (timerfd_create(2)). Runs on one strand.
-class asio_timer {
+/// Asio's own timers stand still while the machine is suspended, and would report a loss too late
+/// by as much; this is a timerfd on CLOCK_BOOTTIME (timerfd_create(2)). Runs on one strand.
+class asio_timer final : public alarm_performer {
 public:
     /// Throws `boost::system::system_error` where the system has no more descriptors.
     explicit asio_timer(io_strand on);
 
-    /// `ring` is called at each time that was set, until `stop`. `keep` lives as long.
-    void start(std::shared_ptr<void> keep, std::function<void()> ring);
-    /// Rings at `when`, or earlier: an alarm that is due later is not put off.
-    void set(time_point when) noexcept;
-    void stop() noexcept;
+    void start(std::shared_ptr<void> keep, std::function<void()> ring) override;
+    void set(time_point when) noexcept override;
+    void stop() noexcept override;
 
 private:
     void wait(std::shared_ptr<void> keep);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "asio/io_strand.hpp"
+#include "asio/performers.hpp"
 #include "asio/tls.hpp"
 #include "client/connection.hpp"
 #include "client/statistics.hpp"
@@ -43,7 +44,7 @@ protected:
 
 /// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
 /// socket is full; so whoever closes knows what has left.
-class asio_transport final : public transport {
+class asio_transport final : public wire_performer {
 public:
     /// Where a name has several addresses, each `open` begins with the next one. Only the last that
     /// it tries may take all that is left of `connect_timeout`.
@@ -54,8 +55,7 @@ public:
 
     void open() override;
     void drop() override;
-    /// Takes the connection's outgoing bytes to the socket, as far as it takes them now.
-    void flush();
+    void flush() override;
 
 private:
     using socket =

@@ -1,7 +1,7 @@
 // Tests that requests do in one command what they do one after the other; knows no client.
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
-#include "support/redis_model/redis_model.hpp"
+#include "testing/redis_model/redis_model.hpp"
 #include "support/requests.hpp"
 #include "wire/resp/scripts.hpp"
 

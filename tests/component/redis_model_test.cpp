@@ -3,7 +3,7 @@
 #include "component/support/desk.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
-#include "support/redis_model/redis_model.hpp"
+#include "testing/redis_model/redis_model.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <chrono>

@@ -1,11 +1,11 @@
 // Fuzzes the node record: the script that reads it, and the client that reads the script's answer.
 // SPDX-License-Identifier: MIT
 //
-// The bytes stand at the record's key of a master in memory. The script must answer with a record or
-// with an error of its own, and never fail; a record it answers with can be read a second time.
-#include "fuzz/require.hpp"
-#include "support/redis_model/redis_model.hpp"
+// The bytes stand at the record's key of a master in memory. The script must answer with a record
+// or with an error of its own, and never fail; a record it answers with can be read a second time.
 #include "wire/node_record.hpp"
+#include "fuzz/require.hpp"
+#include "testing/redis_model/redis_model.hpp"
 #include "wire/resp/parser.hpp"
 #include "wire/resp/scripts.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/direct.hpp"
-#include "support/redis_model/redis_model.hpp"
+#include "testing/redis_model/redis_model.hpp"
 #include "support/redis_server.hpp"
 #include "wire/resp/parser.hpp"
 

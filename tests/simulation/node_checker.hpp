@@ -5,7 +5,7 @@
 #include "simulation/plan.hpp"
 #include "simulation/lease_checker.hpp"
 #include "simulation/texts.hpp"
-#include "support/redis_model/redis_model.hpp"
+#include "testing/redis_model/redis_model.hpp"
 #include "support/requests.hpp"
 
 #include <cstddef>

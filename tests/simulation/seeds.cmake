@@ -4,7 +4,7 @@
 # -D simulate=PROGRAM -D project=FOLDER -D seeds=N. Other sources are other worlds: a gate that drew its
 # seeds at random would sometimes judge a change by what it had not touched.
 file(GLOB_RECURSE sources LIST_DIRECTORIES false "${project}/include/*" "${project}/src/*"
-     "${project}/lua/*" "${project}/tests/simulation/*.?pp" "${project}/tests/support/redis_model/*")
+     "${project}/lua/*" "${project}/tests/simulation/*.?pp" "${project}/src/testing/redis_model/*")
 list(SORT sources)
 set(all "")
 foreach(source IN LISTS sources)

@@ -8,7 +8,7 @@
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
 #include "simulation/node_checker.hpp"
-#include "support/redis_model/redis_model.hpp"
+#include "testing/redis_model/redis_model.hpp"
 #include "wire/resp/parser.hpp"
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "support/redis_model/data_commands.hpp"
+#include "testing/redis_model/command.hpp"
 
 #include <string_view>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "support/redis_model/sorted_set.hpp"
+#include "testing/redis_model/sorted_set.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -6,12 +6,12 @@
 // node takes for the time is told by `wall`.
 #pragma once
 
-#include "support/redis_model/channels.hpp"
-#include "support/redis_model/data_commands.hpp"
-#include "support/redis_model/keyspace.hpp"
-#include "support/redis_model/model_reply.hpp"
-#include "support/redis_model/script_host.hpp"
-#include "support/redis_model/wall_clock.hpp"
+#include "testing/redis_model/channels.hpp"
+#include "testing/redis_model/data_commands.hpp"
+#include "testing/redis_model/keyspace.hpp"
+#include "testing/redis_model/model_reply.hpp"
+#include "testing/redis_model/script_host.hpp"
+#include "testing/redis_model/wall_clock.hpp"
 #include "value/quorum.hpp"
 
 #include <array>

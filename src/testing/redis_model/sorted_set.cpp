@@ -1,6 +1,6 @@
 // Members in the order of their scores, as Redis keeps them.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/sorted_set.hpp"
+#include "testing/redis_model/sorted_set.hpp"
 
 #include <iterator>
 

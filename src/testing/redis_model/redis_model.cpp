@@ -1,6 +1,6 @@
 // A Redis master in memory, faults included.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/redis_model.hpp"
+#include "testing/redis_model/redis_model.hpp"
 
 #include <algorithm>
 #include <unordered_map>

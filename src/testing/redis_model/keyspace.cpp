@@ -1,6 +1,6 @@
 // One database of a Redis master: keys, their values and when they run out.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/keyspace.hpp"
+#include "testing/redis_model/keyspace.hpp"
 
 #include <utility>
 

@@ -1,10 +1,11 @@
-// The commands that read and write one database; know no connection, no script and no fault.
+// What the commands of a master have in common: words, traits, errors; knows none of them.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "support/redis_model/keyspace.hpp"
-#include "support/redis_model/model_reply.hpp"
+#include "testing/redis_model/keyspace.hpp"
+#include "testing/redis_model/model_reply.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,9 +39,6 @@ struct data_command {
     command_traits traits{};
     model_reply (*run)(keyspace& in, const command& c, std::int64_t now_ms) = nullptr;
 };
-
-/// Null where there is none of that name, which is in upper case.
-const data_command* find_data_command(std::string_view name);
 
 std::string in_upper_case(std::string_view text);
 

@@ -1,11 +1,10 @@
 // The commands that read and write one database.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/data_commands.hpp"
+#include "testing/redis_model/data_commands.hpp"
 
-#include "support/redis_model/sorted_set_commands.hpp"
+#include "testing/redis_model/sorted_set_commands.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 #include <utility>
 
@@ -162,28 +161,6 @@ const data_command* find_data_command(std::string_view name) {
     };
     const auto it = all.find(name);
     return it != all.end() ? &it->second : find_sorted_set_command(name);
-}
-
-std::string in_upper_case(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) {
-        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    }
-    return out;
-}
-
-model_reply not_an_integer() { return r::error("ERR value is not an integer or out of range"); }
-
-model_reply syntax_error() { return r::error("ERR syntax error"); }
-
-model_reply wrong_type() {
-    return r::error("WRONGTYPE Operation against a key holding the wrong kind of value");
-}
-
-bool read_integer(std::string_view text, std::int64_t& out) {
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, out);
-    return read.ec == std::errc() && read.ptr == end;
 }
 
 }  // namespace redlock::fakes

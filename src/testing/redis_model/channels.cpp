@@ -1,8 +1,8 @@
 // Who is subscribed to which channel of a Redis master.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/channels.hpp"
+#include "testing/redis_model/channels.hpp"
 
-#include "support/redis_model/model_reply.hpp"
+#include "testing/redis_model/model_reply.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // What a Redis master answers, as bytes in RESP2.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/model_reply.hpp"
+#include "testing/redis_model/model_reply.hpp"
 
 #include <algorithm>
 #include <charconv>

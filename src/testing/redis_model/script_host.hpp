@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "support/redis_model/model_reply.hpp"
-#include "support/redis_model/script_memory.hpp"
+#include "testing/redis_model/model_reply.hpp"
+#include "testing/redis_model/script_memory.hpp"
 
 #include <map>
 #include <memory>

@@ -3,7 +3,7 @@
 //
 // Lua reports an error by longjmp: no function from which one may be raised has anything on its
 // stack that would have to be destroyed. Those that have, raise none (memory aside).
-#include "support/redis_model/script_host.hpp"
+#include "testing/redis_model/script_host.hpp"
 
 #include <boost/uuid/detail/sha1.hpp>
 

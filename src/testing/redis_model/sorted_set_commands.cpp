@@ -1,6 +1,6 @@
 // The commands on sorted sets.
 // SPDX-License-Identifier: MIT
-#include "support/redis_model/sorted_set_commands.hpp"
+#include "testing/redis_model/sorted_set_commands.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,70 @@
+// What performs the I/O of one client, and what a test may put in its place; decides nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "asio/io_strand.hpp"
+#include "client/connection.hpp"
+#include "value/quorum.hpp"
+
+#include <redlock/export.hpp>
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+/// Carries the bytes of one connection.
+class wire_performer : public transport {
+public:
+    virtual ~wire_performer() = default;
+    /// Takes the connection's outgoing bytes, as far as they can leave now.
+    virtual void flush() = 0;
+};
+
+/// Calls at a given time.
+class alarm_performer {
+public:
+    virtual ~alarm_performer() = default;
+    /// `ring` is called at each time that was set, until `stop`. `keep` lives as long.
+    virtual void start(std::shared_ptr<void> keep, std::function<void()> ring) = 0;
+    /// Rings at `when`, or earlier: an alarm that is due later is not put off.
+    virtual void set(time_point when) noexcept = 0;
+    virtual void stop() noexcept = 0;
+};
+
+/// To whom a wire reports that stands in for a socket, by the index of its connection; on the
+/// strand, and `end_turn` after all that happened at once.
+class wire_user {
+public:
+    /// Null once nothing may be reported any more.
+    virtual std::shared_ptr<void> keep_user() noexcept = 0;
+    virtual void on_wire_open(std::size_t index) = 0;
+    virtual void on_wire_bytes(std::size_t index, std::string_view bytes) = 0;
+    virtual void on_wire_down(std::size_t index, error_code why) = 0;
+    virtual std::string take_outgoing(std::size_t index) = 0;
+    virtual void end_turn() = 0;
+
+protected:
+    ~wire_user() = default;
+};
+
+/// Makes both in place of sockets and timers.
+class performer_source {
+public:
+    virtual std::unique_ptr<wire_performer> make_wire(const io_strand& on, std::size_t index,
+                                                      const node_options& node,
+                                                      wire_user& user) = 0;
+    virtual std::unique_ptr<alarm_performer> make_alarm(const io_strand& on) = 0;
+
+protected:
+    ~performer_source() = default;
+};
+
+/// From now on clients are made with these performers, in the whole process; null: with sockets.
+REDLOCK_EXPORT void use_performers(performer_source* from) noexcept;
+
+}  // namespace redlock::detail

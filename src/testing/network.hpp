@@ -1,0 +1,86 @@
+// Nodes in memory, and the wires and alarms of the clients that talk to them; knows no test.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "asio/performers.hpp"
+#include "testing/command_reader.hpp"
+#include "testing/redis_model/redis_model.hpp"
+#include "value/moved_clock.hpp"
+#include "value/quorum.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace redlock::testing {
+
+/// What happens is posted to the strand of the client to which it happens; a ticket that goes with
+/// it tells when it is over, with all that it set off.
+class network : public detail::performer_source {
+public:
+    enum class state { up, hung, down };
+
+    explicit network(std::size_t nodes);
+    ~network();
+    network(const network&) = delete;
+    network& operator=(const network&) = delete;
+
+    std::unique_ptr<detail::wire_performer> make_wire(const detail::io_strand& on,
+                                                      std::size_t index, const node_options& node,
+                                                      detail::wire_user& user) override;
+    std::unique_ptr<detail::alarm_performer> make_alarm(const detail::io_strand& on) override;
+
+    std::size_t size() const noexcept { return nodes_.size(); }
+    time_point now() const noexcept { return time_point(std::chrono::nanoseconds(now_.load())); }
+    /// Moves the clock, from alarm to alarm. `settle` has all happen that is to happen at an
+    /// instant.
+    void advance(duration by, const std::function<void()>& settle);
+    /// Until nothing is left to happen at this instant.
+    void await_idle();
+
+    void set_state(std::size_t node, state to);
+    void restart(std::size_t node, fakes::redis_model::data what);
+    /// `what(model, now)`, on each node.
+    void on_each(const std::function<void(fakes::redis_model&, time_point)>& what);
+
+private:
+    class memory_wire;
+    class memory_alarm;
+    class ticket;
+
+    // One connection, as the server has it.
+    struct link : fakes::client_state {
+        command_reader reader{};
+        std::string kept{};  // that came while the node hung
+    };
+    struct node {
+        explicit node(std::size_t i) : model(i) { model.set_durable(true); }
+        fakes::redis_model model;
+        state is = state::up;
+    };
+
+    bool move_on(time_point limit);
+    std::string execute(std::size_t node, link& from, const std::string& bytes);
+    void break_links(std::size_t node);
+    void open(memory_wire& what);
+    void drop(memory_wire& what) noexcept;
+    void forget(memory_wire& what) noexcept;
+    void carry(memory_wire& what);
+    void set(memory_alarm& what, time_point when);
+
+    mutable std::mutex
+        mutex_;  // of all that follows, and of what wires and alarms say of themselves
+    std::condition_variable is_idle_;
+    std::size_t tickets_ = 0;
+    detail::moved_clock now_;
+    std::deque<node> nodes_;
+    std::set<memory_wire*> wires_;
+    std::set<memory_alarm*> alarms_;
+};
+
+}  // namespace redlock::testing

@@ -1,0 +1,260 @@
+// The test kit as users have it: clients over masters in memory, and a clock that the test moves.
+// SPDX-License-Identifier: MIT
+#include <redlock/testing.hpp>
+
+#include "support/catch.hpp"
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/client.hpp>
+#include <redlock/mutex.hpp>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using redlock::testing::masters;
+
+namespace {
+
+// A program's client, and what its operations completed with.
+struct program {
+    program(masters& of, boost::asio::io_context& runs_in, client_options options)
+        : nodes(&of), io(runs_in), client(io.get_executor(), std::move(options)) {
+        pass(0s);
+    }
+    program(masters& of, boost::asio::io_context& runs_in) : program(of, runs_in, of.options()) {}
+
+    void pass(clock::duration time) { nodes->advance(io, time); }
+    std::pair<error_code, lease> acquire(const std::string& resource, acquire_options how = {}) {
+        std::optional<std::pair<error_code, lease>> got;
+        client.async_acquire(resource, how,
+                             [&](error_code ec, lease held) { got.emplace(ec, std::move(held)); });
+        pass(0s);
+        REQUIRE(got);
+        return std::move(*got);
+    }
+
+    masters* nodes;
+    boost::asio::io_context& io;
+    redlock::client client;
+};
+
+}  // namespace
+
+TEST_CASE("a lease is granted, renewed and released without real time", "[masters]") {
+    masters nodes;
+    boost::asio::io_context io;
+    program p(nodes, io);
+    const auto began = clock::now();
+    auto [ec, held] = p.acquire("r", {.ttl = 10s});
+    REQUIRE(ec == error_code{});
+    CHECK(clock::now() == began);
+    CHECK(held);
+    CHECK(nodes.holding("r") == 3);
+    CHECK(held.remaining() > 9s);
+    p.pass(1h);  // renewed every third of its ttl
+    CHECK(clock::now() == began + 1h);
+    CHECK(held);
+    CHECK(nodes.holding("r") == 3);
+    CHECK(p.client.stats().renewals > 1'000);
+    p.client.async_release(std::move(held), [&](error_code why) { ec = why; });
+    p.pass(0s);
+    CHECK(ec == error_code{});
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("a second client is refused, or waits until the first one releases", "[masters]") {
+    masters nodes;
+    boost::asio::io_context io;
+    program one(nodes, io);
+    program two(nodes, io);
+    auto [ec, held] = one.acquire("r");
+    REQUIRE(ec == error_code{});
+    CHECK(two.acquire("r").first == errc::contended);
+    error_code waited = errc::client_closed;
+    lease next;
+    two.client.async_acquire("r", {.wait = 1min}, [&](error_code why, lease got) {
+        waited = why;
+        next = std::move(got);
+    });
+    two.pass(10s);
+    CHECK(nodes.waiting("r") == 1);
+    CHECK_FALSE(next);
+    one.client.async_release(std::move(held), [](error_code) {});
+    one.pass(0s);  // the other is woken at the same instant
+    CHECK(waited == error_code{});
+    CHECK(next);
+    CHECK(nodes.waiting("r") == 0);
+}
+
+TEST_CASE("a wait ends when its time is over, and no earlier", "[masters]") {
+    masters nodes;
+    boost::asio::io_context io;
+    program p(nodes, io);
+    nodes.occupy("r", 1h);
+    CHECK(nodes.holding("r") == 3);
+    std::optional<error_code> ended;
+    p.client.async_acquire("r", {.wait = 20s}, [&](error_code why, const lease&) { ended = why; });
+    p.pass(19'999ms);
+    CHECK_FALSE(ended);
+    p.pass(1ms);
+    CHECK(ended == errc::contended);
+    nodes.vacate("r");
+    CHECK(p.acquire("r").first == error_code{});
+}
+
+TEST_CASE("a lease is lost at the instant that the test chooses", "[masters]") {
+    masters nodes;
+    boost::asio::io_context io;
+    program p(nodes, io);
+    auto [ec, held] = p.acquire("r", {.ttl = 9s});
+    REQUIRE(ec == error_code{});
+    std::optional<loss> lost;
+    p.client.async_lost(held, [&](error_code, loss why) { lost = why; });
+    p.pass(1min);
+    REQUIRE_FALSE(lost);
+    SECTION("another program takes the key") {
+        nodes.occupy("r", 1min);
+        p.pass(3s);  // it learns of it by its next renewal
+        CHECK(lost == loss::taken);
+        CHECK_FALSE(held);
+        CHECK(held.lost_token().stop_requested());
+    }
+    SECTION("a quorum of nodes is down") {
+        nodes.shut_down(0);
+        nodes.shut_down(1);
+        const auto end = held.valid_until();
+        p.pass(end - clock::now());
+        CHECK(lost == loss::unreachable);
+        CHECK_FALSE(held);
+    }
+    SECTION("a quorum of nodes hangs, but not for long enough") {
+        nodes.hang(0);
+        nodes.hang(1);
+        p.pass(5s);
+        nodes.resume(0);
+        nodes.resume(1);
+        p.pass(1min);
+        CHECK_FALSE(lost);
+        CHECK(held);
+    }
+    SECTION("one node is restarted after the other") {
+        for (std::size_t i = 0; i < 3; ++i) {
+            nodes.restart(i, masters::data::kept);
+            p.pass(1min);
+        }
+        CHECK_FALSE(lost);
+        CHECK(nodes.holding("r") == 3);
+    }
+}
+
+TEST_CASE("without a quorum nothing is granted, until the nodes are back", "[masters]") {
+    masters nodes(5);
+    for (std::size_t i = 0; i < 3; ++i) nodes.shut_down(i);
+    boost::asio::io_context io;
+    program p(nodes, io);
+    std::optional<error_code> ended;
+    p.client.async_acquire("r", {}, [&](error_code why, const lease&) { ended = why; });
+    p.pass(30s);
+    CHECK(ended == errc::no_quorum);
+    for (std::size_t i = 0; i < 3; ++i) nodes.resume(i);
+    p.pass(30s);
+    CHECK(p.acquire("r").first == error_code{});
+}
+
+TEST_CASE("a node that restarts without its data has no vote for ttl_max", "[masters]") {
+    masters nodes;
+    boost::asio::io_context io;
+    program p(nodes, io);
+    p.pass(2min);
+    nodes.restart(0, masters::data::lost);
+    nodes.restart(1, masters::data::lost);
+    p.pass(1s);
+    std::optional<error_code> ended;
+    p.client.async_acquire("r", {}, [&](error_code why, const lease&) { ended = why; });
+    p.pass(10s);
+    CHECK(ended == errc::no_quorum);
+    p.pass(2min);
+    CHECK(p.acquire("r").first == error_code{});
+}
+
+TEST_CASE("blocking clients run in their own threads, and the clock is the test's", "[masters]") {
+    masters nodes;
+    auto options = nodes.options();
+    blocking_client one(options);
+    blocking_client two(options);
+    auto held = one.acquire("r", {.ttl = 10s});
+    REQUIRE(held.has_value());
+    auto waiting = std::async(std::launch::async, [&] { return two.acquire("r", {.wait = 1h}); });
+    while (nodes.waiting("r") == 0) nodes.advance(1ms);
+    nodes.advance(10min);
+    CHECK(held.value());
+    CHECK(waiting.wait_for(0s) == std::future_status::timeout);
+    REQUIRE(one.release(std::move(held.value())).has_value());
+    CHECK(waiting.get().has_value());
+    mutex guarded(one, "m");
+    const std::lock_guard lock(guarded);
+    CHECK(nodes.holding("m") == 3);
+}
+
+TEST_CASE("many clients and threads find the masters as real ones", "[masters]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    int inside = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+            mutex m(client, "m");
+            for (int i = 0; i < 25; ++i) {
+                const std::lock_guard lock(m);
+                ++inside;
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    CHECK(inside == 100);
+}
+
+TEST_CASE("masters are one to max_nodes, and addresses of others are refused", "[masters]") {
+    CHECK_THROWS_AS(masters(0), std::invalid_argument);
+    CHECK_THROWS_AS(masters(max_nodes + 1), std::invalid_argument);
+    masters nodes(1);
+    auto options = nodes.options();
+    options.nodes[0].host = "192.0.2.1";
+    boost::asio::io_context io;
+    program p(nodes, io, options);
+    std::optional<error_code> ended;
+    p.client.async_acquire("r", {}, [&](error_code why, const lease&) { ended = why; });
+    p.pass(30s);
+    CHECK(ended == errc::no_quorum);
+}
+
+TEST_CASE("after the masters the clock is the machine's again", "[masters]") {
+    const auto before = clock::now();
+    {
+        masters nodes;
+        CHECK(clock::now() != before);
+    }
+    CHECK(clock::now() >= before);
+}
+
+TEST_CASE("a context that ends before its client leaves nothing behind", "[masters]") {
+    masters nodes;
+    auto io = std::make_unique<boost::asio::io_context>();
+    redlock::client c(io->get_executor(), nodes.options());
+    nodes.advance(*io, 0s);
+    bool is_called = false;
+    c.async_acquire("r", {}, [&](error_code, const lease&) { is_called = true; });
+    io.reset();
+    nodes.advance(1h);
+    CHECK_FALSE(is_called);
+}
