@@ -11,7 +11,7 @@
 
 namespace redlock::testing {
 
-class masters::world : public network {
+class masters::world final : public network {
 public:
     using network::network;
 };
