@@ -26,7 +26,7 @@ std::vector<node_report> reports_of(const client_options& options) {
     return std::move(*got);
 }
 
-std::string text_of(const std::vector<node_report>& reports) {
+std::string findings_of(const std::vector<node_report>& reports) {
     std::string out;
     for (const auto& r : reports) {
         for (const auto& f : r.findings) {
@@ -80,7 +80,7 @@ std::vector<std::string> uris_of(cluster& nodes) {
 TEST_CASE("healthy nodes are one line, and nothing is left on them", "[doctor]") {
     cluster nodes(3, durable);
     const auto reports = reports_of(nodes.options());
-    INFO(text_of(reports));
+    INFO(findings_of(reports));
     CHECK(findings(reports) == 0);
     for (const auto& r : reports) {
         CHECK(r.is_reachable);
@@ -132,7 +132,7 @@ TEST_CASE("settings that endanger locks are found, each with its remedy", "[doct
         remedy = "raise maxmemory";
     }
     const auto reports = reports_of(nodes.options());
-    INFO(text_of(reports));
+    INFO(findings_of(reports));
     CHECK(findings(reports) == 1);
     CHECK(mentions(said_of(reports, 1, what), remedy));
     CHECK(reports[1].has_vote);
@@ -149,7 +149,7 @@ TEST_CASE("a replica, and the master that it follows, are found", "[doctor]") {
     auto master = nodes.ask(1);
     REQUIRE(eventually([&] { return master.info("connected_slaves") == "1"; }));
     const auto reports = reports_of(nodes.options());
-    INFO(text_of(reports));
+    INFO(findings_of(reports));
     CHECK(mentions(said_of(reports, 2, node_problem::not_master), "name a master in its place"));
     CHECK_FALSE(reports[2].has_vote);
     CHECK(mentions(said_of(reports, 1, node_problem::has_replicas), "detach them"));
@@ -164,7 +164,7 @@ TEST_CASE("one server under two names is found", "[doctor]") {
     options.nodes[2].host = "localhost";
     options.nodes[2].name = "n2";
     const auto reports = reports_of(options);
-    INFO(text_of(reports));
+    INFO(findings_of(reports));
     const auto said = said_of(reports, 1, node_problem::duplicate_node) +
                       said_of(reports, 2, node_problem::duplicate_node);
     CHECK(mentions(said, "same server as n"));
@@ -180,7 +180,7 @@ TEST_CASE("a round trip that is longer than node_timeout is found", "[doctor]") 
     options.nodes = {far.node("far")};
     options.node_timeout = 5ms;
     const auto reports = reports_of(options);
-    INFO(text_of(reports));
+    INFO(findings_of(reports));
     const auto said = said_of(reports, 0, node_problem::slow) +
                       said_of(reports, 0, node_problem::unreachable);
     CHECK(mentions(said, "node_timeout is 5.0 ms"));
@@ -211,7 +211,7 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
     grant(whole);
     {
         const auto reports = reports_of(options);
-        INFO(text_of(reports));
+        INFO(findings_of(reports));
         CHECK(findings(reports) == 0);
     }
     for (const std::string& missing : rights) {
@@ -221,7 +221,7 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
         std::erase(rest, missing);
         grant(rest);
         const auto reports = reports_of(options);
-        INFO("without " << missing << ":\n" << text_of(reports));
+        INFO("without " << missing << ":\n" << findings_of(reports));
         const auto said = said_of(reports, 0, node_problem::missing_right);
         CHECK_FALSE(said.empty());
         const bool is_named = mentions(said, missing) || mentions(said, missing.substr(1)) ||
@@ -251,14 +251,14 @@ TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {
     SECTION("another set") {
         options.cluster = "another";
         const auto reports = reports_of(options);
-        INFO(text_of(reports));
+        INFO(findings_of(reports));
         CHECK(mentions(said_of(reports, 0, node_problem::other_set), "redlock init"));
         CHECK(examine(uris_of(nodes)).status == 2);
     }
     SECTION("another ttl_max") {
         options.ttl_max = 30s;
         const auto reports = reports_of(options);
-        INFO(text_of(reports));
+        INFO(findings_of(reports));
         CHECK(mentions(said_of(reports, 0, node_problem::other_ttl_max),
                        "give all clients the same"));
         CHECK(reports[0].ttl_max == 60s);
@@ -281,13 +281,13 @@ TEST_CASE("cluster mode without a hash tag is found", "[doctor]") {
     auto options = nodes.options();
     SECTION("without") {
         const auto reports = reports_of(options);
-        INFO(text_of(reports));
+        INFO(findings_of(reports));
         CHECK(mentions(said_of(reports, 0, node_problem::no_hash_tag), "{lock}:"));
     }
     SECTION("with: the nodes are as good as any") {
         options.key_prefix = "{lock}:";
         const auto reports = reports_of(options);
-        INFO(text_of(reports));
+        INFO(findings_of(reports));
         CHECK(findings(reports) == 0);
         driver d(options);
         auto held = d.acquire("r", {.ttl = 10s});
@@ -304,7 +304,7 @@ TEST_CASE("nodes that do not answer are found, with the cause", "[doctor]") {
         auto options = nodes.options();
         options.nodes[1].password = "wrong-s3cret";
         const auto reports = reports_of(options);
-        const auto all = text_of(reports);
+        const auto all = findings_of(reports);
         INFO(all);
         CHECK(mentions(said_of(reports, 1, node_problem::auth_failed), "correct the user"));
         CHECK_FALSE(mentions(all, "s3cret"));
@@ -313,7 +313,7 @@ TEST_CASE("nodes that do not answer are found, with the cause", "[doctor]") {
         cluster nodes(3, durable);
         nodes.kill(2);
         const auto reports = reports_of(nodes.options());
-        INFO(text_of(reports));
+        INFO(findings_of(reports));
         CHECK(mentions(said_of(reports, 2, node_problem::unreachable), "start the server"));
         CHECK_FALSE(reports[2].is_reachable);
     }
