@@ -1,19 +1,14 @@
 // TLS to real servers: what is refused, why, and that the other nodes are not delayed by it.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
-#include "../support/certificates.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_proxy.hpp"
 #include "support/run.hpp"
+#include "support/tls_ports.hpp"
 #include "support/wall_clock.hpp"
 #include "tool_process.hpp"
 
 #include <redlock/blocking_client.hpp>
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <stdexcept>
@@ -25,20 +20,6 @@ using namespace redlock::testing;
 
 namespace {
 
-std::uint16_t free_tls_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-        throw std::runtime_error("no free port");
-    }
-    ::close(fd);
-    return ntohs(address.sin_port);
-}
-
 // Servers that have a port with TLS, too.
 class tls_cluster {
 public:
@@ -49,25 +30,13 @@ public:
 
     // From now on the i-th shows this certificate; `clients`: whether it wants one.
     std::uint16_t open(std::size_t i, const std::string& certificate, const std::string& clients) {
-        auto ask = nodes.ask(i);
-        for (int tries = 0; tries < 20; ++tries) {
-            const std::uint16_t port = free_tls_port();
-            const auto answer = ask.command(
-                {"CONFIG", "SET", "tls-cert-file", papers.file(certificate), "tls-key-file",
-                 papers.key(certificate), "tls-ca-cert-file", papers.file("ca"),
-                 "tls-auth-clients", clients, "tls-port", std::to_string(port)});
-            if (answer.type != reply::kind::error) return port;
-        }
-        throw std::runtime_error("no TLS port could be opened");
+        return open_tls_port(nodes.ask(i), papers, certificate, clients);
     }
 
     client_options options() const {
         client_options all = nodes.options();
         for (std::size_t i = 0; i < all.nodes.size(); ++i) {
-            all.nodes[i].port = ports[i];
-            all.nodes[i].host = "localhost";
-            all.nodes[i].tls.emplace();
-            all.nodes[i].tls->ca_file = papers.file("ca");
+            use_tls(all.nodes[i], ports[i], papers);
         }
         all.connect_timeout = 4s;
         return all;

@@ -35,6 +35,9 @@ public:
     certificates(const certificates&) = delete;
     certificates& operator=(const certificates&) = delete;
 
+    /// Whether the openssl command is there.
+    static bool can_be_made() { return succeeds("openssl version"); }
+
     std::string file(const std::string& name) const { return (folder_ / (name + ".pem")).string(); }
     std::string key(const std::string& name) const { return (folder_ / (name + ".key")).string(); }
 
@@ -44,9 +47,12 @@ public:
     }
 
 private:
+    static bool succeeds(const std::string& command) {
+        return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+    }
     static void run(const std::string& words, const std::string& clock = {}) {
-        const std::string command = clock + " openssl " + words + " >/dev/null 2>&1";
-        if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
+        const std::string command = clock + " openssl " + words;
+        if (!succeeds(command)) throw std::runtime_error(command);
     }
     void make(const std::string& name, const std::string& root, const std::string& names,
               const std::string& clock = {}) {
