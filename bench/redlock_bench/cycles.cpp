@@ -24,21 +24,24 @@ namespace {
 
 using finish_line = asio::experimental::channel<void(boost::system::error_code)>;
 
+void add_time_since(redlock::clock::time_point begin, std::vector<double>* to) {
+    if (to == nullptr) return;
+    to->push_back(std::chrono::duration<double, std::micro>(redlock::clock::now() - begin).count());
+}
+
 asio::awaitable<void> cycle(redlock::client& client, std::string resource,
-                            redlock::clock::time_point until, measured& total,
-                            std::vector<double>* times_us, finish_line& done) {
+                            redlock::clock::time_point until, const workload& what, measured& total,
+                            finish_line& done) {
     for (auto begin = redlock::clock::now(); begin < until;) {
         auto [refused, lease] = co_await client.async_acquire(resource, as_tuple);
         if (!refused) {
+            add_time_since(begin, what.acquire_times_us);
             auto [kept] = co_await client.async_release(std::move(lease), as_tuple);
             refused = kept;
         }
         ++(refused ? total.failures : total.cycles);
-        const auto now = redlock::clock::now();
-        if (times_us != nullptr) {
-            times_us->push_back(std::chrono::duration<double, std::micro>(now - begin).count());
-        }
-        begin = now;
+        add_time_since(begin, what.times_us);
+        begin = redlock::clock::now();
     }
     co_await done.async_send({}, asio::use_awaitable);
 }
@@ -57,8 +60,7 @@ asio::awaitable<void> all_cycles(redlock::client& client, const workload& what, 
                               [&done] { done.try_send(boost::system::error_code()); })
                 .acquire();
         } else {
-            asio::co_spawn(executor,
-                           cycle(client, resource_of(i), until, total, what.times_us, done),
+            asio::co_spawn(executor, cycle(client, resource_of(i), until, what, total, done),
                            asio::detached);
         }
     }

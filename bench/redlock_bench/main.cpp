@@ -40,6 +40,7 @@ constexpr const char* usage =
     "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
     "kinds       Readers, slots and several resources at once, beside the exclusive lock of one\n"
     "            (fenced, three nodes).\n"
+    "tls         Acquires, rates and CPU over TLS, over those without (fenced, three nodes).\n"
     "fault       Rates and tails with one of five nodes hung, dead, or pausing for a fifth of the\n"
     "            time, over the healthy ones.\n"
     "contended   Eight coroutines, eight processes, and 64, that contend for one resource, beside\n"
@@ -88,6 +89,7 @@ bool understand_alone(std::string_view word, request& r) {
         r.how = {.each = 30ms,
                  .workers = {1, 16},
                  .workers_by_unix_socket = {16},
+                 .workers_by_tls = {1, 16},
                  .workers_beside_peers = {16},
                  .workers_under_faults = {16},
                  .rate_blocks = 2,
@@ -125,13 +127,13 @@ bool understand_with(std::string_view word, const char* value, request& r) {
     if (word == "--only") {
         r.only = value;
         const auto known = {"throughput", "latency", "fault", "renewal",
-                            "waiting",    "kinds",   "contended"};
+                            "waiting",    "kinds",   "tls",   "contended"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
     if (word == "--workers") {
         const std::size_t workers = std::strtoul(value, nullptr, 10);
-        r.how.workers = r.how.workers_by_unix_socket = r.how.workers_beside_peers =
-            r.how.workers_under_faults = {workers};
+        r.how.workers = r.how.workers_by_unix_socket = r.how.workers_by_tls =
+            r.how.workers_beside_peers = r.how.workers_under_faults = {workers};
         return workers >= 1 && workers <= 10'000;
     }
     if (word == "--leases") {
@@ -193,13 +195,15 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     // Some in one of the settings alone; the others would only say the same.
     const bool waiting = nodes == 3 && fencing && wants(r, "waiting");
     const bool kinds = nodes == 3 && fencing && wants(r, "kinds");
+    const bool tls = nodes == 3 && fencing && wants(r, "tls");
     const bool contended = nodes == 5 && fencing && wants(r, "contended");
     const bool renewal = nodes > 1 && wants(r, "renewal");
     // Of three, one with a fault leaves no choice of a quorum: of five it does.
     const bool fault = nodes == 5 && wants(r, "fault");
     const bool throughput = wants(r, "throughput");
     const bool latency = wants(r, "latency");
-    if (!(waiting || contended || kinds || renewal || fault || throughput || latency)) return;
+    if (!(waiting || contended || kinds || tls || renewal || fault || throughput || latency))
+        return;
     bench::setting on(nodes, fencing);
     if (throughput) bench::measure_throughput(on, r.how, r.how.workers);
     if (throughput && nodes > 1 && !fencing) bench::measure_throughput_beside_peers(on, r.how);
@@ -207,6 +211,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     if (renewal) bench::measure_renewal(on, r.how);
     if (waiting) bench::measure_waiting(on, r.how);
     if (kinds) bench::measure_kinds(on, r.how);
+    if (tls) bench::measure_tls(on, r.how);
     if (fault) bench::measure_faults(on, r.how);
     if (contended) bench::measure_contended(on, r.how);
 }

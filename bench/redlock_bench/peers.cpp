@@ -65,23 +65,19 @@ void measure_round(setting& on, std::span<party> parties, std::size_t round, std
 }
 
 void print(const setting& on, const party& ours, const party& other, std::size_t workers) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < ours.rates.size(); ++i) {
-        ratios.push_back(ours.rates[i] / other.rates[i]);
-    }
     json_line("throughput_peer")
         .add("peer", other.peer->name)
         .add("nodes", on.size())
         .add("mode", on.mode())
         .add("workers", workers)
-        .add("blocks", ratios.size())
+        .add("blocks", ours.rates.size())
         .add("cycles", other.sum.cycles)
         .add("failures", other.sum.failures)
         .add("cycles_per_s", other.sum.rate())
         .add("cpu_us_per_cycle", other.sum.cpu_us_per_cycle())
         .add("our_cycles_per_s", ours.sum.rate())
         .add("our_cpu_us_per_cycle", ours.sum.cpu_us_per_cycle())
-        .add("ours_over_peer", quantile(ratios, 0.5))
+        .add("ours_over_peer", median_ratio(ours.rates, other.rates))
         .print();
 }
 

@@ -17,4 +17,12 @@ inline double quantile(std::vector<double>& values, double q) {
     return values[static_cast<std::size_t>(q * last)];
 }
 
+/// Of programs that ran in turns, block by block: the median of what one had in each block over
+/// what the other had in the block beside it. What slows the machine for a while slows both.
+inline double median_ratio(const std::vector<double>& one, const std::vector<double>& other) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < one.size(); ++i) ratios.push_back(one[i] / other[i]);
+    return quantile(ratios, 0.5);
+}
+
 }  // namespace bench

@@ -18,13 +18,17 @@ namespace {
 
 // The time-outs that a user gets who says nothing: what a fault costs depends on them.
 redlock::client_options default_options(redlock::testing::cluster& servers, bool fencing,
-                                        transport by) {
+                                        transport by,
+                                        const redlock::testing::certificates* papers) {
     redlock::client_options options;
     options.cluster = "bench";  // its programs know the nodes by several addresses
     options.fencing = fencing;
     options.nodes = servers.options().nodes;
-    for (std::size_t i = 0; by == transport::unix_socket && i < servers.size(); ++i) {
-        options.nodes[i].unix_socket = servers[i].unix_socket();
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+        auto& node = options.nodes[i];
+        if (by == transport::unix_socket) node.unix_socket = servers[i].unix_socket();
+        if (papers == nullptr) continue;
+        use_tls(node, redlock::testing::open_tls_port(servers.ask(i), *papers), *papers);
     }
     return options;
 }
@@ -51,7 +55,8 @@ asio::awaitable<void> until_all_answer(redlock::client& client) {
 
 setting::setting(std::size_t nodes, bool fencing, transport by)
     : servers_(nodes, {.unix_socket = by == transport::unix_socket}),
-      options_(default_options(servers_, fencing, by)),
+      papers_(by == transport::tls ? std::make_unique<redlock::testing::certificates>() : nullptr),
+      options_(default_options(servers_, fencing, by, papers_.get())),
       client_(context_.get_executor(), options_) {
     settle();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/cluster.hpp"
+#include "support/tls_ports.hpp"
 
 #include <redlock/client.hpp>
 
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct extent {
     std::chrono::milliseconds each{1'000};  ///< One rate.
     std::vector<std::size_t> workers{1, 16, 128, 1'024};
     std::vector<std::size_t> workers_by_unix_socket{128};
+    std::vector<std::size_t> workers_by_tls{1, 128};
     std::vector<std::size_t> workers_beside_peers{16, 128};
     std::vector<std::size_t> workers_under_faults{1, 128};
     std::size_t rate_blocks = 5;  ///< Of one rate, where others alternate with it.
@@ -48,7 +51,8 @@ struct extent {
     std::vector<cycle_peer> cycle_peers{};
 };
 
-enum class transport : bool { tcp, unix_socket };
+/// How the client reaches the servers. Bare sockets speak no TLS.
+enum class transport : std::uint8_t { tcp, unix_socket, tls };
 
 /// Servers of its own, and one client on one thread: the caller's.
 class setting {
@@ -60,7 +64,8 @@ public:
     const redlock::client_options& options() const noexcept { return options_; }
     const char* mode() const noexcept { return options_.fencing ? "fenced" : "plain"; }
     const char* transport_name() const noexcept {
-        return options_.nodes.front().unix_socket.empty() ? "tcp" : "unix";
+        const auto& node = options_.nodes.front();
+        return node.tls ? "tls" : node.unix_socket.empty() ? "tcp" : "unix";
     }
     redlock::client& client() noexcept { return client_; }
     redlock::testing::redis_server& server(std::size_t i) { return servers_[i]; }
@@ -72,6 +77,7 @@ public:
 
 private:
     redlock::testing::cluster servers_;
+    std::unique_ptr<const redlock::testing::certificates> papers_;  // null without TLS
     redlock::client_options options_;
     boost::asio::io_context context_{1};
     redlock::client client_;
@@ -110,7 +116,9 @@ struct workload {
     std::size_t workers = 1;
     std::chrono::milliseconds duration{0};
     style by = style::coroutines;
-    std::vector<double>* times_us = nullptr;  ///< Of each cycle, where they are wanted: coroutines.
+    // Where times are wanted, of coroutines alone:
+    std::vector<double>* times_us = nullptr;          ///< Of each cycle.
+    std::vector<double>* acquire_times_us = nullptr;  ///< Of each acquire that was granted.
 };
 
 measured measure_cycles(setting& on, const workload& what);
@@ -120,6 +128,8 @@ void measure_throughput(setting& on, const extent& how, const std::vector<std::s
 void measure_throughput_beside_peers(setting& on, const extent& how);
 void print_absent_cycle_peers(const extent& how);
 void measure_latency(setting& on, const extent& how);
+/// `on` has no TLS: a second setting, with TLS, is measured beside it.
+void measure_tls(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);
 void measure_waiting(setting& on, const extent& how);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -107,6 +108,31 @@ def check_renewal(lines):
         check(line["renewals_per_command_and_node"] >= 30 or line["renewal_failures"] > 0,
               f"renewals travel alone: {line}")
         check(0 < line["heap_bytes_per_lease"] < 100_000, f"no memory of a lease: {line}")
+
+
+def check_tls(bench, lines):
+    measured = of(lines, "tls")
+    for line in of(lines, "tls_absent"):
+        check(line["reason"] and not measured, f"TLS is left out, with the reason: {line}")
+        return
+    check([setting_of(l) for l in measured] == [(3, "fenced", "tls", w) for w in (1, 16)],
+          "TLS on three nodes, with 1 and 16 workers")
+    for line in measured:
+        check(line["blocks"] == (3 if line["workers"] == 1 else 2), f"blocks in turns: {line}")
+        check(line["cycles"] > 0 and line["cycles_without_tls"] > 0, f"no cycle: {line}")
+        for what in ("acquire_p50", "rate", "cpu"):
+            check(line[f"{what}_over_without_tls"] > 0, f"no ratio: {line}")
+        for what in ("acquire_p50_us", "cycles_per_s", "cpu_us_per_cycle"):
+            check(line[what] > 0 and line[f"{what}_without_tls"] > 0, f"no figure: {line}")
+    # No openssl command is found there.
+    server = shutil.which(os.environ.get("REDIS_SERVER") or "redis-server")
+    with tempfile.TemporaryDirectory() as empty:
+        done = subprocess.run([bench, "--smoke", "--only", "tls"], stdout=subprocess.PIPE,
+                              text=True, env={**os.environ, "REDIS_SERVER": server, "PATH": empty})
+    check(done.returncode == 0, "nothing fails for want of certificates")
+    check([l for l in read(done.stdout) if l["bench"] != "machine"] ==
+          [{"bench": "tls_absent", "reason": "there is no openssl command"}],
+          "that TLS can't be measured is said")
 
 
 def check_contended(lines):
@@ -218,6 +244,7 @@ def main():
           "a hung, a dead and a pausing one of five")
     for line in faults:
         check(line["cycle_p99_us"] > 0 and line["healthy_cycle_p99_us"] > 0, f"no tail: {line}")
+    check_tls(bench, lines)
     check_contended(lines)
     check_peers(bench)
     check_cycle_peers(bench)
@@ -227,7 +254,7 @@ def main():
         shown = subprocess.run([table, file.name], stdout=subprocess.PIPE, text=True, check=True)
     for row in ("rate over the raw pipeline's", "p99.9 over write-all-read-all", "UNIX sockets",
                 "heap bytes per lease", "bytes per waiter", "rate over healthy rate",
-                "p99 of a cycle over healthy", "turns times section", "redsync is absent"):
+                "p99 of a cycle over healthy", "TLS", "turns times section", "redsync is absent"):
         check(row in shown.stdout, f"the table shows {row}")
     for line in wrong:
         print("WRONG:", line)
