@@ -141,15 +141,19 @@ local function find_refusal()
     return false
 end
 
--- Takes a free key under its fence, which has to exceed `least`.
-local function take(key, fence_key, value, ttl, fence, least, is_missing)
+-- Why no free key is taken under this fence, which has to exceed `least`; nil where it may be.
+local function refuse_fence(fence, least, is_missing)
     local proposed = tonumber(fence)
     if proposed <= least then
         return {4, least}
     elseif is_missing and proposed > node_us() + allowance then
         return {5, node_us()}
     end
-    local failure = put(key, value, ttl)
+end
+
+-- Takes a free key under its fence.
+local function take(key, fence_key, value, ttl, fence, least, is_missing)
+    local failure = refuse_fence(fence, least, is_missing) or put(key, value, ttl)
     if failure then
         return failure
     end

@@ -36,8 +36,24 @@ local wanted = {}
 for i = 6, #ARGV do
     wanted[ARGV[i]] = true
 end
-local robbed, holders, is_free = {}, {}, false
 
+-- Also where the key is not held: a lease of the others' grants may come back to this node. Before
+-- anything is deleted: where the server refuses this, a robbed holder could take the key again.
+local seen = 0
+if fence_key then
+    local text = redis.pcall('GET', fence_key)
+    seen = type(text) == 'string' and string.find(text, '^%d+$') and tonumber(text) or 0
+    if ARGV[6] then
+        redis.call('SADD', revoked, unpack(ARGV, 6))
+        redis.call('PEXPIRE', revoked, ARGV[3])
+        if type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
+            redis.call('SET', fence_key, ARGV[1], 'PX', ARGV[2])
+            seen = tonumber(ARGV[1])
+        end
+    end
+end
+
+local robbed, holders, is_free = {}, {}, false
 local function delete()
     redis.call('DEL', key)
     is_free = true
@@ -56,6 +72,8 @@ if current == marker and set and slot == '' then
     if robbed[1] and not holders[1] then
         delete()
         redis.call('DEL', set)
+    elseif ARGV[6] then
+        redis.call('ZADD', set, string.format('-%.0f', seen), 'base')
     end
 elseif current and wanted[string.sub(current, 1, 128)] then
     delete()
@@ -66,25 +84,7 @@ elseif current and wanted[string.sub(current, 1, 128)] then
 elseif current then
     holders[1] = string.sub(current, 1, 128)
 end
-if not fence_key then
-    return {0, robbed, holders}
-end
-
--- Also where the key is not held: a lease of the others' grants may come back to this node.
-local text = redis.pcall('GET', fence_key)
-local seen = type(text) == 'string' and string.find(text, '^%d+$') and tonumber(text) or 0
-if ARGV[6] then
-    redis.call('SADD', revoked, unpack(ARGV, 6))
-    redis.call('PEXPIRE', revoked, ARGV[3])
-    if type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
-        redis.call('SET', fence_key, ARGV[1], 'PX', ARGV[2])
-        seen = tonumber(ARGV[1])
-    end
-    if holders[1] and current == marker then
-        redis.call('ZADD', set, string.format('-%.0f', seen), 'base')
-    end
-end
-if is_free then
+if fence_key and is_free then
     wake_first(queue, ARGV[4], key, nil, false, 1)
 end
 return {seen, robbed, holders}

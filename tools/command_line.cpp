@@ -58,6 +58,21 @@ public:
     }
 };
 
+// CLI11 takes a word "[a,b]" for a list of two. Such a word gets a mark in front while it parses.
+constexpr char list_mark = '\x01';
+
+std::string marked(const std::string& word) {
+    const bool is_list = word.starts_with('[') && word.ends_with(']');
+    return is_list || word.starts_with(list_mark) ? list_mark + word : word;
+}
+
+std::string unmark(std::string& word) {
+    if (word.starts_with(list_mark)) word.erase(0, 1);
+    return {};  // it is never wrong
+}
+
+const CLI::Validator unmarking(unmark, "");
+
 class parser {
 public:
     parser();
@@ -141,7 +156,11 @@ parser::parser() {
     add_run();
     add_token_commands();
     add_others();
-    for (auto* command : app_.get_subcommands({})) command->set_help_flag();
+    for (auto* command : app_.get_subcommands({})) {
+        command->set_help_flag();
+        for (auto* option : command->get_options()) option->transform(unmarking);
+    }
+    for (auto* option : app_.get_options()) option->transform(unmarking);
 }
 
 void parser::lease_terms(CLI::App& to, lease_request& into) {
@@ -216,7 +235,7 @@ void parser::add_token_commands() {
         "any more: nothing was changed; 125 on failure.";
     extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
     extend_->footer(token_rules);
-    duration(*extend_, "--ttl", extending_.ttl, "Length of the lease from now on, such as 50s");
+    duration(*extend_, "--ttl", extending_.ttl, "At least so long from now on, such as 50s; it shortens nothing");
     release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
     release_->footer(
         std::string(token_rules) +
@@ -264,8 +283,9 @@ void parser::add_others() {
     doctor_ = app_.add_subcommand("doctor", "Say what is wrong with the nodes, and what to do");
     doctor_->footer(
         "Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round\n"
-        "trip, rights of the user, other clients' settings. One line for each finding. Takes no\n"
-        "lock, and changes nothing.\n"
+        "trip, rights of the user, other clients' settings. One line for each finding. It\n"
+        "takes no lock. As any client it writes the record of a node that has none or is another\n"
+        "process than before, which names the list of nodes: name them all.\n"
         "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
         "With --json: one object.\n\nExit status: 0 all is well; 1 warnings; 2 errors; 125 on "
         "failure.");
@@ -409,12 +429,14 @@ std::string parser::help_text() const {
 
 // What is wrong with the first word that no option or argument took; empty when there is none.
 std::string parser::unexpected() const {
-    for (const auto& word : app_.remaining(true)) {
+    for (std::string word : app_.remaining(true)) {
+        unmark(word);
         if (word == "--") continue;
         if (word.front() == '-') return no_such_option(word);
         if (app_.get_subcommands().empty()) {
             return "there is no command '" + word + "': " + names() + " exist";
         }
+        if (extend_->parsed()) return "a token is no argument: see redlock help extend";
         return "'" + word + "' is one argument too many: see redlock help";
     }
     return {};
@@ -490,6 +512,7 @@ command_line parser::parse(std::vector<std::string> words) {
         command.assign((names_resource ? second : mark) + 1, words.end());
         words.erase(names_resource ? second : mark, words.end());
     }
+    std::transform(words.begin(), words.end(), words.begin(), marked);
     std::reverse(words.begin(), words.end());
     std::string wrong;
     try {

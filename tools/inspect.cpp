@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -104,6 +105,22 @@ void complain_of_silence(const resource_state& state) {
     complain(line + " fix these nodes or their entries in the configuration");
 }
 
+std::optional<slot_name> as_slot(const std::string& name) {
+    const auto mark = name.rfind('#');
+    if (mark == name.npos || mark == 0) return std::nullopt;
+    slot_name out{name.substr(0, mark)};
+    const char* const end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + mark + 1, end, out.number);
+    const bool is_number = read.ec == std::errc() && read.ptr == end && out.number < max_slots;
+    return is_number ? std::optional(std::move(out)) : std::nullopt;
+}
+
+const slot_state* find_slot(const resource_state& of, std::uint16_t number) {
+    const auto at = std::find_if(of.slots.begin(), of.slots.end(),
+                                 [&](const slot_state& s) { return s.number == number; });
+    return at == of.slots.end() ? nullptr : &*at;
+}
+
 std::string holders(const resource_state& state) {
     if (!state.readers.empty()) return "shared by " + some_of(state.readers);
     const bool is_shared = std::any_of(state.nodes.begin(), state.nodes.end(), [](const auto& n) {
@@ -145,6 +162,12 @@ std::string to_json(const resource_state& state) {
         json.end_object();
     }
     json.end_array();
+    add_company(json, state);
+    json.end_object();
+    return json.text() + "\n";
+}
+
+void add_company(json_writer& json, const resource_state& state) {
     json.key("slot_count").number_unsigned(state.slot_count);
     json.key("slots").begin_array();
     for (const auto& slot : state.slots) {
@@ -159,8 +182,6 @@ std::string to_json(const resource_state& state) {
     json.key("waiting").number_unsigned(state.waiting);
     json.key("readers");
     add_strings(json, state.readers);
-    json.end_object();
-    return json.text() + "\n";
 }
 
 std::string to_table(const resource_state& state) {

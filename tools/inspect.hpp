@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "tools/json_writer.hpp"
 #include "tools/nodes.hpp"
 
 #include <redlock/resource_state.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace redlock::tool {
@@ -19,10 +22,22 @@ struct inspect_request {
 /// The exit status: 0 when a quorum of nodes answered.
 int inspect(const inspect_request& request);
 
+/// What a slot's key looks like on the nodes: "R#3" is slot 3 of R, unless a resource has that name.
+struct slot_name {
+    std::string resource;
+    std::uint16_t number = 0;
+};
+/// Nothing where the name can't be a slot's.
+std::optional<slot_name> as_slot(const std::string& name);
+/// The slot of the resource, where it is held.
+const slot_state* find_slot(const resource_state& of, std::uint16_t number);
+
 /// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers.
 std::string holders(const resource_state& state);
 /// "2 of 3 slots are held"; empty where no program names slots and none is held.
 std::string slots_held(const resource_state& state);
+/// The slots and the readers that have it, and how many wait: members of an object that is open.
+void add_company(json_writer& json, const resource_state& state);
 /// One object on one line.
 std::string to_json(const resource_state& state);
 /// A table for people to read.

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <ctime>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,26 +71,42 @@ public:
 
 private:
     void ask() {
-        std::string name = std::move(left_.front());
+        const std::string name = std::move(left_.front());
         left_.pop_front();
         ++asked_;
-        client_->async_inspect(std::move(name), [this](error_code ec, const resource_state& state) {
-            --asked_;
-            if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
-            // A lock always has an expiry: what has none is another program's.
-            const bool is_lock = is_held(state) && state.valid_for.count() >= 0;
-            const bool is_shown = !ec && is_lock && status_ != own_failure;
-            if (is_shown && !print(json_ ? to_json(state) : line_of(state))) {
-                status_ = own_failure;
-                left_.clear();
-            }
-            if (!left_.empty()) ask();
+        if (const auto slot = as_slot(name)) return ask_as_slot(name, *slot);
+        ask(name);
+    }
+    void ask(const std::string& name) {
+        client_->async_inspect(name, [this](error_code ec, const resource_state& state) {
+            answered(ec, state);
         });
+    }
+    // A slot has a key of its own, and is shown with its resource.
+    void ask_as_slot(const std::string& name, const slot_name& slot) {
+        client_->async_inspect(slot.resource, [this, name, number = slot.number](
+                                                  error_code ec, const resource_state& state) {
+            if (!ec && find_slot(state, number) == nullptr) return ask(name);
+            answered(ec, state);
+        });
+    }
+    void answered(error_code ec, const resource_state& state) {
+        --asked_;
+        if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
+        // A lock always has an expiry: what has none is another program's.
+        const bool is_lock = is_held(state) && state.valid_for.count() >= 0;
+        const bool is_new = !ec && is_lock && shown_.insert(state.resource).second;
+        if (is_new && status_ != own_failure && !print(json_ ? to_json(state) : line_of(state))) {
+            status_ = own_failure;
+            left_.clear();
+        }
+        if (!left_.empty()) ask();
     }
 
     client* client_;
     bool json_;
     std::deque<std::string> left_;
+    std::set<std::string> shown_;
     std::size_t asked_ = 0;
     int status_ = success;
 };
@@ -142,7 +159,7 @@ private:
         json.key("owner").string(state.owner);
         json.key("fence").number_unsigned(state.fence);
         json.key("valid_ms").number(state.valid_for.count());
-        json.key("waiting").number_unsigned(state.waiting);
+        add_company(json, state);
         json.end_object();
         return json.text() + "\n";
     }

@@ -84,6 +84,7 @@ void write_line(const std::string& line) {
 }
 
 constexpr std::string_view mark = "://";
+constexpr std::string_view token_mark = "redlock1.";  // with which the token of a lease begins
 
 std::vector<std::string>& secrets() {
     static std::vector<std::string> found;
@@ -153,6 +154,11 @@ std::string redacted(std::string_view text) {
              at = known.find(secret, at + instead.size())) {
             known.replace(at, secret.size(), instead);
         }
+    }
+    for (auto at = known.find(token_mark); at != known.npos; at = known.find(token_mark, at + 1)) {
+        const auto begin = at + token_mark.size();
+        const auto end = known.find_first_of(" \t\r\n'\"", begin);
+        known.replace(begin, std::min(end, known.size()) - begin, "***");
     }
     std::string out;
     text = known;

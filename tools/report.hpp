@@ -19,8 +19,9 @@ void fill_closed_streams() noexcept;
 /// wherever they appear; also a password with blanks, which splits its URI into several words.
 void keep_secret(const std::vector<std::string>& words);
 
-/// `text` without the passwords that `keep_secret` found, and with every "://user:password@" made
-/// "://***@": messages quote the arguments that they are about.
+/// `text` without the passwords that `keep_secret` found, with every "://user:password@" made
+/// "://***@", and every token of a lease "redlock1.***": messages quote the arguments that they are
+/// about.
 std::string redacted(std::string_view text);
 
 /// `text` from outside, safe for a terminal: redacted, and `printable`.

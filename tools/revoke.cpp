@@ -24,12 +24,36 @@ bool has_holder(const resource_state& state) {
            });
 }
 
+bool has_no_expiry(const resource_state& state) {
+    return std::any_of(state.nodes.begin(), state.nodes.end(), [](const node_state& node) {
+        return !node.owner.empty() && node.ttl.count() < 0;
+    });
+}
+
 // What the nodes show, and what the operator should know before the answer.
 std::string warning(const resource_state& state) {
     return to_table(state) +
+           (has_no_expiry(state) ? "\nA lock has an expiry. This key has none on some node: it may be "
+                                   "another program's data, which\nwould be deleted."
+                                 : "") +
            "\nThis takes '" + shown(state.resource) +
            "' from its holders. Each of them goes on until it renews its lease, at the latest a ttl\n"
            "from now, and the next holder may start at once: only the fence tells them apart.";
+}
+
+// Its resource as if nothing but that slot was held.
+resource_state slot_alone(const resource_state& whole, std::uint16_t number) {
+    resource_state out = whole;
+    out.slots = {*find_slot(whole, number)};
+    out.held = false;
+    out.owner.clear();
+    out.readers.clear();
+    for (node_state& node : out.nodes) {
+        if (!node.owner.empty() || !node.readers.empty()) node.state = key_state::free;
+        node.owner.clear();
+        node.readers.clear();
+    }
+    return out;
 }
 
 std::string list_of(const std::vector<std::string>& owners) {
@@ -102,9 +126,18 @@ int revoke(const revoke_request& request) {
     resource_state state;
     {
         asking by(found->client);
-        auto [ec, seen] = by.wait_for<resource_state>([&](client& on, auto handler) {
-            on.async_inspect(request.resource, std::move(handler));
-        });
+        const auto inspect = [&by](const std::string& resource) {
+            return by.wait_for<resource_state>([&](client& on, auto handler) {
+                on.async_inspect(resource, std::move(handler));
+            });
+        };
+        auto [ec, seen] = inspect(request.resource);
+        const auto slot = as_slot(request.resource);
+        if (!ec && slot) {
+            auto [failed, whole] = inspect(slot->resource);
+            if (!failed && find_slot(whole, slot->number)) seen = slot_alone(whole, slot->number);
+            ec = failed;
+        }
         if (ec) {
             if (!by.is_called_off()) complain("'" + request.resource + "': " + ec.message());
             return by.end(own_failure);

@@ -410,7 +410,7 @@ void runner::on_lost(loss why) {
         case loss::taken:
             line +=
                 "a quorum of nodes says that the key is gone or has another owner; see redlock "
-                "inspect, and find the program that deletes keys";
+                "inspect; an operator may have taken it (release --force), or a program deletes keys";
             break;
         case loss::unreachable:
             line += "no quorum of nodes renewed it" + nodes_down() + "; check the nodes";
@@ -480,7 +480,8 @@ void runner::on_released(error_code ec) {
                  " was gone from a quorum of nodes before CMD ended, "
                  "which ended with status " +
                  std::to_string(status_) +
-                 ": find the program that deletes keys, and check what CMD wrote last");
+                 ": an operator may have taken it (release --force), or a program deletes keys; "
+                 "check what CMD wrote last");
         status_ = lease_lost;
     } else if (ec == errc::no_quorum) {
         complain("the release of " + name() + " reached no quorum of nodes" + nodes_down() +

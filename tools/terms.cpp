@@ -60,6 +60,10 @@ std::string settle(const lease_request& request, const configuration& from, acqu
                ": it must be shorter";
     }
     // A lease is renewed when a third of its ttl is over, and needs time for some tries.
+    if (out.loss_margin > out.ttl / 2 && !request.margin) {
+        return "--ttl " + format_duration(out.ttl) + " is too short: at least " +
+               format_duration(2 * out.loss_margin) + " are needed";
+    }
     if (out.loss_margin > out.ttl / 2) {
         return margin + " is more than half of --ttl " + format_duration(out.ttl) +
                ": shorten it or lengthen --ttl";

@@ -89,6 +89,10 @@ std::optional<std::string> read_token(const std::string& file) {
 }
 
 bool write_token(const std::string& file, const std::string& token) {
+    if (file == "-") {
+        complain("--token-file -: leave it out, and the token goes to standard output");
+        return false;
+    }
     const std::string failed = replace_file(file, token + "\n", readers::owner);
     if (failed.empty()) return true;
     complain("--token-file " + failed + ": name a file in a directory that can be written");

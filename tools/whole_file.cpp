@@ -32,6 +32,10 @@ mode_t usual_mode() {
 }  // namespace
 
 std::string replace_file(const std::string& file, std::string_view text, readers who) {
+    struct stat there {};
+    if (::lstat(file.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+        return file + ": it is no regular file, and would be one afterwards";
+    }
     std::string draft = file + ".XXXXXX";
     const int made = ::mkostemp(draft.data(), O_CLOEXEC);  // which only its owner can read
     if (made < 0) return file + ": " + std::strerror(errno);

@@ -106,6 +106,8 @@ tls_setup::tls_setup(const node_options& node)
     SSL_CTX_sess_set_new_cb(context_.get(), on_session);
     SSL_CTX_set_client_cert_cb(context_.get(), on_wish);
     SSL_CTX_set_app_data(context_.get(), this);
+    // OpenSSL would ask for a passphrase on the terminal.
+    SSL_CTX_set_default_passwd_cb(context_.get(), [](char*, int, int, void*) { return -1; });
     load(*node.tls);
 }
 

@@ -281,9 +281,11 @@ std::string validate_resource(const client_options& options, std::string_view re
                    " is reserved for the library's own keys";
         }
     }
-    if (key_ends_with(prefix, resource, "redlock:node") || resource.starts_with("redlock:wake:")) {
-        return "a name that ends with redlock:node or begins with redlock:wake: is reserved for "
-               "the library's own keys";
+    // `redlock:probe` never exists; what doctor tries on it would change a lock by that name.
+    if (key_ends_with(prefix, resource, "redlock:node") ||
+        key_ends_with(prefix, resource, "redlock:probe") || resource.starts_with("redlock:wake:")) {
+        return "a name that ends with redlock:node or redlock:probe, or begins with redlock:wake:, "
+               "is reserved for the library's own keys";
     }
     return {};
 }

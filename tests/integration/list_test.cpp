@@ -48,6 +48,7 @@ TEST_CASE("list shows what is held, and nothing else", "[list]") {
     auto b = d.acquire("job:b[1]*", {.ttl = 30s});
     auto other = d.acquire("other", {.ttl = 30s});
     auto slot = d.acquire("pool", {.ttl = 30s, .slots = 3});
+    auto no_slot = d.acquire("other#1", {.ttl = 30s});
     auto reader = d.acquire("book", {.ttl = 30s, .mode = lock_mode::shared});
     auto gone = d.acquire("gone", {.ttl = 30s});
     REQUIRE(d.release(std::move(gone.value())) == error_code{});
@@ -58,9 +59,9 @@ TEST_CASE("list shows what is held, and nothing else", "[list]") {
     got = listed(nodes);
     INFO(got.out << got.err);
     CHECK(got.status == 0);
-    CHECK(line_count(got.out) == 5);
-    for (const std::string name : {"'job:a' held by", "'job:b[1]*' held by", "'other' held by",
-                                   "'pool#", "'book' shared by"}) {
+    CHECK(line_count(got.out) == 6);
+    for (const std::string name : {"'job:a' held by", "'job:b[1]*' held by", "'other' held by", "'other#1' held by",
+                                   "'pool' 1 of 3 slots are held", "'book' shared by"}) {
         INFO(name);
         CHECK(contains_text(got.out, name));
     }
@@ -124,6 +125,13 @@ TEST_CASE("watch prints a line at each change of holder", "[list]") {
     sees("free", 4);
     d.pass(600ms);  // two looks: nothing changes, and nothing is said
     CHECK(line_count(watching.out()) == 4);
+    auto reader = d.acquire("b", {.ttl = 30s, .mode = lock_mode::shared});
+    REQUIRE(reader.error() == error_code{});
+    const auto brief = abbreviate_owner(reader.value().owner().to_string() + "@test");
+    sees(json ? "\"readers\":[\"" + brief + "\"]" : "'b' shared by " + brief, 5);
+    auto slot = d.acquire("a", {.ttl = 30s, .slots = 2});
+    REQUIRE(slot.error() == error_code{});
+    sees(json ? "\"slots\":[{\"slot\":" : "1 of 2 slots are held", 6);
     watching.send(SIGTERM);
     CHECK(watching.wait() == -SIGTERM);
 }

@@ -203,6 +203,43 @@ TEST_CASE("each slot that was shown is taken from its holder", "[revoke]") {
     }
 }
 
+TEST_CASE("one slot is taken by the name of its key, and its next waiter gets it", "[revoke][tool]") {
+    cluster nodes(3);
+    driver holder(nodes.options());
+    driver waits(nodes.options());
+    auto first = holder.acquire("r", {.ttl = 30s, .slots = 2});
+    auto second = holder.acquire("r", {.ttl = 30s, .slots = 2});
+    REQUIRE(second.error() == error_code{});
+    auto next = waits.start_acquire("r", {.ttl = 30s, .wait = patience, .slots = 2});
+    REQUIRE(waits.until([&] { return waits.inspect("r").value().waiting == 1; }));
+    tool_process robs({"release", "--config", nodes.config(), "--force", "--yes",
+                       "r#" + std::to_string(first.value().slot())});
+    next = waits.finish(std::move(next));
+    CHECK(robs.wait() == 0);
+    REQUIRE(next.error() == error_code{});
+    CHECK(next.value().slot() == first.value().slot());
+    CHECK(second.value());
+}
+
+TEST_CASE("a node that refuses to note whom it robs keeps the lock", "[revoke]") {
+    cluster nodes(3);
+    driver holder(nodes.options());
+    auto held = holder.acquire("r", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
+    for (std::size_t i = 0; i < 3; ++i) {
+        nodes.ask(i).command({"ACL", "SETUSER", "operator", "on", ">pw", "~*", "&*", "+@all",
+                              "-sadd"});
+    }
+    auto options = nodes.options();
+    for (auto& node : options.nodes) node.username = "operator", node.password = "pw";
+    driver by(options);
+    const auto done = revoke_all_of(by, "r");
+    CHECK(done.error() == errc::no_quorum);
+    CHECK(done.value().robbed.empty());
+    CHECK(nodes.holding("r") == 3);
+}
+
 TEST_CASE("a lease of several resources is lost with the first that is taken", "[revoke]") {
     cluster nodes(3);
     driver holder(nodes.options());

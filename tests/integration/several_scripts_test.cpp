@@ -250,8 +250,10 @@ TEST_CASE("several are prolonged as one", "[scripts]") {
     for (const std::string key : {"K", "L", "M"}) CHECK(n.lives(key, 30s));
     // One that is gone is taken again, under a fence above those of all.
     n.command({"DEL", "L"});
-    CHECK(n.ask(together_with(to_extend("K", first_fence), {"L", "M"})) == "{4 " + text(first_fence) + "}");
+    CHECK(n.ask(together_with(to_extend("K", first_fence, ours, 60'000), {"L", "M"})) ==
+          "{4 " + text(first_fence) + "}");
     CHECK_FALSE(n.exists("L"));
+    for (const std::string key : {"K", "M"}) CHECK(n.lives(key, 30s));  // refused: not prolonged
     CHECK(n.ask(together_with(to_extend("K", first_fence + 1, ours, 60'000), {"L", "M"})) == "1");
     CHECK(n.get("L") == ours);
     // One that is somebody else's leaves the strangers as they are.

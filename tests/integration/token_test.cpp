@@ -6,6 +6,7 @@
 #include "tool_process.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
@@ -84,6 +85,35 @@ TEST_CASE("a token on standard output goes to the next command by a variable", "
     CHECK(nodes.keys() == 0);
 }
 
+TEST_CASE("a token that stands on the command line by mistake is not shown", "[tool]") {
+    cluster nodes(3);
+    const auto got = run_script(nodes,
+                                "T=$($R acquire --config $C r); $R extend --config $C $T; "
+                                "$R release --force --yes --config $C $T; $R release --config $C $T; "
+                                "$R --config $C $T; echo $T >&2");
+    INFO(got.err << got.out);
+    const auto token = got.err.substr(got.err.rfind("redlock1."));
+    CHECK(token.size() > 20);
+    CHECK(got.err.find(token.substr(0, 20)) == got.err.rfind("redlock1."));
+    CHECK_FALSE(says(got.out, token.substr(0, 20)));
+    CHECK(says(got.err, "a token is no argument"));
+}
+
+TEST_CASE("several resources of which one is gone are not prolonged", "[tool]") {
+    cluster nodes(3);
+    const scratch folder;
+    REQUIRE(run_script(nodes, "$R acquire --config $C --ttl 20s --token-file ${T}t a b",
+                       folder / "")
+                .status == 0);
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).command({"DEL", "b"});
+    for (const std::string command : {"extend --ttl 50s", "release"}) {
+        const auto got = run_script(
+            nodes, "$R " + command + " --config $C --token-file ${T}t", folder / "");
+        CHECK(got.status == 123);
+        for (std::size_t i = 0; i < nodes.size(); ++i) CHECK(nodes.ask(i).pttl("a") <= 20s);
+    }
+}
+
 TEST_CASE("a token without its lease changes nothing", "[tool]") {
     cluster nodes(3);
     const scratch folder;
@@ -119,6 +149,22 @@ TEST_CASE("where the token can't be handed over the lock is given back", "[tool]
             run_script(nodes, "$R acquire --config $C --token-file ${T}none/t r");
         CHECK(got.status == 125);
         CHECK(says(got.err, "--token-file"));
+    }
+    SECTION("the file is another than a regular one") {
+        const scratch folder;
+        REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+        REQUIRE(::symlink("elsewhere", (folder / "link").c_str()) == 0);
+        for (const std::string name : {"pipe", "link"}) {
+            const auto got = run_script(
+                nodes, "$R acquire --config $C --token-file ${T}" + name + " r", folder / "");
+            CHECK(got.status == 125);
+            CHECK(says(got.err, "no regular file"));
+            struct stat facts {};
+            REQUIRE(::lstat((folder / name).c_str(), &facts) == 0);
+            CHECK_FALSE(S_ISREG(facts.st_mode));
+        }
+        CHECK(says(run_script(nodes, "$R acquire --config $C --token-file - r").err,
+                   "goes to standard output"));
     }
     SECTION("standard output is full") {
         CHECK(run_script(nodes, "$R acquire --config $C r >/dev/full").status == 125);

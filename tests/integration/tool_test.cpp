@@ -161,6 +161,18 @@ TEST_CASE("the command is told resource, fence and owner", "[tool]") {
     CHECK(holder.wait() == 0);
 }
 
+TEST_CASE("a resource is named as it stands, brackets and commas, too", "[tool]") {
+    cluster nodes(3);
+    for (const char* name : {"[job]", "[a,b]", "[]", "a,b", "\x01x"}) {
+        const auto got = run_tool(
+            on(nodes, {"run", name, "x", "--", "sh", "-c", "echo \"$REDLOCK_RESOURCE\""}));
+        INFO(got.err);
+        CHECK(got.out == std::string(name) + "\nx\n");
+    }
+    CHECK(run_tool(on(nodes, {"acquire", "[a,b]"})).status == 0);
+    CHECK(nodes.holding("[a,b]") == 3);
+}
+
 TEST_CASE("run holds several resources, all or none of them", "[tool]") {
     cluster nodes(3);
     const auto both = run_shell(nodes,

@@ -39,6 +39,10 @@ public:
     static bool can_be_made() { return succeeds("openssl version"); }
 
     std::string file(const std::string& name) const { return (folder_ / (name + ".pem")).string(); }
+    /// Makes LOCKED.key of NAME.key, with a passphrase.
+    void lock_key(const std::string& name, const std::string& locked) const {
+        run("ec -aes256 -passout pass:secret -in " + key(name) + " -out " + key(locked));
+    }
     std::string key(const std::string& name) const { return (folder_ / (name + ".key")).string(); }
 
     /// Another one by "ca", for localhost. `clock`: words before the command, which set its clock.

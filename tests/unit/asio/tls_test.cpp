@@ -258,6 +258,12 @@ TEST_CASE("files that can't be used are named", "[tls]") {
         node.tls->key_file = papers().file("none");
         field = "/tls/key_file";
     }
+    SECTION("a key with a passphrase, for which nobody is asked") {
+        node.tls->cert_file = papers().file("client");
+        papers().lock_key("client", "locked");
+        node.tls->key_file = papers().key("locked");
+        field = "/tls/key_file";
+    }
     SECTION("another's key") {
         node.tls->cert_file = papers().file("client");
         node.tls->key_file = papers().key("good");

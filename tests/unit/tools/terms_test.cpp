@@ -91,6 +91,7 @@ TEST_CASE("terms that can't be kept are refused with a remedy") {
     CHECK(refused({.ttl = 61s}).find("ttl_max_ms") != std::string::npos);
     CHECK(refused({.ttl = 10s, .margin = 5001ms}).find("half") != std::string::npos);
     CHECK(refused({.ttl = 10s, .margin = 5s}).empty());
+    CHECK(refused({.ttl = 1ms}).find("--ttl 1ms is too short") == 0);
     CHECK(refused({.max_hold = 1s, .margin = 1s}).find("--max-hold 1s") != std::string::npos);
 }
 

@@ -287,7 +287,7 @@ TEST_CASE("a resource that could be a key of the library's own is refused") {
     client_options o = good();
     for (const char* name : {"{stock}:fence", "{stock}:queue", "{stock}:readers", "{}:fence",
                              "a{b{c}:fence", "redlock:node", "app:redlock:node",
-                             "redlock:wake:1"}) {
+                             "redlock:probe", "redlock:wake:1"}) {
         INFO(name);
         CHECK_FALSE(validate_resource(o, name).empty());
     }
