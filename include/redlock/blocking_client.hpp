@@ -30,8 +30,8 @@ namespace redlock {
 /// **Thread safety.** Any thread may call any member at any time. Only moving, assigning and
 /// destroying the client exclude all other calls to it.
 /// **Errors.** `would_deadlock`: the call came from the client's own thread, that is, from a
-/// callback of `lost_token()` or `on_event`; the call would wait for itself. `client_closed`: the
-/// client was closed before or during the call, or moved from.
+/// callback of `lost_token()`, `on_event` or `on_span`; the call would wait for itself.
+/// `client_closed`: the client was closed before or during the call, or moved from.
 class REDLOCK_EXPORT blocking_client {
 public:
     /// Starts to connect.

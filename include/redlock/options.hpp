@@ -18,6 +18,7 @@
 namespace redlock {
 
 struct event;
+struct span_report;
 
 /// TLS towards one node, 1.2 or later. The server's certificate has to be signed by a trusted root,
 /// to be valid now, and to have the name of the node. A node that fails that has no connection, and
@@ -80,6 +81,9 @@ struct client_options {
     /// Called for each event, on the client's internal strand. It must return quickly and
     /// must not throw.
     std::function<void(const event&)> on_event{};
+    /// For a tracer: called where a span begins and where it ends, in the same way. Empty: nothing
+    /// is traced.
+    std::function<void(const span_report&)> on_span{};
 };
 
 /// `exclusive`: nobody else holds the resource. `shared`: others may hold it at the same time, all of
@@ -113,6 +117,9 @@ struct acquire_options {
     /// random number follow the value: two processes that use the same value exclude each other,
     /// and a late release of an earlier lease cannot end a later one.
     owner_id owner{};
+    /// By what the caller's tracer knows the span in which the call is made: the parent of the
+    /// acquire's own span (`span_report::parent`). 0: none.
+    std::uint64_t span = 0;
 };
 static_assert(std::is_trivially_destructible_v<acquire_options>);
 

@@ -80,6 +80,7 @@ void acquire_operation::end_claims(std::size_t count) {
 
 void acquire_operation::start(time_point now) {
     begun_ = now;
+    span_ = client().shared.begin_span(span_kind::acquire, options_.span, resource_, now);
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
@@ -187,6 +188,7 @@ void acquire_operation::on_turn(time_point now) {
 void acquire_operation::try_once(time_point now) {
     client().remote.wake(*this);
     machine_.begin_try(now);
+    attempt_ = client().shared.begin_span(span_kind::attempt, span_, resource_, now);
     if (machine_.tries() > 1) {
         client().shared.counts().retries.add();
         before_ = std::move(votes_);
@@ -409,6 +411,7 @@ void acquire_operation::take(time_point now) {
     held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
                                         machine));
     if (std::exchange(has_claim_, false)) lease->take_claim();
+    lease->begin_span(span_, now);
     client().host.adopt(std::move(lease));
     granted_ = state;
     end({}, std::move(state), now);
@@ -419,7 +422,7 @@ void acquire_operation::give_back(bool waits_on, time_point now) {
     const bool keeps_place = waits_on && machine_.may_queue();
     left_.place = place_;
     if (!left_.nodes.empty() || (!keeps_place && !place_.nodes.empty())) {
-        client().host.release_in_background(left_, keeps_place, now);
+        client().host.release_in_background(left_, keeps_place, 0, now);
     }
     left_.nodes = {};
     if (!keeps_place) place_.nodes = {};
@@ -427,6 +430,7 @@ void acquire_operation::give_back(bool waits_on, time_point now) {
 
 void acquire_operation::refused(error_code why, time_point now) {
     const operation_ptr keep(this);
+    client().shared.end_span(span_kind::attempt, attempt_, now, why, votes_);
     std::optional<core::acquisition::prospects> further;
     // Another slot is free, as far as the nodes said: it need not wait for that.
     if (why == errc::contended && slots_.is_another_free()) {
@@ -562,6 +566,8 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
                                                   std::move(resource_), std::move(votes_),
                                                   std::move(several_));
     }
+    client().shared.end_span(span_kind::attempt, attempt_, now, outcome, state->votes);
+    client().shared.end_span(span_kind::acquire, span_, now, outcome, state->votes, detail);
     client().host.finished(*this);
     complete(outcome, std::move(state));
 }

@@ -21,6 +21,7 @@
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -137,6 +138,8 @@ private:
     cast_votes before_;  // of the try before: why it still waits
 
     std::shared_ptr<lease_state> granted_;
+    std::uint64_t span_ = 0;     // 0 where nobody traces
+    std::uint64_t attempt_ = 0;  // the span of the present try
     bool is_counted_ = false;  // among the acquires that wait
     bool has_claim_ = false;   // on the owner that the caller gave; passes to the lease
 };

@@ -39,11 +39,18 @@ void adopt_operation::start(time_point now) {
     options_.slots = 0;
     options_.min_hold = {};
     options_.owner = {};
-    if (const auto why = check(); !why.empty()) {
+    const std::string why = check();
+    span_ = client().shared.begin_span(span_kind::adopt, options_.span, resource(), now);
+    if (!why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
     ttl_ = effective_ttl(client().shared.options(), options_.ttl);
     client().host.await_settled(*this, now);
+}
+
+// For people; empty where the token tells none.
+std::string adopt_operation::resource() const {
+    return known_ ? text::listed(known_->resources) : std::string();
 }
 
 // A grant is drawn at node time, so the fence says when it was.
@@ -157,12 +164,11 @@ void adopt_operation::take(time_point now) {
                            .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
     const owner_id owner = wire::owner_of(known_->proof.value);
-    std::string resource = text::listed(known_->resources);
     std::vector<std::string> several;
     if (is_of_several()) several = known_->resources;
-    auto state = std::allocate_shared<lease_state>(
-        recycling_memory<lease_state>(), std::move(resource), owner, known_->fence,
-        machine.valid_until(), votes_, known_->proof, std::move(several));
+    auto state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), resource(),
+                                                   owner, known_->fence, machine.valid_until(),
+                                                   votes_, known_->proof, std::move(several));
     state->home = client().host.home();
     client().shared.counts().granted.add();
     client().shared.emit({.kind = event_kind::granted,
@@ -173,6 +179,7 @@ void adopt_operation::take(time_point now) {
                           .detail = "taken over from another process"});
     held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
                                         machine));
+    lease->begin_span(span_, now);
     client().host.adopt(std::move(lease));
     end({}, std::move(state), now);
 }
@@ -189,18 +196,19 @@ void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state
     const operation_ptr keep(this);
     over_ = true;
     if (!state) {
-        std::string resource = known_ ? text::listed(known_->resources) : "";
+        std::string what = resource();
         client().shared.counts().refused(outcome);
         client().shared.emit({.kind = event_kind::refused,
                               .severity = severity::warning,
-                              .resource = resource,
+                              .resource = what,
                               .error = outcome,
                               .duration = std::chrono::duration_cast<microseconds>(now - begun_),
                               .votes = votes_,
                               .detail = detail});
-        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
-                                                  std::move(resource), std::move(votes_));
+        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), std::move(what),
+                                                  std::move(votes_));
     }
+    client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes, detail);
     client().host.finished(*this);
     complete(outcome, std::move(state));
 }

@@ -48,6 +48,7 @@ private:
                      time_point now) const final;
 
     std::string check();
+    std::string resource() const;
     bool is_of_several() const noexcept { return known_->resources.size() > 1; }
     footprint traces_of_lease(time_point now);
     duration left_of_min_hold(time_point now) const;
@@ -63,6 +64,7 @@ private:
     footprint left_;
     duration ttl_{};
     time_point begun_{};
+    std::uint64_t span_ = 0;  // 0 where nobody traces
     std::optional<core::extension> count_;
     cast_votes votes_;
     bool over_ = false;

@@ -1,4 +1,5 @@
-// What the parts of one client share: options, names, timers, events, counts; knows no connection.
+// What the parts of one client share: options, names, timers, events, spans, counts; knows no
+// connection.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,11 +11,14 @@
 #include <redlock/event.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>
+#include <redlock/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::detail {
@@ -65,6 +69,16 @@ public:
     /// Calls the caller's observer, if there is one. What it throws is dropped: an observer that
     /// fails must not take a lock down with it.
     void emit(const event& e) const;
+    /// Tells the caller's tracer that a span begins: returns its id, 0 where there is no tracer.
+    std::uint64_t begin_span(span_kind kind, std::uint64_t parent, std::string_view resource,
+                             time_point now, std::uint64_t fence = 0) {
+        return options_->on_span ? report_begin(kind, parent, resource, now, fence) : 0;
+    }
+    /// And that it ends, unless `id` is 0; from then on it is.
+    void end_span(span_kind kind, std::uint64_t& id, time_point now, error_code why,
+                  std::span<const node_vote> votes = {}, std::string_view detail = {}) const {
+        if (id != 0) report_end(kind, std::exchange(id, 0), now, why, votes, detail);
+    }
     outcome_counts& counts() noexcept { return counts_; }
     const outcome_counts& counts() const noexcept { return counts_; }
     /// How many leases the client holds.
@@ -73,12 +87,18 @@ public:
     }
 
 private:
+    std::uint64_t report_begin(span_kind kind, std::uint64_t parent, std::string_view resource,
+                               time_point now, std::uint64_t fence);
+    void report_end(span_kind kind, std::uint64_t id, time_point now, error_code why,
+                    std::span<const node_vote> votes, std::string_view detail) const;
+
     const client_options* options_;
     random_source* random_;
     std::vector<node_name> names_;
     std::string client_id_;
     timers timers_;
     outcome_counts counts_;
+    std::uint64_t last_span_ = 0;
 };
 
 }  // namespace redlock::detail

@@ -94,8 +94,7 @@ void engine::close(time_point now) {
     renewals_.clear();
     while (!held_leases_.empty()) {
         const held_lease_ptr lease(&held_leases_.front());
-        lease->end(errc::client_closed, now);
-        lease->release_in_background(now);
+        lease->give_back(errc::client_closed, now);
         if (lease->state().end()) lease->state().alert();
     }
     end_if_idle(now);
@@ -234,8 +233,7 @@ void engine::give_back(lease_state& state, time_point now) {
     if (state.held_as == nullptr) return;
     const held_lease_ptr lease(state.held_as);
     if (state.state() != lease_state::status::lost) shared_.counts().released.add();
-    lease->end(errc::not_held, now);
-    lease->release_in_background(now);
+    lease->give_back(errc::not_held, now);
 }
 
 void engine::let_go(lease_state& state, time_point now) {
@@ -243,9 +241,10 @@ void engine::let_go(lease_state& state, time_point now) {
     held_lease_ptr(state.held_as)->end(errc::not_held, now);
 }
 
-void engine::release_in_background(footprint what, bool waits_on, time_point now) {
+void engine::release_in_background(footprint what, bool waits_on, std::uint64_t span,
+                                   time_point now) {
     // Also while closing: it is what closing is for.
-    const operation_ptr release(new background_release(std::move(what), waits_on));
+    const operation_ptr release(new background_release(std::move(what), waits_on, span));
     enlist(*release);
     release->start(now);
 }

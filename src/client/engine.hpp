@@ -113,7 +113,8 @@ private:
     std::shared_ptr<lease_home> home() const override { return host_->home(); }
     void renew(held_lease& what) override { renewals_.add(what); }
     void forget(held_lease& what) noexcept override;
-    void release_in_background(footprint what, bool waits_on, time_point now) override;
+    void release_in_background(footprint what, bool waits_on, std::uint64_t span,
+                               time_point now) override;
 
     // From the sessions, the listeners and the tracker.
     std::uint64_t random_word() override { return host_->random_word(); }

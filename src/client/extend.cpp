@@ -25,6 +25,11 @@ void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     p.lease->add(p);
 }
 
+void extension_round::begin_spans(span_kind kind, time_point now) {
+    traced_as_ = kind;
+    for (part& p : parts_) p.span = p.lease->begin_child(kind, now);
+}
+
 // What tells the session's answers apart: the round, and the lease.
 std::uint32_t extension_round::tag(const part& p) const noexcept {
     return machine_.round() * most_leases + static_cast<std::uint32_t>(p.index);
@@ -138,6 +143,7 @@ void extension_round::end(part& p, error_code outcome, time_point now) {
     if (!machine_.end(p.index)) return;
     const operation_ptr keep(this);
     p.part::dependent::part();
+    client().shared.end_span(traced_as_, p.span, now, outcome);
     on_end(p.lease.get(), outcome, now);
     go_on(now);
 }
@@ -174,6 +180,7 @@ bool renewal_round::take(const held_lease_ptr& lease) {
 void renewal_round::start(time_point now) {
     if (size() == 0) return end_unsent(errc::not_held, now);
     random_ = client().shared.random_word();
+    begin_spans(span_kind::renewal, now);
     send(now);
 }
 
@@ -209,6 +216,7 @@ void extend_operation::start(time_point now) {
         return end_unsent(errc::invalid_argument, now);
     }
     add(held_lease_ptr(state->held_as), asked_, true);
+    begin_spans(span_kind::extend, now);
     send(now);
 }
 

@@ -11,6 +11,8 @@
 #include "wire/fenced.hpp"
 #include "wire/request.hpp"
 
+#include <redlock/span.hpp>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -33,6 +35,8 @@ protected:
     /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.
     void add(held_lease_ptr lease, duration ttl, bool sets_ttl);
     std::size_t size() const noexcept { return parts_.size(); }
+    /// A span for each of its leases, which ends with its outcome.
+    void begin_spans(span_kind kind, time_point now);
     /// The outcome of each lease comes through `on_end`, exactly once.
     void send(time_point now);
     /// Ends it without having sent anything.
@@ -56,7 +60,8 @@ private:
 
         extension_round* round;
         held_lease_ptr lease;
-        std::size_t index;  // in the machine
+        std::size_t index;       // in the machine
+        std::uint64_t span = 0;  // 0 where nobody traces
     };
 
     void on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
@@ -80,6 +85,7 @@ private:
     std::size_t asked_ = 0;                         // leases that it asks for
     std::size_t complete_ = 0;                      // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
+    span_kind traced_as_{};
     bool is_finished_ = false;
 };
 

@@ -20,6 +20,15 @@ void held_lease::begin() {
     rearm();
 }
 
+void held_lease::begin_span(std::uint64_t parent, time_point now) {
+    if (parent == 0) return;
+    span_ = shared_->begin_span(span_kind::hold, parent, state_->resource, now, state_->fence);
+}
+
+std::uint64_t held_lease::begin_child(span_kind kind, time_point now) {
+    return span_ == 0 ? 0 : shared_->begin_span(kind, span_, state_->resource, now);
+}
+
 // A few leases need no random word.
 void held_lease::spread(core::renewal& machine) const {
     const std::uint64_t leases = shared_->leases();
@@ -32,10 +41,8 @@ void held_lease::rearm() noexcept {
 
 void held_lease::on_due(time_point now) {
     if (machine_.is_lost()) {
-        const held_lease_ptr keep(this);
         // The validity is over: nobody can rely on the keys any more.
-        end(errc::lost, now);
-        return release_in_background(now);
+        return give_back(errc::lost, now);
     }
     switch (machine_.on_time(now)) {
         case core::renewal::action::none: rearm(); break;
@@ -92,6 +99,7 @@ void held_lease::lose(time_point now) {
     // validity is over.
     rearm();
     tell(why, errc::lost, now);
+    shared_->end_span(span_kind::hold, span_, now, errc::lost, {}, to_string(why));
 }
 
 void held_lease::end(error_code why, time_point now) {
@@ -106,6 +114,7 @@ void held_lease::end(error_code why, time_point now) {
     }
     keeper_->forget(*this);
     tell(std::nullopt, why, now);
+    shared_->end_span(span_kind::hold, span_, now, why == errc::not_held ? error_code() : why);
 }
 
 void held_lease::tell(std::optional<loss> lost, error_code why, time_point now) {
@@ -131,8 +140,11 @@ void held_lease::drop() noexcept {
     state_->end();
 }
 
-void held_lease::release_in_background(time_point now) {
-    keeper_->release_in_background(left_, false, now);
+void held_lease::give_back(error_code why, time_point now) {
+    const held_lease_ptr keep(this);
+    const std::uint64_t span = begin_child(span_kind::release, now);
+    end(why, now);
+    keeper_->release_in_background(left_, false, span, now);
 }
 
 }  // namespace redlock::detail

@@ -33,8 +33,9 @@ public:
     /// The lease has ended, and leaves the client's list.
     virtual void forget(held_lease& what) noexcept = 0;
     /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
-    /// `waits_on` its place in the queues is kept.
-    virtual void release_in_background(footprint what, bool waits_on, time_point now) = 0;
+    /// `waits_on` its place in the queues is kept. `span` is its own, or 0.
+    virtual void release_in_background(footprint what, bool waits_on, std::uint64_t span,
+                                       time_point now) = 0;
 
 protected:
     ~lease_keeper() = default;
@@ -84,6 +85,10 @@ public:
     bool has_claim() const noexcept { return has_claim_; }
 
     void begin();
+    /// Tells a tracer that it is held, where `parent` is a span: of what was granted it.
+    void begin_span(std::uint64_t parent, time_point now);
+    /// The same of what is done with it. The span's id; 0 where nobody traces, or it is over.
+    std::uint64_t begin_child(span_kind kind, time_point now);
     /// Notes whether the list of due renewals has it. Returns what was noted before.
     bool set_due(bool is_due) noexcept { return std::exchange(is_due_, is_due); }
     /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
@@ -101,8 +106,8 @@ public:
     void end(error_code why, time_point now);
     /// The execution context is gone: tells nobody.
     void drop() noexcept;
-    /// Gives the key back on every node that may have it; nobody waits.
-    void release_in_background(time_point now);
+    /// The same, and gives the key back on every node that may have it; nobody waits.
+    void give_back(error_code why, time_point now);
 
 private:
     friend class engine;
@@ -118,6 +123,7 @@ private:
     std::shared_ptr<lease_state> state_;
     footprint left_;
     core::renewal machine_;
+    std::uint64_t span_ = 0;  // until it is over, or lost
     bool has_claim_ = false;
     bool over_ = false;
     bool counted_out_ = false;

@@ -16,7 +16,7 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
     node_mask plain;
     for (const std::size_t node : client().nodes.all()) {
         if (!ask.contains(node)) {
-            cast(node, core::choice::unable);
+            cast(node, core::choice::unable, now);
         } else if (const auto raise = client().tracker.to_raise(node, left_)) {
             send_to(node_mask::only(node), left_.place.nodes.contains(node), &*raise, now);
         } else {
@@ -51,16 +51,17 @@ void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_t
 }
 
 void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
-                             time_point) {
-    cast(node, left_.kind->read_release(reply).choice);
+                             time_point now) {
+    cast(node, left_.kind->read_release(reply).choice, now);
 }
 
-void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&, time_point) {
-    cast(node, core::choice::unable);
+void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&,
+                               time_point now) {
+    cast(node, core::choice::unable, now);
 }
 
-void release_round::cast(std::size_t node, core::choice b) {
-    if (machine_->cast(node, b)) settled(machine_->outcome());
+void release_round::cast(std::size_t node, core::choice b, time_point now) {
+    if (machine_->cast(node, b)) settled(machine_->outcome(), now);
 }
 
 bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point now) const {
@@ -71,28 +72,30 @@ bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& 
     return true;
 }
 
-void release_round::cancel(error_code why, time_point) { end(why); }
+void release_round::cancel(error_code why, time_point now) { end(why, now); }
 
-void release_round::end(error_code outcome) {
+void release_round::end(error_code outcome, time_point now) {
     if (over_) return;
     const operation_ptr keep(this);
     over_ = true;
+    client().shared.end_span(span_kind::release, span_, now, outcome);
     client().host.finished(*this);
     complete(outcome);
 }
 
 void release_operation::start(time_point now) {
-    if (!state_) return end(errc::invalid_argument);
+    if (!state_) return end(errc::invalid_argument, now);
     was_lost_ = state_->state() == lease_state::status::lost;
-    if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held);
+    if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held, now);
     const held_lease_ptr lease(state_->held_as);
     held_for_ = lease->held_for(now);
+    set_span(lease->begin_child(span_kind::release, now));
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
     send(lease->left(), client().nodes.all(), now);
 }
 
-void release_operation::settled(error_code outcome) {
+void release_operation::settled(error_code outcome, time_point now) {
     if (!outcome && !was_lost_) {
         client().shared.counts().released.add();
         client().shared.emit({.kind = event_kind::released,
@@ -100,7 +103,7 @@ void release_operation::settled(error_code outcome) {
                               .resource = state_->resource,
                               .duration = held_for_});
     }
-    end(was_lost_ ? error_code(errc::lost) : outcome);
+    end(was_lost_ ? error_code(errc::lost) : outcome, now);
 }
 
 }  // namespace redlock::detail

@@ -10,6 +10,7 @@
 #include "wire/fenced.hpp"
 #include "wire/request.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,9 +31,11 @@ protected:
     explicit release_round(bool waits_on) : waits_on_(waits_on) {}
     /// To the nodes of `ask`; it is owed to those that may have the key.
     void send(footprint left, node_mask ask, time_point now);
+    /// The span that ends with it.
+    void set_span(std::uint64_t span) noexcept { span_ = span; }
     /// The nodes have answered, as far as they will: leads to `end`.
-    virtual void settled(error_code outcome) { end(outcome); }
-    void end(error_code outcome);
+    virtual void settled(error_code outcome, time_point now) { end(outcome, now); }
+    void end(error_code outcome, time_point now);
     virtual void complete(error_code outcome) = 0;
 
 private:
@@ -46,10 +49,11 @@ private:
     void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
     void write(wire::request& out, bool has_place, const wire::fence_terms* raise,
                time_point now) const;
-    void cast(std::size_t node, core::choice b);
+    void cast(std::size_t node, core::choice b, time_point now);
 
     footprint left_;
     bool waits_on_;
+    std::uint64_t span_ = 0;  // 0 where nobody traces
     std::optional<core::release> machine_;
     bool over_ = false;
 };
@@ -57,8 +61,10 @@ private:
 /// Nobody waits for it.
 class background_release final : public release_round {
 public:
-    background_release(footprint left, bool waits_on)
-        : release_round(waits_on), of_(std::move(left)) {}
+    background_release(footprint left, bool waits_on, std::uint64_t span)
+        : release_round(waits_on), of_(std::move(left)) {
+        set_span(span);
+    }
     void start(time_point now) override {
         const node_mask nodes = of_.nodes | of_.place.nodes;
         send(std::move(of_), nodes, now);
@@ -80,7 +86,7 @@ public:
     void start(time_point now) final;
 
 private:
-    void settled(error_code outcome) final;
+    void settled(error_code outcome, time_point now) final;
 
     std::shared_ptr<lease_state> state_;
     std::chrono::microseconds held_for_{};

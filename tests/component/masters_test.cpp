@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/testing.hpp>
 
+#include "component/support/program.hpp"
 #include "support/catch.hpp"
 
 #include <redlock/blocking_client.hpp>
@@ -22,33 +23,7 @@
 using namespace redlock;
 using namespace std::chrono_literals;
 using redlock::testing::masters;
-
-namespace {
-
-// A program's client, and what its operations completed with.
-struct program {
-    program(masters& of, boost::asio::io_context& runs_in, client_options options)
-        : nodes(&of), io(runs_in), client(io.get_executor(), std::move(options)) {
-        pass(0s);
-    }
-    program(masters& of, boost::asio::io_context& runs_in) : program(of, runs_in, of.options()) {}
-
-    void pass(clock::duration time) { nodes->advance(io, time); }
-    std::pair<error_code, lease> acquire(const std::string& resource, acquire_options how = {}) {
-        std::optional<std::pair<error_code, lease>> got;
-        client.async_acquire(resource, how,
-                             [&](error_code ec, lease held) { got.emplace(ec, std::move(held)); });
-        pass(0s);
-        REQUIRE(got);
-        return std::move(*got);
-    }
-
-    masters* nodes;
-    boost::asio::io_context& io;
-    redlock::client client;
-};
-
-}  // namespace
+using redlock::testing::program;
 
 TEST_CASE("a lease is granted, renewed and released without real time", "[masters]") {
     masters nodes;
