@@ -21,6 +21,13 @@ if(REDLOCK_WITH_TESTING)
     install(FILES cmake/Findhiredis_parser.cmake DESTINATION "${redlock_package_dir}")
 endif()
 
+if(REDLOCK_WITH_PROMETHEUS)
+    install(TARGETS redlock_prometheus EXPORT redlock_prometheus_targets
+            ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(EXPORT redlock_prometheus_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
+            FILE redlock-prometheus.cmake)
+endif()
+
 get_target_property(redlock_type redlock TYPE)
 if(redlock_type STREQUAL "STATIC_LIBRARY")
     set(redlock_is_static TRUE)
