@@ -68,8 +68,8 @@ void client_service::shutdown() {
 }
 
 client_impl::client_impl(const asio::any_io_executor& executor, client_options options)
-    : service_(&asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
-      io_(std::make_unique<performers>(executor)),
+    : io_(std::make_unique<performers>(executor)),
+      service_(&asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
     make_performers();

@@ -113,9 +113,11 @@ private:
     void start();
 
     // Both null once the execution context is gone. No executor is kept besides: destroying a
-    // strand touches its context.
-    client_service* service_;
+    // strand touches its context. The strand is made before the service, since a context shuts its
+    // latest service down first: other threads may post until `discard`, but not to a strand that
+    // Asio shuts down.
     std::unique_ptr<performers> io_;
+    client_service* service_;
     client_options options_;
     std::mt19937_64 random_;
     mailbox mailbox_;

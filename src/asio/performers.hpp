@@ -40,7 +40,7 @@ public:
 /// strand, and `end_turn` after all that happened at once.
 class wire_user {
 public:
-    /// Null once nothing may be reported any more.
+    /// On the strand, as what follows; null once nothing may be reported any more.
     virtual std::shared_ptr<void> keep_user() noexcept = 0;
     virtual void on_wire_open(std::size_t index) = 0;
     virtual void on_wire_bytes(std::size_t index, std::string_view bytes) = 0;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -41,35 +42,92 @@ public:
     ~ticket() {
         if (of_ == nullptr) return;
         const std::lock_guard lock(of_->mutex_);
-        if (--of_->tickets_ == 0) of_->is_idle_.notify_all();
+        if (--of_->tickets_ != 0) return;
+        ++of_->idle_times_;
+        of_->is_idle_.notify_all();
     }
 
 private:
     network* of_;
 };
 
+// The way to the strand of one wire or alarm, from any thread. Its owner closes it before the
+// context can end, and waits for what is being posted: nothing is posted to a context that is gone.
+class network::door {
+public:
+    explicit door(detail::io_strand on) : strand_(std::move(on)) {}
+
+    template <class F>
+    void post(F what) {
+        const std::lock_guard lock(mutex_);
+        if (strand_) asio::post(*strand_, std::move(what));
+    }
+    void close() noexcept {
+        const std::lock_guard lock(mutex_);
+        strand_.reset();
+    }
+
+private:
+    std::mutex mutex_;
+    std::optional<detail::io_strand> strand_;
+};
+
+// What is to be posted. It does not own the client: a client ends on its strand or where the
+// program drops it, since only there its context is sure to exist.
+struct network::errand {
+    std::shared_ptr<door> by;
+    std::weak_ptr<void> user;
+    std::function<void()> what;
+    ticket of;
+
+    void go() {
+        by->post([user = std::move(user), what = std::move(what), of = std::move(of)] {
+            if (const auto keep = user.lock()) what();
+        });
+    }
+};
+
+// Holds the mutex, and posts what was to be posted after it has released it.
+class network::section {
+public:
+    explicit section(network& of) : of_(&of), lock_(of.mutex_) {}
+    ~section() {
+        auto errands = std::exchange(of_->errands_, {});
+        lock_.unlock();
+        for (errand& e : errands) e.go();
+    }
+    section(const section&) = delete;
+    section& operator=(const section&) = delete;
+
+private:
+    network* of_;
+    std::unique_lock<std::mutex> lock_;
+};
+
 class network::memory_wire final : public detail::wire_performer {
 public:
     memory_wire(network& in, detail::io_strand on, std::size_t index, std::size_t node,
                 detail::wire_user& user)
-        : node(node), index(index), user(&user), in_(&in), strand_(std::move(on)) {}
-    ~memory_wire() override { in_->forget(*this); }
+        : node(node),
+          index(index),
+          user(&user),
+          in_(&in),
+          door_(std::make_shared<door>(std::move(on))) {}
+    ~memory_wire() override {
+        in_->forget(*this);
+        door_->close();
+    }
 
-    void open() override { in_->open(*this); }
+    void open() override { in_->open(*this, user->keep_user()); }
     void drop() override { in_->drop(*this); }
-    void flush() override { in_->carry(*this); }
+    void flush() override { in_->flush(*this); }
 
-    /// With the mutex held.
-    template <class F>
-    void report(F what) {
-        auto keep = user->keep_user();
-        if (!keep) return;
-        asio::post(strand_, [this, keep = std::move(keep), of = ticket(*in_),
-                             generation = generation, what = std::move(what)]() mutable {
-            if (generation != this->generation) return;  // only the strand itself changes it
-            what(*user);
-            user->end_turn();
-        });
+    using event = std::function<void(detail::wire_user&)>;
+    /// With the mutex held. Events happen in the order in which they are reported, in whatever
+    /// order the threads that report them reach the strand.
+    void report(event what) {
+        events.push_back(std::move(what));
+        in_->errands_.push_back({door_, keep, [this] { deliver(); }, ticket(*in_)});
     }
     void report_bytes(std::string bytes) {
         if (bytes.empty()) return;
@@ -81,53 +139,78 @@ public:
     const std::size_t node;
     const std::size_t index;
     detail::wire_user* const user;
-    std::uint64_t generation = 0;
+    std::weak_ptr<void> keep;  // the user
     std::shared_ptr<link> to;
+    std::deque<event> events;  // of this connection, not of one before it
 
 private:
+    void deliver() {
+        event next;
+        {
+            const section held(*in_);
+            if (events.empty()) return;
+            next = std::move(events.front());
+            events.pop_front();
+        }
+        next(*user);
+        user->end_turn();
+    }
+
     network* in_;
-    detail::io_strand strand_;
+    std::shared_ptr<door> door_;
 };
 
 class network::memory_alarm final : public detail::alarm_performer {
 public:
-    memory_alarm(network& in, detail::io_strand on) : in_(&in), strand_(std::move(on)) {
-        const std::lock_guard lock(in.mutex_);
+    memory_alarm(network& in, detail::io_strand on)
+        : in_(&in), door_(std::make_shared<door>(std::move(on))) {
+        const section held(in);
         in.alarms_.insert(this);
     }
     ~memory_alarm() override {
-        const std::lock_guard lock(in_->mutex_);
-        in_->alarms_.erase(this);
+        {
+            const section held(*in_);
+            in_->alarms_.erase(this);
+        }
+        door_->close();
     }
 
     void start(std::shared_ptr<void> keep, std::function<void()> ring) override {
-        const std::lock_guard lock(in_->mutex_);
+        {
+            const section held(*in_);
+            user_ = keep;
+        }
         keep_ = std::move(keep);
         ring_ = std::move(ring);
     }
     void set(time_point when) noexcept override { in_->set(*this, when); }
     void stop() noexcept override {
-        std::shared_ptr<void> last;  // it may be the client's, which ends without the mutex
-        const std::lock_guard lock(in_->mutex_);
-        due = time_point::max();
-        last = std::exchange(keep_, nullptr);
+        {
+            const section held(*in_);
+            due = time_point::max();
+        }
         ring_ = nullptr;
+        const auto last = std::exchange(keep_, nullptr);  // it may own this alarm
     }
 
     /// With the mutex held.
     void ring() {
         due = time_point::max();
-        asio::post(strand_, [this, keep = keep_, of = ticket(*in_)] {
-            const auto what = ring_;
-            if (what) what();
-        });
+        in_->errands_.push_back({door_, user_,
+                                 [this] {
+                                     const auto what = ring_;  // which may stop the alarm
+                                     if (what) what();
+                                 },
+                                 ticket(*in_)});
     }
 
     time_point due = time_point::max();
 
 private:
     network* in_;
-    detail::io_strand strand_;
+    std::shared_ptr<door> door_;
+    std::weak_ptr<void> user_;
+    // Only the strand uses these.
     std::shared_ptr<void> keep_;
     std::function<void()> ring_;
 };
@@ -149,7 +232,7 @@ std::unique_ptr<detail::wire_performer> network::make_wire(const detail::io_stra
                                                            detail::wire_user& user) {
     const std::size_t to = index_of(node.host, nodes_.size());
     auto made = std::make_unique<memory_wire>(*this, on, index, to, user);
-    const std::lock_guard lock(mutex_);
+    const section held(*this);
     wires_.insert(made.get());
     return made;
 }
@@ -168,7 +251,7 @@ void network::advance(duration by, const std::function<void()>& settle) {
 // To the first alarm by `limit`, and rings those that are due; or to `limit` where there is none,
 // and returns false.
 bool network::move_on(time_point limit) {
-    const std::lock_guard lock(mutex_);
+    const section held(*this);
     time_point next = time_point::max();
     for (const memory_alarm* a : alarms_) next = std::min(next, a->due);
     const bool is_due = next <= limit;
@@ -180,92 +263,107 @@ bool network::move_on(time_point limit) {
     return is_due;
 }
 
+// It suffices that nothing was left at one instant: clients in other threads may begin something at
+// any time.
 void network::await_idle() {
     std::unique_lock lock(mutex_);
-    is_idle_.wait(lock, [this] { return tickets_ == 0; });
+    is_idle_.wait(lock,
+                  [this, before = idle_times_] { return tickets_ == 0 || idle_times_ != before; });
 }
 
 void network::set_state(std::size_t node, state to) {
-    const std::lock_guard lock(mutex_);
+    const section held(*this);
     nodes_.at(node).is = to;
     if (to == state::down) return break_links(node);
     if (to == state::hung) return;
     for (memory_wire* w : wires_) {
-        if (w->node != node || !w->to) continue;
-        w->report_bytes(execute(node, *w->to, std::exchange(w->to->kept, {})));
+        if (w->node == node && w->to) execute(node, *w->to, std::exchange(w->to->kept, {}));
     }
 }
 
 void network::restart(std::size_t node, fakes::redis_model::data what) {
-    const std::lock_guard lock(mutex_);
+    const section held(*this);
     nodes_.at(node).model.crash(what);
     nodes_.at(node).is = state::up;
     break_links(node);
 }
 
 void network::on_each(const std::function<void(fakes::redis_model&, time_point)>& what) {
-    const std::lock_guard lock(mutex_);
+    const section held(*this);
     for (node& n : nodes_) what(n.model, now());
 }
 
 void network::break_links(std::size_t node) {
     for (memory_wire* w : wires_) {
         if (w->node != node || !w->to) continue;
-        w->to.reset();
+        unlink(*w);
         w->report([i = w->index](detail::wire_user& user) {
             user.on_wire_down(i, asio::error::connection_reset);
         });
     }
 }
 
-std::string network::execute(std::size_t node, link& from, const std::string& bytes) {
+void network::unlink(memory_wire& what) noexcept {
+    if (what.to) what.to->answers_to = nullptr;
+    what.to.reset();
+}
+
+void network::execute(std::size_t node, link& from, const std::string& bytes) {
     std::string out;
     for (const auto& command : from.reader.feed(bytes)) {
         out += fakes::to_resp2(nodes_.at(node).model.execute(from, command, now()));
     }
-    return out;
+    if (from.answers_to != nullptr) from.answers_to->report_bytes(std::move(out));
 }
 
-void network::open(memory_wire& what) {
-    const std::lock_guard lock(mutex_);
-    ++what.generation;
-    what.to.reset();
+void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
+    const section held(*this);
+    what.keep = keep;
+    what.events.clear();
+    unlink(what);
     if (what.node >= nodes_.size() || nodes_[what.node].is == state::down) {
         return what.report([i = what.index](detail::wire_user& user) {
             user.on_wire_down(i, asio::error::connection_refused);
         });
     }
     what.to = std::make_shared<link>();
-    what.to->push = [&what](std::string message) { what.report_bytes(std::move(message)); };
+    what.to->answers_to = &what;
+    what.to->push = [from = what.to.get()](std::string message) {
+        if (from->answers_to != nullptr) from->answers_to->report_bytes(std::move(message));
+    };
     what.report([i = what.index](detail::wire_user& user) { user.on_wire_open(i); });
 }
 
 void network::drop(memory_wire& what) noexcept {
-    const std::lock_guard lock(mutex_);
-    ++what.generation;
-    what.to.reset();
+    const section held(*this);
+    what.events.clear();
+    unlink(what);
 }
 
 void network::forget(memory_wire& what) noexcept {
-    const std::lock_guard lock(mutex_);
-    what.to.reset();
+    const section held(*this);
+    unlink(what);
     wires_.erase(&what);
 }
 
-void network::carry(memory_wire& what) {
-    const std::lock_guard lock(mutex_);
-    if (!what.to) return;
+void network::flush(memory_wire& what) {
+    {
+        const section held(*this);
+        if (!what.to) return;
+    }
     const std::string bytes = what.user->take_outgoing(what.index);
     if (bytes.empty()) return;
+    const section held(*this);
+    if (!what.to) return;  // the node ended meanwhile
     if (nodes_[what.node].is == state::hung) {
         what.to->kept += bytes;
     } else {
-        what.report_bytes(execute(what.node, *what.to, bytes));
+        execute(what.node, *what.to, bytes);
     }
 }
 
 void network::set(memory_alarm& what, time_point when) {
-    const std::lock_guard lock(mutex_);
+    const section held(*this);
     what.due = when;
     if (when <= now()) what.ring();
 }

@@ -10,17 +10,20 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace redlock::testing {
 
 /// What happens is posted to the strand of the client to which it happens; a ticket that goes with
-/// it tells when it is over, with all that it set off.
+/// it tells when it is over, with all that it set off. Nothing is posted while the mutex is held:
+/// `post` takes locks of the context, and may destroy the handler at once.
 class network : public detail::performer_source {
 public:
     enum class state { up, hung, down };
@@ -51,12 +54,16 @@ public:
 private:
     class memory_wire;
     class memory_alarm;
+    class door;
+    class section;
     class ticket;
+    struct errand;
 
     // One connection, as the server has it.
     struct link : fakes::client_state {
         command_reader reader{};
-        std::string kept{};  // that came while the node hung
+        std::string kept{};                 // that came while the node hung
+        memory_wire* answers_to = nullptr;  // null once the client has closed it
     };
     struct node {
         explicit node(std::size_t i) : model(i) { model.set_durable(true); }
@@ -65,18 +72,23 @@ private:
     };
 
     bool move_on(time_point limit);
-    std::string execute(std::size_t node, link& from, const std::string& bytes);
-    void break_links(std::size_t node);
-    void open(memory_wire& what);
+    void open(memory_wire& what, const std::shared_ptr<void>& keep);
     void drop(memory_wire& what) noexcept;
     void forget(memory_wire& what) noexcept;
-    void carry(memory_wire& what);
+    void flush(memory_wire& what);
     void set(memory_alarm& what, time_point when);
 
-    mutable std::mutex
-        mutex_;  // of all that follows, and of what wires and alarms say of themselves
+    // With the mutex held.
+    void execute(std::size_t node, link& from, const std::string& bytes);
+    void break_links(std::size_t node);
+    static void unlink(memory_wire& what) noexcept;
+
+    // Of all that follows, and of what wires and alarms say of themselves.
+    mutable std::mutex mutex_;
     std::condition_variable is_idle_;
     std::size_t tickets_ = 0;
+    std::uint64_t idle_times_ = 0;  // how often none was left
+    std::vector<errand> errands_;   // to be posted when the mutex is released
     detail::moved_clock now_;
     std::deque<node> nodes_;
     std::set<memory_wire*> wires_;

@@ -9,7 +9,9 @@
 #include <redlock/client.hpp>
 #include <redlock/mutex.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -24,6 +26,29 @@ using namespace redlock;
 using namespace std::chrono_literals;
 using redlock::testing::masters;
 using redlock::testing::program;
+
+namespace {
+
+// Runs `round` twenty times in each of three threads, and moves the clock until all are over.
+void in_threads(
+    masters& nodes, const std::function<void()>& round,
+    const std::function<void()>& meanwhile = [] {}) {
+    std::atomic<int> running = 3;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 20; ++i) round();
+            --running;
+        });
+    }
+    while (running > 0) {
+        nodes.advance(10ms);
+        meanwhile();
+    }
+    for (auto& t : threads) t.join();
+}
+
+}  // namespace
 
 TEST_CASE("a lease is granted, renewed and released without real time", "[masters]") {
     masters nodes;
@@ -234,4 +259,44 @@ TEST_CASE("a context that ends before its client leaves nothing behind", "[maste
     io.reset();
     nodes.advance(1h);
     CHECK_FALSE(is_called);
+}
+
+TEST_CASE("blocking clients begin and end in threads while the clock moves", "[masters][threads]") {
+    masters nodes;
+    SECTION("and all nodes answer") {}
+    SECTION("and a node hangs, so that they end with their alarms set") { nodes.hang(2); }
+    in_threads(nodes, [&] {
+        blocking_client b(nodes.options());
+        (void)b.try_acquire("r");
+    });
+    nodes.resume(2);
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("clients that end are woken by those that release", "[masters][threads]") {
+    masters nodes;
+    in_threads(nodes, [&] {
+        blocking_client b(nodes.options());
+        (void)b.acquire("r", {.wait = 50ms});
+    });
+    CHECK(nodes.holding("r") == 0);
+}
+
+TEST_CASE("clients end while nodes break their connections or answer late", "[masters][threads]") {
+    masters nodes;
+    std::size_t turn = 0;
+    in_threads(
+        nodes,
+        [&] {
+            blocking_client b(nodes.options());
+            (void)b.acquire("r", {.wait = 50ms});
+        },
+        [&] {
+            const std::size_t node = turn++ % nodes.options().nodes.size();
+            nodes.restart(node);
+            nodes.hang(node);
+            nodes.advance(1ms);
+            nodes.resume(node);
+        });
+    CHECK(turn > 0);
 }
