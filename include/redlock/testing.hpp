@@ -55,7 +55,8 @@ public:
     void shut_down(std::size_t node);
     /// From now on it takes commands and answers none, like a stopped process.
     void hang(std::size_t node);
-    /// It takes connections and answers again, also what it was sent while it hung.
+    /// It takes connections and answers again. What it was sent while it hung it carries out now,
+    /// also if the client has ended.
     void resume(std::size_t node);
     enum class data { kept, lost };
     /// Its process ends, and another takes its place, with the data or without.

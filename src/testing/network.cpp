@@ -276,8 +276,8 @@ void network::set_state(std::size_t node, state to) {
     nodes_.at(node).is = to;
     if (to == state::down) return break_links(node);
     if (to == state::hung) return;
-    for (memory_wire* w : wires_) {
-        if (w->node == node && w->to) execute(node, *w->to, std::exchange(w->to->kept, {}));
+    for (const unread& u : std::exchange(nodes_[node].received, {})) {
+        execute(node, *u.from, u.bytes);
     }
 }
 
@@ -294,6 +294,7 @@ void network::on_each(const std::function<void(fakes::redis_model&, time_point)>
 }
 
 void network::break_links(std::size_t node) {
+    nodes_[node].received.clear();
     for (memory_wire* w : wires_) {
         if (w->node != node || !w->to) continue;
         unlink(*w);
@@ -334,6 +335,7 @@ void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
     what.report([i = what.index](detail::wire_user& user) { user.on_wire_open(i); });
 }
 
+// A node that hangs keeps what it was sent.
 void network::drop(memory_wire& what) noexcept {
     const section held(*this);
     what.events.clear();
@@ -356,7 +358,7 @@ void network::flush(memory_wire& what) {
     const section held(*this);
     if (!what.to) return;  // the node ended meanwhile
     if (nodes_[what.node].is == state::hung) {
-        what.to->kept += bytes;
+        nodes_[what.node].received.push_back({what.to, bytes});
     } else {
         execute(what.node, *what.to, bytes);
     }

@@ -62,13 +62,18 @@ private:
     // One connection, as the server has it.
     struct link : fakes::client_state {
         command_reader reader{};
-        std::string kept{};                 // that came while the node hung
         memory_wire* answers_to = nullptr;  // null once the client has closed it
+    };
+    // Bytes that came while the node hung. They stay in its socket when the client ends.
+    struct unread {
+        std::shared_ptr<link> from;
+        std::string bytes;
     };
     struct node {
         explicit node(std::size_t i) : model(i) { model.set_durable(true); }
         fakes::redis_model model;
         state is = state::up;
+        std::vector<unread> received{};
     };
 
     bool move_on(time_point limit);

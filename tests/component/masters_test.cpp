@@ -300,3 +300,26 @@ TEST_CASE("clients end while nodes break their connections or answer late", "[ma
         });
     CHECK(turn > 0);
 }
+
+TEST_CASE("what a client sent to a node that hangs is carried out after the client's end",
+          "[masters][threads]") {
+    masters nodes;
+    {
+        blocking_client b(nodes.options());
+        const auto held = b.acquire("r");
+        REQUIRE(held.has_value());
+        nodes.advance(0s);
+        CHECK(nodes.holding("r") == 3);
+        nodes.hang(0);
+    }
+    CHECK(nodes.holding("r") == 1);
+    SECTION("when the node resumes") {
+        nodes.resume(0);
+        CHECK(nodes.holding("r") == 0);
+    }
+    SECTION("but not where its process ends first") {
+        nodes.restart(0);
+        CHECK(nodes.holding("r") == 1);
+    }
+    nodes.advance(1s);
+}
