@@ -26,9 +26,10 @@ namespace redlock::testing {
 /// reconnections do. Timers of the program itself (`asio::steady_timer`, `sleep_for`) run by their
 /// own clocks.
 ///
-/// **Preconditions.** At most one object at a time. It outlives the clients, and the contexts on
-/// which they ran.
-/// **Thread safety.** Any thread may call any member, `advance` from one at a time.
+/// **Preconditions.** At most one object at a time: the constructor throws `std::logic_error`. It
+/// outlives the clients, and the contexts on which they ran: the destructor aborts the program.
+/// **Thread safety.** Any thread may call any member. While one call of `advance` is under way, a
+/// second one throws `std::logic_error`.
 class masters {
 public:
     /// 1 to `max_nodes`.
@@ -48,7 +49,8 @@ public:
     void advance(boost::asio::io_context& context, clock::duration by);
     /// The same, where the clients' own threads run the handlers. Returns when they have nothing
     /// left to do. An operation that another thread is about to begin is not waited for: move on in
-    /// small steps, for instance until `waiting` shows it.
+    /// small steps, for instance until `waiting` shows it. Throws `std::runtime_error` where a
+    /// handler has not run for 30 s of real time, since no thread runs its context.
     void advance(clock::duration by);
 
     /// From now on it refuses connections; those that it has break. Its data stays.

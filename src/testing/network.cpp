@@ -6,9 +6,12 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
-#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +25,9 @@ namespace {
 constexpr auto begin_of_time = std::chrono::hours(24 * 365);
 
 constexpr std::string_view host_prefix = "node-";
+
+// Clients find one network in the process.
+std::atomic<bool> exists{false};
 
 // The node of that host, or `none`.
 std::size_t index_of(std::string_view host, std::size_t none) {
@@ -37,18 +43,21 @@ std::size_t index_of(std::string_view host, std::size_t none) {
 class network::ticket {
 public:
     // With the mutex held.
-    explicit ticket(network& of) : of_(&of) { ++of.tickets_; }
-    ticket(ticket&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+    explicit ticket(network& of)
+        : of_(&of), at_(of.tickets_.insert(of.tickets_.end(), real_clock::now())) {}
+    ticket(ticket&& other) noexcept : of_(std::exchange(other.of_, nullptr)), at_(other.at_) {}
     ~ticket() {
         if (of_ == nullptr) return;
         const std::lock_guard lock(of_->mutex_);
-        if (--of_->tickets_ != 0) return;
+        of_->tickets_.erase(at_);
+        if (!of_->tickets_.empty()) return;
         ++of_->idle_times_;
         of_->is_idle_.notify_all();
     }
 
 private:
     network* of_;
+    std::list<real_clock::time_point>::iterator at_;
 };
 
 // The way to the strand of one wire or alarm, from any thread. Its owner closes it before the
@@ -217,13 +226,29 @@ private:
 
 network::network(std::size_t nodes) : now_(std::chrono::nanoseconds(begin_of_time).count()) {
     for (std::size_t i = 0; i < nodes; ++i) nodes_.emplace_back(i);
+    if (exists.exchange(true)) {
+        throw std::logic_error("redlock::testing::masters: there is another object of this class");
+    }
     detail::use_moved_clock(&now_);
     detail::use_performers(this);
 }
 
+// Not by `assert`: the programs of users link a library that was built without assertions, and
+// would hang or crash later.
 network::~network() {
     detail::use_performers(nullptr);
     detail::use_moved_clock(nullptr);
+    {
+        const std::lock_guard lock(mutex_);
+        if (!wires_.empty() || !alarms_.empty() || !tickets_.empty()) {
+            std::fputs(
+                "redlock::testing::masters: destroyed before a client of it, or before the "
+                "context on which one ran\n",
+                stderr);
+            std::abort();
+        }
+    }
+    exists.store(false);
 }
 
 std::unique_ptr<detail::wire_performer> network::make_wire(const detail::io_strand& on,
@@ -242,6 +267,18 @@ std::unique_ptr<detail::alarm_performer> network::make_alarm(const detail::io_st
 }
 
 void network::advance(duration by, const std::function<void()>& settle) {
+    {
+        const section held(*this);
+        if (is_moving_) {
+            throw std::logic_error(
+                "redlock::testing::masters: advance was called while another call moves the clock");
+        }
+        is_moving_ = true;
+    }
+    const std::unique_ptr<network, void (*)(network*)> at_end(this, [](network* n) {
+        const section held(*n);
+        n->is_moving_ = false;
+    });
     const time_point target = now() + by;
     settle();
     while (move_on(target)) settle();
@@ -265,10 +302,19 @@ bool network::move_on(time_point limit) {
 
 // It suffices that nothing was left at one instant: clients in other threads may begin something at
 // any time.
-void network::await_idle() {
+void network::await_idle(real_clock::duration limit) {
     std::unique_lock lock(mutex_);
-    is_idle_.wait(lock,
-                  [this, before = idle_times_] { return tickets_ == 0 || idle_times_ != before; });
+    const auto began = real_clock::now();
+    const std::uint64_t idle_times = idle_times_;
+    while (!tickets_.empty() && idle_times_ == idle_times) {
+        const auto until = std::max(began, tickets_.front()) + limit;
+        if (real_clock::now() >= until) {
+            throw std::runtime_error(
+                "redlock::testing::masters: advance(by) waits for a client whose io_context no "
+                "thread runs; move such clients by advance(context, by)");
+        }
+        is_idle_.wait_until(lock, until);
+    }
 }
 
 void network::set_state(std::size_t node, state to) {

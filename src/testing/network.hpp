@@ -8,11 +8,13 @@
 #include "value/moved_clock.hpp"
 #include "value/quorum.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -28,7 +30,15 @@ class network : public detail::performer_source {
 public:
     enum class state { up, hung, down };
 
+    /// Real time.
+    using real_clock = std::chrono::steady_clock;
+    /// When a handler has waited in a context for so long, `await_idle` concludes that no thread
+    /// runs that context.
+    static constexpr real_clock::duration longest_rest = std::chrono::seconds(30);
+
+    /// Throws `std::logic_error` while there is another one.
     explicit network(std::size_t nodes);
+    /// Aborts the program where clients are left, since these would use what is gone.
     ~network();
     network(const network&) = delete;
     network& operator=(const network&) = delete;
@@ -41,10 +51,11 @@ public:
     std::size_t size() const noexcept { return nodes_.size(); }
     time_point now() const noexcept { return time_point(std::chrono::nanoseconds(now_.load())); }
     /// Moves the clock, from alarm to alarm. `settle` has all happen that is to happen at an
-    /// instant.
+    /// instant. Throws `std::logic_error` while another call is under way.
     void advance(duration by, const std::function<void()>& settle);
-    /// Until nothing is left to happen at this instant.
-    void await_idle();
+    /// Until nothing is left to happen at this instant. Throws `std::runtime_error` where a handler
+    /// did not run for `limit` meanwhile.
+    void await_idle(real_clock::duration limit = longest_rest);
 
     void set_state(std::size_t node, state to);
     void restart(std::size_t node, fakes::redis_model::data what);
@@ -91,9 +102,10 @@ private:
     // Of all that follows, and of what wires and alarms say of themselves.
     mutable std::mutex mutex_;
     std::condition_variable is_idle_;
-    std::size_t tickets_ = 0;
-    std::uint64_t idle_times_ = 0;  // how often none was left
-    std::vector<errand> errands_;   // to be posted when the mutex is released
+    std::list<real_clock::time_point> tickets_;  // when each was made
+    std::uint64_t idle_times_ = 0;               // how often none was left
+    std::vector<errand> errands_;                // to be posted when the mutex is released
+    bool is_moving_ = false;
     detail::moved_clock now_;
     std::deque<node> nodes_;
     std::set<memory_wire*> wires_;

@@ -4,13 +4,21 @@
 
 #include "component/support/program.hpp"
 #include "support/catch.hpp"
+#include "testing/network.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>
 #include <redlock/mutex.hpp>
 
+#include <boost/asio/post.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <future>
 #include <memory>
@@ -46,6 +54,30 @@ void in_threads(
         meanwhile();
     }
     for (auto& t : threads) t.join();
+}
+
+// What `body` writes to the standard error output of a child process, and the signal that ends it.
+std::pair<std::string, int> last_words(const std::function<void()>& body) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        ::dup2(ends[1], STDERR_FILENO);
+        std::signal(SIGABRT, SIG_DFL);
+        body();
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    std::string text;
+    std::array<char, 256> some{};
+    for (ssize_t n = 0; (n = ::read(ends[0], some.data(), some.size())) > 0;) {
+        text.append(some.data(), static_cast<std::size_t>(n));
+    }
+    ::close(ends[0]);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return {text, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
 }  // namespace
@@ -299,6 +331,61 @@ TEST_CASE("clients end while nodes break their connections or answer late", "[ma
             nodes.resume(node);
         });
     CHECK(turn > 0);
+}
+
+TEST_CASE("second masters are refused while the first ones exist", "[masters]") {
+    auto first = std::make_unique<masters>();
+    CHECK_THROWS_AS(masters(), std::logic_error);
+    boost::asio::io_context io;
+    {
+        program p(*first, io);
+        CHECK(p.acquire("r").first == error_code{});
+    }
+    io.restart();
+    io.poll();
+    first.reset();
+    CHECK_NOTHROW(masters());
+}
+
+TEST_CASE("masters that end before their clients end the program, and say why", "[masters]") {
+    auto nodes = std::make_unique<masters>();
+    boost::asio::io_context io;
+    const redlock::client c(io.get_executor(), nodes->options());
+    nodes->advance(io, 0s);
+    const auto [text, signal] = last_words([&] { nodes.reset(); });
+    CHECK(signal == SIGABRT);
+    CHECK(text.find("before a client") != std::string::npos);
+}
+
+TEST_CASE("the clock is not moved by a handler that a move of the clock runs", "[masters]") {
+    masters nodes;
+    boost::asio::io_context io;
+    bool has_thrown = false;
+    boost::asio::post(io, [&] {
+        CHECK_THROWS_AS(nodes.advance(1s), std::logic_error);
+        has_thrown = true;
+    });
+    nodes.advance(io, 0s);
+    CHECK(has_thrown);
+    nodes.advance(io, 1s);
+}
+
+TEST_CASE("a context that no thread runs is not waited for without end", "[masters]") {
+    redlock::testing::network nodes(3);
+    boost::asio::io_context io;
+    client_options options;
+    options.nodes.emplace_back().host = "node-0";
+    const redlock::client c(io.get_executor(), options);
+    io.run_one();  // the client opens its connections, and the answers wait in the context
+    std::string why;
+    try {
+        nodes.await_idle(1ms);
+    } catch (const std::runtime_error& e) {
+        why = e.what();
+    }
+    CHECK(why.find("advance(context, ") != std::string::npos);
+    io.poll();
+    nodes.await_idle(1ms);
 }
 
 TEST_CASE("what a client sent to a node that hangs is carried out after the client's end",
