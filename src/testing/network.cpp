@@ -174,12 +174,12 @@ public:
     memory_alarm(network& in, detail::io_strand on)
         : in_(&in), door_(std::make_shared<door>(std::move(on))) {
         const section held(in);
-        in.alarms_.insert(this);
+        in.alarms_.push_back(this);
     }
     ~memory_alarm() override {
         {
             const section held(*in_);
-            in_->alarms_.erase(this);
+            std::erase(in_->alarms_, this);
         }
         door_->close();
     }
@@ -258,7 +258,7 @@ std::unique_ptr<detail::wire_performer> network::make_wire(const detail::io_stra
     const std::size_t to = index_of(node.host, nodes_.size());
     auto made = std::make_unique<memory_wire>(*this, on, index, to, user);
     const section held(*this);
-    wires_.insert(made.get());
+    wires_.push_back(made.get());
     return made;
 }
 
@@ -391,7 +391,7 @@ void network::drop(memory_wire& what) noexcept {
 void network::forget(memory_wire& what) noexcept {
     const section held(*this);
     unlink(what);
-    wires_.erase(&what);
+    std::erase(wires_, &what);
 }
 
 void network::flush(memory_wire& what) {

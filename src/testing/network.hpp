@@ -17,7 +17,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -108,8 +107,9 @@ private:
     bool is_moving_ = false;
     detail::moved_clock now_;
     std::deque<node> nodes_;
-    std::set<memory_wire*> wires_;
-    std::set<memory_alarm*> alarms_;
+    // As they were made, so that what is due at one instant has the same order in each run.
+    std::vector<memory_wire*> wires_;
+    std::vector<memory_alarm*> alarms_;
 };
 
 }  // namespace redlock::testing
