@@ -15,7 +15,7 @@ class Collectable;
 namespace redlock {
 
 /// The metrics of `open_metrics`, with the same names, help, labels and bounds, for an exporter of
-/// prometheus-cpp: `exposer.RegisterCollectable(made)`. They are read anew for each scrape.
+/// prometheus-cpp: `exposer.RegisterCollectable(made)`. Each scrape reads them again.
 ///
 /// `read` is called by the exporter's threads: it is thread-safe and must not throw, as
 /// `[&client] { return client.stats(); }` is and does. What it refers to has to outlive every copy

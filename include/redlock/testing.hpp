@@ -67,7 +67,7 @@ public:
     // In all that follows a resource is written as the nodes have it: with the `key_prefix` of the
     // client before it, if that has one.
 
-    /// Another program takes the resource on every node, whoever has it: as an operator's mistake
+    /// Another program takes the resource on every node, held or not: as an operator's mistake
     /// or another library would. A lease of it is lost when it is renewed next.
     void occupy(const std::string& resource, std::chrono::milliseconds ttl);
     /// Nobody holds it any more, on any node.

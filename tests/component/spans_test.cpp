@@ -1,4 +1,4 @@
-// Tests what a tracer is told: which spans, inside which, and that each ends once; knows no engine.
+// What a tracer gets: which spans, inside which, and that each ends once; knows no engine.
 // SPDX-License-Identifier: MIT
 #include <redlock/span.hpp>
 

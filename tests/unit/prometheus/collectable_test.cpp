@@ -86,7 +86,7 @@ TEST_CASE("prometheus-cpp collects what the text says", "[metrics]") {
     CHECK(theirs.values == ours.values);
 }
 
-TEST_CASE("each collection reads the counters anew", "[metrics]") {
+TEST_CASE("each collection reads the counters again", "[metrics]") {
     client_stats s;
     const auto made = collectable([&] { return s; });
     const auto granted = [&] { return made->Collect().front().metric.front().counter.value; };
