@@ -29,22 +29,24 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* statuses =
-    "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n\n"
-    "Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another\n"
-    "holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no\n"
-    "quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD\n"
-    "can't be executed; 127 CMD was not found.\n\n"
-    "CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its\n"
-    "environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE\n"
-    "does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD under the lock\n"
-    "that is held already.\n\n"
-    "When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin,\n"
-    "so that it is gone before the lease ends. Redlock can't end processes that leave the group,\n"
-    "nor any while it is itself stopped with SIGSTOP, nor those that run as another user (sudo):\n"
-    "it reports these, and ends with 122 all the same. If redlock is killed, CMD is killed with "
-    "it,\n"
-    "but not what CMD started. Processes that CMD leaves in the background when it ends run on\n"
-    "without the lease.";
+    R"(The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+
+Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
+holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no
+quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD
+can't be executed; 127 CMD was not found.
+
+CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its
+environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE
+does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD under the lock
+that is held already.
+
+When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin,
+so that it is gone before the lease ends. Redlock can't end processes that leave the group,
+nor any while it is itself stopped with SIGSTOP, nor those that run as another user (sudo):
+it reports these, and ends with 122 all the same. If redlock is killed, CMD is killed with it,
+but not what CMD started. Processes that CMD leaves in the background when it ends run on
+without the lease.)";
 
 // CLI11 does not see CMD, so its usage line has to be completed.
 class formatter final : public CLI::Formatter {
@@ -207,16 +209,15 @@ void parser::add_run() {
 void parser::add_token_commands() {
     acquire_ = app_.add_subcommand("acquire", "Take a lock that later commands extend and release");
     acquire_->footer(
-        "Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The "
-        "token\n"
-        "goes to standard output, or to --token-file. The token is a secret: any program that has "
-        "it\n"
-        "can release the lock.\n\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\n"
-        "Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no "
-        "quorum\n"
-        "of nodes; 128+n if signal n ended it; 125 on failure.");
+        R"(Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token
+goes to standard output, or to --token-file. The token is a secret: any program that has it
+can release the lock.
+
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object.
+
+Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum
+of nodes; 128+n if signal n ended it; 125 on failure.)");
     duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
     lease_terms(*acquire_, acquiring_.lease);
     acquire_
@@ -228,23 +229,24 @@ void parser::add_token_commands() {
         ->required();
 
     constexpr const char* token_rules =
-        "The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\n"
-        "Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held\n"
-        "any more: nothing was changed; 125 on failure.";
+        R"(The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object.
+
+Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held
+any more: nothing was changed; 125 on failure.)";
     extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
     extend_->footer(token_rules);
-    duration(*extend_, "--ttl", extending_.ttl, "At least so long from now on, such as 50s; it shortens nothing");
+    duration(*extend_, "--ttl", extending_.ttl,
+             "At least so long from now on, such as 50s; it shortens nothing");
     release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
-    release_->footer(
-        std::string(token_rules) +
-        "\n\nWith --force RESOURCE: takes RESOURCE from those that hold it, without their token, "
-        "and\n"
-        "prints whom it robbed. It asks for confirmation first. A robbed program learns of it "
-        "when\n"
-        "it renews its lease, at the latest a ttl later: until then it may go on beside the next\n"
-        "holder, and only the fence tells them apart. It can't come back.");
+    release_->footer(std::string(token_rules) +
+                     R"(
+
+With --force RESOURCE: takes RESOURCE from those that hold it, without their token, and
+prints whom it robbed. It asks for confirmation first. A robbed program learns of it when
+it renews its lease, at the latest a ttl later: until then it may go on beside the next
+holder, and only the fence tells them apart. It can't come back.)");
     release_->add_flag("--force", releasing_.force, "Rob the holders of RESOURCE");
     release_->add_flag("--yes", releasing_.yes, "With --force: do not ask");
     release_->add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
@@ -258,62 +260,66 @@ void parser::add_token_commands() {
 void parser::add_others() {
     inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
     inspect_->footer(
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\nExit status: 0; 121 if fewer than a quorum of nodes answered; "
-        "125 on failure.");
+        R"(The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object.
+
+Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
 
     list_ = app_.add_subcommand("list", "Show what is held, one line or object each");
     list_->footer(
-        "The nodes look at all their keys for this; the user needs the right +scan.\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object a line.\n\nExit status: 0; 121 if fewer than a quorum of nodes "
-        "answered; 125 on failure.");
+        R"(The nodes look at all their keys for this; the user needs the right +scan.
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object a line.
+
+Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
     list_->add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
 
     watch_ = app_.add_subcommand("watch", "Print a line at each change of holder");
     watch_->footer(
-        "First says who holds each RESOURCE, and then each change, until it is ended (^C). It "
-        "looks\n"
-        "every 250 ms: what is shorter may not be seen.\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object a line.\n\nExit status: 125 on failure.");
+        R"(First says who holds each RESOURCE, and then each change, until it is ended (^C). It
+looks every 250 ms: what is shorter may not be seen.
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object a line.
+
+Exit status: 125 on failure.)");
     watch_->add_option("RESOURCE", watching_.resources, "What to look at")->required();
 
     doctor_ = app_.add_subcommand("doctor", "Say what is wrong with the nodes, and what to do");
     doctor_->footer(
-        "Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round\n"
-        "trip, rights of the user, other clients' settings. One line for each finding. It\n"
-        "takes no lock. As any client it writes the record of a node that has none or is another\n"
-        "process than before, which names the list of nodes: name them all.\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\nExit status: 0 all is well; 1 warnings; 2 errors; 125 on "
-        "failure.");
+        R"(Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round
+trip, rights of the user, other clients' settings. One line for each finding. It
+takes no lock. As any client it writes the record of a node that has none or is another
+process than before, which names the list of nodes: name them all.
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object.
+
+Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)");
 
     init_ = app_.add_subcommand("init", "Declare the nodes new: no earlier lock can be held");
     init_->footer(
-        "A node that may have lost its data has no vote until every earlier lease has ended.\n"
-        "If an operator knows that no lease is valid, as on a first start with a node missing,\n"
-        "init gives all nodes their vote at once. If a program does hold a lock, a second holder\n"
-        "gets in. init asks for confirmation first. Every node must be reachable.\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object.\n\nExit status: 0; 121 if a node did not take it; 125 on "
-        "failure.");
+        R"(A node that may have lost its data has no vote until every earlier lease has ended.
+If an operator knows that no lease is valid, as on a first start with a node missing,
+init gives all nodes their vote at once. If a program does hold a lock, a second holder
+gets in. init asks for confirmation first. Every node must be reachable.
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object.
+
+Exit status: 0; 121 if a node did not take it; 125 on failure.)");
     init_->add_flag("--yes", declaring_.yes, "Do not ask");
 
     bench_ = app_.add_subcommand("bench", "Measure how fast locks are on these nodes");
     bench_->footer(
-        "Three parts, a line each: one acquire at a time; many at once; from the release of one "
-        "program\n"
-        "to the grant of another that waits. It asks for confirmation first, uses resources of its "
-        "own,\n"
-        "whose names begin with redlock-bench:, and releases them; their fences run out within "
-        "twice\n"
-        "ttl_max.\n\n"
-        "The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.\n"
-        "With --json: one object a line.\n\nExit status: 0; 121 no quorum of nodes; 128+n if "
-        "signal n\n"
-        "ended it; 125 on failure.");
+        R"(Three parts, a line each: one acquire at a time; many at once; from the release of one
+program to the grant of another that waits. It asks for confirmation first, uses resources of its
+own, whose names begin with redlock-bench:, and releases them; their fences run out within
+twice ttl_max.
+
+The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+With --json: one object a line.
+
+Exit status: 0; 121 no quorum of nodes; 128+n if signal n
+ended it; 125 on failure.)");
     duration(*bench_, "--each", each_, "How long each part runs, at most 1m; without: 3s");
     bench_->add_option("--workers", benching_.workers, "How many acquire at once; without: 64")
         ->type_name("N")
