@@ -13,6 +13,7 @@
 
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
@@ -226,7 +227,13 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     // them the connections, and what gives the nodes their votes.
     // One that finds its slot taken tries others, without a wait, too.
     const unsigned tries = how_.slots > 0 ? core::slot_choice::most_in_a_row : 1;
-    check_time(std::max(duration(how_.wait), duration(0)) + in.connect_timeout +
+    // A node that is being connected again when the votes are known gets as long once more.
+    const bool reconnects =
+        state && std::any_of(state->votes.begin(), state->votes.end(), [](const node_vote& v) {
+            return v.answer == vote::timed_out && v.detail.starts_with("could not connect in time");
+        });
+    check_time(std::max(duration(how_.wait), duration(0)) +
+                   (reconnects ? 2 : 1) * in.connect_timeout +
                    (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     lease_checker& judge = in_->around().judge;
@@ -371,8 +378,7 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
                   [&] { return name() + " was not told of its loss when it happened"; });
     if (outcome) return;
     const time_point until = of.valid_until();
-    const bool is_excused =
-        since > until || in_->was_stopped_since(until) || in_->finds_gap();
+    const bool is_excused = since > until || in_->was_stopped_since(until) || in_->finds_gap();
     judge.require(clock::now() <= until || is_excused, "loss in time",
                   [&] { return name() + " was told of its loss when it was too late"; });
     judge.require(of.lost_token().stop_requested(), "loss in time",
@@ -381,8 +387,7 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     if (!in_->terms().is_keeper || why == loss::max_hold) return;
     const auto& around = in_->around();
     const auto long_enough = clock::now() - 2 * duration(how_.ttl);
-    const bool is_due =
-        in_->nodes_well_since(long_enough) < in_->quorum() || in_->is_displaced();
+    const bool is_due = in_->nodes_well_since(long_enough) < in_->quorum() || in_->is_displaced();
     around.judge.require(is_due, "available", [&] {
         return name() + " lost a lease though a quorum was well all the time";
     });
