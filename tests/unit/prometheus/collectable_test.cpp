@@ -27,13 +27,13 @@ std::string plain_number(const std::string& text) {
     return out.str();
 }
 
-struct parsed {
+struct exposition {
     std::set<std::string> descriptions{};         // the lines of # HELP and # TYPE
     std::map<std::string, std::string> values{};  // by name and labels
 };
 
-parsed parse(const std::string& text) {
-    parsed out;
+exposition read_exposition(const std::string& text) {
+    exposition out;
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
         if (line == "# EOF") continue;
@@ -53,7 +53,7 @@ parsed parse(const std::string& text) {
 }
 
 // Another value in each field, so that no two can be mistaken for each other.
-client_stats sample() {
+client_stats distinct_stats() {
     client_stats s;
     std::uint64_t n = 100;
     for (std::uint64_t* field :
@@ -77,10 +77,10 @@ client_stats sample() {
 }  // namespace
 
 TEST_CASE("prometheus-cpp collects what the text says", "[metrics]") {
-    const client_stats s = sample();
+    const client_stats s = distinct_stats();
     const auto made = collectable([&] { return s; });
-    const parsed theirs = parse(prometheus::TextSerializer().Serialize(made->Collect()));
-    const parsed ours = parse(open_metrics(s));
+    const exposition theirs = read_exposition(prometheus::TextSerializer().Serialize(made->Collect()));
+    const exposition ours = read_exposition(open_metrics(s));
     CHECK(theirs.values.size() > 150);
     CHECK(theirs.descriptions == ours.descriptions);
     CHECK(theirs.values == ours.values);
