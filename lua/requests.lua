@@ -141,7 +141,7 @@ local function find_refusal()
     return false
 end
 
--- Why no free key is taken under this fence, which has to exceed `least`; nil where it may be.
+-- Why nothing is taken under this fence, which has to exceed `least`; nil where it may be.
 local function refuse_fence(fence, least, is_missing)
     local proposed = tonumber(fence)
     if proposed <= least then

@@ -72,7 +72,7 @@ if current == marker and set and slot == '' then
     if robbed[1] and not holders[1] then
         delete()
         redis.call('DEL', set)
-    elseif ARGV[6] then
+    elseif ARGV[6] and holders[1] then
         redis.call('ZADD', set, string.format('-%.0f', seen), 'base')
     end
 elseif current and wanted[string.sub(current, 1, 128)] then

@@ -105,10 +105,9 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
         if is_missing then
             bound = math.max(bound, least)
         end
-        if proposed <= bound then
-            return {4, bound}
-        elseif is_missing and proposed > node_us() + allowance then
-            return {5, node_us()}
+        local refusal = refuse_fence(fence, bound, is_missing)
+        if refusal then
+            return refusal
         end
     else
         -- Before the rest: a server without memory refuses ZADD unless something was written

@@ -120,8 +120,11 @@ local function extend_all(i, words_m, value, ttl, fence)
     local least, is_missing = 0, false
     if is_gone then
         least, is_missing = fences_to_exceed(i, m)
+        if not least then
+            return is_missing
+        end
         -- Before one of those that are left is prolonged.
-        local refusal = not least and is_missing or least and refuse_fence(fence, least, is_missing)
+        local refusal = refuse_fence(fence, least, is_missing)
         if refusal then
             return refusal
         end
