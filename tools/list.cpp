@@ -18,8 +18,10 @@
 #include <cstdio>
 #include <ctime>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool {
@@ -30,7 +32,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t at_once = 32;     // resources that are asked about
+constexpr std::size_t at_once = 32;    // resources that are asked about
 constexpr auto between_looks = 250ms;  // at one resource that is watched
 
 bool is_held(const resource_state& state) { return state.held || !state.slots.empty(); }
@@ -63,30 +65,31 @@ public:
     lister(client& by, bool json) : client_(&by), json_(json) {}
 
     void begin(std::vector<std::string> names) {
-        left_.assign(std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
+        std::map<std::string, std::vector<std::string>> slots_of;
+        for (std::string& name : names) {
+            const auto slot = as_slot(name);
+            auto& slots = slots_of[slot ? slot->resource : name];
+            if (slot) slots.push_back(std::move(name));
+        }
+        left_.assign(slots_of.begin(), slots_of.end());
         while (asked_ < at_once && !left_.empty()) ask();
     }
     bool is_over() const { return asked_ == 0 && left_.empty(); }
     int status() const { return status_; }
 
 private:
+    // A resource, and the names that its slots have if they are slots: those are shown with it.
+    using question = std::pair<std::string, std::vector<std::string>>;
+
     void ask() {
-        const std::string name = std::move(left_.front());
+        question next = std::move(left_.front());
         left_.pop_front();
         ++asked_;
-        if (const auto slot = as_slot(name)) return ask_as_slot(name, *slot);
-        ask(name);
-    }
-    void ask(const std::string& name) {
-        client_->async_inspect(name, [this](error_code ec, const resource_state& state) {
-            answered(ec, state);
-        });
-    }
-    // A slot has a key of its own, and is shown with its resource.
-    void ask_as_slot(const std::string& name, const slot_name& slot) {
-        client_->async_inspect(slot.resource, [this, name, number = slot.number](
-                                                  error_code ec, const resource_state& state) {
-            if (!ec && find_slot(state, number) == nullptr) return ask(name);
+        client_->async_inspect(next.first, [this, slots = std::move(next.second)](
+                                               error_code ec, const resource_state& state) {
+            for (const std::string& name : slots) {
+                if (!ec && !find_slot(state, as_slot(name)->number)) left_.push_back({name, {}});
+            }
             answered(ec, state);
         });
     }
@@ -105,7 +108,7 @@ private:
 
     client* client_;
     bool json_;
-    std::deque<std::string> left_;
+    std::deque<question> left_;
     std::set<std::string> shown_;
     std::size_t asked_ = 0;
     int status_ = success;
@@ -132,14 +135,14 @@ public:
 
     // `failed` is set where standard output takes no more.
     void look(bool& failed) {
-        client_->async_inspect(resource_, [this, &failed](error_code ec,
-                                                          const resource_state& state) {
-            if (!ec) tell(state, failed);
-            timer_.expires_after(between_looks);
-            timer_.async_wait([this, &failed](error_code stopped) {
-                if (!stopped && !failed) look(failed);
-            });
-        });
+        client_->async_inspect(resource_,
+                               [this, &failed](error_code ec, const resource_state& state) {
+                                   if (!ec) tell(state, failed);
+                                   timer_.expires_after(between_looks);
+                                   timer_.async_wait([this, &failed](error_code stopped) {
+                                       if (!stopped && !failed) look(failed);
+                                   });
+                               });
     }
 
 private:

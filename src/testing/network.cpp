@@ -62,9 +62,9 @@ private:
 
 // The way to the strand of one wire or alarm, from any thread. Its owner closes it before the
 // context can end, and waits for what is being posted: nothing is posted to a context that is gone.
-class network::door {
+class network::closable_strand {
 public:
-    explicit door(detail::io_strand on) : strand_(std::move(on)) {}
+    explicit closable_strand(detail::io_strand on) : strand_(std::move(on)) {}
 
     template <class F>
     void post(F what) {
@@ -83,8 +83,8 @@ private:
 
 // What is to be posted. It does not own the client: a client ends on its strand or where the
 // program drops it, since only there its context is sure to exist.
-struct network::errand {
-    std::shared_ptr<door> by;
+struct network::delayed_post {
+    std::shared_ptr<closable_strand> by;
     std::weak_ptr<void> user;
     std::function<void()> what;
     ticket of;
@@ -101,9 +101,9 @@ class network::section {
 public:
     explicit section(network& of) : of_(&of), lock_(of.mutex_) {}
     ~section() {
-        auto errands = std::exchange(of_->errands_, {});
+        auto delayed = std::exchange(of_->delayed_, {});
         lock_.unlock();
-        for (errand& e : errands) e.go();
+        for (delayed_post& e : delayed) e.go();
     }
     section(const section&) = delete;
     section& operator=(const section&) = delete;
@@ -121,10 +121,10 @@ public:
           index(index),
           user(&user),
           in_(&in),
-          door_(std::make_shared<door>(std::move(on))) {}
+          strand_(std::make_shared<closable_strand>(std::move(on))) {}
     ~memory_wire() override {
         in_->forget(*this);
-        door_->close();
+        strand_->close();
     }
 
     void open() override { in_->open(*this, user->keep_user()); }
@@ -136,7 +136,7 @@ public:
     /// order the threads that report them reach the strand.
     void report(event what) {
         events.push_back(std::move(what));
-        in_->errands_.push_back({door_, keep, [this] { deliver(); }, ticket(*in_)});
+        in_->delayed_.push_back({strand_, keep, [this] { deliver(); }, ticket(*in_)});
     }
     void report_bytes(std::string bytes) {
         if (bytes.empty()) return;
@@ -166,13 +166,13 @@ private:
     }
 
     network* in_;
-    std::shared_ptr<door> door_;
+    std::shared_ptr<closable_strand> strand_;
 };
 
 class network::memory_alarm final : public detail::alarm_performer {
 public:
     memory_alarm(network& in, detail::io_strand on)
-        : in_(&in), door_(std::make_shared<door>(std::move(on))) {
+        : in_(&in), strand_(std::make_shared<closable_strand>(std::move(on))) {
         const section held(in);
         in.alarms_.push_back(this);
     }
@@ -181,7 +181,7 @@ public:
             const section held(*in_);
             std::erase(in_->alarms_, this);
         }
-        door_->close();
+        strand_->close();
     }
 
     void start(std::shared_ptr<void> keep, std::function<void()> ring) override {
@@ -205,7 +205,7 @@ public:
     /// With the mutex held.
     void ring() {
         due = time_point::max();
-        in_->errands_.push_back({door_, user_,
+        in_->delayed_.push_back({strand_, user_,
                                  [this] {
                                      const auto what = ring_;  // which may stop the alarm
                                      if (what) what();
@@ -217,7 +217,7 @@ public:
 
 private:
     network* in_;
-    std::shared_ptr<door> door_;
+    std::shared_ptr<closable_strand> strand_;
     std::weak_ptr<void> user_;
     // Only the strand uses these.
     std::shared_ptr<void> keep_;

@@ -64,10 +64,10 @@ public:
 private:
     class memory_wire;
     class memory_alarm;
-    class door;
+    class closable_strand;
     class section;
     class ticket;
-    struct errand;
+    struct delayed_post;
 
     // One connection, as the server has it.
     struct link : fakes::client_state {
@@ -103,7 +103,7 @@ private:
     std::condition_variable is_idle_;
     std::list<real_clock::time_point> tickets_;  // when each was made
     std::uint64_t idle_times_ = 0;               // how often none was left
-    std::vector<errand> errands_;                // to be posted when the mutex is released
+    std::vector<delayed_post> delayed_;          // to be posted when the mutex is released
     bool is_moving_ = false;
     detail::moved_clock now_;
     std::deque<node> nodes_;
