@@ -30,7 +30,7 @@
 --          the same for a reader: shared/readers.lua
 --   acquire_slot VALUE TTL FENCE SLOT K
 --   await_slot VALUE TTL FENCE SLOT K ID TICKET LIFE
---   extend_slot VALUE TTL FENCE SLOT
+--   extend_slot VALUE TTL FENCE SLOT K
 --   release_slot VALUE SLOT K
 --   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP
 --          the same for one of K slots: shared/slot_requests.lua
@@ -363,7 +363,7 @@ local function rare(what)
         elseif what == 'await_slot' then
             return 8, rules.acquire
         elseif what == 'extend_slot' then
-            return 4, rules.extend
+            return 5, rules.extend
         end
         return what == 'release_slot' and 3 or 8, rules.release, true
     end

@@ -108,9 +108,10 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
     return answer
 end
 
-local function extend_slot(i, value, ttl, fence, slot)
+local function extend_slot(i, value, ttl, fence, slot, k)
     local answer = extend(i, value, ttl, fence)
     if answer == 1 then
+        note_count(KEYS[next_companion], k)
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
     return answer

@@ -35,23 +35,24 @@ void write_extend_all(request& out, const lease_request& lease, const fence_term
         return;
     }
     append_all_keys(out, fencing->key_prefix, lease.key, lease.others);
-    resp::append_words(out.words, {"extend_all", decimal(out.locks), lease.value, ttl,
-                                   decimal(fencing->fence)});
+    resp::append_words(
+        out.words, {"extend_all", decimal(out.locks), lease.value, ttl, decimal(fencing->fence)});
     out.count = 5;
 }
 
 void write_extend_share(request& out, const lease_request& lease, const fence_terms* fencing) {
     append_readers_keys(out, fencing->key_prefix, lease.key);
-    resp::append_words(out.words, {"extend_share", lease.value, decimal(in<milliseconds>(lease.ttl)),
-                                   decimal(fencing->fence)});
+    resp::append_words(out.words, {"extend_share", lease.value,
+                                   decimal(in<milliseconds>(lease.ttl)), decimal(fencing->fence)});
     out.count = 4;
 }
 
 void write_extend_slot(request& out, const lease_request& lease, const fence_terms* fencing) {
     append_slot_keys(out, fencing->key_prefix, lease.key);
-    resp::append_words(out.words, {"extend_slot", lease.value, decimal(in<milliseconds>(lease.ttl)),
-                                   decimal(fencing->fence), decimal(lease.slot.number)});
-    out.count = 5;
+    resp::append_words(
+        out.words, {"extend_slot", lease.value, decimal(in<milliseconds>(lease.ttl)),
+                    decimal(fencing->fence), decimal(lease.slot.number), decimal(lease.slot.of)});
+    out.count = 6;
 }
 
 compare_answer read_extension(const resp::reply& reply) {

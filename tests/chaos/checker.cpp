@@ -50,7 +50,8 @@ void checker::grant(unsigned worker, const std::string& who, const entry& e) {
     counts_.kept += e.kept_until > e.at ? 1 : 0;
     ++grants_of_[{worker, e.contender}];
     open_[who][e.section] = {
-        {e.resource, e.of, e.owner, e.fence, e.at, e.at, e.at, e.kept_until}, e.valid_until};
+        {e.resource, e.of, e.owner, e.fence, e.at, e.at, e.at, e.kept_until, e.asked_at},
+        e.valid_until};
 }
 
 void checker::refuse(const entry& e) {

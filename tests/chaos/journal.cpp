@@ -48,7 +48,8 @@ std::string to_line(const entry& e) {
     line << static_cast<char>(e.what) << ' ' << e.section << ' ' << e.contender << ' ' << e.resource
          << ' ' << to_text(e.of) << ' ' << e.owner << ' ' << e.fence << ' '
          << e.at.time_since_epoch().count() << ' ' << e.valid_until.time_since_epoch().count()
-         << ' ' << e.kept_until.time_since_epoch().count() << ' ' << e.text << '\n';
+         << ' ' << e.kept_until.time_since_epoch().count() << ' '
+         << e.asked_at.time_since_epoch().count() << ' ' << e.text << '\n';
     return line.str();
 }
 
@@ -59,9 +60,10 @@ std::optional<entry> parse(const std::string& line) {
     clock::rep at = 0;
     clock::rep valid_until = 0;
     clock::rep kept_until = 0;
+    clock::rep asked_at = 0;
     std::string of;
     in >> what >> e.section >> e.contender >> e.resource >> of >> e.owner >> e.fence >> at >>
-        valid_until >> kept_until >> std::ws;
+        valid_until >> kept_until >> asked_at >> std::ws;
     if (!in || !std::getline(in, e.text)) return std::nullopt;
     if (std::string_view("GSENQV").find(what) == std::string_view::npos) return std::nullopt;
     const auto what_of = parse_part(of);
@@ -71,6 +73,7 @@ std::optional<entry> parse(const std::string& line) {
     e.at = time_of(at);
     e.valid_until = time_of(valid_until);
     e.kept_until = time_of(kept_until);
+    e.asked_at = time_of(asked_at);
     return e;
 }
 

@@ -57,6 +57,7 @@ struct entry {
     clock::time_point at{};
     clock::time_point valid_until{};
     clock::time_point kept_until{};  ///< Nobody else is granted it before, however the lease ends.
+    clock::time_point asked_at{};    ///< What was granted was asked for then, or later.
     std::string text = "-";
 };
 

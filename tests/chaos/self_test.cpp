@@ -32,6 +32,7 @@ entry line(entry::kind what, std::uint64_t section, std::uint64_t fence, int ms,
     e.owner = "owner" + std::to_string(section) + "@w";
     e.fence = fence;
     e.at = at(ms);
+    e.asked_at = e.at;
     e.valid_until = at(valid_until);
     e.text = std::move(text);
     return e;
@@ -54,6 +55,10 @@ entry as_reader(entry e) {
 }
 entry in_slot(unsigned slot, unsigned of, entry e) {
     e.of = {part::kind::slot, slot, of};
+    return e;
+}
+entry asked(int ms, entry e) {
+    e.asked_at = at(ms);
     return e;
 }
 entry kept(int until, entry e) {
@@ -122,8 +127,7 @@ private:
                {reader(2, 9, 50, 1'000), ended(2, 150)});
         expect("nothing where a writer follows the last of them", "", first,
                {granted(2, 11, 100), ended(2, 150)});
-        expect("nothing where readers follow a writer", "",
-               {granted(1, 10, 0), ended(1, 50)},
+        expect("nothing where readers follow a writer", "", {granted(1, 10, 0), ended(1, 50)},
                {reader(1, 12, 50, 1'000), reader(2, 11, 60, 1'000), ended(1, 70), ended(2, 80)});
         expect("a writer beside a reader", "overlap", first, writer);
         expect("a reader beside a writer", "overlap", writer, first);
@@ -167,11 +171,20 @@ private:
         expect("one more than there are slots", "too many", first,
                {slot(1, 2, 11, 50), slot(2, 3, 12, 60), ended(3, 70), ended(2, 150)});
         // None of them has the slot of another, or one that it does not count.
-        expect("one more than the smallest number of slots", "too many", first,
-               {slot(1, 2, 11, 50), in_slot(2, 3, granted(3, 12, 60)), ended(3, 70),
-                ended(2, 150)});
-        expect("one more beside the dead", "too many",
-               {slot(0, 1, 10, 0), slot(1, 2, 10, 0)}, {slot(2, 3, 12, 900), ended(3, 950)});
+        expect(
+            "one more than the smallest number of slots", "too many", first,
+            {slot(1, 2, 11, 50), in_slot(2, 3, granted(3, 12, 60)), ended(3, 70), ended(2, 150)});
+        const lines of_two{slot(0, 1, 10, 50), ended(1, 150)};
+        expect("a slot beyond the smallest number, told in another order", "too many",
+               {in_slot(2, 3, granted(3, 12, 60)), ended(3, 70)}, of_two);
+        expect("nothing where it was had before the smallest number was named", "",
+               {in_slot(2, 3, granted(3, 12, 40)), ended(3, 140)}, of_two);
+        expect("nothing where it was asked for before", "",
+               {asked(40, in_slot(2, 3, granted(3, 12, 60))), ended(3, 70)}, of_two);
+        expect("nothing where nobody names the smallest number any more", "",
+               {in_slot(2, 3, granted(3, 12, 150)), ended(3, 170)}, of_two);
+        expect("one more beside the dead", "too many", {slot(0, 1, 10, 0), slot(1, 2, 10, 0)},
+               {slot(2, 3, 12, 900), ended(3, 950)});
     }
 
     void least_times() {
@@ -180,8 +193,8 @@ private:
                {granted(2, 11, 200), ended(2, 300)});
         expect("one that comes before the least time is over", "not kept", first,
                {granted(2, 11, 199), ended(2, 300)});
-        expect("the same, told in another order", "not kept",
-               {granted(2, 11, 199), ended(2, 300)}, first);
+        expect("the same, told in another order", "not kept", {granted(2, 11, 199), ended(2, 300)},
+               first);
         expect("a reader that comes before a writer's least time is over", "not kept", first,
                {as_reader(granted(2, 11, 150)), ended(2, 300)});
         expect("one that comes before the dead one's least time is over", "not kept",
@@ -212,14 +225,16 @@ private:
     }
 
     void lines_of_a_file() {
-        auto e = in_slot(3, 17, kept(30, line(entry::kind::granted, 4, 5, 10, 20, "some text")));
+        auto e = in_slot(3, 17,
+                         asked(7, kept(30, line(entry::kind::granted, 4, 5, 10, 20, "some text"))));
         const auto again = parse(to_line(e).substr(0, to_line(e).size() - 1));
         note("a line that is read as it was written",
              again && to_line(*again) == to_line(e) && again->of.slot == 3 && again->of.of == 17 &&
-                 again->kept_until == e.kept_until && again->text == e.text);
+                 again->kept_until == e.kept_until && again->asked_at == e.asked_at &&
+                 again->text == e.text);
         for (const std::string of : {"K3", "K3/", "Z", "R1", "X2/3"}) {
             note("a line of '" + of + "' that is not understood",
-                 !parse("G 1 0 r " + of + " owner 1 2 3 4 -"));
+                 !parse("G 1 0 r " + of + " owner 1 2 3 4 5 -"));
         }
     }
 
@@ -249,14 +264,13 @@ private:
         const auto slot = [](unsigned number, std::uint64_t section, int ms) {
             return in_slot(number, 2, granted(section, 10, ms));
         };
-        note("readers that met", said({reader(1, 0), reader(2, 10), ended(2, 20), ended(1, 30)})
-                                     .empty());
+        note("readers that met",
+             said({reader(1, 0), reader(2, 10), ended(2, 20), ended(1, 30)}).empty());
         note("readers that never met",
              said({reader(1, 0), ended(1, 30), reader(2, 30), ended(2, 40)}).find("readers") !=
                  std::string::npos);
-        note("readers that would have met, had one lived", said({reader(1, 0), reader(2, 10)})
-                                                                   .find("readers") !=
-                                                               std::string::npos);
+        note("readers that would have met, had one lived",
+             said({reader(1, 0), reader(2, 10)}).find("readers") != std::string::npos);
         note("slots that all were held",
              said({slot(0, 1, 0), slot(1, 2, 10), ended(2, 20), ended(1, 30)}).empty());
         note("slots that never all were held",
@@ -285,8 +299,8 @@ private:
         note("nothing where only what is known of slots and dead readers is left", found().empty());
         ask.set("r", shared_by_nobody);
         const auto alone = found();
-        note("a planted key that no reader has", alone.size() == 1 &&
-                                                     alone[0].value == shared_by_nobody);
+        note("a planted key that no reader has",
+             alone.size() == 1 && alone[0].value == shared_by_nobody);
         ask.command({"ZADD", "{r}:readers", "9000000000000", "owner@w"});
         const auto shared = found();
         note("a planted leftover reader", shared.size() == 1 && shared[0].value == "owner@w");

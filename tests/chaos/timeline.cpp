@@ -24,9 +24,9 @@ void compare_times(const span& earlier, const span& later, const complaint& comp
                  later);
     } else if (earlier.kept_until > later.granted_at) {
         const auto early = earlier.kept_until - later.granted_at;
-        complain("not kept: " + both + ", " + std::to_string(early.count() / 1'000) +
-                     " us too soon",
-                 later);
+        complain(
+            "not kept: " + both + ", " + std::to_string(early.count() / 1'000) + " us too soon",
+            later);
     }
 }
 
@@ -38,6 +38,13 @@ void compare_fences(const span& earlier, const span& later, const complaint& com
 void compare(const span& earlier, const span& later, const complaint& complain) {
     compare_times(earlier, later, complain);
     compare_fences(earlier, later, complain);
+}
+
+// Programs may name different numbers of slots: the smallest counts.
+void check_number(const span& held, const span& asked, const complaint& complain) {
+    if (asked.of.slot < held.of.of) return;
+    if (asked.asked_at < held.granted_at || asked.asked_at >= held.ends()) return;
+    complain("too many: " + to_text(asked) + " beside " + to_text(held), asked);
 }
 
 // At how many instants so many begin, and end: who ends at an instant makes room for who begins.
@@ -68,9 +75,7 @@ private:
 
 }  // namespace
 
-std::string to_text(const span& s) {
-    return s.resource + " " + to_text(s.of) + " " + s.owner;
-}
+std::string to_text(const span& s) { return s.resource + " " + to_text(s.of) + " " + s.owner; }
 
 void lane::add(const span& s, const complaint& complain) {
     if (s.of.is_shared()) {
@@ -93,8 +98,7 @@ void lane::add_alone(const span& s, const complaint& complain) {
     // The readers between its neighbours, and those that reach into its time or it into theirs.
     auto from = readers_.begin();
     if (!is_first) {
-        from = readers_.lower_bound(
-            std::min(std::prev(at)->first, s.granted_at - longest_reader_));
+        from = readers_.lower_bound(std::min(std::prev(at)->first, s.granted_at - longest_reader_));
     }
     auto to = readers_.end();
     if (next != alone_.end()) to = readers_.lower_bound(std::max(next->first, s.ends()));
@@ -102,8 +106,7 @@ void lane::add_alone(const span& s, const complaint& complain) {
         const span& reader = from->second;
         const bool is_before = reader.granted_at < s.granted_at;
         const bool is_between = is_before ? is_first || reader.granted_at >= std::prev(at)->first
-                                          : next == alone_.end() ||
-                                                reader.granted_at < next->first;
+                                          : next == alone_.end() || reader.granted_at < next->first;
         const span& earlier = is_before ? reader : s;
         const span& later = is_before ? s : reader;
         compare_times(earlier, later, complain);
@@ -150,23 +153,18 @@ void timeline::add(const span& s, const complaint& complain) {
 void timeline::count_slots(const span& added, const complaint& complain) {
     longest_ = std::max(longest_, added.ends() - added.granted_at);
     taken_.emplace(added.granted_at, added);
-    sweep taken;
     sweep seen;
     unsigned slots = added.of.of;
     auto other = taken_.lower_bound(added.granted_at - longest_);
     for (; other != taken_.end() && other->first < added.ends(); ++other) {
         const span& s = other->second;
         if (s.ends() <= added.granted_at) continue;
-        slots = std::min(slots, s.of.of);  // where they differ the smallest counts
+        slots = std::min(slots, s.of.of);
+        check_number(s, added, complain);
+        check_number(added, s, complain);
         // Only what is beside the new one: all else has been counted.
-        taken.add(std::max(s.granted_at, added.granted_at), std::min(s.ends(), added.ends()));
         seen.add(std::max(s.granted_at, added.granted_at),
                  std::min(s.seen_until, added.seen_until));
-    }
-    if (taken.most_at_once() > slots) {
-        complain("too many: " + std::to_string(taken.most_at_once()) + " of " +
-                     std::to_string(slots) + " slots at once, with " + to_text(added),
-                 added);
     }
     if (seen.most_at_once() >= slots) were_all_slots_held_ = true;
     forget_the_oldest(taken_);

@@ -25,6 +25,7 @@ struct span {
     clock::time_point trusted_until{};  ///< Its holder may have relied on it so long.
     clock::time_point seen_until{};     ///< Its holder said so at this instant, at the latest.
     clock::time_point kept_until{};     ///< The resource was to be kept so long in any case.
+    clock::time_point asked_at{};       ///< It was asked for then, or later.
 
     clock::time_point ends() const { return std::max(trusted_until, kept_until); }
 };
@@ -60,8 +61,8 @@ private:
     bool readers_have_met_ = false;
 };
 
-/// The leases of one resource. Each slot is a lane, and all of them together are never more than
-/// there are slots, whatever numbers they have.
+/// The leases of one resource. Each slot is a lane. While somebody has one who names so many slots,
+/// nobody asks for one beyond them and is granted it; whoever has one already keeps it.
 class timeline {
 public:
     void add(const span& s, const complaint& complain);

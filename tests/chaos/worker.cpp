@@ -64,7 +64,7 @@ private:
 };
 
 // Some have a resource alone, or two at once; some may share it, beside others who want it alone;
-// some want one of its slots.
+// some want one of its slots, of which not all name the same number.
 void draw_resource(dice& random, const std::string& prefix, plan& p) {
     const int number = random.between(0, 1);
     switch (random.between(0, 7)) {
@@ -79,7 +79,7 @@ void draw_resource(dice& random, const std::string& prefix, plan& p) {
             break;
         default:
             p.resource = prefix + "slots" + std::to_string(number);
-            p.terms.slots = static_cast<std::uint16_t>(2 + number);
+            p.terms.slots = static_cast<std::uint16_t>(2 + random.between(0, number));
     }
 }
 
@@ -317,11 +317,10 @@ entry worker::section_of(unsigned contender, const plan& p, const lease& held,
     section.section = ++sections_;
     section.owner = held.owner().to_string() + "@" + options_.name;
     section.fence = held.fence();
-    if (p.terms.min_hold > 0ms) {
-        // The round that was granted was sent when its validity began, unless that was prolonged.
-        const auto sent = held.valid_until() - (p.terms.ttl - p.terms.ttl / 100 - 2ms);
-        section.kept_until = (p.terms.renew ? asked : sent) + p.terms.min_hold;
-    }
+    // The round that was granted was sent when its validity began, unless that was prolonged.
+    const auto sent = held.valid_until() - (p.terms.ttl - p.terms.ttl / 100 - 2ms);
+    section.asked_at = p.terms.renew ? asked : sent;
+    if (p.terms.min_hold > 0ms) section.kept_until = section.asked_at + p.terms.min_hold;
     return section;
 }
 

@@ -73,7 +73,7 @@ class Program:
         try:
             with open(self.history, encoding="utf-8") as file:
                 # What comes after the last end of a line is being written.
-                return [line.split(" ", 10) for line in file.read().split("\n")[:-1]]
+                return [line.split(" ", 11) for line in file.read().split("\n")[:-1]]
         except FileNotFoundError:
             return []
 
@@ -100,7 +100,7 @@ class Worker(Program):
     def running_out(self):
         """Owners whose keys were left to run out, or kept for a least time."""
         return {line[5] for line in self.lines() if line[0] in "EN"
-                and (line[10] == "detached" or int(line[9]) > int(line[7]))}
+                and (line[11] == "detached" or int(line[9]) > int(line[7]))}
 
 
 class Client(Program):

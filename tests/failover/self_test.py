@@ -57,7 +57,7 @@ class Story(Dead, Worker):
             for what, section, fence, at, until, text in lines:
                 owner = OWNER.format(section, name)
                 kept = at + 1000 * SECOND if text == "kept" else 0
-                file.write(f"{what} {section} 0 r X {owner} {fence} {at} {until} {kept} {text}\n")
+                file.write(f"{what} {section} 0 r X {owner} {fence} {at} {until} {kept} {at} {text}\n")
 
 
 class Holder(Dead, Client):
@@ -207,7 +207,7 @@ def kinds(t):
         lines = []
         for number, (part, begin, end, kept) in enumerate(leases):
             for what, at in (("G", begin), ("E", end)):
-                lines.append(f"{what} {number} 0 r {part} o 1 {at} {end} {kept} -".split(" "))
+                lines.append(f"{what} {number} 0 r {part} o 1 {at} {end} {kept} {at} -".split(" "))
         return lines
     readers = history(("R", 10, 20, 0)), history(("R", 15, 30, 0))
     slots = history(("K0/2", 10, 20, 0)), history(("K1/2", 15, 30, 0))

@@ -55,9 +55,7 @@ public:
         }
         return out.substr(0, static_cast<std::size_t>(last().items.at(6).number));
     }
-    bool was_refused() const {
-        return last().items.size() == 7 && last().items[0].number == 6;
-    }
+    bool was_refused() const { return last().items.size() == 7 && last().items[0].number == 6; }
     long long left_ms() const { return last().items.at(1).number; }
 };
 
@@ -80,7 +78,8 @@ TEST_CASE("a slot is a lock with a key and a fence of its own", "[scripts]") {
     CHECK(n.take(1, 3, others, begun_us + 2) == "1");
 }
 
-TEST_CASE("a slot that is taken names its holder, the free ones and when one will be", "[scripts]") {
+TEST_CASE("a slot that is taken names its holder, the free ones and when one will be",
+          "[scripts]") {
     slot_node n;
     n.take(0, 10, ours, begun_us, 30'000);
     n.take(8, 10, theirs, begun_us, 5'000);
@@ -123,6 +122,22 @@ TEST_CASE("of different numbers of slots the smallest counts, until it is named 
     CHECK(n.was_refused());
     n.clock_us += 2'000;
     CHECK(n.take(4, 5, others, n.clock_us) == "1");
+}
+
+TEST_CASE("a number of slots counts for as long as somebody who named it prolongs", "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 2, ours, begun_us) == "1");
+    for (int i = 0; i < 4; ++i) {
+        n.clock_us += 60'000'000;
+        CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours, 90'000), 0, 2)) == "1");
+    }
+    n.take(2, 3, theirs, n.clock_us);
+    CHECK(n.was_refused());
+    n.command({"DEL", "K:S"});  // a node that forgot learns of it again
+    CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours, 90'000), 0, 2)) == "1");
+    n.take(2, 3, theirs, n.clock_us);
+    CHECK(n.was_refused());
+    CHECK(n.last().items.at(6).number == 2);
 }
 
 TEST_CASE("as many are let in as there are free slots, first come, first served", "[scripts]") {

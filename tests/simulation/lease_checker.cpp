@@ -84,10 +84,12 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     held h{.by = &by, .lease = lease};
     h.value = left.value;
     h.is_shared = left.kind->is_shared;
+    h.slot = h.lease->proof.slot;
+    h.since = when_->now();
     h.key = left.key;
-    require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion", [&] {
-        return by.name() + " got a slot of " + h.lease->resource + " that is none";
-    });
+    check_number(h, by.true_time(asked));
+    require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion",
+            [&] { return by.name() + " got a slot of " + h.lease->resource + " that is none"; });
     if (how.max_hold > milliseconds(0)) h.cap = now + how.max_hold;
     h.until = h.lease->valid_until();
     require(h.until > now, "validity",
@@ -105,6 +107,21 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     for (const auto& other : left.others) {
         h.key = other;
         check_granted(h, how);
+    }
+}
+
+// While somebody has a slot who names a smaller number, nobody asks for one beyond and is granted
+// it.
+void lease_checker::check_number(const held& of, time_point asked) {
+    if (!is_safe() || of.slot.of == 0 || of.by->is_misled()) return;
+    for (const held& other : open_) {
+        if (other.slot.of == 0 || other.lease->resource != of.lease->resource) continue;
+        const bool was_counted = other.since > asked || other.true_until <= asked;
+        require(of.slot.number < other.slot.of || was_counted, "exclusion", [&] {
+            return of.by->name() + " holds " + of.lease->resource + "#" +
+                   std::to_string(of.slot.number) + ", while " + other.by->name() + " has one of " +
+                   std::to_string(other.slot.of) + " slots";
+        });
     }
 }
 

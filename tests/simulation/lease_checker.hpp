@@ -112,6 +112,8 @@ private:
         std::string key{};
         std::string value{};  // of its keys
         bool is_shared = false;
+        slot_number slot{};
+        time_point since{};
         time_point until{};  // as it was last seen, by the holder's clock
         time_point true_until{};
         time_point cap = time_point::max();
@@ -127,6 +129,7 @@ private:
     void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);
+    void check_number(const held& of, time_point asked);
     void check_kept(const held& of, milliseconds min_hold);
     bool is_safe() const noexcept { return plan_->within == bounds::safe; }
 
@@ -137,17 +140,17 @@ private:
         std::uint64_t last = 0;
         std::uint64_t last_alone = 0;  // of a lease that was not shared
     };
-    std::map<std::string, fences, std::less<>> fences_;  // of each key
+    std::map<std::string, fences, std::less<>> fences_;    // of each key
     std::map<std::string, time_point, std::less<>> kept_;  // until when others are kept out
-    text_map<time_point> keys_kept_;  // the same, by the owner value
-    text_map<support> support_;  // by the owner value
+    text_map<time_point> keys_kept_;                       // the same, by the owner value
+    text_map<support> support_;                            // by the owner value
     std::map<std::string, time_point, std::less<>> foreign_;
     struct idleness {
         duration over{};  // of the times that have ended
         std::optional<time_point> since;
     };
     std::map<std::size_t, idleness> idle_;  // by the number of the resource
-    text_map<time_point> dead_;  // by the owner's identity
+    text_map<time_point> dead_;             // by the owner's identity
     std::optional<violation> first_;
 };
 

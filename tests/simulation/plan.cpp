@@ -82,7 +82,12 @@ private:
         chance dice(out_.seed, 19);
         if (!dice.happens(0.2) || out_.about == style::rolling || is_plain_) return;
         out_.slots = static_cast<std::uint16_t>(dice.pick(std::array{2, 2, 3, 9}));
-        for (program_plan& p : out_.programs) p.takes_slots = dice.pick(std::array{0.3, 0.9, 1.0});
+        const bool do_numbers_differ = chance(out_.seed, 22).happens(0.3);
+        for (program_plan& p : out_.programs) {
+            p.takes_slots = dice.pick(std::array{0.3, 0.9, 1.0});
+            p.slots = do_numbers_differ ? static_cast<std::uint16_t>(dice.between(2, out_.slots))
+                                        : out_.slots;
+        }
     }
 
     // The same for several resources at once.
@@ -97,9 +102,6 @@ private:
 
     // The same for leases that keep others out for a while in any case.
     void draw_least_holds() {
-        // A known fault of the library: there a late extension prolongs a key that a release has left
-        // to run out.
-        if (are_commands_late_) return;
         chance dice(out_.seed, 18);
         if (!dice.happens(0.1) || out_.about == style::rolling || is_plain_) return;
         for (program_plan& p : out_.programs) p.keeps = dice.pick(std::array{0.0, 0.3, 0.9});
@@ -177,7 +179,6 @@ private:
             draw_absence(out_, again);
         } else if (chance third(out_.seed, 20); third.happens(0.03)) {
             has_upheavals_ = true;
-            are_commands_late_ = true;
             draw_late_commands(out_, third);
         }
     }
@@ -739,7 +740,6 @@ private:
     bool is_slow_ = false;
     bool is_duel_ = false;
     bool has_upheavals_ = false;
-    bool are_commands_late_ = false;
     bool is_plain_ = false;  // nobody has fences, and nothing is forgotten
 };
 

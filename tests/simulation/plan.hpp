@@ -49,7 +49,7 @@ enum class fault_kind : std::uint8_t {
     copy,        ///< A replica for a while, then a master with older data, in one process.
     stall,       ///< A program and all of its clocks stand still: its host paused its machine.
     declare,  ///< `redlock init`: an operator gives all `nodes` to the list of one of `programs`.
-    evict,  ///< The keys of all locks are gone, and nothing else; no client can see it.
+    evict,    ///< The keys of all locks are gone, and nothing else; no client can see it.
 };
 const char* name_of(fault_kind kind) noexcept;
 /// Whether it befalls programs, and no node.
@@ -107,6 +107,7 @@ struct program_plan {
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
     double reads = 0;          ///< How often it would share the lock.
     double takes_slots = 0;    ///< How often it would have a slot.
+    std::uint16_t slots = 0;   ///< So many there are, as it says.
     double takes_several = 0;  ///< How often it would have several resources at once.
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
     bool is_fenced = true;
@@ -125,15 +126,15 @@ struct plan {
     std::uint64_t seed = 0;
     bounds within = bounds::safe;
     style about = style::mixed;
-    duration length{};  ///< Of the work and the faults; peace follows.
+    duration length{};            ///< Of the work and the faults; peace follows.
     milliseconds node_timeout{};  ///< 0: by measurement.
     milliseconds connect_timeout{};
     milliseconds ttl_max{};
     double drift_factor = 0.01;
     milliseconds drift_min{2};
     std::size_t resources = 1;
-    std::uint16_t slots = 0;  ///< Of each resource; 0: none is asked for.
-    double tail = 0;  ///< How often a message takes much longer than usual.
+    std::uint16_t slots = 0;  ///< Of each resource, at most; 0: none is asked for.
+    double tail = 0;          ///< How often a message takes much longer than usual.
     duration tail_delay{};
     /// All programs have one name, and their workers give the same owners: containers, of which one
     /// takes another's place while that still runs.
@@ -170,8 +171,8 @@ struct plan {
     duration until_stall_is_seen() const noexcept {
         return milliseconds(6'000) + 4 * duration(longest_node_timeout());
     }
-    /// How long it takes, when all is well, until each worker has had a lock for a millisecond which
-    /// all ask for at once.
+    /// How long it takes, when all is well, until each worker has had a lock for a millisecond
+    /// which all ask for at once.
     duration in_turn() const noexcept;
     /// How long after the death of a program a command of it may still take a key: for as long as
     /// it is good, and as much longer as the program was wrong about the node's clock.

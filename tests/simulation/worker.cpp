@@ -121,7 +121,7 @@ void worker::take() {
     if (terms.reads > 0 && dice_.happens(terms.reads)) how.mode = lock_mode::shared;
     if (terms.takes_slots > 0 && how.mode == lock_mode::exclusive &&
         dice_.happens(terms.takes_slots)) {
-        how.slots = in_->around().in.slots;
+        how.slots = terms.slots;
     }
     if (terms.keeps > 0 && how.mode == lock_mode::exclusive && dice_.happens(terms.keeps)) {
         const auto most = duration(in_->around().in.ttl_max) * 9 / 10;
@@ -464,7 +464,7 @@ void worker::prove_next() {
     if (to_prove_.back() == in_->around().in.resources) {
         return take_several(to_prove_.back(), how);
     }
-    how.slots = in_->around().in.slots;
+    how.slots = in_->terms().slots;
     take(to_prove_.back(), how);
 }
 

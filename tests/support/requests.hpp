@@ -112,8 +112,9 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             words.insert(words.end(), {&one.slot, &one.slots});
         }
         if (is_fenced && (one.what != ask::release || what == "leave")) words.push_back(&one.fence);
-        if (one.is_of_slot() && one.what != ask::release) words.push_back(&one.slot);
-        if (one.is_of_slot() && one.what == ask::acquire) words.push_back(&one.slots);
+        if (one.is_of_slot() && one.what != ask::release) {
+            words.insert(words.end(), {&one.slot, &one.slots});
+        }
         if (what == "await" || what == "leave") {
             words.insert(words.end(), {&one.id, &one.ticket, &one.life});
         }
@@ -147,8 +148,7 @@ inline std::vector<std::string> words_of(const asked& one) {
         auto words = words_of(alone);
         words.front() += "_slot";
         const bool gives_back = one.what == ask::release;
-        auto at = words.insert(words.begin() + (gives_back ? 2 : 4), one.slot);
-        if (one.what != ask::extend) words.insert(at + 1, one.slots);
+        words.insert(words.begin() + (gives_back ? 2 : 4), {one.slot, one.slots});
         return words;
     }
     const bool waits = !one.ticket.empty();
@@ -160,12 +160,7 @@ inline std::vector<std::string> words_of(const asked& one) {
         case ask::release: break;
     }
     if (!waits && one.fence.empty() && one.keep.empty()) return {"release", one.value};
-    return {"leave",
-            one.value,
-            one.fence,
-            one.id,
-            waits ? one.ticket : "0",
-            waits ? one.life : "0",
+    return {"leave", one.value, one.fence, one.id, waits ? one.ticket : "0", waits ? one.life : "0",
             one.keep};
 }
 

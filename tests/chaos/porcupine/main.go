@@ -45,6 +45,8 @@ type step struct {
 	lease string // which program's, and which of its
 	of    part
 	fence uint64
+	asked int64 // no earlier than this
+	when  int64
 }
 
 // part says what of a resource a lease is of: all of it, alone or beside readers; or a slot.
@@ -72,6 +74,7 @@ func parsePart(text string) (part, error) {
 type holder struct {
 	lease string
 	of    part
+	since int64
 }
 
 // lock is a state, and never changed: its holders, and for each slot (0 where there is but one
@@ -87,7 +90,7 @@ func unlocked() lock {
 
 func (l lock) with(s step) lock {
 	next := lock{maps.Clone(l.holders), maps.Clone(l.highest), maps.Clone(l.alones)}
-	next.holders[s.lease] = holder{s.lease, s.of}
+	next.holders[s.lease] = holder{s.lease, s.of, s.when}
 	next.note(s)
 	return next
 }
@@ -105,9 +108,9 @@ func (l lock) note(s step) {
 	}
 }
 
-// lets says whether there is a place for this one.
+// lets says whether there is a place for this one. Where holders name different numbers of slots,
+// nobody asks for one beyond the smallest and gets it; whoever has one already keeps it.
 func (l lock) lets(s step) bool {
-	slots := s.of.slots
 	for _, other := range l.holders {
 		if !s.of.isSlot && !(s.of.isShared && other.of.isShared) {
 			return false
@@ -115,9 +118,11 @@ func (l lock) lets(s step) bool {
 		if s.of.isSlot && other.of.slot == s.of.slot {
 			return false
 		}
-		slots = min(slots, other.of.slots)
+		if s.of.isSlot && s.of.slot >= other.of.slots && s.asked >= other.since {
+			return false
+		}
 	}
-	if s.of.isSlot && (s.of.slot >= s.of.slots || len(l.holders) >= slots) {
+	if s.of.isSlot && s.of.slot >= s.of.slots {
 		return false
 	}
 	if s.of.isShared {
@@ -147,7 +152,7 @@ func isEqual(one, other any) bool {
 }
 
 func at(what act, of *section, when int64) porcupine.Operation {
-	one := step{what, of.lease, of.of, of.fence}
+	one := step{what, of.lease, of.of, of.fence, of.asked, when}
 	return porcupine.Operation{Input: one, Call: when, Return: when}
 }
 
@@ -157,6 +162,7 @@ type section struct {
 	of                      part
 	fence                   uint64
 	trusted, validity, kept int64
+	asked                   int64
 }
 
 type reader struct {
@@ -180,7 +186,8 @@ func (r *reader) begin(program string, words []string) (*section, error) {
 	of, wrong := parsePart(words[4])
 	fence, wrong2 := strconv.ParseUint(words[6], 10, 64)
 	kept, wrong3 := strconv.ParseInt(words[9], 10, 64)
-	s := &section{lease: program + " " + words[1], of: of, fence: fence, kept: kept}
+	asked, wrong4 := strconv.ParseInt(words[10], 10, 64)
+	s := &section{lease: program + " " + words[1], of: of, fence: fence, kept: kept, asked: asked}
 	for _, name := range strings.Split(words[3], "+") {
 		if of.isSlot {
 			name += "'s slots" // another lock than the resource itself
@@ -188,13 +195,14 @@ func (r *reader) begin(program string, words []string) (*section, error) {
 		s.locks = append(s.locks, name)
 	}
 	r.sections++
-	return s, errors.Join(wrong, wrong2, wrong3)
+	return s, errors.Join(wrong, wrong2, wrong3, wrong4)
 }
 
 func (r *reader) line(program string, open map[string]*section, line string) error {
-	// what, section, contender, resource, part, owner, fence, at, valid until, kept until, text
-	words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 11)
-	if len(words) != 11 {
+	// what, section, contender, resource, part, owner, fence, at, valid until, kept until, asked
+	// at, text
+	words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 12)
+	if len(words) != 12 {
 		return errors.New("not understood: " + line)
 	}
 	now, wrong := strconv.ParseInt(words[7], 10, 64)
