@@ -100,10 +100,7 @@ std::optional<redis_model::known_command> redis_model::look_up(const command& c)
     return what;
 }
 
-redis_model::redis_model(std::uint64_t seed)
-    : scripts_(script_host::make()), seed_(seed) {
-    start_process();
-}
+redis_model::redis_model(std::uint64_t seed) : seed_(seed) { start_process(); }
 
 void redis_model::start_process() {
     run_id_ = sha1_of(std::to_string(seed_) + ":" + std::to_string(starts_++));
@@ -248,7 +245,8 @@ r redis_model::run_script(const client_state& from, const std::string& sha1, con
     const std::span<const std::string> rest(c.begin() + 3, c.end());
     const std::size_t keys = std::stoul(c[2]);
     script_run by(*this, from, now);
-    return scripts_->run(sha1, rest.first(keys), rest.subspan(keys), by);
+    return script_host::of_this_thread().run(sha1, cached_.at(sha1), rest.first(keys),
+                                             rest.subspan(keys), by);
 }
 
 r redis_model::eval(client_state& from, const command& c, time_point now) {
@@ -267,8 +265,8 @@ r redis_model::evalsha(client_state& from, const command& c, time_point now) {
 }
 
 r redis_model::load(const std::string& text) {
-    r compiled = scripts_->compile(text);
-    if (!compiled.is_error()) cached_.insert(compiled.text);
+    r compiled = script_host::of_this_thread().compile(text);
+    if (!compiled.is_error()) cached_.try_emplace(compiled.text, text);
     return compiled;
 }
 
@@ -369,9 +367,9 @@ r redis_model::config_get(client_state&, const command& c, time_point) {
 r redis_model::info(client_state&, const command& c, time_point) {
     const auto is_asked = [&](std::string_view section) {
         return c.size() == 1 || std::any_of(c.begin() + 1, c.end(), [&](const auto& wanted) {
-            const std::string s = in_lower_case(wanted);
-            return s == section || s == "all" || s == "default" || s == "everything";
-        });
+                   const std::string s = in_lower_case(wanted);
+                   return s == section || s == "all" || s == "default" || s == "everything";
+               });
     };
     std::string text;
     const auto begin = [&](std::string_view title) {

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -118,9 +119,8 @@ private:
 
     std::array<keyspace, 16> databases_{};
     std::array<keyspace, 16> saved_{};
-    script_host::ptr scripts_;
-    std::shared_ptr<channels> channels_{};  // of this process
-    std::set<std::string> cached_;          // the SHA1 of the scripts that this process knows
+    std::shared_ptr<channels> channels_{};       // of this process
+    std::map<std::string, std::string> cached_;  // the scripts that this process knows, by SHA1
     std::set<std::string> forbidden_;
     std::string run_id_;
     std::string replid_;

@@ -203,9 +203,6 @@ int on_global_written(lua_State* lua) {
     return luaL_error(lua, "Attempt to modify a readonly table");
 }
 
-/// Whose servers are gone.
-thread_local std::vector<std::unique_ptr<script_host>> idle_hosts;
-
 void open_library(lua_State* lua, const char* name, lua_CFunction open) {
     lua_pushcfunction(lua, open);
     lua_pushstring(lua, name);
@@ -258,15 +255,9 @@ script_host::script_host() : lua_(lua_newstate(script_memory::on_request, &memor
 
 script_host::~script_host() = default;
 
-script_host::ptr script_host::make() {
-    if (idle_hosts.empty()) return ptr(new script_host);
-    ptr next(idle_hosts.back().release());
-    idle_hosts.pop_back();
-    return next;
-}
-
-void script_host::handing_on::operator()(script_host* host) const noexcept {
-    idle_hosts.emplace_back(host);
+script_host& script_host::of_this_thread() {
+    thread_local script_host host;
+    return host;
 }
 
 // Scripts see the globals through a table that takes no new ones, and learn of a missing one.
@@ -326,8 +317,10 @@ void script_host::set_list(const char* name, std::span<const std::string> values
     lua_setglobal(lua, name);
 }
 
-model_reply script_host::run(const std::string& sha1, std::span<const std::string> keys,
-                             std::span<const std::string> args, caller& by) {
+model_reply script_host::run(const std::string& sha1, const std::string& text,
+                             std::span<const std::string> keys, std::span<const std::string> args,
+                             caller& by) {
+    if (!compiled_.contains(sha1)) compile(text);  // by another thread until now
     lua_State* const lua = lua_.get();
     set_list("KEYS", keys);
     set_list("ARGV", args);

@@ -31,14 +31,10 @@ public:
         ~caller() = default;
     };
 
-    /// A server's share of one, which serves the next server of its thread when this one is gone:
-    /// scripts can't change what later ones see, and to compile them again costs more than to run
-    /// them.
-    struct handing_on {
-        void operator()(script_host* host) const noexcept;
-    };
-    using ptr = std::unique_ptr<script_host, handing_on>;
-    static ptr make();
+    /// The one that all servers share whose commands this thread carries out: a script can't change
+    /// what later ones see. To compile scripts for each server would cost more than to run them,
+    /// and so would the memory of a Lua for each.
+    static script_host& of_this_thread();
 
     script_host();
     ~script_host();
@@ -47,9 +43,10 @@ public:
 
     /// Compiles it, once for all times. Returns its SHA1, or an error reply.
     model_reply compile(const std::string& text);
-    /// `sha1` is of a script that was compiled.
-    model_reply run(const std::string& sha1, std::span<const std::string> keys,
-                    std::span<const std::string> args, caller& by);
+    /// Runs a script with this SHA1, which can be compiled.
+    model_reply run(const std::string& sha1, const std::string& text,
+                    std::span<const std::string> keys, std::span<const std::string> args,
+                    caller& by);
 
 private:
     struct closing {
@@ -61,7 +58,7 @@ private:
 
     script_memory memory_;
     std::unique_ptr<lua_State, closing> lua_;
-    std::map<std::string, int, std::less<>> compiled_;      // to references in Lua's registry
+    std::map<std::string, int, std::less<>> compiled_;    // to references in Lua's registry
     std::unordered_map<std::string, std::string> known_;  // texts to their SHA1
 };
 
