@@ -6,7 +6,8 @@
 
 One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
 of them did. A bug with a "world" in mutants.json is looked for in the orders of that small world
-first; one with "with" only in worlds where somebody asks for that kind of lock. The last line is
+first; one with "with" only in worlds where somebody asks for that kind of lock. What the simulation
+does not run has a "test" of the program lockable_tests that must fail. The last line is
 "N of N caught". Status 1 where one was not; 2 where one could not be planted, since its text has
 moved, built or run. --clean names the simulation without a bug; it is built where none is named.
 """
@@ -86,17 +87,31 @@ def copy_sources(project, to):
                 target.unlink()
 
 
-def build(root, jobs):
+SIMULATION = "tests/simulation/redlock_simulate"
+TESTS = "tests/lockable_tests"
+
+
+def build(root, jobs, program=SIMULATION):
     """As the preset does: by the same relative paths, so that a compiler cache has what did not change."""
     folder = root / "build/mutants"
     cached = dict(os.environ, CCACHE_BASEDIR=str(root), CCACHE_NOHASHDIR="1")
     for command in (["cmake", "--preset", "mutants"],
-                    ["cmake", "--build", "--preset", "mutants", "-j", str(jobs)]):
+                    ["cmake", "--build", "--preset", "mutants", "-j", str(jobs), "--target",
+                     pathlib.Path(program).name]):
         done = subprocess.run(command, cwd=root, env=cached, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             fail("the build failed:\n" + done.stdout[-3000:])
-    return folder / "tests/simulation/redlock_simulate"
+    return folder / program
+
+
+def run_test(program, name, options):
+    said = subprocess.run([program, "--filenames-as-tags", f"[#{name}]"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=options.seconds + 3600)
+    if said.returncode != 0 and "assertions:" not in said.stdout and -said.returncode not in CRASHES:
+        fail(f"lockable_tests ended with {said.returncode}:\n{said.stdout[-2000:]}")
+    return said.returncode
 
 
 def simulate(program, options, *arguments, needs=None):
@@ -156,6 +171,10 @@ def search(program, clean, options, world):
 
 
 def judge(program, clean, mutant, options, kept):
+    if "test" in mutant:
+        if run_test(program, mutant["test"], options) == 0:
+            return f"NOT CAUGHT by {mutant['test']}", False
+        return mutant["test"], True
     if options.seeds:
         return count(program, options)
     if "world" in mutant:
@@ -191,6 +210,9 @@ def main():
     if not clean:
         clean = root / "clean"
         shutil.copy(build(root, options.jobs), clean)
+    for name in sorted({m["test"] for m in chosen if "test" in m}):
+        if run_test(build(root, options.jobs, TESTS), name, options) != 0:
+            fail(f"{name} fails without a bug, too")
     caught = 0
     for mutant in chosen:
         changed = planted(mutant, root)
@@ -198,7 +220,7 @@ def main():
         for path, text in changed.items():
             path.write_text(text, encoding="utf-8")
         try:
-            program = build(root, options.jobs)
+            program = build(root, options.jobs, TESTS if "test" in mutant else SIMULATION)
             verdict, is_caught = judge(program, clean, mutant, options,
                                        str(project / "tests/simulation/seeds.txt"))
         finally:
