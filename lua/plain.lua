@@ -16,8 +16,21 @@
 -- first that is held, from 0, and the first 128 bytes of what it holds.
 -- include shared/prolong.lua
 
+-- What the keys hold, where it is known: false is nothing. MGET does not tell nothing from what it
+-- can't read.
+local stored = {}
+if KEYS[2] then
+    local found = redis.pcall('MGET', unpack(KEYS))
+    for i, key in ipairs(KEYS) do
+        stored[key] = found[i] or nil
+    end
+end
+
 local function give_back_or_prolong(what, key, value, ttl)
-    local current = redis.pcall('GET', key)
+    local current = stored[key]
+    if current == nil then
+        current = redis.pcall('GET', key)
+    end
     if current ~= value then
         return type(current) == 'table' and current or current and 0 or -1
     elseif what == 'extend' then
@@ -25,79 +38,57 @@ local function give_back_or_prolong(what, key, value, ttl)
     elseif what == 'keep' then
         return redis.pcall('PEXPIRE', key, ttl)
     end
+    stored[key] = nil
     return redis.pcall('DEL', key)
 end
 
-local function acquire_all(first, m, value, ttl)
-    local stored, taken = {}, {}
-    for j = 0, m - 1 do
-        local current = redis.pcall('GET', KEYS[first + j])
-        if type(current) == 'table' then
-            return current
-        elseif current and current ~= value then
-            return {2, 0, string.sub(current, 1, 128), 0, 0, '', j}
-        end
-        stored[j] = current
-    end
-    for j = 0, m - 1 do
-        local key, answer = KEYS[first + j], nil
-        if stored[j] then
-            answer = prolong(key, ttl)
-        else
-            local done = redis.pcall('SET', key, value, 'PX', ttl)
-            answer = done.err and done or 1
-            taken[#taken + 1] = answer == 1 and key or nil
-        end
-        if answer ~= 1 then
-            for _, name in ipairs(taken) do
-                redis.pcall('DEL', name)
-            end
-            return answer
-        end
-    end
-    return 1
-end
+local set_rules
 
--- The answer is 1 where that is the answer for each. A lease is prolonged only as a whole.
-local function all_of(what, first, m, value, ttl)
-    local failure
-    local least = 1
-    for j = 0, what == 'extend' and m - 1 or -1 do
-        local current = redis.pcall('GET', KEYS[first + j])
-        if current ~= value then
-            return type(current) == 'table' and current or current and 0 or -1
-        end
+local function sets()
+    if not set_rules then
+-- include shared/plain_sets.lua
+        set_rules = {acquire_all = acquire_all, all_of = all_of}
     end
-    for j = 0, m - 1 do
-        local answer = give_back_or_prolong(what, KEYS[first + j], value, ttl)
-        if type(answer) == 'table' then
-            failure = failure or answer
-        elseif answer ~= 1 then
-            least = least == 0 and 0 or answer
-        end
-    end
-    return failure or least
+    return set_rules
 end
 
 local answers = {}
-local at, i = 1, 1  -- the next word and key
-while i <= #KEYS do
-    local what, m, answer = ARGV[at], 1, nil
-    local alone = string.match(what, '^(.*)_all$')
-    if alone then
-        m = tonumber(ARGV[at + 1])
-        at = at + 1
-    end
-    local value, ttl = ARGV[at + 1], ARGV[at + 2]
-    if what == 'acquire_all' then
-        answer = acquire_all(i, m, value, ttl)
-    elseif alone then
-        answer = all_of(alone, i, m, value, ttl)
+local released, releases  -- keys that go together in the end, and the requests for that
+local at, i, n = 1, 1, 1  -- the next word, key and request
+while true do
+    local what, key = ARGV[at], KEYS[i]
+    if what == 'release' and stored[key] == ARGV[at + 1] then
+        if not released then
+            released, releases = {}, {}
+        end
+        released[#released + 1], stored[key] = key, false
+        releases[#releases + 1], answers[n] = n, 1
+        i, at = i + 1, at + 2
+    elseif what == 'release' then
+        answers[n] = give_back_or_prolong(what, key, ARGV[at + 1])
+        i, at = i + 1, at + 2
+    elseif what == 'extend' or what == 'keep' then
+        answers[n] = give_back_or_prolong(what, key, ARGV[at + 1], ARGV[at + 2])
+        i, at = i + 1, at + 3
     else
-        answer = give_back_or_prolong(what, KEYS[i], value, ttl)
+        -- The end, or several keys, which may be taken again.
+        local done = released and redis.pcall('DEL', unpack(released))
+        if type(done) == 'table' then
+            for _, request in ipairs(releases) do
+                answers[request] = done
+            end
+        end
+        if not what then
+            return answers[2] and answers or answers[1]
+        end
+        released = nil
+        local m, value, ttl = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
+        if what == 'acquire_all' then
+            answers[n] = sets().acquire_all(i, m, value, ttl)
+        else
+            answers[n] = sets().all_of(string.sub(what, 1, -5), i, m, value, ttl)
+        end
+        i, at = i + m, at + (what == 'release_all' and 3 or 4)
     end
-    answers[#answers + 1] = answer
-    i = i + m
-    at = at + ((alone or what) == 'release' and 2 or 3)
+    n = n + 1
 end
-return answers[2] and answers or answers[1]

@@ -64,7 +64,6 @@ public:
     /// (Re)arms; the end of time disarms.
     void arm(timer& what, time_point when) noexcept { timers_.set(what, when); }
     timers& all_timers() noexcept { return timers_; }
-    const timers& all_timers() const noexcept { return timers_; }
 
     /// Calls the caller's observer, if there is one. What it throws is dropped: an observer that
     /// fails must not take a lock down with it.

@@ -217,7 +217,7 @@ void engine::on_time(time_point now) {
     }
 }
 
-time_point engine::deadline() const noexcept {
+time_point engine::deadline() noexcept {
     time_point first = shared_.all_timers().deadline();
     for (const auto& s : sessions_) first = std::min(first, s->deadline());
     for (const auto& l : listeners_) first = std::min(first, l->deadline());

@@ -74,7 +74,7 @@ public:
     void discard() noexcept;
 
     void on_time(time_point now);
-    time_point deadline() const noexcept;
+    time_point deadline() noexcept;
     session& node(std::size_t i) noexcept { return sessions_[i]; }
     /// Whose bytes the host's wire of that index carries.
     connection& connection_at(std::size_t index) noexcept;

@@ -123,14 +123,15 @@ private:
     std::shared_ptr<lease_state> state_;
     footprint left_;
     core::renewal machine_;
-    std::uint64_t span_ = 0;  // until it is over, or lost
+    std::uint64_t number_ = 0;  // of the client's leases
+    std::uint64_t span_ = 0;    // until it is over, or lost
     bool has_claim_ = false;
     bool over_ = false;
     bool counted_out_ = false;
     bool is_due_ = false;
-    boost::intrusive::list<
-        dependent, boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
-        boost::intrusive::constant_time_size<false>>
+    boost::intrusive::list<dependent,
+                           boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
+                           boost::intrusive::constant_time_size<false>>
         dependents_;
     list_hook listed_;
 };

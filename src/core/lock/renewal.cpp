@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace redlock::core {
 
@@ -42,18 +43,15 @@ time_point renewal::next_renewal() const noexcept {
     return std::max(down_to_grid(last_sent_ + longest, longest / 4), last_sent_);
 }
 
-// The instants that leases have in common are closer together then: fewer meet at each. The first
-// renewal may come earlier than later ones: leases that were acquired together part sooner.
-void renewal::spread(std::uint64_t leases, std::uint64_t random) noexcept {
+void renewal::spread(std::uint64_t leases, std::uint64_t place) noexcept {
     const bool is_chosen = renewing_ || failing_ || renew_at_ == time_point::max();
     if (lost_ || is_chosen || leases <= few) return;
     const duration longest = longest_wait();
-    const duration range = longest / (last_sent_ == granted_at_ ? 2 : 4);
-    const duration step = longest / static_cast<duration::rep>(leases / (few / 4));
-    const duration free = std::max<duration>(range - step, 0ns);
-    const duration early(static_cast<duration::rep>(
-        random % static_cast<std::uint64_t>(free.count() + 1)));
-    renew_at_ = std::max(down_to_grid(last_sent_ + longest - early, step), last_sent_);
+    const double groups = static_cast<double>(std::bit_floor(leases / group));
+    const double part = std::floor(static_cast<double>(place) * 0x1p-64 * groups) / groups;
+    const duration after(static_cast<duration::rep>(static_cast<double>(longest.count()) * part));
+    const time_point latest = last_sent_ + longest;
+    renew_at_ = latest - (latest - after).time_since_epoch() % std::max<duration>(longest, 1ns);
 }
 
 bool renewal::capped() const noexcept { return valid_until_ >= cap_; }
@@ -121,8 +119,9 @@ renewal::action renewal::renewal_failed(error_code why, time_point now,
     const auto limit = std::max<duration>(terms_.ttl / 10, 1ms);
     const auto delay = std::min(step, limit);
     ++failures_;
-    renew_at_ = now + delay / 2 + duration(static_cast<duration::rep>(
-                                      random % static_cast<std::uint64_t>(delay.count() / 2 + 1)));
+    renew_at_ = now + delay / 2 +
+                duration(static_cast<duration::rep>(
+                    random % static_cast<std::uint64_t>(delay.count() / 2 + 1)));
     return action::none;
 }
 

@@ -27,12 +27,14 @@ public:
     renewal(time_point granted_at, time_point valid_until, terms t) noexcept;
 
     /// Many leases that are renewed together make the nodes busy for long, and then idle until the
-    /// next time. So where a client holds more than `few` leases, `spread` brings the next renewal
-    /// forward by a random part of a quarter of the time to it, the first by one of half of it:
-    /// together the renewals become a steady trickle of groups of 128 to 256 leases, enough to fill
-    /// commands. Called after the construction and after each `extended`.
+    /// next time. So where a client holds more than `few` leases, `spread` gives each its own place
+    /// in the time between two renewals, of 2^64: one renewal comes early, by up to all of that
+    /// time, and all later ones when it has passed. Leases whose places are about the same are
+    /// renewed at the same instants, in groups of 64 to 128 where places are even: enough to fill a
+    /// command. Called after the construction and after each `extended`.
     static constexpr std::uint64_t few = 1024;
-    void spread(std::uint64_t leases, std::uint64_t random) noexcept;
+    static constexpr std::uint64_t group = 64;
+    void spread(std::uint64_t leases, std::uint64_t place) noexcept;
 
     /// The timer rang. `renew`: send one renewal round now and tell how it ended.
     action on_time(time_point now) noexcept;

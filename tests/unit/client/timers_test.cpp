@@ -121,6 +121,56 @@ TEST_CASE("a cancelled timer does not ring, and may be armed for the same instan
     t.bells[0].cancel();
 }
 
+TEST_CASE("timers ring in order, whether they are near, wait in a list or are far beyond") {
+    std::mt19937_64 random(31);
+    constexpr int count = 400;
+    tower t(count);
+    std::vector<time_point> due(count, never);
+    std::vector<std::uint64_t> armed(count, 0);
+    std::uint64_t order = 0;
+    time_point now = start;
+    const auto some_time = [&] {
+        // From a microsecond to some hours, each order of magnitude as often.
+        const auto longest = static_cast<std::int64_t>(1'000ULL << random() % 34);
+        const duration exact(
+            static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest)));
+        return random() % 4 == 0 ? std::chrono::floor<std::chrono::seconds>(exact) : exact;
+    };
+    for (int step = 0; step < 20'000; ++step) {
+        const auto i = static_cast<std::size_t>(random() % count);
+        switch (random() % 8) {
+            case 0:
+                t.bells[i].cancel();
+                due[i] = never;
+                break;
+            case 1:
+            case 2: {
+                now += some_time();
+                std::vector<std::tuple<time_point, std::uint64_t, int>> expected;
+                for (int k = 0; k < count; ++k) {
+                    const auto at = static_cast<std::size_t>(k);
+                    if (due[at] <= now) expected.emplace_back(due[at], armed[at], k);
+                }
+                std::sort(expected.begin(), expected.end());
+                const auto rang = t.at(now);
+                REQUIRE(rang.size() == expected.size());
+                for (std::size_t k = 0; k < rang.size(); ++k) {
+                    REQUIRE(rang[k] == std::get<2>(expected[k]));
+                    due[static_cast<std::size_t>(rang[k])] = never;
+                }
+                break;
+            }
+            default: {
+                const time_point when = now + some_time() - (random() % 16 == 0 ? 1h : 0h);
+                if (due[i] != when) armed[i] = ++order;
+                due[i] = when;
+                t.list.set(t.bells[i], when);
+            }
+        }
+        REQUIRE(t.list.deadline() == *std::min_element(due.begin(), due.end()));
+    }
+}
+
 TEST_CASE("what is told that it is due may arm itself and others") {
     timers list;
     std::vector<int> rang;
