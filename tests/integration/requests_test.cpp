@@ -779,6 +779,19 @@ TEST_CASE("plain locks are given back and prolonged in one call", "[scripts]") {
     CHECK(left == std::vector<std::string>{"N", "b", "d", "e", "f"});
 }
 
+TEST_CASE("plain locks are given back one by one where many can't be read at once", "[scripts]") {
+    scripted_node n;
+    n.command({"ACL", "SETUSER", "default", "-mget"});
+    n.set("a", ours);
+    n.set("b", theirs);
+    n.make_list("c");
+    CHECK(n.request_plain({to_release("a"), to_release("b"), to_release("c"), to_release("d")}) ==
+          "{1 0 !WRONGTYPE -1}");
+    n.command({"ACL", "SETUSER", "default", "+mget"});
+    CHECK_FALSE(n.exists("a"));
+    CHECK(n.get("b") == theirs);
+}
+
 TEST_CASE("a plain lock may be asked for twice in one call", "[scripts]") {
     scripted_node n;
     n.take("K", ours, 10s);

@@ -56,9 +56,7 @@ public:
         return items.at(0).number == 2 && told <= left && told > left - 5s &&
                items.at(2).text == by && items.at(3).number == first_fence;
     }
-    long long waiting(const std::string& key) {
-        return command({"ZCARD", queue_of(key)}).number;
-    }
+    long long waiting(const std::string& key) { return command({"ZCARD", queue_of(key)}).number; }
 };
 
 }  // namespace
@@ -163,9 +161,11 @@ TEST_CASE("a waiter that is refused stands in the queues of all keys", "[scripts
     for (const std::string key : {"K", "L", "M"}) CHECK(n.waiting(key) == 1);
     // Whoever comes later gets none of them, though two are free.
     CHECK(n.ask(to_acquire("L", first_fence + 1, strangers)).starts_with("{3 2000 "));
-    CHECK(n.ask(as_waiter(to_acquire("K", first_fence + 1, strangers), late)).starts_with("{3 2000 "));
+    CHECK(n.ask(as_waiter(to_acquire("K", first_fence + 1, strangers), late))
+              .starts_with("{3 2000 "));
     // Nor several of which one is waited for.
-    CHECK(n.ask(together_with(to_acquire("P", first_fence + 1, strangers), {"L"})).starts_with("{3 2000 0 "));
+    CHECK(n.ask(together_with(to_acquire("P", first_fence + 1, strangers), {"L"}))
+              .starts_with("{3 2000 0 "));
     CHECK(n.blocked() == 2);
     CHECK(n.which() == 1);
     CHECK_FALSE(n.exists("P"));
@@ -264,12 +264,13 @@ TEST_CASE("several are prolonged as one", "[scripts]") {
 
 TEST_CASE("requests for one key and for several do each other no harm in one call", "[scripts]") {
     set_node n;
-    n.request({to_acquire("A", first_fence), together_with(to_acquire("K", first_fence), {"L"}), to_acquire("B", first_fence),
-               to_acquire("L", first_fence + 1, theirs)});
+    n.request({to_acquire("A", first_fence), together_with(to_acquire("K", first_fence), {"L"}),
+               to_acquire("B", first_fence), to_acquire("L", first_fence + 1, theirs)});
     CHECK(show(n.last()).starts_with("{1 1 1 {2 "));
     for (const std::string key : {"A", "B", "K", "L"}) CHECK(n.get(key) == ours);
     n.request({to_release("A"), together_with(to_release("K"), {"L"}), to_release("B"),
-               to_acquire("L", first_fence + 2, theirs), together_with(to_acquire("A", first_fence + 2), {"L"}),
+               to_acquire("L", first_fence + 2, theirs),
+               together_with(to_acquire("A", first_fence + 2), {"L"}),
                together_with(to_acquire("A", first_fence + 3), {"B"})});
     CHECK(show(n.last()).starts_with("{1 1 1 1 {2 "));
     CHECK(show(n.last()).ends_with(" 1}"));
@@ -337,4 +338,23 @@ TEST_CASE("several plain keys are taken, prolonged and given back together", "[s
     CHECK(call(all("acquire_all", {ours, "30000"})) == "!OOM");
     n.config_set("maxmemory", "0");
     for (const auto& key : keys) CHECK_FALSE(n.exists(key));
+}
+
+TEST_CASE("plain keys that are given back may be taken again by the same call", "[scripts]") {
+    set_node n;
+    for (const std::string key : {"K", "L"}) n.set(key, theirs);
+    const auto call = [&](const std::vector<std::string>& keys,
+                          const std::vector<std::string>& words) {
+        return n.eval(resp::plain().text, keys, words);
+    };
+    CHECK(call({"K", "L", "K", "L"}, {"release", theirs, "release", theirs, "acquire_all", "2",
+                                      ours, "30000"}) == "{1 1 1}");
+    for (const std::string key : {"K", "L"}) CHECK(n.get(key) == ours);
+    CHECK(call({"K", "L", "K", "L", "K"}, {"release_all", "2", ours, "acquire_all", "2", theirs,
+                                           "30000", "release", theirs}) == "{1 1 1}");
+    CHECK_FALSE(n.exists("K"));
+    CHECK(n.get("L") == theirs);
+    CHECK(call({"L", "K", "L"}, {"release", theirs, "extend_all", "2", theirs, "30000"}) ==
+          "{1 -1}");
+    CHECK_FALSE(n.exists("L"));
 }
