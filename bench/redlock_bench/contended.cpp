@@ -43,6 +43,7 @@ struct party {
     std::string mode;
     std::vector<std::string> command;
     std::vector<contest_figures> blocks{};
+    std::string absent{};  // why there is nothing to tell of it
 };
 
 using figure = double contest_figures::*;
@@ -240,6 +241,17 @@ void print_ratios(const setting& on, const party& ours, const party& peer, std::
         .print();
 }
 
+// What makes another library's processes starve is no reason to measure nothing else.
+void measure_block(const setting& on, const extent& how, party& next, std::size_t processes) {
+    if (!next.absent.empty()) return;
+    try {
+        next.blocks.push_back(between_processes(on, next, processes, how.contest));
+    } catch (const std::runtime_error& error) {
+        if (next.command.front() == this_program) throw;
+        next.absent = error.what();
+    }
+}
+
 // The first is ours; the others are its peers.
 void measure_parties(const setting& on, const extent& how, std::span<party> parties,
                      std::size_t processes, yardstick& beside) {
@@ -247,13 +259,19 @@ void measure_parties(const setting& on, const extent& how, std::span<party> part
         for (std::size_t i = 0; i < parties.size(); ++i) {
             party& next = parties[(round + i) % parties.size()];
             beside.measure(how.cycles_per_block);
-            next.blocks.push_back(between_processes(on, next, processes, how.contest));
+            measure_block(on, how, next, processes);
         }
     }
-    for (const party& one : parties) print(on, one, processes, processes, beside);
-    if (parties.size() > 1) {
-        print_ratios(on, parties.front(), best_of(parties.subspan(1)), processes);
+    std::vector<party> peers;
+    for (const party& one : parties) {
+        if (!one.absent.empty()) {
+            print_absent(one.by, one.absent);
+            continue;
+        }
+        print(on, one, processes, processes, beside);
+        if (&one != &parties.front()) peers.push_back(one);
     }
+    if (!peers.empty()) print_ratios(on, parties.front(), best_of(peers), processes);
     for (const party& one : parties) {
         if (one.command.front() == this_program) check_exclusion(one);
     }
@@ -262,7 +280,9 @@ void measure_parties(const setting& on, const extent& how, std::span<party> part
 void measure_many(const setting& on, const extent& how, std::span<const party> parties,
                   yardstick& beside) {
     std::vector<party> finalists{parties.front()};
-    const auto of_redsync = [](const party& p) { return p.command.front() != this_program; };
+    const auto of_redsync = [](const party& p) {
+        return p.command.front() != this_program && p.absent.empty();
+    };
     std::vector<party> others;
     std::copy_if(parties.begin(), parties.end(), std::back_inserter(others), of_redsync);
     if (!others.empty()) finalists.push_back(best_of(others));

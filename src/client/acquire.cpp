@@ -19,6 +19,7 @@ using std::chrono::microseconds;
 
 namespace {
 
+static_assert(sizeof(acquire_operation) <= largest_recycled, "each acquire would ask malloc");
 static_assert(resource_list::most <= core::blocked_keys::most &&
               resource_list::most <= wire::batch::most);
 

@@ -25,7 +25,6 @@ constexpr bool keeps = false;
 constexpr bool keeps = true;
 #endif
 constexpr std::size_t grain = 64;
-constexpr std::size_t largest = 1'024;
 // Of each size: another thread's blocks that end here, and are not asked for, displace no others.
 constexpr std::size_t most_kept = 512U << 10;
 
@@ -40,7 +39,7 @@ struct store {
         block* top;
         std::size_t bytes;
     };
-    std::array<pile, largest / grain> piles;
+    std::array<pile, largest_recycled / grain> piles;
     bool is_open;
 };
 constinit thread_local store here{};

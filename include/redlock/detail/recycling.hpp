@@ -9,6 +9,9 @@
 
 namespace redlock::detail {
 
+/// Larger blocks are not kept. An acquire has all it needs in one object.
+inline constexpr std::size_t largest_recycled = 2'048;
+
 /// As `operator new` and the sized `operator delete`, from any thread. The thread that gives a
 /// block back keeps it for its own next requests, up to 512 KiB of each size, and frees it when
 /// the thread ends. Reason: an acquire and a release need a dozen blocks of the same sizes each
