@@ -7,6 +7,7 @@
 #include "processes.hpp"
 #include "quantile.hpp"
 #include "setting.hpp"
+#include "talking_process.hpp"
 #include "turns.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -246,7 +247,7 @@ void measure_block(const setting& on, const extent& how, party& next, std::size_
     if (!next.absent.empty()) return;
     try {
         next.blocks.push_back(between_processes(on, next, processes, how.contest));
-    } catch (const std::runtime_error& error) {
+    } catch (const silence& error) {
         if (next.command.front() == this_program) throw;
         next.absent = error.what();
     }

@@ -72,7 +72,7 @@ std::string talking_process::next_line() {
     while ((end = read_.find('\n', begin_)) == std::string::npos) {
         pollfd readable{fd_, POLLIN, 0};
         check(::poll(&readable, 1, static_cast<int>(patience.count())) >= 0, "poll");
-        if (readable.revents == 0) throw std::runtime_error(name_ + " says nothing");
+        if (readable.revents == 0) throw silence(name_ + " says nothing");
         std::array<char, 65'536> buffer;
         const auto got = ::recv(fd_, buffer.data(), buffer.size(), 0);
         check(got >= 0, "recv");

@@ -5,13 +5,20 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace bench {
 
-/// Its standard input and output are a socket. Killed with the object. Throws `std::system_error`
-/// or, when it ends or says nothing for long, `std::runtime_error`.
+/// A process said nothing for long.
+class silence : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Its standard input and output are a socket. Killed with the object. Throws `std::system_error`,
+/// `silence` or, when it ends, `std::runtime_error`.
 class talking_process {
 public:
     explicit talking_process(const std::vector<std::string>& command);
