@@ -92,7 +92,11 @@ bool a_writer_is_in_within_two_sections() {
     print_ms("from a writer's coming, under readers of 2 s, to its section", took);
     CHECK(writer.wait() == 0);
     std::ofstream(folder / "stop");
-    for (auto& reader : readers) CHECK(reader->wait() == 0);
+    for (auto& reader : readers) {
+        const int status = reader->wait();
+        INFO(reader->err());
+        CHECK(status == 0);
+    }
     return took < 2 * section;
 }
 

@@ -8,6 +8,7 @@
 #include <redlock/options.hpp>
 
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -94,16 +95,20 @@ public:
         return all;
     }
 
-    /// The same nodes and time-outs for the command: the path of a configuration file.
+    /// The same nodes and time-outs for the command: the path of a configuration file. A program that
+    /// was given it before finds it whole at any time.
     std::string config() const {
         const auto path = servers_.at(0).directory() / "redlock.json";
-        std::ofstream file(path);
+        const auto next = servers_.at(0).directory() / "redlock.json.next";
+        std::ofstream file(next);
         file << R"({"node_timeout_ms": 3000, "connect_timeout_ms": 6000, "cluster": "test", )"
              << R"("nodes": [)";
         for (std::size_t i = 0; i < servers_.size(); ++i) {
             file << (i == 0 ? "" : ", ") << '"' << servers_[i].uri() << '"';
         }
         file << "]}";
+        file.close();
+        std::filesystem::rename(next, path);
         return path.string();
     }
 
