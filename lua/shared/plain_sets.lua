@@ -1,5 +1,6 @@
 -- Requests for several keys without fences at once; included in plain.lua.
 -- SPDX-License-Identifier: MIT
+-- include shared/together.lua
 local function value_of(key)
     local known = stored[key]
     if known == nil then
@@ -41,8 +42,7 @@ end
 
 -- The answer is 1 where that is the answer for each. A lease is prolonged only as a whole.
 local function all_of(what, first, m, value, ttl)
-    local failure
-    local least = 1
+    local all = 1
     for j = 0, what == 'extend' and m - 1 or -1 do
         local current = value_of(KEYS[first + j])
         if current ~= value then
@@ -51,11 +51,7 @@ local function all_of(what, first, m, value, ttl)
     end
     for j = 0, m - 1 do
         local answer = give_back_or_prolong(what, KEYS[first + j], value, ttl)
-        if type(answer) == 'table' then
-            failure = failure or answer
-        elseif answer ~= 1 then
-            least = least == 0 and 0 or answer
-        end
+        all = together(all, answer)
     end
-    return failure or least
+    return all
 end

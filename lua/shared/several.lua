@@ -132,17 +132,13 @@ local function extend_all(i, words_m, value, ttl, fence)
     return take_all(i, m, value, ttl, fence, least, is_missing, false)
 end
 
+-- include shared/together.lua
 -- The answer is 1 where each key was given back.
 local function release_all(i, words_m, value, fence, id, ticket, life, keep)
-    local failure
-    local least = 1
+    local all = 1
     for j = i, i + tonumber(words_m) - 1 do
         local answer = release(j, value, fence, id, ticket, life, keep)
-        if type(answer) == 'table' then
-            failure = failure or answer
-        elseif answer ~= 1 then
-            least = least == 0 and 0 or answer
-        end
+        all = together(all, answer)
     end
-    return failure or least
+    return all
 end

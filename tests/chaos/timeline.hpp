@@ -61,8 +61,8 @@ private:
     bool readers_have_met_ = false;
 };
 
-/// The leases of one resource. Each slot is a lane. While somebody has one who names so many slots,
-/// nobody asks for one beyond them and is granted it; whoever has one already keeps it.
+/// The leases of one resource. Each slot is a lane. While a holder names so many slots,
+/// a request for one beyond them is refused. A holder that has one already keeps it.
 class timeline {
 public:
     void add(const span& s, const complaint& complain);
