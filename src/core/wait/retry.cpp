@@ -75,20 +75,21 @@ void retry::woken(std::size_t node, time_point now) noexcept {
     wordless_.erase(node);
     foreign_.erase(node);
     free_at_[node] = now;
-    rest_until_ = std::min(rest_until_, now);
+    if (!lacks_quorum_) rest_until_ = std::min(rest_until_, now);
 }
 
 bool retry::refused(error_code why, time_point now, std::uint64_t random,
                     std::size_t others) noexcept {
     if (!(why == condition::retryable)) return false;
     rest_until_ = now;
+    lacks_quorum_ = why == errc::no_quorum;
     if (free_for_a_quorum() > now) {
         rests_ = 0;
     } else if (const time_point told = for_a_quorum(free_at_); woken_.empty() && told > now) {
         rests_ = 0;
         rest_until_ = std::min(
             std::max(now, tried_at_ + until_next_look(now - holder_since_, random, others)), told);
-    } else if (woken_.empty()) {
+    } else if (woken_.empty() || lacks_quorum_) {
         rest_until_ += back_off(rests_++, random, others);
     }
     return true;

@@ -33,7 +33,9 @@ outlook look_ahead(duration left, duration before, time_point now) noexcept;
 
 /// Sleeps until a quorum of nodes would let it have the key, as far as they told, and never tries
 /// before. Where the nodes told nothing that is worth waiting for, it rests for a jittered back-off
-/// of 5 to 100 ms; more where so many rest that the nodes would have no rest.
+/// of 5 to 100 ms; more where so many rest that the nodes would have no rest. A wake-up ends such a
+/// rest, unless too few nodes could be asked: those who all reach the same few nodes get the key
+/// there and give it back, and each would wake the others.
 ///
 /// A foreign holder tells nobody when it gives the key back, and other foreign programs try every
 /// few ms: beside such a holder, the waiter that is first in line looks again after a jittered 2 to
@@ -84,6 +86,7 @@ private:
     time_point tried_at_{};
     time_point rest_until_{};
     std::uint32_t rests_ = 0;  // one after the other
+    bool lacks_quorum_ = false;  // in the last try too few nodes could be asked
 };
 
 }  // namespace redlock::core

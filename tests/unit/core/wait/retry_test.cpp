@@ -183,6 +183,25 @@ TEST_CASE("a wake-up ends a rest, too") {
     CHECK(sleep_of(w) == duration(1ms));
 }
 
+// Else those that reach the same minority would wake each other as fast as that answers: each of
+// them gets the key there, and gives it back.
+TEST_CASE("where no quorum can be asked no wake-up shortens the rest") {
+    core::retry w(3, far);
+    for (const duration window : {10ms, 20ms, 40ms}) {
+        w.tried(start);
+        w.woken(0, start);
+        REQUIRE(w.refused(errc::no_quorum, start, longest_of(window), 0));
+        CHECK(sleep_of(w) == window);
+        for (const std::size_t node : {0U, 1U, 2U}) w.woken(node, start + 1ms);
+        CHECK(sleep_of(w) == window);
+        CHECK(w.is_resting());
+    }
+    w.tried(start);
+    REQUIRE(w.refused(errc::contended, start, longest_of(80ms), 0));
+    w.woken(0, start + 1ms);
+    CHECK(sleep_of(w) == duration(1ms));
+}
+
 TEST_CASE("a wake-up that comes while answers are outstanding is newer than these") {
     core::retry w(3, far);
     w.tried(start);
