@@ -170,7 +170,7 @@ TEST_CASE("a resource is named as it stands, brackets and commas, too", "[tool]"
         CHECK(got.out == std::string(name) + "\nx\n");
     }
     CHECK(run_tool(on(nodes, {"acquire", "[a,b]"})).status == 0);
-    CHECK(eventually([&] { return nodes.holding("[a,b]") == 3; }));
+    CHECK(nodes.holding("[a,b]") >= 2);  // it ends with the second vote: a third may not be asked
 }
 
 TEST_CASE("run holds several resources, all or none of them", "[tool]") {

@@ -2,14 +2,16 @@
 # Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
 # SPDX-License-Identifier: MIT
 """usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--most N] [--seconds S]
-                  [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM]
+                  [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM] [--keep]
 
 One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
 of them did. A bug with a "world" in mutants.json is looked for in the orders of that small world
-first; one with "with" only in worlds where somebody asks for that kind of lock. What the simulation
-does not run has a "test" of the program lockable_tests that must fail. The last line is
-"N of N caught". Status 1 where one was not; 2 where one could not be planted, since its text has
-moved, built or run. --clean names the simulation without a bug; it is built where none is named.
+first; one with "with" only in worlds where somebody asks for that kind of lock. The "seed" is tried
+before all others: it has caught the bug before, and --keep writes those that do so now into
+mutants.json. What the simulation does not run has a "test" of the program lockable_tests that must
+fail. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
+since its text has moved, built or run. --clean names the simulation without a bug; it is built where
+none is named.
 """
 import argparse
 import fcntl
@@ -44,6 +46,7 @@ def arguments():
     parser.add_argument("--promise", default="")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--clean", type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true")
     return parser.parse_args()
 
 
@@ -138,10 +141,22 @@ def count(program, options):
     return text, result["violations"] > 0
 
 
-def hunt(program, clean, options, kept, needs):
-    """The first seed that breaks a promise, and does not without the bug: of those kept, or any."""
-    for where in (("--list", kept), ("--seeds", f"1-{options.most}", "--minutes",
-                                     str(options.seconds / 60))):
+def keep(listed, name, seed):
+    """Writes the seed into the list, which is laid out by hand: all else stays as it is."""
+    entry = re.compile(r'(\{"name": ' + re.escape(json.dumps(name)) + r')(, "seed": \d+)?')
+    listed.write_text(entry.sub(rf'\1, "seed": {seed}', listed.read_text(encoding="utf-8")),
+                      encoding="utf-8")
+
+
+def hunt(program, clean, options, kept, mutant):
+    """The first seed that breaks a promise, and does not without the bug: the bug's own, one of those
+    that are kept, or any."""
+    needs, own = mutant.get("with"), mutant.get("seed")
+    places = [("--list", kept), ("--seeds", f"1-{options.most}", "--minutes",
+                                 str(options.seconds / 60))]
+    if own:
+        places.insert(0, ("--seeds", f"{own}-{own}"))
+    for where in places:
         said = simulate(program, options, *where, "--failures", "1", needs=needs)
         if said.returncode < 0:
             return f"crashed with signal {-said.returncode}", True
@@ -181,7 +196,7 @@ def judge(program, clean, mutant, options, kept):
         verdict, is_caught = search(program, clean, options, mutant["world"])
         if verdict:
             return verdict, is_caught
-    return hunt(program, clean, options, kept, mutant.get("with"))
+    return hunt(program, clean, options, kept, mutant)
 
 
 def main():
@@ -195,7 +210,8 @@ def main():
     except OSError:
         fail(f"another run is using {root}")
     copy_sources(project, root)
-    listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
+    source = project / "tests/simulation/mutants.json"
+    listed = json.loads(source.read_text(encoding="utf-8"))
     for mutant in listed:
         planted(mutant, root)  # all must apply, also those that are not in the sample
     chosen = [m for m in listed if not options.only or any(o in m["name"] for o in options.only)]
@@ -227,6 +243,9 @@ def main():
             for path, text in before.items():
                 path.write_text(text, encoding="utf-8")
         caught += is_caught
+        seed = re.match(r"seed (\d+), ", verdict)
+        if options.keep and seed:
+            keep(source, mutant["name"], seed.group(1))
         print(f"{mutant['name']}: {verdict}", flush=True)
     print(f"{caught} of {len(chosen)} caught")
     sys.exit(0 if caught == len(chosen) else 1)

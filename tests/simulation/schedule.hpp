@@ -33,13 +33,13 @@ public:
         std::pop_heap(due_.begin(), due_.end(), later);
         const entry next = std::move(due_.back());
         due_.pop_back();
-        turns_at_once_ = next.when > now_ ? 0 : turns_at_once_ + 1;
+        count_turn(next.when);
         now_ = next.when;
         next.what();
         return true;
     }
-    /// How much has happened since time last went on: without end where something goes round.
-    std::uint64_t turns_at_once() const noexcept { return turns_at_once_; }
+    /// How much has happened in the present millisecond: without end where something goes round.
+    std::uint64_t turns_lately() const noexcept { return turns_lately_; }
     void run_until(time_point limit) {
         while (turn(limit)) {
         }
@@ -49,6 +49,14 @@ public:
     void clear() noexcept { due_.clear(); }
 
 private:
+    void count_turn(time_point at) noexcept {
+        if (at - counted_from_ >= std::chrono::milliseconds(1)) {
+            counted_from_ = at;
+            turns_lately_ = 0;
+        }
+        ++turns_lately_;
+    }
+
     struct entry {
         time_point when;
         std::uint64_t number;
@@ -60,7 +68,8 @@ private:
 
     std::vector<entry> due_;
     std::uint64_t count_ = 0;
-    std::uint64_t turns_at_once_ = 0;
+    std::uint64_t turns_lately_ = 0;
+    time_point counted_from_ = beginning;
     time_point now_ = beginning;
 };
 
