@@ -50,6 +50,10 @@ def arguments():
     return parser.parse_args()
 
 
+class BuildFailed(Exception):
+    pass
+
+
 def fail(text):
     print(f"mutants: {text}", file=sys.stderr)
     sys.exit(2)
@@ -104,7 +108,7 @@ def build(root, jobs, program=SIMULATION):
         done = subprocess.run(command, cwd=root, env=cached, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
-            fail("the build failed:\n" + done.stdout[-3000:])
+            raise BuildFailed(done.stdout[-3000:])
     return folder / program
 
 
@@ -229,7 +233,7 @@ def main():
     for name in sorted({m["test"] for m in chosen if "test" in m}):
         if run_test(build(root, options.jobs, TESTS), name, options) != 0:
             fail(f"{name} fails without a bug, too")
-    caught = 0
+    caught, can_build = 0, True
     for mutant in chosen:
         changed = planted(mutant, root)
         before = {path: path.read_text(encoding="utf-8") for path in changed}
@@ -239,6 +243,8 @@ def main():
             program = build(root, options.jobs, TESTS if "test" in mutant else SIMULATION)
             verdict, is_caught = judge(program, clean, mutant, options,
                                        str(project / "tests/simulation/seeds.txt"))
+        except BuildFailed as why:
+            verdict, is_caught, can_build = f"DOES NOT BUILD\n{why}", False, False
         finally:
             for path, text in before.items():
                 path.write_text(text, encoding="utf-8")
@@ -248,7 +254,10 @@ def main():
             keep(source, mutant["name"], seed.group(1))
         print(f"{mutant['name']}: {verdict}", flush=True)
     print(f"{caught} of {len(chosen)} caught")
-    sys.exit(0 if caught == len(chosen) else 1)
+    return (0 if caught == len(chosen) else 1) if can_build else 2
 
 
-main()
+try:
+    sys.exit(main())
+except BuildFailed as why:
+    fail(f"the build without a bug failed:\n{why}")
