@@ -5,6 +5,7 @@
 #include "value/quorum.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <utility>

@@ -85,7 +85,7 @@ private:
     node_mask wordless_;  // where a holder left without a wake-up
     time_point tried_at_{};
     time_point rest_until_{};
-    std::uint32_t rests_ = 0;  // one after the other
+    std::uint32_t rests_ = 0;    // one after the other
     bool lacks_quorum_ = false;  // in the last try too few nodes could be asked
 };
 
