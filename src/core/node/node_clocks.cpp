@@ -45,8 +45,9 @@ duration node_clocks::read(std::size_t node, const clock_reading& r) {
                   std::min<std::int64_t>(fresh.high_us - low_us, 0);
         if (f.jump_us == 0) f.true_until = old->since;
         f.jump_us += jump_us;
-        if (jump_us > 0) f.ahead_us += fresh.high_us - old->low_us;
-        if (jump_us < 0) f.behind_us += old->high_us - fresh.low_us;
+        // At most: the clocks may have drifted the other way since the last reading.
+        if (jump_us > 0) f.ahead_us += fresh.high_us - low_us;
+        if (jump_us < 0) f.behind_us += high_us - fresh.low_us;
         // Where a reading took long, the one before it still tells more.
         if (jump_us == 0) {
             fresh.low_us = std::max(fresh.low_us, low_us);

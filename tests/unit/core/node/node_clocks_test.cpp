@@ -285,3 +285,14 @@ TEST_CASE("where both of two clocks jumped neither is known to be right") {
     CHECK(c.check(0, start + 1s, true)->moved_us > 0);
     CHECK(c.check(1, start + 1s, true)->moved_us < 0);
 }
+
+TEST_CASE("a gap is as long as it was also where the nodes' clocks have drifted behind ours") {
+    node_clocks c = three();
+    const auto drift = [](duration since) { return -(since / 200); };
+    for (std::size_t i = 0; i < 3; ++i) c.read(i, reading(0s, 0s));
+    const duration gap = 300ms;
+    for (std::size_t i = 0; i < 2; ++i) c.read(i, reading(10s, drift(10s) + gap));
+    const duration found = c.take_gap();
+    CHECK(found >= gap);
+    CHECK(found <= gap + 2 * drift_policy{}.allowance(10s));
+}
