@@ -100,8 +100,8 @@ struct acquire_options {
     std::chrono::milliseconds max_hold{0};     ///< Limit of the validity, from the grant; 0: none.
     /// The nodes keep the resource for at least so long after the grant, also when it is released
     /// sooner: nobody else is granted it before that, and it then runs out. For what is to be done
-    /// once per period. A holder that dies keeps it for the longer of this and the ttl. At most
-    /// ttl_max; 0: a release frees it at once. Not for `lock_mode::shared`.
+    /// once per period. A holder that dies keeps it for the longer of the ttl, and this plus twice
+    /// `node_timeout`. At most ttl_max; 0: a release frees it at once. Not for `lock_mode::shared`.
     std::chrono::milliseconds min_hold{0};
     /// How long before `valid_until()` a loss is reported; at least the smaller of 5 ms and a
     /// twentieth of the ttl.

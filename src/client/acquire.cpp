@@ -86,7 +86,6 @@ void acquire_operation::start(time_point now) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
     ttl_ = effective_ttl(client().shared.options(), options_.ttl);
-    kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold));
     slots_ = {client().shared.size(), options_.slots};
     if (is_for_several()) blocked_ = std::make_unique<core::blocked_keys>(keys());
     if (options_.wait > 0ms) {
@@ -267,6 +266,9 @@ void acquire_operation::write(wire::request& out, bool is_entered) const {
 
 void acquire_operation::send_round(time_point now) {
     sent_at_ = now;
+    // The grant may come so late, and a holder that dies then tells no node when it was.
+    kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold,
+                                            client().nodes.time_to_vote()));
     answers_ = 0;
     heard_ = {};
     const std::uint32_t round = machine_.begin_round(now);

@@ -53,9 +53,10 @@ std::string adopt_operation::resource() const {
     return known_ ? text::listed(known_->resources) : std::string();
 }
 
-// A grant is drawn at node time, so the fence says when it was.
+// A fence is drawn at node time, so it says when the nodes were asked for the grant.
 duration adopt_operation::left_of_min_hold(time_point now) const {
-    const duration stay = longest_stay(client().shared.options(), known_->proof.min_hold);
+    const duration stay = longest_stay(client().shared.options(), known_->proof.min_hold,
+                                       client().nodes.time_to_vote());
     const auto time_us = client().tracker.node_time_us(now);
     if (known_->fence == 0 || !time_us) return stay;
     const microseconds age(*time_us - static_cast<std::int64_t>(known_->fence));

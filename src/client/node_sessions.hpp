@@ -44,6 +44,8 @@ public:
     /// of those that have the shortest. Of all nodes, it bounds how long an operation waits for
     /// them; of a quorum, it is what the windows on the load go by.
     duration time_for(std::size_t nodes) const noexcept;
+    /// How long after it is asked the last node may vote: it may have to be sent the scripts first.
+    duration time_to_vote() const noexcept { return 2 * time_for(sessions_.size()); }
 
 private:
     std::vector<std::unique_ptr<session>> sessions_;

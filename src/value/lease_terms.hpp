@@ -27,12 +27,14 @@ inline duration longest_validity(const client_options& client, duration ttl) {
 }
 
 /// For how long a node is asked to keep a key that has to stay in the way of others for `min_hold`
-/// by our clock; never for longer than the quarantine of a node that forgets it.
-inline duration longest_stay(const client_options& client, std::chrono::milliseconds min_hold) {
+/// by our clock, from a grant that comes up to `later` after the node is asked; never for longer
+/// than the quarantine of a node that forgets it.
+inline duration longest_stay(const client_options& client, std::chrono::milliseconds min_hold,
+                             duration later = {}) {
     using std::chrono::milliseconds;
     if (min_hold == milliseconds(0)) return {};
     const drift_policy drift{client.drift_factor, client.drift_min};
-    const duration stay = min_hold + drift.allowance(min_hold);
+    const duration stay = later + min_hold + drift.allowance(later + min_hold);
     return std::min<duration>(std::chrono::ceil<milliseconds>(stay), client.ttl_max);
 }
 

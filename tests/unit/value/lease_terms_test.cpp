@@ -29,4 +29,7 @@ TEST_CASE("a node keeps a key for as long as its clock may be behind, but not be
     CHECK((longest_stay(o, 59'402ms) == 59'999ms));
     CHECK((longest_stay(o, 59'404ms) == 60s));
     CHECK((longest_stay(o, 60s) == 60s));
+    CHECK((longest_stay(o, 50s, 100ms) == 50'603ms));
+    CHECK((longest_stay(o, 59'402ms, 100ms) == 60s));
+    CHECK((longest_stay(o, 0ms, 100ms) == 0ms));
 }
