@@ -39,8 +39,9 @@ public:
             recover(p, plan_->aftermath(is_news ? fault_kind::read_only : f.kind));
         });
         // Whoever saw other nodes until now may know another cluster time, and strike those that it
-        // meets: for everybody.
-        if (plan_->about == style::islands && is_of_network(f.kind)) {
+        // meets: for everybody. It may also have made the record of a node that had forgotten its
+        // own, by which others strike theirs.
+        if (plan_->about == style::islands && (is_of_network(f.kind) || forgets(f.kind))) {
             each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::read_only)); });
         }
         // Until all clocks are read again the others are doubted, too.

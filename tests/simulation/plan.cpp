@@ -28,10 +28,6 @@ constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
 
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
-bool forgets(fault_kind k) noexcept {
-    return k == fault_kind::crash_lose || k == fault_kind::crash_rewind || k == fault_kind::flush;
-}
-
 // How fast a world's faults follow each other, and which of them there are, differ from run to run:
 // what is rare in the mean is frequent in some.
 class drawing {

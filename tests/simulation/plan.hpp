@@ -57,6 +57,11 @@ constexpr bool is_of_program(fault_kind k) noexcept {
     return k >= fault_kind::pause && k < fault_kind::declare && k != fault_kind::copy;
 }
 
+/// Whether a node comes back without its data, or with older ones.
+constexpr bool forgets(fault_kind k) noexcept {
+    return k == fault_kind::crash_lose || k == fault_kind::crash_rewind || k == fault_kind::flush;
+}
+
 /// What a world is mostly about.
 enum class style : std::uint8_t {
     mixed,
