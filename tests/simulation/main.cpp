@@ -128,7 +128,15 @@ private:
             for (const auto& [name, field] : counter_fields) total_.*field += result.counts.*field;
             simulated_ += result.lasted;
             if (result.broken) report(seed, *result.broken);
+            tell_progress();
         }
+    }
+    // One line a minute, for whoever waits for hours.
+    void tell_progress() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - told_at_ < std::chrono::minutes(1)) return;
+        told_at_ = now;
+        std::cerr << seeds_ << " seeds, " << failed_.size() << " broke a promise\n";
     }
     void report(std::uint64_t seed, const violation& how) {
         ++failures_;
@@ -161,6 +169,7 @@ private:
     std::atomic<std::uint64_t> begun_{0};
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;
+    std::chrono::steady_clock::time_point told_at_ = began_;
     std::atomic<std::size_t> failures_{0};
     std::vector<std::uint64_t> failed_;
     std::map<std::string, std::size_t> broken_;  // how often each promise was
