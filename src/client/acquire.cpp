@@ -266,9 +266,13 @@ void acquire_operation::write(wire::request& out, bool is_entered) const {
 
 void acquire_operation::send_round(time_point now) {
     sent_at_ = now;
-    // The grant may come so late, and a holder that dies then tells no node when it was.
-    kept_for_ = std::max(ttl_, longest_stay(client().shared.options(), options_.min_hold,
-                                            client().nodes.time_to_vote()));
+    kept_for_ = ttl_;
+    if (options_.min_hold > 0ms) {
+        // The grant may come so late, and a holder that dies then tells no node when it was.
+        const duration later = client().nodes.time_to_vote();
+        const duration stay = longest_stay(client().shared.options(), options_.min_hold, later);
+        kept_for_ = std::max<duration>(ttl_, stay);
+    }
     answers_ = 0;
     heard_ = {};
     const std::uint32_t round = machine_.begin_round(now);

@@ -37,8 +37,8 @@ struct keeper {
         REQUIRE(w.ours("r") == 3);
     }
     time_point expires(std::size_t node) const { return w.nodes[node].keys(w.now).at("r").expires; }
-    /// Whether a node keeps it for min_hold, and no longer than its clock may be wrong by; where it
-    /// was not told of the end, from the latest grant that there could have been.
+    /// Whether a node keeps the key for min_hold, and no longer than its clock may be wrong by. A
+    /// node that was told of no end allows for a grant that comes up to `later` after its own vote.
     bool is_kept_by(std::size_t node, duration later = {}) const {
         if (!w.nodes[node].keys(w.now).contains("r")) return false;
         const auto until = expires(node);

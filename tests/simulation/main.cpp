@@ -131,7 +131,7 @@ private:
             tell_progress();
         }
     }
-    // One line a minute, for whoever waits for hours.
+    // Hours of seeds print one line a minute.
     void tell_progress() {
         const auto now = std::chrono::steady_clock::now();
         if (now - told_at_ < std::chrono::minutes(1)) return;
