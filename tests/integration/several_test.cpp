@@ -123,6 +123,7 @@ void want_several_at_once(const many_programs& how) {
     std::vector<std::atomic<int>> inside(how.names);
     std::atomic<int> overlaps{0};
     std::atomic<int> refusals{0};
+    std::string first_refusal;
     std::atomic<bool> is_over{false};
     std::vector<int> turns(static_cast<std::size_t>(how.programs));
     std::vector<std::thread> all;
@@ -141,7 +142,7 @@ void want_several_at_once(const many_programs& how) {
                 }
                 auto got = client.acquire_all(wanted, {.ttl = 20s, .wait = 60s});
                 if (!got) {
-                    ++refusals;
+                    if (++refusals == 1) first_refusal = got.error().message();
                     continue;
                 }
                 for (std::size_t i = 0; i < count; ++i) {
@@ -158,6 +159,7 @@ void want_several_at_once(const many_programs& how) {
     is_over = true;
     for (auto& one : all) one.join();
     CHECK(overlaps == 0);
+    INFO(first_refusal);
     CHECK(refusals == 0);
     for (const int n : turns) CHECK(n > 0);
     for (std::size_t i = 0; i < how.names; ++i) {
