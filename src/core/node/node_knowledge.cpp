@@ -192,7 +192,7 @@ void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent
         const bool is_known = record.exists == before.exists && record.epoch == before.epoch &&
                               record.other_set == before.other_set;
         if (is_known) take_record(node, record, now);
-        else if (!bootstrap_.is_pending()) order(task::greet_again, node);
+        else if (!may_be_withdrawn()) order(task::greet_again, node);
     } else {
         watch_.look_failed(node);
     }
@@ -207,7 +207,7 @@ void node_knowledge::look_failed(std::size_t node, time_point now) {
 void node_knowledge::clock_written(std::size_t node, const record_facts& record,
                                    time_point sent, time_point now) {
     watch_.clock_written(node, record.made);
-    if (!record.exists) return order(task::greet_again, node);
+    if (!record.exists && !may_be_withdrawn()) return order(task::greet_again, node);
     const bool is_struck = record.epoch != eligibility_.record_of(node).epoch;
     take_record(node, record, now);
     // The clock may have stepped since it was compared, and then what was written is wrong. After a
@@ -234,7 +234,7 @@ void node_knowledge::showed(std::size_t node, const node_signs& signs, time_poin
     // A command that was sent before the record was read names the record before it: that is no
     // news.
     const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists &&
-                               sent > nodes_[node].read_at;
+                               sent > nodes_[node].read_at && !may_be_withdrawn();
     if (has_forgotten || signs.is_replica) order(task::greet_again, node);
 }
 

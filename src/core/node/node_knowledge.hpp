@@ -38,6 +38,9 @@ namespace redlock::core {
 /// - A command that was answered 'AMNESIAC' is news only where it was sent after the record was
 ///   read. All that had left before a flush was noticed is answered so, and each of these answers
 ///   would break the connection once more for another handshake.
+/// - While a bootstrap is under way neither is news, nor a clock that could not be written: its maker
+///   may have taken the record back. The bootstrap looks again by itself; another handshake would
+///   break the connection, and cost the client the records that it made, which nobody would open.
 /// - A node without a vote is not reported while a bootstrap may give it one any moment.
 class node_knowledge {
 public:
@@ -128,6 +131,7 @@ private:
     void compare_clocks(time_point now);
     bool is_worth_waiting(time_point now) const noexcept;
     void report(time_point now);
+    bool may_be_withdrawn() const noexcept { return bootstrap_.is_pending(); }
     void read_clock(std::size_t node, const clock_reading& reading, time_point now);
     void take_record(std::size_t node, const record_facts& record, time_point now);
     void report_ttl_max(std::size_t node, const record_facts& record);

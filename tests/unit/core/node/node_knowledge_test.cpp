@@ -345,6 +345,33 @@ TEST_CASE("a clock that was written beside a record that is gone has the node gr
     CHECK(c.orders() == "greet 0");
 }
 
+// Where many programs meet a new cluster at once, clocks are written to records that their makers
+// are taking back. Who broke its connection for that gave up the records that it had made itself:
+// all nodes were in quarantine, and nobody opened them.
+TEST_CASE("a record that was taken back during a bootstrap breaks no connection") {
+    client_of_three c;
+    c.records[0] = young_record("another's");
+    c.records[0].mark = "z";
+    c.records[0].offset.reset();
+    c.records[0].cluster_since_us.reset();
+    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
+    REQUIRE(c.go_on(1ms) == "make 1, make 2, write 0");
+    SECTION("a clock is written to it") {
+        c.knows.clock_written(0, {.time_us = noon}, start + 2ms, start + 3ms);
+    }
+    SECTION("a command names it") {
+        c.knows.showed(0, {.is_amnesiac = true}, start + 2ms);
+    }
+    CHECK(c.orders().find("greet") == std::string::npos);
+    record_facts made = young_record();
+    made.mark = "m";
+    made.made = true;
+    for (const std::size_t i : {1U, 2U}) c.knows.bootstrap_found(i, made, start + 2ms, start + 3ms);
+    CHECK(c.go_on(30ms).starts_with("make 0"));
+    c.knows.bootstrap_found(0, made, start + 30ms, start + 31ms);
+    CHECK(c.orders().find("open 0, open 1, open 2") != std::string::npos);
+}
+
 TEST_CASE("a strike takes the vote and its answer is no further step") {
     client_of_three c = settled();
     record_facts struck = young_record("struck");
