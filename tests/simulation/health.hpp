@@ -18,7 +18,10 @@ namespace redlock::simulation {
 class health {
 public:
     health(const plan& in, const schedule& when)
-        : plan_(&in), when_(&when), pairs_(in.programs.size() * in.nodes.size()) {
+        : plan_(&in),
+          when_(&when),
+          begun_(when.now()),
+          pairs_(in.programs.size() * in.nodes.size()) {
         for (std::size_t n = 0; n < in.nodes.size(); ++n) {
             if (!is_fit(n)) each(all, 1U << n, [](pair& p) { ++p.troubles; });
         }
@@ -49,11 +52,13 @@ public:
             each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::cut)); });
         }
     }
-    /// A program begins, and may have to wait for the quarantine of nodes that it never met.
+    /// A program begins, and may have to wait for the quarantine of nodes that it never met. New ones
+    /// that nothing befalls have none, however many programs meet them at once.
     void begin(std::size_t program) {
+        const auto like = is_founding() ? fault_kind::cut : fault_kind::kill;
         each(1U << program, all, [&](pair& p) {
             p.is_news = p.troubles > 0;
-            recover(p, plan_->aftermath(fault_kind::kill));
+            recover(p, plan_->aftermath(like));
         });
     }
 
@@ -106,6 +111,13 @@ private:
         p.well_from = std::max(p.well_from, when_->now() + takes);
     }
 
+    // The world has just begun, and nothing will befall it until its nodes are open.
+    bool is_founding() const {
+        const auto lasts = plan_->aftermath(fault_kind::cut);
+        return !plan_->has_lists() && when_->now() == begun_ &&
+               std::none_of(plan_->faults.begin(), plan_->faults.end(),
+                            [&](const auto& f) { return f.at < lasts; });
+    }
     // Not too slow, in a world where nothing else is in doubt. Where one clock is far off, whoever
     // sees but that node and another can't tell which of them is right.
     bool is_fit(std::size_t node) const {
@@ -130,6 +142,7 @@ private:
 
     const plan* plan_;
     const schedule* when_;
+    time_point begun_;
     std::vector<pair> pairs_;
 };
 
