@@ -6,8 +6,10 @@
 #include "simulation/schedule.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -52,8 +54,8 @@ public:
             each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::cut)); });
         }
     }
-    /// A program begins, and may have to wait for the quarantine of nodes that it never met. New ones
-    /// that nothing befalls have none, however many programs meet them at once.
+    /// A program begins, and may have to wait for the quarantine of nodes that it never met. New
+    /// ones that nothing befalls have none, however many programs meet them at once.
     void begin(std::size_t program) {
         const auto like = is_founding() ? fault_kind::cut : fault_kind::kill;
         each(1U << program, all, [&](pair& p) {
@@ -114,7 +116,7 @@ private:
     // The world has just begun, and nothing will befall it until its nodes are open.
     bool is_founding() const {
         const auto lasts = plan_->aftermath(fault_kind::cut);
-        return !plan_->has_lists() && when_->now() == begun_ &&
+        return !plan_->has_lists() && when_->now() - begun_ < std::chrono::milliseconds(100) &&
                std::none_of(plan_->faults.begin(), plan_->faults.end(),
                             [&](const auto& f) { return f.at < lasts; });
     }
@@ -127,8 +129,23 @@ private:
             });
         const duration limit = plan_->longest_node_timeout();
         const bool is_slow = plan_->nodes[node].latency > limit / 8;
-        return !is_slow && !is_off && plan_->tail <= 0 && !plan_->double_of &&
+        return !is_slow && !is_off && !is_torn() && plan_->tail <= 0 && !plan_->double_of &&
                plan_->within == bounds::safe;
+    }
+    // Two programs keep the records, each those of other nodes, since one never sees all: in the
+    // end the clocks have drifted apart by more than a record allows for, and one program strikes
+    // what the other has written.
+    bool is_torn() const {
+        const bool is_apart =
+            std::any_of(plan_->faults.begin(), plan_->faults.end(), [this](const auto& f) {
+                return f.kind == fault_kind::partition && f.lasts >= plan_->length;
+            });
+        const bool drifts =
+            std::any_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {
+                return std::abs(n.drift_ppm) * (plan_->length / 1'000'000) >
+                       std::chrono::milliseconds(25);
+            });
+        return is_apart && drifts && plan_->about == style::rolling;
     }
     template <class F>
     void each(std::uint32_t programs, std::uint32_t nodes, F&& what) {

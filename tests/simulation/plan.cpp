@@ -4,6 +4,7 @@
 
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
+#include "simulation/newcomers.hpp"
 #include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
 
@@ -176,6 +177,9 @@ private:
         } else if (chance third(out_.seed, 20); third.happens(0.03)) {
             has_upheavals_ = true;
             draw_late_commands(out_, third);
+        } else if (chance fourth(out_.seed, 23); fourth.happens(0.1)) {
+            has_upheavals_ = true;
+            draw_newcomers(out_, fourth);
         }
     }
 

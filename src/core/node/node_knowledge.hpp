@@ -38,9 +38,10 @@ namespace redlock::core {
 /// - A command that was answered 'AMNESIAC' is news only where it was sent after the record was
 ///   read. All that had left before a flush was noticed is answered so, and each of these answers
 ///   would break the connection once more for another handshake.
-/// - While a bootstrap is under way neither is news, nor a clock that could not be written: its maker
-///   may have taken the record back. The bootstrap looks again by itself; another handshake would
-///   break the connection, and cost the client the records that it made, which nobody would open.
+/// - While a bootstrap is under way neither is news, nor a clock that could not be written: the
+///   record's maker may have taken it back. The bootstrap looks again by itself; another handshake
+///   would break the connection. The records that this client made would then stay, and nobody
+///   would open them.
 /// - A node without a vote is not reported while a bootstrap may give it one any moment.
 class node_knowledge {
 public:
