@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -53,6 +52,20 @@ public:
         if (f.is_leap()) {
             each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::cut)); });
         }
+    }
+    /// A client says that the node's clock stepped. Where a rival never sees some of the nodes that
+    /// can be no step: each client keeps the records of other nodes, and the clocks drift, in the
+    /// end by more than a record allows for.
+    void struck(std::size_t node) {
+        const bool has_rival =
+            plan_->about == style::rolling &&
+            std::any_of(plan_->faults.begin(), plan_->faults.end(), [this](const auto& f) {
+                return f.kind == fault_kind::partition && f.lasts >= plan_->length;
+            });
+        if (!has_rival) return;
+        each(all, 1U << node, [&](pair& p) {
+            recover(p, plan_->aftermath(fault_kind::read_only));
+        });
     }
     /// A program begins, and may have to wait for the quarantine of nodes that it never met. New
     /// ones that nothing befalls have none, however many programs meet them at once.
@@ -129,23 +142,8 @@ private:
             });
         const duration limit = plan_->longest_node_timeout();
         const bool is_slow = plan_->nodes[node].latency > limit / 8;
-        return !is_slow && !is_off && !is_torn() && plan_->tail <= 0 && !plan_->double_of &&
+        return !is_slow && !is_off && plan_->tail <= 0 && !plan_->double_of &&
                plan_->within == bounds::safe;
-    }
-    // Two programs keep the records, each those of other nodes, since one never sees all: in the
-    // end the clocks have drifted apart by more than a record allows for, and one program strikes
-    // what the other has written.
-    bool is_torn() const {
-        const bool is_apart =
-            std::any_of(plan_->faults.begin(), plan_->faults.end(), [this](const auto& f) {
-                return f.kind == fault_kind::partition && f.lasts >= plan_->length;
-            });
-        const bool drifts =
-            std::any_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {
-                return std::abs(n.drift_ppm) * (plan_->length / 1'000'000) >
-                       std::chrono::milliseconds(25);
-            });
-        return is_apart && drifts && plan_->about == style::rolling;
     }
     template <class F>
     void each(std::uint32_t programs, std::uint32_t nodes, F&& what) {

@@ -44,6 +44,11 @@ std::string brief(const fakes::model_reply& r) {
     }
 }
 
+// A command of lua/clock.lua that did so.
+bool is_strike(const fakes::command& c, const fakes::model_reply& said) {
+    return c.size() > 4 && c[4] == "strike" && said.items.size() > 5 && said.items[5].number == 1;
+}
+
 }  // namespace
 
 server::server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts,
@@ -109,6 +114,7 @@ void server::read(const socket_ptr& at) {
         checker_.before(c, at->client_, when_->now());
         const auto said = model_.execute(at->client_, c, when_->now());
         checker_.after(said, when_->now());
+        if (on_strike_ && is_strike(c, said)) on_strike_();
         ++commands;
         counts_->noscripts += said.text.starts_with("NOSCRIPT") ? 1 : 0;
         story_->tell(when_->now(), [&] {

@@ -72,6 +72,8 @@ public:
     std::uint64_t losses() const noexcept { return losses_; }
     /// Whether a snapshot has brought this value back: nobody has to know of that.
     bool has_brought_back(const std::string& value) const { return brought_back_.contains(value); }
+    /// Is called where a client takes the node's vote, as its clock stepped in that client's eyes.
+    void on_strike(std::function<void()> what) { on_strike_ = std::move(what); }
     /// One command of somebody who has no connection of a client's kind.
     fakes::model_reply execute(const fakes::command& c);
 
@@ -95,6 +97,7 @@ private:
     fakes::redis_model model_;
     node_checker checker_;
     fakes::client_state anonymous_{};
+    std::function<void()> on_strike_;
     std::deque<std::pair<socket_ptr, std::string>>
         ready_;  // sockets with something to read, and whose
     std::vector<std::pair<std::weak_ptr<socket>, std::string>> pushed_;  // by what is carried out
