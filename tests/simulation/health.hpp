@@ -53,10 +53,10 @@ public:
             each(all, all, [&](pair& p) { recover(p, plan_->aftermath(fault_kind::cut)); });
         }
     }
-    /// A client says that the node's clock stepped. Where a rival never sees some of the nodes that
-    /// can be no step: each client keeps the records of other nodes, and the clocks drift, in the
-    /// end by more than a record allows for.
-    void struck(std::size_t node) {
+    /// A client took the node's vote: its clock stepped, as that client sees it. It may not have
+    /// stepped where a rival never sees some of the nodes: each client writes the records of other
+    /// nodes, and in the end the clocks have drifted apart by more than a record allows for.
+    void strike(std::size_t node) {
         const bool has_rival =
             plan_->about == style::rolling &&
             std::any_of(plan_->faults.begin(), plan_->faults.end(), [this](const auto& f) {

@@ -44,7 +44,7 @@ std::string brief(const fakes::model_reply& r) {
     }
 }
 
-// A command of lua/clock.lua that did so.
+// Whether lua/clock.lua was told to take the node's vote, and did (its sixth answer).
 bool is_strike(const fakes::command& c, const fakes::model_reply& said) {
     return c.size() > 4 && c[4] == "strike" && said.items.size() > 5 && said.items[5].number == 1;
 }

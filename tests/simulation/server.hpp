@@ -72,7 +72,7 @@ public:
     std::uint64_t losses() const noexcept { return losses_; }
     /// Whether a snapshot has brought this value back: nobody has to know of that.
     bool has_brought_back(const std::string& value) const { return brought_back_.contains(value); }
-    /// Is called where a client takes the node's vote, as its clock stepped in that client's eyes.
+    /// `what` is called whenever a client takes the node's vote because of its clock.
     void on_strike(std::function<void()> what) { on_strike_ = std::move(what); }
     /// One command of somebody who has no connection of a client's kind.
     fakes::model_reply execute(const fakes::command& c);

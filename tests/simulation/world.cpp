@@ -47,7 +47,7 @@ world::world(const plan& in, story& told)
       health_(in, when_) {
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
         servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_, referee_));
-        servers_.back()->on_strike([this, i] { health_.struck(i); });
+        servers_.back()->on_strike([this, i] { health_.strike(i); });
     }
     const surroundings around{in, when_, told, counts_, referee_, net_, health_};
     for (std::size_t i = 0; i < in.programs.size(); ++i) {
