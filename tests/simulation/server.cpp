@@ -44,7 +44,8 @@ std::string brief(const fakes::model_reply& r) {
     }
 }
 
-// Whether lua/clock.lua was told to take the node's vote, and did (its sixth answer).
+// Whether a client took the node's vote by this command: lua/clock.lua was called with "strike" and wrote
+// the record. The sixth item of its reply is 1 only where it wrote.
 bool is_strike(const fakes::command& c, const fakes::model_reply& said) {
     return c.size() > 4 && c[4] == "strike" && said.items.size() > 5 && said.items[5].number == 1;
 }
