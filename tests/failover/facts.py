@@ -43,9 +43,10 @@ class ErrorReply(Exception):
 
 
 class Direct:
-    """One connection for the test's own questions; errors of the server are raised."""
+    """One connection for the test's own questions; errors of the server are raised. So is a silence
+    of so many seconds: by default more than a busy machine needs."""
 
-    def __init__(self, port, seconds=2):
+    def __init__(self, port, seconds=30):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=seconds)
         self.stream = self.socket.makefile("rwb")
 

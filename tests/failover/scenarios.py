@@ -1,6 +1,7 @@
 # What befalls the masters and the programs, scenario by scenario; knows no container's name.
 # SPDX-License-Identifier: MIT
 from cluster import NODES, SIZE
+from facts import now_ns
 
 ALL = []
 
@@ -100,14 +101,15 @@ def one_after_the_other(s):
     s.cluster.remove(3)
     survive_without(s, (3,))
     s.cluster.create(3)
-    s.cluster.pause(4)  # while the third is in quarantine
-    survive_without(s, (3, 4))
+    s.cluster.pause(4)  # while the third is in quarantine, unless the machine is busy
+    survive_without(s, (4,))
     s.wait_for_votes(1, of=(3, 4))
     s.cluster.unpause(4)
     s.cluster.kill(1)
     survive_without(s, (1,))
     s.cluster.start(1)
     back(s)
+    s.expect_quarantine(s.watch, 3)
 
 
 @scenario("readers and slots beside holders, a minority restarted, another cut off")
@@ -252,11 +254,13 @@ def set_back(s):
 @scenario("a clock that is off within the allowance")
 def clock_within(s):
     s.begin()
-    shift_from_start(s, 3, offset_ms=300, rate_ppm=5000)
+    shift_from_start(s, 3, offset_ms=100, rate_ppm=3000)  # within it for minutes
     s.mended()
     s.wait_until_all_vote()
+    # Before, it may have answered so late that its clock could be read no better than this.
+    known_at = now_ns()
     s.wait_for_grants()
-    s.expect(not s.was_seen(3, "clock"), "a clock within the allowance was refused")
+    s.expect(not s.was_seen(3, "clock", known_at), "a clock within the allowance was refused")
     s.expect_kept()
 
 
@@ -370,4 +374,5 @@ def client_paused(s):
     s.workers[0].resume()
     s.a.resume()
     s.tell(f"loss told {s.since_mended(s.loss_of(s.a))} ms after its end")
+    s.expect_idle_machine(s.b.events("lost"))
     s.expect(s.b.holds(), "who slept took the lease from its new holder")

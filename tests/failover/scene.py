@@ -17,6 +17,7 @@ WORKERS = 2
 QUORUM = SIZE // 2 + 1
 HELD_TTL_MS = TTL_MAX_MS
 TTL_MAX_NS = TTL_MAX_MS * 1_000_000
+SLEPT_NS = 500_000_000  # who runs again so long before its lease ends renews it
 SOON_S = 20
 
 
@@ -161,9 +162,14 @@ class Scene:
         self.tell(f"all five vote {self.since_mended(first)} ms after the fault")
 
     def expect_idle_machine(self, lost):
-        """Nobody can renew a lease while too few nodes are given the time to answer anybody."""
+        """Nobody can renew a lease while too few nodes are given the time to answer anybody, nor
+        while it is not let run itself."""
         for event in lost:
             begin = event["valid_until"] - HELD_TTL_MS * 1_000_000
+            slept = min(event["slept"][1], event["at"]) - max(event["slept"][0], begin)
+            if slept > SLEPT_NS:
+                raise NoVerdict("the machine was too busy: a lease was lost, whose holder did not "
+                                f"run for {ms(slept)} ms of its ttl")
             share = answering_share(self.pulse.beats, QUORUM, begin, event["at"])
             if share < 0.8:
                 raise NoVerdict("the machine was too busy: a lease was lost, and a quorum "
@@ -182,9 +188,9 @@ class Scene:
         self.expect("quarantine" in word or at >= self.cluster.remembers_since(n) + TTL_MAX_NS,
                     f"master{n} forgot, yet {watch.name} saw no quarantine")
 
-    def was_seen(self, n, word):
-        """Whether a running client said this of a node since the fault began."""
-        return any(word in says(look, n) for look in self.looks_since(self.begun_at))
+    def was_seen(self, n, word, since=None):
+        """Whether a running client said this of a node since then, or since the fault began."""
+        return any(word in says(look, n) for look in self.looks_since(since or self.begun_at))
 
     def what_was_seen(self, since):
         """How often a running client said what of each node."""

@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from facts import Failure, now_ns
+from facts import Failure, NoVerdict, now_ns
 from cluster import NODES
 from programs import Client, Worker, longest_gap, missing_kinds
 from pulse import answering_share
@@ -200,6 +200,17 @@ def waits(t):
     t.expect("nothing where all vote soon", soon(True, 15) == "")
     t.expect("nothing where they could not, for no node answered", soon(False, 30) == "")
     t.expect("votes that come late although all nodes answer", "all answer" in soon(True, 30))
+
+    def busy(idle, answers=True):
+        beats = [[(at * SECOND // 10, answers) for at in range(200)] for _ in NODES]
+        told = [lost(10 * SECOND, 10 * SECOND, idle=idle)]
+        try:
+            return said_of_a_scene(lambda s: s.expect_idle_machine(told), beats=beats)
+        except NoVerdict as seen:
+            return str(seen)
+    t.expect("no excuse where all could run", busy(SECOND // 4) == "")
+    t.expect("an excuse where the holder was not let run", "did not run" in busy(SECOND))
+    t.expect("an excuse where no node answered", "a quorum answered" in busy(0, answers=False))
 
 
 def kinds(t):
