@@ -81,10 +81,13 @@ public:
         const pair& p = pairs_[program * plan_->nodes.size() + node];
         return p.troubles == 0 && p.well_from <= since;
     }
-    std::size_t well(std::size_t program, time_point since) const {
+    /// How many can keep a lease of that ttl alive: its first renewal goes out a third of the ttl after
+    /// the grant, so that the answers to both have to come in what is left.
+    std::size_t keepers(std::size_t program, time_point since, duration ttl) const {
         std::size_t count = 0;
         for (const std::size_t n : plan_->nodes_of(program)) {
-            count += is_well(program, n, since) ? 1 : 0;
+            const bool is_near = 2 * plan_->round_trip(n) < ttl * 6 / 10;
+            count += is_near && is_well(program, n, since) ? 1 : 0;
         }
         return count;
     }

@@ -176,6 +176,8 @@ struct plan {
     duration until_stall_is_seen() const noexcept {
         return milliseconds(6'000) + 4 * duration(longest_node_timeout());
     }
+    /// The longest to that node, where nothing is wrong.
+    duration round_trip(std::size_t node) const noexcept { return 4 * nodes[node].latency; }
     /// How long it takes, when all is well, until each worker has had a lock for a millisecond
     /// which all ask for at once.
     duration in_turn() const noexcept;

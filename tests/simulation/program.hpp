@@ -109,9 +109,9 @@ public:
     const surroundings& around() const noexcept { return around_; }
     const program_plan& terms() const noexcept { return around_.in.programs[index_]; }
     std::size_t list_size() const noexcept { return nodes_.size(); }
-    /// How many nodes it could count on since then, by its own clock.
-    std::size_t nodes_well_since(time_point local) const {
-        return around_.well.well(index_, clock_.true_time(local));
+    /// How many nodes it could count on since then, by its own clock, to keep a lease of that ttl.
+    std::size_t keepers_since(time_point local, duration ttl) const {
+        return around_.well.keepers(index_, clock_.true_time(local), ttl);
     }
     bool is_well_since(std::size_t node, time_point local) const {
         return around_.well.is_well(index_, nodes_[node], clock_.true_time(local));

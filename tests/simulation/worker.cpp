@@ -386,8 +386,9 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     tell([&] { return "is told of its loss: " + std::string(to_string(why)); });
     if (!in_->terms().is_keeper || why == loss::max_hold) return;
     const auto& around = in_->around();
-    const auto long_enough = clock::now() - 2 * duration(how_.ttl);
-    const bool is_due = in_->nodes_well_since(long_enough) < in_->quorum() || in_->is_displaced();
+    const duration ttl = how_.ttl;
+    const bool is_due = in_->keepers_since(clock::now() - 2 * ttl, ttl) < in_->quorum() ||
+                        in_->is_displaced();
     around.judge.require(is_due, "available", [&] {
         return name() + " lost a lease though a quorum was well all the time";
     });
