@@ -294,7 +294,7 @@ TEST_CASE("waiting for the loss of what ends otherwise", "[hold]") {
 TEST_CASE("a detached lease runs out by itself", "[hold]") {
     cluster nodes(3);
     driver d(nodes.options(GENERATE(true, false)));
-    auto held = must_acquire(d, {.ttl = 3s});
+    auto held = must_acquire(d, {.ttl = 6s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
     nodes.ask(0).reset_calls();
     held.detach();

@@ -117,9 +117,12 @@ TEST_CASE("as many as the limit are allowed at once, and the next after a period
     // Who goes away leaves the slots taken.
     REQUIRE(client.close());
     redlock::clock::time_point free;
+    auto taken_at = asked;  // the last time that it was seen not to be free
     REQUIRE(eventually([&] {
+        const auto begun = redlock::clock::now();
         const auto got = there.try_acquire();
         free = got.at;
+        if (!got.allowed) taken_at = begun;
         return got.allowed;
     }));
     CHECK(free >= allowed.front() + 3s);
@@ -127,8 +130,7 @@ TEST_CASE("as many as the limit are allowed at once, and the next after a period
     print_ms("retry after", refused.retry_after);
     print_ms("free after", waited);
     CHECK(waited > refused.retry_after * 0.9);
-    // Later only on a machine that stands still: `eventually` asks every few ms.
-    CHECK(waited < refused.retry_after * 1.1 + 500ms);
+    CHECK(taken_at - asked < refused.retry_after * 1.1 + 500ms);
     allowed.push_back(free);
     CHECK(most_in_a_window(allowed, 3s) <= 3);
 }
@@ -182,7 +184,11 @@ TEST_CASE("a try without a quorum uses nothing up, and says why", "[limiter]") {
         (void)limiter_code([&] { allowed += limiter.try_acquire() ? 1 : 0; });
         return allowed == 2;
     }));
-    CHECK_FALSE(limiter.try_acquire().allowed);
+    bool is_third = true;
+    REQUIRE(eventually([&] {
+        return limiter_code([&] { is_third = limiter.try_acquire().allowed; }) == std::error_code();
+    }));
+    CHECK_FALSE(is_third);
 }
 
 TEST_CASE("a grant that comes late does not count, and its slot is given back", "[limiter]") {
@@ -205,8 +211,9 @@ TEST_CASE("a grant that comes late does not count, and its slot is given back", 
     CHECK(client.stats().granted >= 2);
     CHECK(eventually([&] { return taken_slots(nodes, 5) == 1; }));
     // It stays so until the period is over.
-    std::this_thread::sleep_until(got.at + 4900ms);
-    CHECK(taken_slots(nodes, 5) == 1);
+    std::this_thread::sleep_until(got.at + 4500ms);
+    const auto left = taken_slots(nodes, 5);
+    CHECK((left == 1 || redlock::clock::now() > got.at + 5s));
 }
 
 // How much of the limit is reached is printed and not judged: a busy machine reaches less.

@@ -56,7 +56,7 @@ TEST_CASE("a holder that is robbed loses its lease, and cannot take the key agai
     cluster nodes(3);
     driver holder(named(nodes, "till-7"));
     driver by(nodes.options());
-    auto held = holder.acquire("r", {.ttl = 3s});
+    auto held = holder.acquire("r", {.ttl = 8s});
     REQUIRE(held.error() == error_code{});
     REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
     const auto done = revoke_all_of(by, "r");
@@ -152,7 +152,7 @@ TEST_CASE("readers are robbed, all that were shown and no other", "[revoke]") {
     driver first(named(nodes, "first"));
     driver second(named(nodes, "second"));
     driver by(nodes.options());
-    const acquire_options terms{.ttl = 3s, .mode = lock_mode::shared};
+    const acquire_options terms{.ttl = 8s, .mode = lock_mode::shared};
     auto one = first.acquire("r", terms);
     REQUIRE(one.error() == error_code{});
     const auto shown = by.inspect("r").value();
@@ -182,7 +182,7 @@ TEST_CASE("each slot that was shown is taken from its holder", "[revoke]") {
     driver by(nodes.options());
     std::vector<lease> held;
     for (int i = 0; i < 3; ++i) {
-        auto got = holder.acquire("r", {.ttl = 3s, .slots = 3});
+        auto got = holder.acquire("r", {.ttl = 8s, .slots = 3});
         REQUIRE(got.error() == error_code{});
         held.push_back(std::move(got.value()));
     }
@@ -197,7 +197,7 @@ TEST_CASE("each slot that was shown is taken from its holder", "[revoke]") {
         CHECK(why == loss::taken);
     }
     for (int i = 0; i < 3; ++i) {
-        auto got = by.acquire("r", {.ttl = 3s, .slots = 3});
+        auto got = by.acquire("r", {.ttl = 8s, .slots = 3});
         CHECK(got.error() == error_code{});
         held.push_back(std::move(got.value()));
     }
@@ -245,7 +245,7 @@ TEST_CASE("a lease of several resources is lost with the first that is taken", "
     driver holder(nodes.options());
     driver by(nodes.options());
     outcome<lease> asked;
-    holder.client().async_acquire_all({"a", "b", "c"}, {.ttl = 3s}, asked.handler());
+    holder.client().async_acquire_all({"a", "b", "c"}, {.ttl = 8s}, asked.handler());
     auto held = holder.finish(std::move(asked));
     REQUIRE(held.error() == error_code{});
     REQUIRE(holder.until([&] { return nodes.holding("b") == 3; }));
@@ -262,7 +262,7 @@ TEST_CASE("locks without fences, and those of other libraries, are deleted", "[r
     SECTION("plain") {
         driver holder(named(nodes, "plain", false));
         driver by(named(nodes, "by", false));
-        auto held = holder.acquire("r", {.ttl = 3s});
+        auto held = holder.acquire("r", {.ttl = 8s});
         REQUIRE(held.error() == error_code{});
         REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
         const auto done = revoke_all_of(by, "r");
@@ -329,7 +329,7 @@ TEST_CASE("a blocking client robs, too, and a closed one does not", "[revoke]") 
     cluster nodes(3);
     blocking_client holder(nodes.options());
     blocking_client by(nodes.options());
-    auto held = holder.acquire("r", {.ttl = 3s});
+    auto held = holder.acquire("r", {.ttl = 8s});
     REQUIRE(held.has_value());
     const auto shown = by.inspect("r");
     REQUIRE(shown.has_value());

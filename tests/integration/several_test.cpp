@@ -43,7 +43,7 @@ TEST_CASE("all are held, renewed and released as one", "[several]") {
     options.fencing = is_fenced;
     blocking_client client(options);
     blocking_client other(options);
-    auto held = client.acquire_all({"a", "b", "c"}, {.ttl = 1s});
+    auto held = client.acquire_all({"a", "b", "c"}, {.ttl = 3s});
     REQUIRE(held.has_value());
     CHECK(held->resources().size() == 3);
     const auto refused = other.acquire_all({"c", "d"}, {.ttl = 20s});
@@ -58,7 +58,7 @@ TEST_CASE("all are held, renewed and released as one", "[several]") {
         CHECK(state->held);
         CHECK(state->fence == held->fence());
     }
-    std::this_thread::sleep_for(1500ms);  // beyond its ttl
+    CHECK(eventually([&] { return client.stats().renewals >= 4; }));  // beyond its ttl
     CHECK(*held);
     CHECK_FALSE(other.acquire("b", {.ttl = 20s}).has_value());
     CHECK(client.release(std::move(*held)).has_value());
@@ -92,7 +92,7 @@ TEST_CASE("with a node down, or empty again, several are held all the same", "[s
     cluster nodes(3);
     driver d(nodes.options());
     driver::granted got;
-    d.client().async_acquire_all(resource_list("a", "b"), {.ttl = 2s}, got.handler());
+    d.client().async_acquire_all(resource_list("a", "b"), {.ttl = 8s}, got.handler());
     REQUIRE(d.until([&] { return got.done(); }));
     REQUIRE(got.error() == error_code{});
     nodes.kill(2);

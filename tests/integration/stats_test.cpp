@@ -18,9 +18,10 @@ using namespace redlock::testing;
 
 namespace {
 
-// What three nodes have been asked for their time and their epoch at most: every five seconds.
+// What three nodes have been asked for their time and their epoch at most, and to note it: every
+// five seconds.
 std::uint64_t most_probes(clock::time_point born) {
-    return 2 * 3 * static_cast<std::uint64_t>((clock::now() - born) / 5s);
+    return 3 * 3 * static_cast<std::uint64_t>((clock::now() - born) / 5s);
 }
 
 }  // namespace
@@ -44,9 +45,14 @@ TEST_CASE("an uncontended cycle is two commands per node", "[stats]") {
     }
     for (std::size_t i = 0; i < 3; ++i) {
         auto ask = nodes.ask(i);
-        // The fenced acquire is a script, and writes the key and the fence.
-        CHECK(ask.calls("set") == (options.fencing ? 2 : 1) * cycles);
-        CHECK(ask.calls("evalsha") == (options.fencing ? 2 : 1) * cycles);
+        // The fenced acquire is a script, and writes the key and the fence. On a busy machine there
+        // are looks at clock and record, too, some of which are noted: nothing else reads a key whole.
+        const long long own = (options.fencing ? 2 : 1) * cycles;
+        const long long looks = options.fencing ? ask.calls("get") : 0;
+        const long long written = ask.calls("set");
+        CHECK(written >= own);
+        CHECK(written <= own + looks);
+        CHECK(ask.calls("evalsha") == own + looks);
         CHECK(ask.calls("eval") == 0);
         CHECK(ask.calls("script|load") == 0);
     }
@@ -133,7 +139,7 @@ TEST_CASE("the histograms tell how long things took", "[stats]") {
     found(nodes);
     driver d(nodes.options());
     const auto began = clock::now();
-    auto held = d.acquire("r", {.ttl = 3s});
+    auto held = d.acquire("r", {.ttl = 6s});
     REQUIRE(held.value());
     REQUIRE(d.until([&] { return d.client().stats().renewals >= 2; }));
     auto waiting = d.start_acquire("r", {.ttl = 30s, .wait = 60s});
@@ -147,11 +153,11 @@ TEST_CASE("the histograms tell how long things took", "[stats]") {
     CHECK(s.wait.count() == 2);
     CHECK(s.wait.sum >= 30ms);
     CHECK(s.hold.count() == 1);
-    CHECK(s.hold.sum >= 1s);  // two renewals, at a third of the ttl each
+    CHECK(s.hold.sum >= 2s);  // two renewals, at a third of the ttl each
     CHECK(s.hold.sum <= all);
     CHECK(s.renewal.count() == s.renewals);
     CHECK(s.remaining.count() == 1);
-    CHECK(s.remaining.sum <= 3s);
+    CHECK(s.remaining.sum <= 6s);
     REQUIRE(s.nodes.size() == 3);
     for (const auto& node : s.nodes) {
         INFO(node.name);

@@ -155,7 +155,7 @@ TEST_CASE("an environment that is out of date, foreign or broken changes nothing
 
 TEST_CASE("when the outer lease is lost the inner command ends with the group", "[tool]") {
     cluster nodes(3);
-    shell running(nodes, "$R --ttl 2s r -- sh -c '$R r -- sh -c \"echo \\$\\$ >$F/pid; "
+    shell running(nodes, "$R --ttl 9s r -- sh -c '$R r -- sh -c \"echo \\$\\$ >$F/pid; "
                          "while :; do sleep 0.1; done\"; true'");
     const std::string note = running.folder / "pid";
     REQUIRE(eventually([&] { return read_file(note).ends_with('\n'); }));
