@@ -62,6 +62,8 @@ public:
     std::vector<order> due(time_point now);
     /// When `due` wants to be asked again.
     time_point deadline() const noexcept;
+    /// It had a record when it was last heard of here, and nobody is about to make it one.
+    bool is_settled(std::size_t node) const noexcept { return nodes_[node].is == state::settled; }
     /// Nodes may get their vote any moment: whoever can wait a little waits.
     bool is_pending() const noexcept;
 

@@ -189,7 +189,11 @@ void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent
         // The quarantine of a node that was flushed begins with the first handshake after it.
         // Beside a node of another set an empty one stays empty.
         const record_facts& before = eligibility_.record_of(node);
-        const bool is_known = record.exists == before.exists && record.epoch == before.epoch &&
+        // That it is gone may have been noted while another node's was made, and no word of it was
+        // due then.
+        const bool is_missing = !record.exists && bootstrap_.is_settled(node);
+        const bool is_known = !is_missing && record.exists == before.exists &&
+                              record.epoch == before.epoch &&
                               record.other_set == before.other_set;
         if (is_known) take_record(node, record, now);
         else if (!may_be_withdrawn()) order(task::greet_again, node);

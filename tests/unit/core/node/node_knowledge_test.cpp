@@ -372,6 +372,21 @@ TEST_CASE("a record that was taken back during a bootstrap breaks no connection"
     CHECK(c.orders().find("open 0, open 1, open 2") != std::string::npos);
 }
 
+// It was noted as known, and no look found anything new then: the node stayed without a record, and
+// without a vote, until its connection broke.
+TEST_CASE("a record that is gone when a clock is written, while another is made, is seen again") {
+    client_of_three c = settled();
+    c.records[2] = {};
+    c.greet(2, 1s);
+    REQUIRE(c.go_on(1s).starts_with("settle 2"));
+    c.knows.clock_written(1, {.time_us = noon + us(1s)}, start + 1s, start + 1s);
+    CHECK(c.orders().find("greet") == std::string::npos);
+    c.knows.bootstrap_found(2, young_record("new"), start + 1s, start + 1s);
+    c.orders();
+    c.records[1] = {};
+    CHECK(c.look_answered(1, 5s).starts_with("greet 1"));
+}
+
 TEST_CASE("a strike takes the vote and its answer is no further step") {
     client_of_three c = settled();
     record_facts struck = young_record("struck");
