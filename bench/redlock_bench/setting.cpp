@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "setting.hpp"
 
+#include "support/run.hpp"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -49,14 +51,8 @@ void found_patiently(redlock::client_options options) {
     using namespace std::chrono_literals;
     options.node_timeout = 5s;
     options.connect_timeout = 10s;
-    asio::io_context context;
-    redlock::client client(context.get_executor(), std::move(options));
-    boost::system::error_code failure;
-    client.async_acquire("bench:first", {.wait = 90s}, [&](auto error, redlock::lease) {
-        failure = error;  // the lease is given back
-        client.close();
-    });
-    context.run();
+    redlock::testing::driver first(std::move(options));
+    const auto failure = first.acquire("bench:first", {.wait = 90s}).error();
     if (failure) throw boost::system::system_error(failure, "a new cluster");
 }
 

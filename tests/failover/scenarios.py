@@ -254,7 +254,7 @@ def set_back(s):
 @scenario("a clock that is off within the allowance")
 def clock_within(s):
     s.begin()
-    shift_from_start(s, 3, offset_ms=100, rate_ppm=3000)  # within it for minutes
+    shift_from_start(s, 3, offset_ms=300, rate_ppm=3000)  # within it for minutes
     s.mended()
     s.wait_until_all_vote()
     # Before, it may have answered so late that its clock could be read no better than this.

@@ -71,7 +71,7 @@ TEST_CASE("a node that goes on after its client has died takes no key for it", "
 
 namespace {
 
-// Whether nothing of it was given up, as where a server that stands still is waited for no more.
+// False where releases were given up: a server that stands still for too long is not waited for.
 bool closes_with_thousands_of_leases(bool is_waited_for) {
     cluster nodes(3);
     found(nodes);

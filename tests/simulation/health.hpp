@@ -86,7 +86,7 @@ public:
     std::size_t keepers(std::size_t program, time_point since, duration ttl) const {
         std::size_t count = 0;
         for (const std::size_t n : plan_->nodes_of(program)) {
-            const bool is_near = 2 * plan_->round_trip(n) < ttl * 6 / 10;
+            const bool is_near = 2 * plan_->nodes[n].longest_round_trip() < ttl * 6 / 10;
             count += is_near && is_well(program, n, since) ? 1 : 0;
         }
         return count;

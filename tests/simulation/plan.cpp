@@ -55,10 +55,10 @@ public:
 
 private:
     void give_time_to_connect() {
-        // Until the record is read a handshake takes three round trips, each up to twice the
-        // shortest. A client that can't wait so long reaches the node only by luck, also in peace.
+        // Until the record is read a handshake takes three round trips. A client that can't wait so
+        // long reaches the node only by luck, also in peace.
         for (const node_plan& n : out_.nodes) {
-            const auto greeted = std::chrono::ceil<milliseconds>(3 * 2 * 2 * n.latency) + 1ms;
+            const auto greeted = std::chrono::ceil<milliseconds>(3 * n.longest_round_trip()) + 1ms;
             out_.connect_timeout = std::max(out_.connect_timeout, greeted);
         }
     }
@@ -805,8 +805,8 @@ duration plan::aftermath(fault_kind kind) const noexcept {
 }
 
 duration plan::in_turn() const noexcept {
-    duration longest{};
-    for (std::size_t n = 0; n < nodes.size(); ++n) longest = std::max(longest, round_trip(n));
+    duration round_trip{};
+    for (const node_plan& n : nodes) round_trip = std::max(round_trip, n.longest_round_trip());
     std::size_t workers = 0;
     bool is_plain = false;
     for (const program_plan& p : programs) {
@@ -817,7 +817,7 @@ duration plan::in_turn() const noexcept {
     if (is_plain) return 30s;
     // Each turn: two rounds at most, the release, and the word of it. Before the first, connections
     // are made, and votes may be split.
-    return static_cast<std::int64_t>(workers) * (1ms + 4 * longest) + 10 * longest + 200ms;
+    return static_cast<std::int64_t>(workers) * (1ms + 4 * round_trip) + 10 * round_trip + 200ms;
 }
 
 duration plan::good_for() const noexcept {

@@ -97,6 +97,9 @@ struct node_plan {
     duration clock_offset{};
     std::int64_t drift_ppm = 0;
     duration latency{};  ///< One way, at best.
+
+    /// Where nothing is wrong: each way takes up to twice as long as at best.
+    duration longest_round_trip() const noexcept { return 2 * 2 * latency; }
 };
 
 /// One program with one client and some workers, each busy with one lock at a time.
@@ -176,8 +179,6 @@ struct plan {
     duration until_stall_is_seen() const noexcept {
         return milliseconds(6'000) + 4 * duration(longest_node_timeout());
     }
-    /// The longest to that node, where nothing is wrong.
-    duration round_trip(std::size_t node) const noexcept { return 4 * nodes[node].latency; }
     /// How long it takes, when all is well, until each worker has had a lock for a millisecond
     /// which all ask for at once.
     duration in_turn() const noexcept;

@@ -62,7 +62,7 @@ public:
     std::vector<order> due(time_point now);
     /// When `due` wants to be asked again.
     time_point deadline() const noexcept;
-    /// It had a record when it was last heard of here, and nobody is about to make it one.
+    /// The node had a record at the last `found`, and none is about to be made or taken back.
     bool is_settled(std::size_t node) const noexcept { return nodes_[node].is == state::settled; }
     /// Nodes may get their vote any moment: whoever can wait a little waits.
     bool is_pending() const noexcept;

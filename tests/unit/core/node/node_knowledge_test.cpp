@@ -372,8 +372,8 @@ TEST_CASE("a record that was taken back during a bootstrap breaks no connection"
     CHECK(c.orders().find("open 0, open 1, open 2") != std::string::npos);
 }
 
-// It was noted as known, and no look found anything new then: the node stayed without a record, and
-// without a vote, until its connection broke.
+// That it was gone was noted, so that no look found anything new: the node stayed without a record,
+// and without a vote, until its connection broke.
 TEST_CASE("a record that is gone when a clock is written, while another is made, is seen again") {
     client_of_three c = settled();
     c.records[2] = {};
