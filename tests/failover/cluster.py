@@ -200,7 +200,17 @@ class Cluster:
         self.each("start", nodes)
 
     def pause(self, *nodes):
-        self.each("pause", nodes)
+        def are_paused():
+            try:
+                self.each("pause", [n for n in nodes if self.state(n) != "paused"])
+            except Failure as failure:
+                # On a busy machine runc gives up, thaws the container and leaves it to the caller
+                # to ask again, where cgroups are of version 1.
+                if "unable to freeze" not in str(failure):
+                    raise
+                return False
+            return True
+        wait_for(f"docker freezes {nodes}", are_paused)
 
     def unpause(self, *nodes):
         self.each("unpause", nodes)

@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from facts import Failure, NoVerdict, now_ns
-from cluster import NODES
+from cluster import NODES, Cluster
 from programs import Client, Worker, longest_gap, missing_kinds
 from pulse import answering_share
 from scene import Scene
@@ -45,6 +45,23 @@ class Dead:
 
     def is_quiet(self):
         return True
+
+
+class Engine(Cluster):
+    """Pauses what it is told to, one after the other, or says why not at the first attempt."""
+
+    def __init__(self, refusal):
+        self.refusal, self.paused = refusal, []
+
+    def state(self, n):
+        return "paused" if n in self.paused else "running"
+
+    def each(self, verb, nodes):
+        self.paused.append(nodes[0])
+        if self.refusal:
+            said, self.refusal = self.refusal, ""
+            raise Failure(f"docker {verb}: {said}")
+        self.paused.extend(nodes[1:])
 
 
 class Story(Dead, Worker):
@@ -122,6 +139,7 @@ def run(chaos):
     leftovers(t, chaos)
     kinds(t)
     waits(t)
+    pauses(t)
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
@@ -211,6 +229,20 @@ def waits(t):
     t.expect("no excuse where all could run", busy(SECOND // 4) == "")
     t.expect("an excuse where the holder was not let run", "did not run" in busy(SECOND))
     t.expect("an excuse where no node answered", "a quorum answered" in busy(0, answers=False))
+
+
+def pauses(t):
+    def paused(refusal):
+        engine = Engine(refusal)
+        try:
+            engine.pause(2, 3)
+        except Failure as seen:
+            return str(seen)
+        return engine.paused
+    t.expect("all paused", paused("") == [2, 3])
+    t.expect("all paused where one could not be frozen at first",
+             paused("OCI runtime pause failed: unable to freeze: unknown") == [2, 3])
+    t.expect("a pause that is refused", "no right" in paused("no right"))
 
 
 def kinds(t):
