@@ -138,6 +138,12 @@ class Cluster:
             if ids:
                 force = [] if kind == "network" else ["--force"]
                 docker(kind, "rm", *force, *ids.split())
+        self.forget_changes()
+
+    def forget_changes(self):
+        if os.path.exists(self.override):
+            os.unlink(self.override)
+        self.changed = set()
 
     def remove_image(self):
         docker("image", "rm", "--force", self.image, check=False)
@@ -147,13 +153,12 @@ class Cluster:
             wait_for(f"master{n} answers", lambda n=n: self.answers(n))
 
     def restore(self):
-        """Ends every fault: five masters as docker-compose.yml has them, and no client."""
+        """After a scenario that mended what it broke: five masters as docker-compose.yml has them, and
+        no client."""
         docker("rm", "--force", self.client_container, check=False)
         for n in self.changed:
             self.remove(n)
-        if os.path.exists(self.override):
-            os.unlink(self.override)
-        self.changed = set()
+        self.forget_changes()
         states = {n: self.state(n) for n in NODES}
         self.unpause(*(n for n in NODES if states[n] == "paused"))
         for n in NODES:

@@ -4,17 +4,13 @@ import argparse
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
-import time
-import traceback
 
 import scenarios
 import self_test
+from attempts import run
 from cluster import Cluster, why_no_engine
-from facts import Failure, NoVerdict
-from scene import Scene
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -29,45 +25,6 @@ def parse():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     return parser.parse_args()
-
-
-def run_one(name, body, cluster, binaries, work):
-    """What came of it: ok, failed, or skipped where the machine was too busy to tell."""
-    began = time.monotonic()
-    scene = Scene(cluster, binaries, work)
-    outcome, wrong = "ok", []
-    try:
-        scene.start()
-        body(scene)
-        scene.finish()
-    except NoVerdict as seen:
-        outcome, wrong = "skipped", [str(seen)]
-    except Failure as seen:
-        outcome, wrong = "FAILED", [str(seen)]
-    except (OSError, subprocess.SubprocessError):
-        outcome, wrong = "FAILED", [traceback.format_exc()]
-    finally:
-        scene.destroy()
-    took = time.monotonic() - began
-    print(f"{outcome:7}  {name} ({took:.1f} s): {'; '.join(wrong + scene.told)}", flush=True)
-    return outcome
-
-
-def run(chosen, cluster, binaries, work):
-    """How many passed, and how many were skipped. Those that could not be tried have failed. What
-    the machine was too busy for is tried once more in the end, when it may have less to do."""
-    outcomes = {}
-    try:
-        cluster.up()
-        for attempt in range(2):
-            for name, body in chosen:
-                if attempt == 0 or outcomes[name] == "skipped":
-                    outcomes[name] = run_one(name, body, cluster, binaries, work)
-                    cluster.restore()
-    except Failure as seen:
-        print(f"failover: {seen}", flush=True)
-    results = list(outcomes.values())
-    return results.count("ok"), results.count("skipped")
 
 
 def interrupt(number, _):
@@ -97,7 +54,7 @@ def main():
     work = tempfile.mkdtemp(prefix="redlock-failover-")
     binaries = {"chaos": words.chaos, "client": words.client, "clock": words.clock}
     cluster = Cluster(ROOT, work, binaries)
-    failed = 0
+    failed = len(chosen)
     try:
         passed, skipped = run(chosen, cluster, binaries, work)
         failed = len(chosen) - passed - skipped

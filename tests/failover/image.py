@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 
+from facts import Failure
+
 DOCKERFILE = "FROM scratch\nCOPY . /\nENV PATH=/usr/bin\nWORKDIR /data\n"
 
 
@@ -26,6 +28,8 @@ def build(name, programs, folder):
     with open(os.path.join(folder, "Dockerfile"), "w", encoding="utf-8") as file:
         file.write(DOCKERFILE)
     # The classic builder: the other one is not everywhere, and wants more than an engine.
-    subprocess.run(["docker", "build", "--quiet", "--tag", name, folder], check=True, timeout=120,
-                   capture_output=True, env={**os.environ, "DOCKER_BUILDKIT": "0"})
+    done = subprocess.run(["docker", "build", "--quiet", "--tag", name, folder], timeout=120, text=True,
+                          capture_output=True, env={**os.environ, "DOCKER_BUILDKIT": "0"})
     shutil.rmtree(folder)
+    if done.returncode != 0:
+        raise Failure(f"docker build: {done.stderr.strip()}")

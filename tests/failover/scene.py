@@ -248,10 +248,13 @@ class Scene:
         for holder in holders:
             late = late_losses(holder.events(), holder.pauses)
             self.expect(not late, f"{holder.name} was told too late: {late}")
-        counts = judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
+        counts = self.judge()
         self.tell(f"{counts['grants']} grants, {counts['readers']} of them readers', "
                   f"{counts['slots']} of slots, {counts['several']} of several resources, "
                   f"{counts['kept']} for a least time")
+
+    def judge(self):
+        return judge_histories(self.binaries["chaos"], [p.history for p in self.programs])
 
     def keys(self):
         return {n: self.cluster.keys(n) for n in NODES}

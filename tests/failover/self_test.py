@@ -1,8 +1,11 @@
 # Plants what the verdict of a scenario has to find: a judge who cannot condemn proves nothing.
 # SPDX-License-Identifier: MIT
+import contextlib
+import io
 import os
 import tempfile
 
+import attempts
 from facts import Failure, NoVerdict, now_ns
 from cluster import NODES, Cluster
 from programs import Client, Worker, longest_gap, missing_kinds
@@ -140,6 +143,7 @@ def run(chaos):
     kinds(t)
     waits(t)
     pauses(t)
+    counts(t)
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
@@ -243,6 +247,73 @@ def pauses(t):
     t.expect("all paused where one could not be frozen at first",
              paused("OCI runtime pause failed: unable to freeze: unknown") == [2, 3])
     t.expect("a pause that is refused", "no right" in paused("no right"))
+
+
+class Restorable:
+    """In place of the cluster: comes up, and can be restored so many times."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def up(self):
+        pass
+
+    def down(self):
+        pass
+
+    def restore(self):
+        self.times -= 1
+        if self.times < 0:
+            raise Failure("a master does not answer")
+
+
+class Empty:
+    """In place of a scene: nobody is in it, and its judge says this."""
+    verdict = ""
+
+    def __init__(self, *_):
+        self.told = []
+
+    def start(self):
+        pass
+
+    def finish(self):
+        pass
+
+    def destroy(self):
+        pass
+
+    def judge(self):
+        if self.verdict:
+            raise Failure(self.verdict)
+
+
+def counts(t):
+    def counted(*scenes, restored=9, verdict=""):
+        """(passed, skipped) of scenarios of which each attempt ends so: None where all is well."""
+        endings = [list(of_one) for of_one in scenes]
+
+        def play(number):
+            ending = endings[number].pop(0)
+            if ending:
+                raise ending
+        Empty.verdict, attempts.Scene = verdict, Empty
+        with contextlib.redirect_stdout(io.StringIO()):
+            return attempts.run([(str(n), lambda _, n=n: play(n)) for n in range(len(scenes))],
+                                Restorable(restored), {}, "")
+    busy, broken = NoVerdict("busy"), Failure("wrong")
+    t.expect("all count that are well", counted([None], [None]) == (2, 0))
+    t.expect("one that fails, and the next is tried", counted([broken], [None]) == (1, 0))
+    t.expect("an error of the test itself, and the next is tried",
+             counted([KeyError("x")], [None]) == (1, 0))
+    t.expect("well at the second attempt", counted([busy, None], [None]) == (2, 0))
+    t.expect("skipped where the machine is too busy twice", counted([busy, busy], [None]) == (1, 1))
+    t.expect("a failure at the second attempt", counted([busy, broken], [None]) == (1, 0))
+    t.expect("two holders at once where the machine was too busy",
+             counted([busy], [None], verdict="overlap") == (1, 0))
+    t.expect("what could not be tried has failed", counted([None], [None], restored=1) == (1, 0))
+    t.expect("nor could it be tried again",
+             counted([busy, None], [busy, busy], restored=3) == (1, 0))
 
 
 def kinds(t):
