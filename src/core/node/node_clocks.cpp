@@ -124,7 +124,8 @@ std::optional<node_clocks::cluster_offset> node_clocks::cluster(time_point now,
         return is_fresh(i) && (!has_records || nodes_[i].recorded);
     };
     const auto all = median_of(now, counts);
-    if (!all || !all->is_in_doubt) return all;
+    // Clocks that are on no record are apart by nature, and none of them is known to have stepped.
+    if (!all || !all->is_in_doubt || !has_records) return all;
     const auto true_ones = median_of(
         now, [&](std::size_t i) { return counts(i) && nodes_[i].runs_true(); });
     return true_ones ? true_ones : all;

@@ -286,6 +286,20 @@ TEST_CASE("where both of two clocks jumped neither is known to be right") {
     CHECK(c.check(1, start + 1s, true)->moved_us < 0);
 }
 
+TEST_CASE("before anything is on record all clocks count, however often each was read") {
+    node_clocks c(4, 15s, {});
+    constexpr duration ahead[] = {162ms, -169ms, 145ms, 26ms};
+    for (std::size_t i = 0; i < 4; ++i) c.read(i, reading(0s, ahead[i]));
+    const auto before = c.check(0, start + 1ms, true);
+    REQUIRE(before.has_value());
+    // Those of two nodes are compared for a second time, after another client took their records back.
+    for (std::size_t i = 0; i < 2; ++i) c.read(i, reading(10ms, ahead[i]));
+    const auto after = c.check(0, start + 11ms, true);
+    REQUIRE(after.has_value());
+    CHECK(std::abs(after->ahead_us - before->ahead_us) < 1'000);
+    CHECK(after->moved_us == 0);
+}
+
 TEST_CASE("a gap is as long as it was also where the nodes' clocks have drifted behind ours") {
     node_clocks c = three();
     const auto drift = [](duration since) { return -(since / 200); };
