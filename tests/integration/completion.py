@@ -16,6 +16,8 @@ import tempfile
 import time
 import unittest
 
+from skipping import say_skipped
+
 LONGEST_S = 60  # ends what hangs; judges no speed
 TOOL = os.environ["REDLOCK_TOOL"]
 OPTION = re.compile(r"^  (?:(-\w),)?(--[a-z-]+)", re.MULTILINE)
@@ -193,5 +195,5 @@ class Zsh(Shell, unittest.TestCase):
 
 if __name__ == "__main__":
     for missing in [shell for shell in ("groff", "fish", "zsh") if not shutil.which(shell)]:
-        print(f"SKIPPED: {missing} is not installed; scripts/install-deps installs it")
+        say_skipped(f"{missing} is not installed; scripts/install-deps installs it")
     unittest.main(argv=sys.argv)

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
+#include "support/skipped.hpp"
 #include "support/wall_clock.hpp"
 #include "tool_process.hpp"
 
@@ -85,7 +86,7 @@ TEST_CASE("fences rise through crashes, restarts and flushes", "[fences]") {
 TEST_CASE("fences rise for clients whose clocks are days apart", "[fences][tool]") {
     const auto library = wall_clock_library();
     if (library.empty()) {
-        WARN("libfaketime is not installed");
+        say_not_installed("libfaketime");
         return;
     }
     cluster nodes(3);

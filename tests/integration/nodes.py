@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import unittest
 
+from skipping import skip
+
 NODES = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "nodes"
 SOMEBODY_ELSE = 65534
 LONGEST_S = 60  # ends what hangs; judges no speed
@@ -57,7 +59,7 @@ class FoldersOfOthers(unittest.TestCase):
 
     def test_one_that_belongs_to_another_user(self):
         if os.geteuid() != 0:
-            self.skipTest("needs root, to give a folder away")
+            skip(self, "needs root, to give a folder away; run it as root")
         self.fill(self.folder)
         os.chown(self.folder, SOMEBODY_ELSE, SOMEBODY_ELSE)
         self.expect_refusal("is not a folder of yours")

@@ -4,6 +4,7 @@
 #include "../support/project.hpp"
 #include "support/cluster.hpp"
 #include "support/run.hpp"
+#include "support/skipped.hpp"
 
 #include <redlock/error.hpp>
 
@@ -180,7 +181,7 @@ TEST_CASE("the histograms tell how long things took", "[stats]") {
 
 TEST_CASE("Prometheus' own checker accepts the metrics", "[stats]") {
     if (std::system("command -v promtool >/dev/null") != 0) {
-        WARN("promtool is not installed");
+        say_not_installed("promtool");
         return;
     }
     cluster nodes(3);

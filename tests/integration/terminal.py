@@ -20,6 +20,8 @@ import tempfile
 import time
 import unittest
 
+from skipping import skip
+
 LONGEST_S = 60  # ends what hangs; judges no speed
 TOOL = os.environ["REDLOCK_TOOL"]
 PORTS = [int(p) for p in re.findall(r'redis://127\.0\.0\.1:(\d+)',
@@ -236,7 +238,7 @@ class OnATerminal(unittest.TestCase):
 
     def test_less_is_a_pager(self):
         if shutil.which("less") is None:
-            self.skipTest("less is not installed")
+            skip(self, "less is not installed; scripts/install-deps installs it")
         self.terminal.type("redlock run r -- seq 1000 | less; echo \"left with $?\"")
         self.terminal.expect("20\r\n")
         self.terminal.press("q")
@@ -327,7 +329,7 @@ class AsAnotherUser(unittest.TestCase):
 
     def setUp(self):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
-            self.skipTest("needs root and setpriv")
+            skip(self, "needs root, and setpriv of util-linux; run it as root")
 
     def start(self, *options):
         running = subprocess.Popen(

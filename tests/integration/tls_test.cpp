@@ -4,6 +4,7 @@
 #include "support/cluster.hpp"
 #include "support/hostile_proxy.hpp"
 #include "support/run.hpp"
+#include "support/skipped.hpp"
 #include "support/tls_ports.hpp"
 #include "support/wall_clock.hpp"
 #include "tool_process.hpp"
@@ -122,7 +123,7 @@ TEST_CASE("a node whose TLS is not right is refused, with the reason and the rem
     SECTION("a certificate that has expired") {
         const auto library = wall_clock_library();
         if (library.empty()) {
-            WARN("libfaketime is not installed");
+            say_not_installed("libfaketime");
             return;
         }
         tls.papers.make_at("FAKETIME=-9d LD_PRELOAD=" + library, "expired");

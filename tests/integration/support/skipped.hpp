@@ -1,0 +1,20 @@
+// Has the sum of all tests tell what one could not do on this machine; knows no test.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace redlock::testing {
+
+/// scripts/test-sum looks for lines that begin so.
+inline void say_skipped(const std::string& why_and_remedy) {
+    std::printf("skipped: %s\n", why_and_remedy.c_str());
+    std::fflush(stdout);
+}
+
+inline void say_not_installed(const std::string& what) {
+    say_skipped(what + " is not installed; scripts/install-deps installs it");
+}
+
+}  // namespace redlock::testing
