@@ -30,6 +30,8 @@ def run_one(name, body, cluster, binaries, work):
             scene.judge()  # that is never excused
         except Failure as seen:
             outcome, wrong = "FAILED", [*wrong, str(seen)]
+        except Exception:
+            outcome, wrong = "FAILED", [*wrong, traceback.format_exc()]
     took = time.monotonic() - began
     print(f"{outcome:7}  {name} ({took:.1f} s): {'; '.join(wrong + scene.told)}", flush=True)
     return outcome
@@ -41,15 +43,18 @@ def run(chosen, cluster, binaries, work):
     outcomes = {name: "skipped" for name, _ in chosen}
     try:
         cluster.up()
+        is_as_new = True
         for _ in range(2):
             again = [one for one in chosen if outcomes[one[0]] == "skipped"]
             outcomes.update({name: "FAILED" for name, _ in again})
             for name, body in again:
-                cluster.restore()
-                outcomes[name] = run_one(name, body, cluster, binaries, work)
-                if outcomes[name] != "ok":  # nobody knows what is left of its faults
+                if is_as_new:
+                    cluster.restore()
+                else:  # nobody knows what is left of the last one's faults
                     cluster.down()
                     cluster.up()
+                outcomes[name] = run_one(name, body, cluster, binaries, work)
+                is_as_new = outcomes[name] == "ok"
     except Failure as seen:
         print(f"failover: {seen}", flush=True)
     except Exception:

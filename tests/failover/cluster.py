@@ -71,6 +71,7 @@ class Cluster:
         os.mkdir(self.clock_folder)
         shutil.copy(binaries["clock"], os.path.join(self.clock_folder, "shifted_clock.so"))
         self.env = dict(os.environ)
+        self.is_chosen = False
         self.ports = {}
         self.containers = {}
         self.changed = set()  # nodes that are not as docker-compose.yml has them
@@ -83,7 +84,9 @@ class Cluster:
             "/usr/bin/redis-cli": shutil.which("redis-cli"),
             CLIENT: self.binaries["client"],
         }, os.path.join(self.work, "image"))
-        self.env["REDLOCK_REDIS_IMAGE"] = self.choose_image()
+        if not self.is_chosen:  # the same one each time
+            self.env["REDLOCK_REDIS_IMAGE"] = self.choose_image()
+            self.is_chosen = True
         for _ in range(5):
             self.choose_ports()
             done = self.compose("up", "-d", check=False)

@@ -250,13 +250,13 @@ def pauses(t):
 
 
 class Restorable:
-    """In place of the cluster: comes up, and can be restored so many times."""
+    """In place of the cluster: comes up, and can be made as it was, so many times."""
 
     def __init__(self, times):
-        self.times = times
+        self.times = times + 1
 
     def up(self):
-        pass
+        self.restore()
 
     def down(self):
         pass
@@ -312,7 +312,9 @@ def counts(t):
     t.expect("two holders at once where the machine was too busy",
              counted([busy], [None], verdict="overlap") == (1, 0))
     t.expect("what could not be tried has failed", counted([None], [None], restored=1) == (1, 0))
-    t.expect("nor could it be tried again",
+    t.expect("so has what could not be tried after one that failed",
+             counted([broken], [None], restored=1) == (0, 0))
+    t.expect("and what could not be tried again",
              counted([busy, None], [busy, busy], restored=3) == (1, 0))
 
 

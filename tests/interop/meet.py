@@ -45,7 +45,8 @@ def build_redsync(module, folder):
                             stderr=subprocess.STDOUT, text=True)
     if loaded.returncode != 0:
         why = (loaded.stdout.splitlines() or ["?"])[-1]
-        skip(f"go mod download failed ({why}); a Go module proxy has to be in reach")
+        skip(f"go mod download failed ({why}); it takes Go 1.26 or newer, and a Go module proxy in "
+             "reach")
     program = os.path.join(folder, "redsync_told")
     subprocess.run([go, "-C", module, "build", "-buildvcs=false", "-o", program, "./told"],
                    check=True)

@@ -48,8 +48,9 @@ struct clock_check {
 ///
 /// Cluster time is the same for all clients, whichever nodes they follow: the median of the nodes'
 /// clocks, each less the offset on its record. (The plain median differs from quorum to quorum
-/// where the clocks are apart.) It needs the clocks of a quorum. Where they disagree, those that
-/// jumped against our own clock are left out, if others did not: of two clocks, ours is the third.
+/// where the clocks are apart.) It needs the clocks of a quorum. Where clocks that are on record
+/// disagree, those that jumped against our own clock are left out, if others did not: of two clocks,
+/// ours is the third.
 class node_clocks {
 public:
     /// `tolerance`: how far from the median a node's clock may be.
