@@ -71,7 +71,6 @@ class Cluster:
         os.mkdir(self.clock_folder)
         shutil.copy(binaries["clock"], os.path.join(self.clock_folder, "shifted_clock.so"))
         self.env = dict(os.environ)
-        self.is_chosen = False
         self.ports = {}
         self.containers = {}
         self.changed = set()  # nodes that are not as docker-compose.yml has them
@@ -84,9 +83,7 @@ class Cluster:
             "/usr/bin/redis-cli": shutil.which("redis-cli"),
             CLIENT: self.binaries["client"],
         }, os.path.join(self.work, "image"))
-        if not self.is_chosen:  # the same one each time
-            self.env["REDLOCK_REDIS_IMAGE"] = self.choose_image()
-            self.is_chosen = True
+        self.env["REDLOCK_REDIS_IMAGE"] = self.choose_image()
         for _ in range(5):
             self.choose_ports()
             done = self.compose("up", "-d", check=False)
@@ -98,7 +95,7 @@ class Cluster:
         self.wait_until_healthy()
 
     def choose_image(self):
-        given = os.environ.get("REDLOCK_REDIS_IMAGE")
+        given = self.env.get("REDLOCK_REDIS_IMAGE")  # by the user, or chosen before
         if given:
             return given
         if docker("image", "ls", "-q", PUBLIC_IMAGE):
@@ -156,8 +153,8 @@ class Cluster:
             wait_for(f"master{n} answers", lambda n=n: self.answers(n))
 
     def restore(self):
-        """After a scenario that mended what it broke: five masters as docker-compose.yml has them, and
-        no client."""
+        """Brings back five masters as docker-compose.yml has them, and removes the client. The scenario
+        before has mended what it did inside the servers: this does not."""
         docker("rm", "--force", self.client_container, check=False)
         for n in self.changed:
             self.remove(n)

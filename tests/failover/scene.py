@@ -17,7 +17,7 @@ WORKERS = 2
 QUORUM = SIZE // 2 + 1
 HELD_TTL_MS = TTL_MAX_MS
 TTL_MAX_NS = TTL_MAX_MS * 1_000_000
-SLEPT_NS = 500_000_000  # whoever is kept from running for less still renews in time
+SLEPT_NS = 500_000_000  # a holder that stands still for less than this renews in time
 SOON_S = 20
 
 

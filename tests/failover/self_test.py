@@ -51,7 +51,8 @@ class Dead:
 
 
 class Engine(Cluster):
-    """Pauses what it is told to, one after the other, or says why not at the first attempt."""
+    """In place of the engine: pauses nodes. With a refusal it pauses only the first one at the first
+    attempt, and raises the refusal."""
 
     def __init__(self, refusal):
         self.refusal, self.paused = refusal, []

@@ -8,13 +8,9 @@
 namespace redlock::testing {
 
 /// scripts/test-sum looks for lines that begin so.
-inline void say_skipped(const std::string& why_and_remedy) {
-    std::printf("skipped: %s\n", why_and_remedy.c_str());
-    std::fflush(stdout);
-}
-
 inline void say_not_installed(const std::string& what) {
-    say_skipped(what + " is not installed; scripts/install-deps installs it");
+    std::printf("skipped: %s is not installed; scripts/install-deps installs it\n", what.c_str());
+    std::fflush(stdout);
 }
 
 }  // namespace redlock::testing
