@@ -21,7 +21,8 @@ constexpr std::uint32_t most_leases = 512;
 
 void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     assert(size() < most_leases);
-    part& p = parts_.emplace_back(*this, std::move(lease), machine_.add(ttl, sets_ttl));
+    const auto index = machine_.add(ttl, sets_ttl, lease->refused());
+    part& p = parts_.emplace_back(*this, std::move(lease), index);
     p.lease->add(p);
 }
 
@@ -110,8 +111,10 @@ bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request&
 
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now) {
-    switch (machine_.cast(p.index, node, answer.choice, answer.fence, now,
-                          p.lease->machine().valid_until())) {
+    const auto verdict = machine_.cast(p.index, node, answer.choice, answer.fence, now,
+                                       p.lease->machine().valid_until());
+    p.lease->set_refused(machine_.refused(p.index));
+    switch (verdict) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),

@@ -7,6 +7,7 @@
 #include "client/lease_state.hpp"
 #include "client/operation.hpp"
 #include "client/timers.hpp"
+#include "core/lock/refusal.hpp"
 #include "core/lock/renewal.hpp"
 
 #include <boost/intrusive/list.hpp>
@@ -73,6 +74,9 @@ public:
     lease_state& state() const noexcept { return *state_; }
     core::renewal& machine() noexcept { return machine_; }
     const core::renewal& machine() const noexcept { return machine_; }
+    /// The fence by which nodes refused to take its key again.
+    const core::refusal& refused() const noexcept { return refused_; }
+    void set_refused(const core::refusal& r) noexcept { refused_ = r; }
     /// For how long it has been held.
     std::chrono::microseconds held_for(time_point now) const noexcept {
         return std::chrono::duration_cast<std::chrono::microseconds>(now - machine_.granted_at());
@@ -123,6 +127,7 @@ private:
     std::shared_ptr<lease_state> state_;
     footprint left_;
     core::renewal machine_;
+    core::refusal refused_;
     std::uint64_t number_ = 0;  // of the client's leases
     std::uint64_t span_ = 0;    // until it is over, or lost
     bool has_claim_ = false;

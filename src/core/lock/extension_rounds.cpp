@@ -7,9 +7,10 @@
 
 namespace redlock::core {
 
-extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl) {
+extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
+                                                    const refusal& known) {
     assert(round_ == 0);
-    leases_.push_back({.ttl = ttl, .sets_ttl = sets_ttl, .count = {}});
+    leases_.push_back({.ttl = ttl, .sets_ttl = sets_ttl, .refused = known, .count = {}});
     ++open_;
     return leases_.size() - 1;
 }
@@ -19,7 +20,7 @@ extension_rounds::fence_bounds extension_rounds::begin(std::size_t nodes, drift_
     assert(round_ < last_round);
     ++round_;
     fence_bounds fence;
-    if (round_ > 1) fence.lead = now - sent_ + quorum_time;
+    std::uint64_t raised = 0;
     sent_ = now;
     open_ = 0;
     again_ = 0;
@@ -27,9 +28,11 @@ extension_rounds::fence_bounds extension_rounds::begin(std::size_t nodes, drift_
         if (l.is == state::over) continue;
         l.is = state::open;
         l.count.emplace(nodes, now, l.ttl, drift, round_ == last_round);
-        fence.seen = std::max(fence.seen, l.seen_fence);
+        fence.seen = std::max(fence.seen, l.refused.fence());
+        raised = std::max(raised, l.refused.fence_by(now + quorum_time));
         ++open_;
     }
+    fence.lead = std::chrono::microseconds(raised - fence.seen);
     return fence;
 }
 
@@ -38,7 +41,7 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
                                           time_point old_valid_until) noexcept {
     assert(i < leases_.size());
     lease& l = leases_[i];
-    l.seen_fence = std::max(l.seen_fence, seen_fence);
+    l.refused.cast(node, c, seen_fence, sent_);
     if (l.is != state::open) return extension::verdict::open;
     const bool is_stale = c == choice::no && seen_fence != 0;
     const auto v = l.count->cast(node, c, now, old_valid_until, is_stale);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/lock/extension.hpp"
+#include "core/lock/refusal.hpp"
 #include "value/quorum.hpp"
 
 #include <cassert>
@@ -18,9 +19,8 @@ namespace redlock::core {
 ///
 /// A node that lost a key takes it again only under a fence above all that it has seen, and names
 /// the highest where it refuses. Leases that lack only such nodes for a quorum go out once more, at
-/// once, above all fences that were named. (Waiting for the next renewal would not do: a client that
-/// tries again and again to acquire raises the fence each time, and the lease would be lost with a
-/// quorum of healthy nodes.)
+/// once, above all fences that were named; those that have a quorum pass these fences next time.
+/// (Else a lease would be lost with a quorum of healthy nodes: see `refusal`.)
 class extension_rounds {
 public:
     /// Numbered in the order of `add`.
@@ -34,7 +34,8 @@ public:
     /// Before the first round. `sets_ttl`: later renewals use `ttl`, too. False for a renewal: it
     /// may have been sent after the holder's own extension and still carry the old ttl, which must
     /// not come back.
-    lease_index add(duration ttl, bool sets_ttl);
+    /// `known`: the fence by which nodes refused the lease before.
+    lease_index add(duration ttl, bool sets_ttl, const refusal& known = {});
     std::size_t size() const noexcept { return leases_.size(); }
 
     /// What the fence of a round has to be above, and by how much more where it can be.
@@ -43,8 +44,7 @@ public:
         duration lead{};
     };
     /// Begins a round, of all leases that are not over. A quorum of nodes answers within
-    /// `quorum_time`, if ever: for so long, and since the last round, a rival may have gone on
-    /// raising the fence. Where its clock is ahead of node time, ours alone would never pass it.
+    /// `quorum_time`, if ever: for so long a rival may go on raising the fence.
     fence_bounds begin(std::size_t nodes, drift_policy drift, time_point now, duration quorum_time);
     std::uint32_t round() const noexcept { return round_; }
     time_point sent() const noexcept { return sent_; }
@@ -67,6 +67,8 @@ public:
         return at(lease).sets_ttl ? std::optional(at(lease).ttl) : std::nullopt;
     }
     duration ttl(lease_index lease) const noexcept { return at(lease).ttl; }
+    /// The fence by which nodes refuse the lease, for its next extension.
+    const refusal& refused(lease_index lease) const noexcept { return at(lease).refused; }
     error_code reason(lease_index lease) const noexcept { return at(lease).count->reason(); }
 
     /// The lease is no longer part of it. False where that was known.
@@ -82,7 +84,7 @@ private:
     struct lease {
         duration ttl;
         bool sets_ttl;
-        std::uint64_t seen_fence = 0;
+        refusal refused;
         state is = state::open;
         std::optional<extension> count;
     };

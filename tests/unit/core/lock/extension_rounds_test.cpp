@@ -104,6 +104,66 @@ TEST_CASE("a fence that is named after the lease was decided counts for the next
     CHECK(r.begin(start + 1ms).seen == 900);
 }
 
+TEST_CASE("the next extension passes a fence that refused the lease, also where a quorum had it") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    r.begin(start);
+    r.cast(a, 1, choice::no, 700);
+    r.cast(a, 0, choice::yes);
+    REQUIRE(r.cast(a, 2, choice::yes) == verdict::extended);
+
+    rounds later;
+    const auto b = later.machine.add(100ms, false, r.machine.refused(a));
+    const auto fence = later.begin(start + 30ms);
+    CHECK(fence.seen == 700);
+    CHECK(fence.lead == 30ms + quorum_time);  // a rival raised it meanwhile
+
+    SECTION("and by all later ones while a rival holds it") {
+        later.cast(b, 1, choice::no);
+        later.cast(b, 0, choice::yes);
+        later.cast(b, 2, choice::yes);
+        rounds next;
+        next.machine.add(100ms, false, later.machine.refused(b));
+        CHECK(next.begin(start + 60ms).lead == 60ms + quorum_time);
+    }
+    SECTION("until it has the key again") {
+        later.cast(b, 1, choice::yes);
+        rounds next;
+        next.machine.add(100ms, false, later.machine.refused(b));
+        CHECK(next.begin(start + 60ms).seen == 0);
+    }
+}
+
+TEST_CASE("the fence of a node that has no vote yet is passed, too") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    r.begin(start);
+    r.cast(a, 1, choice::unable, 700);
+    rounds later;
+    later.machine.add(100ms, false, r.machine.refused(a));
+    CHECK(later.begin(start + 30ms).seen == 700);
+}
+
+TEST_CASE("leases that are prolonged together pass the fence that is raised furthest") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    const auto b = r.machine.add(100ms, false);
+    r.begin(start);
+    r.cast(a, 1, choice::no, 4'000);
+    rounds second;
+    const auto c = second.machine.add(100ms, false);
+    second.begin(start + 20ms);
+    second.cast(c, 1, choice::no, 9'000);
+
+    rounds later;
+    later.machine.add(100ms, false, r.machine.refused(a));
+    later.machine.add(100ms, false, r.machine.refused(b));
+    later.machine.add(100ms, false, second.machine.refused(c));
+    const auto fence = later.begin(start + 30ms);
+    CHECK(fence.seen == 9'000);
+    CHECK(fence.lead == 4ms + 30ms + quorum_time - 9ms);
+}
+
 TEST_CASE("there is no third round") {
     rounds r;
     const auto a = r.machine.add(100ms, false);
