@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <vector>
@@ -35,6 +36,13 @@ bool says(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
+// A command ends with the vote that makes the quorum: the other nodes may not have been asked.
+bool is_on_quorum(cluster& nodes, const std::string& key, std::chrono::milliseconds longer_than) {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) found += nodes.ask(i).pttl(key) > longer_than;
+    return 2 * found > nodes.size();
+}
+
 }  // namespace
 
 TEST_CASE("a lock is taken, prolonged and released in three steps of a script", "[tool]") {
@@ -45,7 +53,7 @@ TEST_CASE("a lock is taken, prolonged and released in three steps of a script", 
     INFO(got.err);
     CHECK(got.status == 0);
     CHECK(got.out.empty());
-    CHECK(nodes.holding("r") == 3);
+    CHECK(is_on_quorum(nodes, "r", 0ms));
     struct stat facts {};
     REQUIRE(::stat((folder / "t").c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0777) == 0600);
@@ -55,7 +63,7 @@ TEST_CASE("a lock is taken, prolonged and released in three steps of a script", 
     INFO(got.err);
     CHECK(got.status == 0);
     CHECK(says(got.out, "\"resource\":\"r\""));
-    CHECK(nodes.ask(0).pttl("r") > 30s);
+    CHECK(is_on_quorum(nodes, "r", 30s));
 
     got = run_script(nodes, "$R release --config $C <${T}t", folder / "");
     INFO(got.err);
@@ -139,7 +147,7 @@ TEST_CASE("a token without its lease changes nothing", "[tool]") {
         CHECK(got.status == 125);
         CHECK(says(got.err, "No such file"));
     }
-    CHECK(nodes.holding("r") == 3);
+    CHECK(nodes.holding("r") >= 2);
 }
 
 TEST_CASE("where the token can't be handed over the lock is given back", "[tool]") {
