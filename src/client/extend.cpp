@@ -58,7 +58,7 @@ void extension_round::send(time_point now) {
     asked_ = machine_.open();
     complete_ = 0;
     if (client().shared.is_fenced()) {
-        fence_ = client().tracker.propose(bounds.seen, now, bounds.lead);
+        fence_ = client().tracker.propose(bounds.seen, now, bounds.raised);
         if (!fence_) return cancel(errc::no_quorum, now);
     }
     const node_mask ask = client().tracker.askable();
@@ -111,10 +111,9 @@ bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request&
 
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now) {
-    const auto verdict = machine_.cast(p.index, node, answer.choice, answer.fence, now,
-                                       p.lease->machine().valid_until());
-    p.lease->set_refused(machine_.refused(p.index));
-    switch (verdict) {
+    if (answer.fence != 0) p.lease->refused().note(answer.fence, machine_.sent());
+    switch (machine_.cast(p.index, node, answer.choice, answer.fence, now,
+                          p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),

@@ -75,8 +75,7 @@ public:
     core::renewal& machine() noexcept { return machine_; }
     const core::renewal& machine() const noexcept { return machine_; }
     /// The fence by which nodes refused to take its key again.
-    const core::refusal& refused() const noexcept { return refused_; }
-    void set_refused(const core::refusal& r) noexcept { refused_ = r; }
+    core::refusal& refused() noexcept { return refused_; }
     /// For how long it has been held.
     std::chrono::microseconds held_for(time_point now) const noexcept {
         return std::chrono::duration_cast<std::chrono::microseconds>(now - machine_.granted_at());

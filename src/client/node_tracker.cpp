@@ -317,8 +317,8 @@ wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
 }
 
 std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now,
-                                                       duration lead) {
-    const auto fence = knowledge_.propose(seen, now, lead);
+                                                       std::uint64_t raised) {
+    const auto fence = knowledge_.propose(seen, now, raised);
     if (!fence) return std::nullopt;
     return terms(*fence);
 }

@@ -75,10 +75,10 @@ public:
 
     /// So many clocks are far from the median that no quorum can vote.
     bool is_time_in_doubt() const noexcept { return knowledge_.clocks().is_in_doubt(); }
-    /// A fresh fence, above `seen`, by `lead` where that is not too far ahead of node time. Nothing
-    /// where `seen` is, or node time is in doubt.
+    /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
+    /// time. Nothing where `seen` is, or node time is in doubt.
     std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
-                                             duration lead = {});
+                                             std::uint64_t raised = 0);
     /// How a release raises the fence, so that what may still lie in a broken connection to that
     /// node can't take the key any more; nothing where there can be no such thing.
     std::optional<wire::fence_terms> to_raise(std::size_t node, const footprint& what) const;

@@ -20,7 +20,6 @@ extension_rounds::fence_bounds extension_rounds::begin(std::size_t nodes, drift_
     assert(round_ < last_round);
     ++round_;
     fence_bounds fence;
-    std::uint64_t raised = 0;
     sent_ = now;
     open_ = 0;
     again_ = 0;
@@ -28,11 +27,10 @@ extension_rounds::fence_bounds extension_rounds::begin(std::size_t nodes, drift_
         if (l.is == state::over) continue;
         l.is = state::open;
         l.count.emplace(nodes, now, l.ttl, drift, round_ == last_round);
-        fence.seen = std::max(fence.seen, l.refused.fence());
-        raised = std::max(raised, l.refused.fence_by(now + quorum_time));
+        fence.seen = std::max(fence.seen, l.seen_fence);
+        fence.raised = std::max(fence.raised, l.refused.raised(now, quorum_time, l.ttl));
         ++open_;
     }
-    fence.lead = std::chrono::microseconds(raised - fence.seen);
     return fence;
 }
 
@@ -41,7 +39,8 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
                                           time_point old_valid_until) noexcept {
     assert(i < leases_.size());
     lease& l = leases_[i];
-    l.refused.cast(node, c, seen_fence, sent_);
+    l.seen_fence = std::max(l.seen_fence, seen_fence);
+    if (seen_fence != 0) l.refused.note(seen_fence, sent_);
     if (l.is != state::open) return extension::verdict::open;
     const bool is_stale = c == choice::no && seen_fence != 0;
     const auto v = l.count->cast(node, c, now, old_valid_until, is_stale);

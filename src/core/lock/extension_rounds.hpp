@@ -20,7 +20,8 @@ namespace redlock::core {
 /// A node that lost a key takes it again only under a fence above all that it has seen, and names
 /// the highest where it refuses. Leases that lack only such nodes for a quorum go out once more, at
 /// once, above all fences that were named; those that have a quorum pass these fences next time.
-/// (Else a lease would be lost with a quorum of healthy nodes: see `refusal`.)
+/// (Waiting for the next renewal would not do: see `refusal`. The lease would be lost with a quorum
+/// of healthy nodes.)
 class extension_rounds {
 public:
     /// Numbered in the order of `add`.
@@ -34,17 +35,19 @@ public:
     /// Before the first round. `sets_ttl`: later renewals use `ttl`, too. False for a renewal: it
     /// may have been sent after the holder's own extension and still carry the old ttl, which must
     /// not come back.
-    /// `known`: the fence by which nodes refused the lease before.
+    /// `known`: by which fence nodes refused the lease before.
     lease_index add(duration ttl, bool sets_ttl, const refusal& known = {});
     std::size_t size() const noexcept { return leases_.size(); }
 
-    /// What the fence of a round has to be above, and by how much more where it can be.
+    /// What the fence of a round has to be above, and up to where a rival may have raised the
+    /// fences of the nodes by the time that it arrives.
     struct fence_bounds {
         std::uint64_t seen = 0;
-        duration lead{};
+        std::uint64_t raised = 0;
     };
     /// Begins a round, of all leases that are not over. A quorum of nodes answers within
-    /// `quorum_time`, if ever: for so long a rival may go on raising the fence.
+    /// `quorum_time`, if ever: for so long, and since a node refused, a rival may have gone on
+    /// raising its fence.
     fence_bounds begin(std::size_t nodes, drift_policy drift, time_point now, duration quorum_time);
     std::uint32_t round() const noexcept { return round_; }
     time_point sent() const noexcept { return sent_; }
@@ -67,8 +70,6 @@ public:
         return at(lease).sets_ttl ? std::optional(at(lease).ttl) : std::nullopt;
     }
     duration ttl(lease_index lease) const noexcept { return at(lease).ttl; }
-    /// The fence by which nodes refuse the lease, for its next extension.
-    const refusal& refused(lease_index lease) const noexcept { return at(lease).refused; }
     error_code reason(lease_index lease) const noexcept { return at(lease).count->reason(); }
 
     /// The lease is no longer part of it. False where that was known.
@@ -85,6 +86,7 @@ private:
         duration ttl;
         bool sets_ttl;
         refusal refused;
+        std::uint64_t seen_fence = 0;
         state is = state::open;
         std::optional<extension> count;
     };

@@ -24,19 +24,16 @@ public:
     /// Nothing where that lies more than `tolerance` ahead of node time: there a chain of steps has
     /// outrun the clock, and the nodes would refuse it.
     ///
-    /// `lead`: by so much above `seen`, for where a rival raises it until ours arrives. It is cut
-    /// at half of the tolerance, so that two who lead each other on don't use it up.
+    /// As high as `raised`, where a rival may have raised the nodes' fences until ours arrives. It
+    /// is cut at half of the tolerance, so that two who lead each other on don't use it up.
     std::optional<std::uint64_t> next(std::uint64_t seen, std::int64_t node_time_us,
-                                      duration tolerance, duration lead = {}) noexcept {
-        const auto us = [](duration d) {
-            return static_cast<std::uint64_t>(
-                std::chrono::floor<std::chrono::microseconds>(d).count());
-        };
+                                      duration tolerance, std::uint64_t raised = 0) noexcept {
         const auto time = static_cast<std::uint64_t>(node_time_us > 0 ? node_time_us : 0);
-        const std::uint64_t ahead = us(tolerance);
+        const auto ahead = static_cast<std::uint64_t>(
+            std::chrono::floor<std::chrono::microseconds>(tolerance).count());
         seen = std::min(seen, fence_limit);
         const std::uint64_t fence =
-            std::max({last_ + 1, seen + 1, std::min(seen + us(lead), time + ahead / 2), time});
+            std::max({last_ + 1, seen + 1, std::min(raised, time + ahead / 2), time});
         if (fence > time + ahead || fence >= fence_limit) return std::nullopt;
         last_ = fence;
         return fence;

@@ -253,11 +253,11 @@ void node_knowledge::not_sent(const node_order& what, time_point now) {
 }
 
 std::optional<std::uint64_t> node_knowledge::propose(std::uint64_t seen, time_point now,
-                                                     duration lead) {
+                                                     std::uint64_t raised) {
     // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
     // right.
     if (clocks().is_in_doubt()) return std::nullopt;
-    return fences_.next(seen, clocks().now_us(now).value_or(0), clocks().tolerance(), lead);
+    return fences_.next(seen, clocks().now_us(now).value_or(0), clocks().tolerance(), raised);
 }
 
 std::uint64_t node_knowledge::highest_plausible_fence(time_point now) const noexcept {

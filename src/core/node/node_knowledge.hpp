@@ -112,9 +112,10 @@ public:
     const disruptions& breaks() const noexcept { return disruptions_; }
     const std::string& mark() const noexcept { return bootstrap_.mark(); }
 
-    /// A fresh fence, above `seen`, by `lead` where that is not too far ahead of node time. Nothing
-    /// where `seen` is, or node time is in doubt.
-    std::optional<std::uint64_t> propose(std::uint64_t seen, time_point now, duration lead);
+    /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
+    /// time. Nothing where `seen` is, or node time is in doubt.
+    std::optional<std::uint64_t> propose(std::uint64_t seen, time_point now,
+                                         std::uint64_t raised);
     /// A client that goes by the rules can have drawn this fence, and none above it.
     std::uint64_t highest_plausible_fence(time_point now) const noexcept;
 

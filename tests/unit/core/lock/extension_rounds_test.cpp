@@ -17,6 +17,10 @@ constexpr time_point start = time_point(72h);
 constexpr time_point old_end = start + 50ms;
 constexpr duration quorum_time = 10ms;
 
+std::uint64_t us(duration d) {
+    return static_cast<std::uint64_t>(std::chrono::microseconds(d / 1us).count());
+}
+
 struct rounds {
     extension_rounds machine;
 
@@ -65,7 +69,7 @@ TEST_CASE("the first round has no fence to pass") {
     r.machine.add(100ms, false);
     const auto fence = r.begin(start);
     CHECK(fence.seen == 0);
-    CHECK(fence.lead == duration::zero());
+    CHECK(fence.raised == 0);
 }
 
 TEST_CASE("leases that a fence refused go out once more, above all fences that were named") {
@@ -83,7 +87,7 @@ TEST_CASE("leases that a fence refused go out once more, above all fences that w
     REQUIRE(r.machine.what_next() == next::begin);
     const auto fence = r.begin(start + 4ms);
     CHECK(fence.seen == 900);
-    CHECK(fence.lead == 4ms + quorum_time);
+    CHECK(fence.raised == 900 + us(4ms + quorum_time));
     CHECK(r.machine.round() == 2);
     CHECK(r.machine.open() == 2);
     CHECK_FALSE(r.machine.is_open(done));
@@ -105,63 +109,35 @@ TEST_CASE("a fence that is named after the lease was decided counts for the next
 }
 
 TEST_CASE("the next extension passes a fence that refused the lease, also where a quorum had it") {
+    core::refusal known;
+    known.note(700, start);
     rounds r;
-    const auto a = r.machine.add(100ms, false);
-    r.begin(start);
-    r.cast(a, 1, choice::no, 700);
-    r.cast(a, 0, choice::yes);
-    REQUIRE(r.cast(a, 2, choice::yes) == verdict::extended);
-
-    rounds later;
-    const auto b = later.machine.add(100ms, false, r.machine.refused(a));
-    const auto fence = later.begin(start + 30ms);
-    CHECK(fence.seen == 700);
-    CHECK(fence.lead == 30ms + quorum_time);  // a rival raised it meanwhile
-
-    SECTION("and by all later ones while a rival holds it") {
-        later.cast(b, 1, choice::no);
-        later.cast(b, 0, choice::yes);
-        later.cast(b, 2, choice::yes);
-        rounds next;
-        next.machine.add(100ms, false, later.machine.refused(b));
-        CHECK(next.begin(start + 60ms).lead == 60ms + quorum_time);
-    }
-    SECTION("until it has the key again") {
-        later.cast(b, 1, choice::yes);
-        rounds next;
-        next.machine.add(100ms, false, later.machine.refused(b));
-        CHECK(next.begin(start + 60ms).seen == 0);
-    }
-}
-
-TEST_CASE("the fence of a node that has no vote yet is passed, too") {
-    rounds r;
-    const auto a = r.machine.add(100ms, false);
-    r.begin(start);
-    r.cast(a, 1, choice::unable, 700);
-    rounds later;
-    later.machine.add(100ms, false, r.machine.refused(a));
-    CHECK(later.begin(start + 30ms).seen == 700);
+    r.machine.add(100ms, false, known);
+    const auto fence = r.begin(start + 30ms);
+    CHECK(fence.raised == 700 + us(30ms + quorum_time));  // a rival went on raising it
+    CHECK(fence.seen == 0);  // one that has run too far ahead does not stop the renewal
 }
 
 TEST_CASE("leases that are prolonged together pass the fence that is raised furthest") {
+    core::refusal earlier;
+    earlier.note(4'000, start);
+    core::refusal later;
+    later.note(9'000, start + 20ms);
     rounds r;
-    const auto a = r.machine.add(100ms, false);
-    const auto b = r.machine.add(100ms, false);
-    r.begin(start);
-    r.cast(a, 1, choice::no, 4'000);
-    rounds second;
-    const auto c = second.machine.add(100ms, false);
-    second.begin(start + 20ms);
-    second.cast(c, 1, choice::no, 9'000);
+    r.machine.add(100ms, false, earlier);
+    r.machine.add(100ms, false, later);
+    r.machine.add(100ms, false);
+    CHECK(r.begin(start + 30ms).raised == 4'000 + us(30ms + quorum_time));
+}
 
-    rounds later;
-    later.machine.add(100ms, false, r.machine.refused(a));
-    later.machine.add(100ms, false, r.machine.refused(b));
-    later.machine.add(100ms, false, second.machine.refused(c));
-    const auto fence = later.begin(start + 30ms);
-    CHECK(fence.seen == 9'000);
-    CHECK(fence.lead == 4ms + 30ms + quorum_time - 9ms);
+TEST_CASE("a refusal is remembered for as long as the ttl") {
+    core::refusal known;
+    known.note(700, start);
+    for (const duration age : {100ms, 101ms}) {
+        rounds r;
+        r.machine.add(100ms, false, known);
+        CHECK((r.begin(start + age).raised != 0) == (age == 100ms));
+    }
 }
 
 TEST_CASE("there is no third round") {

@@ -45,14 +45,19 @@ TEST_CASE("a fence may lie so far ahead of node time as is tolerated and no furt
     CHECK(s.next(0, noon + 1, 15s) == edge + 1);
 }
 
-TEST_CASE("a lead above a rival's fence goes half as far ahead of node time as is tolerated") {
-    CHECK(fence_source().next(noon_fence + 10, noon, 15s, 250ms) == noon_fence + 250'010);
-    CHECK(fence_source().next(noon_fence + 10, noon, 15s, 1h) == noon_fence + 7'500'000);
+TEST_CASE("a rival's fence is followed half as far ahead of node time as is tolerated") {
+    constexpr std::uint64_t second = 1'000'000;
+    CHECK(fence_source().next(noon_fence + 10, noon, 15s, noon_fence + 250'010) ==
+          noon_fence + 250'010);
+    CHECK(fence_source().next(0, noon, 15s, noon_fence + second) == noon_fence + second);
+    CHECK(fence_source().next(noon_fence + 10, noon, 15s, noon_fence + 3600 * second) ==
+          noon_fence + 7'500'000);
     // The rival's own fence may lie beyond that.
-    CHECK(fence_source().next(noon_fence + 9'000'000, noon, 15s, 1s) == noon_fence + 9'000'001);
+    CHECK(fence_source().next(noon_fence + 9 * second, noon, 15s, noon_fence + 10 * second) ==
+          noon_fence + 9'000'001);
     // Nobody is to be passed by it where node time is above it.
-    CHECK(fence_source().next(noon_fence - 1'000'000, noon, 15s, 1s) == noon_fence);
-    CHECK(fence_source().next(0, noon, 15s, 1s) == noon_fence);
+    CHECK(fence_source().next(noon_fence - 2 * second, noon, 15s, noon_fence - second) ==
+          noon_fence);
 }
 
 TEST_CASE("a part of a microsecond is not tolerated") {

@@ -1,0 +1,45 @@
+// What a lease remembers of nodes that refused it for their fences.
+// SPDX-License-Identifier: MIT
+#include "core/lock/refusal.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::refusal;
+
+namespace {
+
+constexpr time_point start = time_point(72h);
+
+}  // namespace
+
+TEST_CASE("nothing is raised where nobody refused") {
+    CHECK(refusal().raised(start, 1s, 1h) == 0);
+    CHECK(refusal().raised(time_point(1ms), 1s, 1h) == 0);
+}
+
+TEST_CASE("a fence that refused a lease is raised as fast as time goes by") {
+    refusal r;
+    r.note(900, start);
+    CHECK(r.raised(start, 0ms, 1s) == 900);
+    CHECK(r.raised(start + 3ms, 2ms, 1s) == 900 + 5'000);
+}
+
+TEST_CASE("of the answers to one round the highest fence counts") {
+    refusal r;
+    r.note(900, start);
+    r.note(700, start);
+    CHECK(r.raised(start, 0ms, 1s) == 900);
+    r.note(950, start);
+    CHECK(r.raised(start, 0ms, 1s) == 950);
+}
+
+TEST_CASE("the answers to a later round count for more than those to an earlier one") {
+    refusal r;
+    r.note(900, start);
+    r.note(700, start + 1s);
+    CHECK(r.raised(start + 1s, 0ms, 1s) == 700);
+    r.note(600, start);  // it came late
+    CHECK(r.raised(start + 1s, 0ms, 1s) == 700);
+}
