@@ -7,7 +7,7 @@
 #include "client/lease_state.hpp"
 #include "client/operation.hpp"
 #include "client/timers.hpp"
-#include "core/lock/refusal.hpp"
+#include "core/lock/refused_fence.hpp"
 #include "core/lock/renewal.hpp"
 
 #include <boost/intrusive/list.hpp>
@@ -75,7 +75,7 @@ public:
     core::renewal& machine() noexcept { return machine_; }
     const core::renewal& machine() const noexcept { return machine_; }
     /// The fence by which nodes refused to take its key again.
-    core::refusal& refused() noexcept { return refused_; }
+    core::refused_fence& refused() noexcept { return refused_; }
     /// For how long it has been held.
     std::chrono::microseconds held_for(time_point now) const noexcept {
         return std::chrono::duration_cast<std::chrono::microseconds>(now - machine_.granted_at());
@@ -126,7 +126,7 @@ private:
     std::shared_ptr<lease_state> state_;
     footprint left_;
     core::renewal machine_;
-    core::refusal refused_;
+    core::refused_fence refused_;
     std::uint64_t number_ = 0;  // of the client's leases
     std::uint64_t span_ = 0;    // until it is over, or lost
     bool has_claim_ = false;

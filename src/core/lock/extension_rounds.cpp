@@ -8,7 +8,7 @@
 namespace redlock::core {
 
 extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
-                                                    const refusal& known) {
+                                                    const refused_fence& known) {
     assert(round_ == 0);
     leases_.push_back({.ttl = ttl, .sets_ttl = sets_ttl, .refused = known, .count = {}});
     ++open_;

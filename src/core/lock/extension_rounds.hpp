@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/lock/extension.hpp"
-#include "core/lock/refusal.hpp"
+#include "core/lock/refused_fence.hpp"
 #include "value/quorum.hpp"
 
 #include <cassert>
@@ -20,8 +20,8 @@ namespace redlock::core {
 /// A node that lost a key takes it again only under a fence above all that it has seen, and names
 /// the highest where it refuses. Leases that lack only such nodes for a quorum go out once more, at
 /// once, above all fences that were named; those that have a quorum pass these fences next time.
-/// (Waiting for the next renewal would not do: see `refusal`. The lease would be lost with a quorum
-/// of healthy nodes.)
+/// (Waiting for the next renewal would not do: see `refused_fence`. The lease would be lost with a
+/// quorum of healthy nodes.)
 class extension_rounds {
 public:
     /// Numbered in the order of `add`.
@@ -36,7 +36,7 @@ public:
     /// may have been sent after the holder's own extension and still carry the old ttl, which must
     /// not come back.
     /// `known`: by which fence nodes refused the lease before.
-    lease_index add(duration ttl, bool sets_ttl, const refusal& known = {});
+    lease_index add(duration ttl, bool sets_ttl, const refused_fence& known = {});
     std::size_t size() const noexcept { return leases_.size(); }
 
     /// What the fence of a round has to be above, and up to where a rival may have raised the
@@ -85,7 +85,7 @@ private:
     struct lease {
         duration ttl;
         bool sets_ttl;
-        refusal refused;
+        refused_fence refused;
         std::uint64_t seen_fence = 0;
         state is = state::open;
         std::optional<extension> count;

@@ -109,7 +109,7 @@ TEST_CASE("a fence that is named after the lease was decided counts for the next
 }
 
 TEST_CASE("the next extension passes a fence that refused the lease, also where a quorum had it") {
-    core::refusal known;
+    core::refused_fence known;
     known.note(700, start);
     rounds r;
     r.machine.add(100ms, false, known);
@@ -119,9 +119,9 @@ TEST_CASE("the next extension passes a fence that refused the lease, also where 
 }
 
 TEST_CASE("leases that are prolonged together pass the fence that is raised furthest") {
-    core::refusal earlier;
+    core::refused_fence earlier;
     earlier.note(4'000, start);
-    core::refusal later;
+    core::refused_fence later;
     later.note(9'000, start + 20ms);
     rounds r;
     r.machine.add(100ms, false, earlier);
@@ -131,7 +131,7 @@ TEST_CASE("leases that are prolonged together pass the fence that is raised furt
 }
 
 TEST_CASE("a refusal is remembered for as long as the ttl") {
-    core::refusal known;
+    core::refused_fence known;
     known.note(700, start);
     for (const duration age : {100ms, 101ms}) {
         rounds r;

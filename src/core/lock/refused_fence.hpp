@@ -14,7 +14,7 @@ namespace redlock::core {
 /// that tries again and again to acquire goes on raising that fence, and where its clock is ahead
 /// of node time, a fence drawn by ours alone would never pass it. So a lease remembers a refusal,
 /// also past an extension that had its quorum without that node: later another one may fail.
-class refusal {
+class refused_fence {
 public:
     /// A node refused what was sent at `sent` for its fence alone, with or without a vote: it has
     /// seen this one.

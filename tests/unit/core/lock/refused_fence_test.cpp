@@ -1,12 +1,12 @@
 // What a lease remembers of nodes that refused it for their fences.
 // SPDX-License-Identifier: MIT
-#include "core/lock/refusal.hpp"
+#include "core/lock/refused_fence.hpp"
 
 #include "tests/support/catch.hpp"
 
 using namespace redlock;
 using namespace std::chrono_literals;
-using core::refusal;
+using core::refused_fence;
 
 namespace {
 
@@ -15,19 +15,19 @@ constexpr time_point start = time_point(72h);
 }  // namespace
 
 TEST_CASE("nothing is raised where nobody refused") {
-    CHECK(refusal().raised(start, 1s, 1h) == 0);
-    CHECK(refusal().raised(time_point(1ms), 1s, 1h) == 0);
+    CHECK(refused_fence().raised(start, 1s, 1h) == 0);
+    CHECK(refused_fence().raised(time_point(1ms), 1s, 1h) == 0);
 }
 
 TEST_CASE("a fence that refused a lease is raised as fast as time goes by") {
-    refusal r;
+    refused_fence r;
     r.note(900, start);
     CHECK(r.raised(start, 0ms, 1s) == 900);
     CHECK(r.raised(start + 3ms, 2ms, 1s) == 900 + 5'000);
 }
 
 TEST_CASE("of the answers to one round the highest fence counts") {
-    refusal r;
+    refused_fence r;
     r.note(900, start);
     r.note(700, start);
     CHECK(r.raised(start, 0ms, 1s) == 900);
@@ -36,7 +36,7 @@ TEST_CASE("of the answers to one round the highest fence counts") {
 }
 
 TEST_CASE("the answers to a later round count for more than those to an earlier one") {
-    refusal r;
+    refused_fence r;
     r.note(900, start);
     r.note(700, start + 1s);
     CHECK(r.raised(start + 1s, 0ms, 1s) == 700);
