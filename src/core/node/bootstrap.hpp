@@ -62,8 +62,11 @@ public:
     std::vector<order> due(time_point now);
     /// When `due` wants to be asked again.
     time_point deadline() const noexcept;
-    /// The node had a record at the last `found`, and none is about to be made or taken back.
-    bool is_settled(std::size_t node) const noexcept { return nodes_[node].is == state::settled; }
+    /// The node had a record at the last `found`, and nobody is taking it back: where there is none
+    /// now, the node has forgotten it.
+    bool expects_record(std::size_t node) const noexcept {
+        return nodes_[node].is == state::settled || nodes_[node].is == state::ours;
+    }
     /// Nodes may get their vote any moment: whoever can wait a little waits.
     bool is_pending() const noexcept;
 

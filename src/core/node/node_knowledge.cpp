@@ -191,7 +191,7 @@ void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent
         const record_facts& before = eligibility_.record_of(node);
         // That it is gone may have been noted while another node's was made, and no word of it was
         // due then.
-        const bool is_missing = !record.exists && bootstrap_.is_settled(node);
+        const bool is_missing = !record.exists && bootstrap_.expects_record(node);
         const bool is_known = !is_missing && record.exists == before.exists &&
                               record.epoch == before.epoch &&
                               record.other_set == before.other_set;

@@ -387,6 +387,24 @@ TEST_CASE("a record that is gone when a clock is written, while another is made,
     CHECK(c.look_answered(1, 5s).starts_with("greet 1"));
 }
 
+TEST_CASE("so is one that this client made, and could not open since a node was down") {
+    client_of_three c;
+    c.greet(0, 1ms);
+    c.greet(1, 1ms);
+    c.knows.down(2, start + 1ms);
+    REQUIRE(c.go_on(1ms).starts_with("make 0, make 1"));
+    record_facts made = young_record();
+    made.mark = "m";
+    for (const std::size_t i : {0U, 1U}) c.knows.bootstrap_found(i, made, start + 2ms, start + 2ms);
+    c.greet(2, 40s);
+    REQUIRE(c.go_on(40s).starts_with("settle 2"));
+    c.knows.clock_written(1, {.time_us = noon + us(40s)}, start + 40s, start + 40s);
+    CHECK(c.orders().find("greet") == std::string::npos);
+    c.knows.bootstrap_found(2, young_record("new"), start + 40s, start + 40s);
+    c.orders();
+    CHECK(c.look_answered(1, 45s).starts_with("greet 1"));
+}
+
 TEST_CASE("a strike takes the vote and its answer is no further step") {
     client_of_three c = settled();
     record_facts struck = young_record("struck");
