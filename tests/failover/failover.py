@@ -22,6 +22,7 @@ def parse():
     parser.add_argument("--client", required=True)
     parser.add_argument("--clock", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--some", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     return parser.parse_args()
@@ -37,7 +38,8 @@ def main():
     words = parse()
     if words.self_test:
         return self_test.run(words.chaos)
-    chosen = [one for one in scenarios.ALL if words.only in one[0]]
+    chosen = [one for one in scenarios.ALL
+              if words.only in one[0] and (not words.some or one[0] in scenarios.SOME)]
     if words.list:
         print("\n".join(name for name, _ in chosen))
         return 0

@@ -4,11 +4,15 @@ from cluster import NODES, SIZE
 from facts import now_ns
 
 ALL = []
+# The names of those that run at each change: one of each kind that only containers can show.
+SOME = []
 
 
-def scenario(name):
+def scenario(name, some=False):
     def note(body):
         ALL.append((name, body))
+        if some:
+            SOME.append(name)
         return body
     return note
 
@@ -112,7 +116,7 @@ def one_after_the_other(s):
     s.expect_quarantine(s.watch, 3)
 
 
-@scenario("readers and slots beside holders, a minority restarted, another cut off")
+@scenario("readers and slots beside holders, a minority restarted, another cut off", some=True)
 def every_kind(s):
     s.another_worker(contenders=16)
     s.begin()
@@ -140,7 +144,7 @@ def rolling(s):
     s.expect_kept()
 
 
-@scenario("rolling replacement, each without its data, under a held lease")
+@scenario("rolling replacement, each without its data, under a held lease", some=True)
 def rolling_empty(s):
     s.begin()
     for n in NODES:
@@ -152,7 +156,7 @@ def rolling_empty(s):
     s.expect_kept()
 
 
-@scenario("a majority killed and back")
+@scenario("a majority killed and back", some=True)
 def majority_killed(s):
     s.begin()
     s.cluster.kill(1, 2, 3)
@@ -188,7 +192,7 @@ def one_cut_off(s):
     back(s)
 
 
-@scenario("the network of two cut")
+@scenario("the network of two cut", some=True)
 def two_cut_off(s):
     s.begin()
     cut_off(s, (1, 3))
@@ -208,7 +212,7 @@ def all_cut_off(s):
     s.held_again()
 
 
-@scenario("the network of a client cut")
+@scenario("the network of a client cut", some=True)
 def client_cut_off(s):
     inside = s.client_in_container("c", "inside")
     inside.wait_for_lease()
@@ -264,7 +268,7 @@ def clock_within(s):
     s.expect_kept()
 
 
-@scenario("a clock that is off beyond the allowance")
+@scenario("a clock that is off beyond the allowance", some=True)
 def clock_beyond(s):
     s.begin()
     shift_from_start(s, 3, offset_ms=AHEAD_MS)
@@ -310,7 +314,7 @@ volumes:
 
 
 # A server that has to write before it answers, and cannot, ends.
-@scenario("the disk of one full")
+@scenario("the disk of one full", some=True)
 def disk_full(s):
     s.cluster.recreate_with(4, TINY_DISK.format(n=4))
     s.wait_for_votes(SIZE)
@@ -344,7 +348,7 @@ def replica_of_another(s):
     s.expect_quarantine(s.watch, 5)
 
 
-@scenario("a container without processor time")
+@scenario("a container without processor time", some=True)
 def slowed(s):
     s.begin()
     s.cluster.limit_cpus(1, 0.01)

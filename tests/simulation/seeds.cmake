@@ -1,8 +1,17 @@
 # Runs seeds that belong to these very sources, so that whoever has the same sources runs the same.
 # SPDX-License-Identifier: MIT
 #
-# -D simulate=PROGRAM -D project=FOLDER -D seeds=N. Other sources are other worlds: a gate that drew its
-# seeds at random would sometimes judge a change by what it had not touched.
+# -D simulate=PROGRAM -D project=FOLDER [-D seeds=N]. Other sources are other worlds: a gate that drew its
+# seeds at random would sometimes judge a change by what it had not touched. Without N the size of the
+# test run says how many.
+if(NOT seeds)
+    set(seeds 2000)
+    if("$ENV{REDLOCK_TEST_SIZE}" STREQUAL "quick")
+        set(seeds 60)
+    elseif("$ENV{REDLOCK_TEST_SIZE}" STREQUAL "usual")
+        set(seeds 300)
+    endif()
+endif()
 file(GLOB_RECURSE sources LIST_DIRECTORIES false "${project}/include/*" "${project}/src/*"
      "${project}/lua/*" "${project}/tests/simulation/*.?pp" "${project}/src/testing/redis_model/*")
 list(SORT sources)
