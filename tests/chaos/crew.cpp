@@ -45,14 +45,14 @@ pid_t fork_worker(const std::vector<std::string>& words) {
 
 }  // namespace
 
-crew::crew(terms t, checker& judge, std::function<void(const std::string&)> log)
+crew::crew(terms t, judge::checker& judge, std::function<void(const std::string&)> log)
     : terms_(std::move(t)),
       judge_(judge),
       log_(std::move(log)),
       random_(terms_.seed),
       next_fault_(clock::now() + 2s) {
     for (unsigned w = 0; w < terms_.workers; ++w) {
-        members_.push_back({w, 0, {}, -1, journal_reader({})});
+        members_.push_back({w, 0, {}, -1, judge::journal_reader({})});
         start(members_.back());
     }
 }
@@ -72,7 +72,7 @@ int crew::between(int from, int to) {
 void crew::start(member& m) {
     ++m.generation;
     m.name = "w" + std::to_string(m.number) + "." + std::to_string(m.generation);
-    m.history = journal_reader(terms_.directory / (m.name + ".history"));
+    m.history = judge::journal_reader(terms_.directory / (m.name + ".history"));
     m.is_paused = false;
     m.is_quiet = false;
     auto options = terms_.each;
@@ -81,11 +81,12 @@ void crew::start(member& m) {
     options.seed = random_();
     options.threads = m.number % 2 == 0 ? 0 : 2;
     m.pid = fork_worker(options.words());
+    judge_.began(m.name);
 }
 
 void crew::read(member& m) {
-    m.history.read([&](const entry& e) {
-        if (e.what == entry::kind::quiet) m.is_quiet = true;
+    m.history.read([&](const judge::entry& e) {
+        if (e.what == judge::entry::kind::quiet) m.is_quiet = true;
         judge_.take(m.number, m.name, e);
     });
 }
@@ -178,11 +179,6 @@ void crew::resume() {
     for (auto& m : members_) {
         if (m.pid > 0) ::kill(m.pid, SIGUSR2);
     }
-}
-
-bool crew::is_alive(const std::string& name) const {
-    return std::any_of(members_.begin(), members_.end(),
-                       [&](auto& m) { return m.pid > 0 && m.name == name; });
 }
 
 void crew::end(milliseconds limit) {

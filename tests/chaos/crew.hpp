@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "checker.hpp"
-#include "journal.hpp"
+#include "judge/checker.hpp"
+#include "judge/journal.hpp"
 #include "worker.hpp"
 
 #include <sys/types.h>
@@ -27,14 +27,14 @@ public:
         std::uint64_t seed = 0;
         bool keeps_histories = false;  ///< Also of those that are over and were good.
     };
-    crew(terms t, checker& judge, std::function<void(const std::string&)> log);
+    crew(terms t, judge::checker& judge, std::function<void(const std::string&)> log);
     ~crew();
     crew(const crew&) = delete;
     crew& operator=(const crew&) = delete;
 
     /// Wakes and replaces those that are due, and perhaps kills or pauses one.
     void step();
-    /// Hands what was written to the checker.
+    /// Hands what was written to the judges.
     void read();
 
     /// Wakes and replaces all.
@@ -45,7 +45,6 @@ public:
     /// Tells all to end, and waits; those that did not are reported and killed.
     void end(std::chrono::milliseconds limit);
 
-    bool is_alive(const std::string& name) const;
     std::uint64_t kills() const noexcept { return kills_; }
     std::uint64_t pauses() const noexcept { return pauses_; }
 
@@ -55,7 +54,7 @@ private:
         unsigned generation;
         std::string name;
         pid_t pid;
-        journal_reader history;
+        judge::journal_reader history;
         bool is_paused = false;
         bool is_quiet = false;
         clock::time_point due{};  // to be woken, or replaced
@@ -69,7 +68,7 @@ private:
     int between(int from, int to);
 
     terms terms_;
-    checker& judge_;
+    judge::checker& judge_;
     std::function<void(const std::string&)> log_;
     std::mt19937_64 random_;
     std::vector<member> members_;

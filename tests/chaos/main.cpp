@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ constexpr auto usage =
     R"(usage: redlock_chaos [--minutes M] [--seconds S] [--seed N] [--majority] [--second-checker PROGRAM]
        redlock_chaos --self-test [--second-checker PROGRAM]
        redlock_chaos check HISTORY...
+       redlock_chaos litter [--killed PROGRAM]... HISTORY...
+       redlock_chaos missing --since NS HISTORY...
 
 Five Redis masters and four contending processes on this machine; a minority of the masters is
 killed, emptied, set back, frozen, cut off, starved and made replicas at random, and the processes
@@ -34,6 +37,9 @@ fences in order, losses told, nothing left behind, everybody progressed.
 --second-checker PROGRAM   Has the histories judged by it, too: PROGRAM DIRECTORY ends with 0 or 1.
 --self-test                Plants violations and checks that each is seen.
 check HISTORY...           Judges what other programs wrote, which must be gone by now.
+litter HISTORY...          Reads lines "NODE KEY VALUE" and prints those that may not be on a node
+                           while these programs rest, but for those that were killed.
+missing HISTORY...         Prints which kinds of locks these programs have not had since NS.
 
 Each fault is one line, each violation its story on the standard error; the last line is a JSON
 object with what was counted. Status 0, or 1 where a promise was broken, 2 without a verdict.
@@ -74,6 +80,28 @@ command_line parse(const std::vector<std::string>& words) {
     return line;
 }
 
+// What follows the name of a judgement.
+struct judged_files {
+    redlock::chaos::histories all;
+    std::set<std::string> killed;
+    redlock::clock::time_point since{};
+
+    explicit judged_files(const std::vector<std::string>& words) {
+        for (std::size_t i = 1; i < words.size(); ++i) {
+            const bool has_value = words[i] == "--killed" || words[i] == "--since";
+            if (!has_value) {
+                all.emplace_back(words[i]);
+            } else if (i + 1 == words.size()) {
+                throw std::invalid_argument(words[i] + ": no value");
+            } else if (words[i] == "--killed") {
+                killed.insert(words[++i]);
+            } else {
+                since += std::chrono::nanoseconds(std::stoll(words[++i]));
+            }
+        }
+    }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -88,7 +116,15 @@ int main(int argc, char** argv) try {
         words.erase(words.begin());
         return run_worker(worker_options::from(words));
     }
-    if (first == "check") return run_check({words.begin() + 1, words.end()});
+    if (first == "check") return run_check(judged_files(words).all);
+    if (first == "litter") {
+        const judged_files given(words);
+        return run_litter(given.all, given.killed);
+    }
+    if (first == "missing") {
+        const judged_files given(words);
+        return run_missing(given.all, given.since);
+    }
     const auto line = parse(words);
     return line.is_self_test ? run_self_test(line.run.second_checker) : run_chaos(line.run);
 } catch (const std::exception& failure) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "nodes.hpp"
 
+#include "judge/times.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -312,7 +314,7 @@ std::vector<found_key> lock_keys(const std::string& name, direct server) {
         }
         const auto value = server.command({"GET", key});
         if (value.type == testing::reply::kind::nil) continue;  // it ran out in between
-        if (value.text == shared_by_nobody) {
+        if (value.text == judge::shared_by_nobody) {
             const auto readers = live_readers(key, server);
             for (const auto& reader : readers) found.push_back({name, key, reader});
             if (!readers.empty()) continue;

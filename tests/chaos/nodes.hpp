@@ -51,8 +51,6 @@ struct found_key {
     std::string key;
     std::string value;
 };
-/// The value of a key that is shared, and no reader has it.
-inline constexpr auto shared_by_nobody = "redlock:shared";
 
 /// A node is impaired from a fault until it answers again and, if it may have lost data, until its
 /// quarantine is over. Of the five, two are at most, unless more is asked for.

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "run.hpp"
 
-#include "checker.hpp"
 #include "crew.hpp"
 #include "nodes.hpp"
 #include "second_checker.hpp"
+
+#include "judge/checker.hpp"
 
 #include <csignal>
 #include <cstdlib>
@@ -57,7 +58,7 @@ private:
     bool assumptions_held(clock::time_point at) const;
     void check_interrupt() const;
     void log(const std::string& text);
-    void tell(const violation& found);
+    void tell(const judge::violation& found);
     void tell_progress() const;
     std::string seconds(clock::time_point at) const;
     std::string summary() const;
@@ -67,7 +68,7 @@ private:
     clock::time_point began_ = clock::now();
     std::filesystem::path directory_;
     std::deque<fault_line> faults_;
-    checker judge_;
+    judge::checker judge_;
     nodes nodes_;
     crew crew_;
     std::uint64_t keys_left_ = 0;
@@ -82,7 +83,7 @@ std::filesystem::path make_directory() {
 chaos_run::chaos_run(const run_options& options)
     : options_(options),
       directory_(make_directory()),
-      judge_([this](const violation& found) { tell(found); },
+      judge_([this](const judge::violation& found) { tell(found); },
              [this](clock::time_point at) { return assumptions_held(at); }),
       nodes_(options.seed, ttl_max, [this](const std::string& text) { log(text); }),
       crew_(crew_terms(options.seed + 1), judge_, [this](const std::string& text) { log(text); }) {}
@@ -180,11 +181,8 @@ bool chaos_run::wait_until_quiet() {
 std::vector<found_key> chaos_run::litter() {
     auto found = nodes_.keys();
     const auto now = clock::now();
-    std::erase_if(found, [&](const found_key& key) {
-        const auto name = key.value.substr(std::min(key.value.find('@'), key.value.size() - 1) + 1);
-        if (key.value == shared_by_nobody) return false;
-        return !crew_.is_alive(name) || judge_.may_remain(key.value, now);
-    });
+    std::erase_if(found,
+                  [&](const found_key& key) { return judge_.may_remain(key.value, now); });
     return found;
 }
 
@@ -239,7 +237,7 @@ std::string chaos_run::seconds(clock::time_point at) const {
     return text.str();
 }
 
-void chaos_run::tell(const violation& found) {
+void chaos_run::tell(const judge::violation& found) {
     constexpr std::uint64_t most = 20;
     std::cerr << "VIOLATION at " << seconds(found.at) << ": " << found.text << '\n';
     if (judge_.violations() > most) return;

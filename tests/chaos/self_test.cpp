@@ -1,10 +1,11 @@
-// Plants what the checker has to find: a judge who cannot condemn proves nothing.
+// Plants what the judges have to find: a judge that cannot condemn proves nothing.
 // SPDX-License-Identifier: MIT
-#include "checker.hpp"
-#include "journal.hpp"
 #include "nodes.hpp"
 #include "run.hpp"
 #include "second_checker.hpp"
+
+#include "judge/checker.hpp"
+#include "judge/journal.hpp"
 
 #include <unistd.h>
 
@@ -20,6 +21,13 @@ namespace redlock::chaos {
 namespace {
 
 using namespace std::chrono_literals;
+using judge::checker;
+using judge::entry;
+using judge::journal;
+using judge::journal_reader;
+using judge::part;
+using judge::shared_by_nobody;
+using judge::violation;
 
 clock::time_point at(int ms) { return clock::time_point(std::chrono::milliseconds(ms)); }
 
@@ -38,14 +46,21 @@ entry line(entry::kind what, std::uint64_t section, std::uint64_t fence, int ms,
     return e;
 }
 
-entry granted(std::uint64_t section, std::uint64_t fence, int ms, int valid_until = 1'000) {
+entry granted(std::uint64_t section, std::uint64_t fence, int ms, int valid_until) {
     return line(entry::kind::granted, section, fence, ms, valid_until);
+}
+entry granted(std::uint64_t section, std::uint64_t fence, int ms) {
+    return granted(section, fence, ms, ms + 1'000);
 }
 entry trusted(std::uint64_t section, int ms, int valid_until) {
     return line(entry::kind::trusted, section, 0, ms, valid_until);
 }
 entry ended(std::uint64_t section, int ms) {
-    return line(entry::kind::ended, section, 0, ms, ms, "released");
+    return line(entry::kind::ended, section, 0, ms, ms + 1'000, "released");
+}
+
+entry told(int ms, int valid_until, std::string text = "expired") {
+    return line(entry::kind::told, 1, 0, ms, valid_until, std::move(text));
 }
 
 // The same of what is no exclusive lock, or is kept for a least time.
@@ -65,6 +80,7 @@ entry kept(int until, entry e) {
     e.kept_until = at(until);
     return e;
 }
+entry idle(int from, int until) { return asked(from, line(entry::kind::idle, 0, 0, until, 0)); }
 
 class self_test {
 public:
@@ -77,6 +93,9 @@ public:
         slots();
         least_times();
         several_at_once();
+        plain_locks();
+        validities();
+        losses();
         lines_of_a_file();
         excuses();
         progress();
@@ -84,6 +103,7 @@ public:
         leftovers();
         leftover_readers();
         what_runs_out();
+        what_the_dead_leave();
         std::cout << passed_ << " passed, " << failed_ << " failed" << std::endl;
         return failed_ == 0 && passed_ > 0 ? 0 : 1;
     }
@@ -224,17 +244,69 @@ private:
                {both(granted(2, 10, 150)), both(ended(2, 200))});
     }
 
+    // They have no fences; those of the others around them are compared all the same.
+    void plain_locks() {
+        const auto between = [](std::uint64_t next) {
+            return said({granted(1, 10, 0), ended(1, 50), granted(2, 0, 60), ended(2, 70),
+                         granted(3, next, 80), ended(3, 90)});
+        };
+        note("nothing where a lock without fences is held between two with them",
+             between(11).empty());
+        note("a fence that is not above that before a lock without fences",
+             between(10).find("fences") != std::string::npos);
+        note("a lock without fences that overlaps",
+             said({granted(1, 10, 0), granted(2, 0, 40), ended(1, 50), ended(2, 60)})
+                     .find("overlap") != std::string::npos);
+    }
+
+    void validities() {
+        const auto is_over = [](const lines& story) {
+            return said(story).find("after its validity") != std::string::npos;
+        };
+        note("nothing where a validity grows",
+             said({granted(1, 10, 0, 100), trusted(1, 99, 200), ended(1, 199)}).empty());
+        note("nothing where a lease is given up when its validity ends",
+             said({granted(1, 10, 0, 100), line(entry::kind::ended, 1, 0, 100, 100)}).empty());
+        note("a lease that is over when it is granted", is_over({granted(1, 10, 100, 100)}));
+        note("a lease that is trusted when its validity ends",
+             is_over({granted(1, 10, 0, 100), trusted(1, 100, 100)}));
+        note("a lease that is given up after its validity",
+             is_over({granted(1, 10, 0, 100), line(entry::kind::ended, 1, 0, 101, 100)}));
+        note("a validity that moves back",
+             said({granted(1, 10, 0, 100), trusted(1, 10, 99)}).find("moved back") !=
+                 std::string::npos);
+    }
+
+    // The holder hears of them in time, where its program can run.
+    void losses() {
+        const auto is_late = [](const lines& story) {
+            return said(story).find("too late") != std::string::npos;
+        };
+        note("nothing where a loss is told when the validity ends", said({told(100, 100)}).empty());
+        note("a loss that is told later", is_late({told(101, 100)}));
+        note("a loss of a lease that is trusted",
+             said({told(99, 100, "trusted")}).find("is trusted") != std::string::npos);
+        note("nothing where a program hears of its loss soon after it goes on",
+             said({idle(1'000, 3'000), told(3'250, 2'000)}).empty());
+        note("a program that goes on, and hears of its loss late",
+             is_late({idle(1'000, 3'000), told(3'251, 2'000)}));
+        note("a program that went on before its validity ended excuses nothing",
+             is_late({idle(1'000, 3'000), told(3'100, 3'001)}));
+        note("a program that stood still after its validity ended excuses nothing",
+             is_late({idle(1'000, 3'000), told(3'000, 999)}));
+    }
+
     void lines_of_a_file() {
         auto e = in_slot(3, 17,
                          asked(7, kept(30, line(entry::kind::granted, 4, 5, 10, 20, "some text"))));
-        const auto again = parse(to_line(e).substr(0, to_line(e).size() - 1));
+        const auto again = judge::parse(to_line(e).substr(0, to_line(e).size() - 1));
         note("a line that is read as it was written",
              again && to_line(*again) == to_line(e) && again->of.slot == 3 && again->of.of == 17 &&
                  again->kept_until == e.kept_until && again->asked_at == e.asked_at &&
                  again->text == e.text);
         for (const std::string of : {"K3", "K3/", "Z", "R1", "X2/3"}) {
             note("a line of '" + of + "' that is not understood",
-                 !parse("G 1 0 r " + of + " owner 1 2 3 4 5 -"));
+                 !judge::parse("G 1 0 r " + of + " owner 1 2 3 4 5 -"));
         }
     }
 
@@ -309,11 +381,11 @@ private:
     // What may stay on a node although its program lives and rests.
     void what_runs_out() {
         checker judge([](const violation&) {});
-        judge.take(0, "w0.1", kept(900, granted(1, 10, 0)));
-        judge.take(0, "w0.1", ended(1, 100));
-        judge.take(0, "w0.1", granted(2, 11, 900));
-        judge.take(0, "w0.1", ended(2, 950));
-        judge.take(0, "w0.1", kept(1'900, line(entry::kind::refused, 3, 12, 1'000, 0, "expired")));
+        judge.take(0, "w", kept(900, granted(1, 10, 0)));
+        judge.take(0, "w", ended(1, 100));
+        judge.take(0, "w", granted(2, 11, 900));
+        judge.take(0, "w", ended(2, 950));
+        judge.take(0, "w", kept(1'900, line(entry::kind::refused, 3, 12, 1'000, 0, "expired")));
         const auto may_remain = [&](int section, int ms) {
             return judge.may_remain("owner" + std::to_string(section) + "@w", at(ms));
         };
@@ -321,6 +393,25 @@ private:
              may_remain(1, 1'000) && !may_remain(1, 6'000));
         note("a key that was given back must go", !may_remain(2, 1'000));
         note("a key whose lease was over before its program saw it", may_remain(3, 1'500));
+    }
+
+    // Its keys run out, wherever they are. What lives gives back what it has.
+    void what_the_dead_leave() {
+        checker judge([](const violation&) {});
+        judge.began("w");
+        judge.began("v");
+        judge.take(0, "w", kept(900, granted(1, 10, 0)));
+        judge.take(0, "w", ended(1, 100));
+        judge.died("v");
+        const auto may_remain = [&](const std::string& value) {
+            return judge.may_remain(value, at(500));
+        };
+        note("a key of a program that lives must go", !may_remain("owner9@w"));
+        note("a key of a program that was killed", may_remain("owner9@v"));
+        note("the key that stands for a least time",
+             may_remain("owner1@w#kept") && !may_remain("owner2@w#kept"));
+        note("a line of waiters", may_remain("a queue"));
+        note("a key that is shared, which no reader has, must go", !may_remain(shared_by_nobody));
     }
 
     // While a quorum forgets, what rests on the assumptions is excused; what needs none is not.
@@ -341,6 +432,15 @@ private:
         note("what is not excused otherwise", all.find("overlap") != all.npos &&
                                                   all.find("fences") != all.npos &&
                                                   all.find("never so") != all.npos);
+    }
+
+    // What is said of one program that told this.
+    static std::string said(const lines& story) {
+        std::string found;
+        checker judge([&](const violation& v) { found += v.text; });
+        for (const auto& e : story) judge.take(0, "w0.1", e);
+        judge.died("w0.1");
+        return found;
     }
 
     // What two programs tell, through their files, of whom the first is read first; both are dead.

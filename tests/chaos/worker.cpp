@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "worker.hpp"
 
-#include "journal.hpp"
+#include "judge/journal.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/error.hpp>
@@ -33,6 +33,8 @@
 namespace redlock::chaos {
 
 namespace asio = boost::asio;
+using judge::entry;
+using judge::part;
 namespace {
 
 using namespace std::chrono_literals;
@@ -179,7 +181,7 @@ private:
 
     worker_options options_;
     dice random_;
-    journal history_;
+    judge::journal history_;
     asio::io_context context_;
     std::optional<asio::thread_pool> pool_;
     std::optional<client> client_;
@@ -333,7 +335,7 @@ asio::awaitable<lease> worker::acquire(unsigned contender, const plan& p) {
             if (!error) signal->emit(asio::cancellation_type::terminal);
         });
     }
-    resource_list several(names_of(p.resource));
+    resource_list several(judge::names_of(p.resource));
     std::tuple<error_code, lease> answer;
     if (several.names().size() > 1) {
         answer = co_await client_->async_acquire_all(
@@ -369,12 +371,6 @@ bool worker::look(entry& section, const lease& held) {
     const auto now = clock::now();
     const auto valid_until = held.valid_until();
     if (!held) return false;
-    if (now >= valid_until) {
-        write(section, entry::kind::broken, "a lease is trusted after its validity");
-    }
-    if (valid_until < section.valid_until) {
-        write(section, entry::kind::broken, "a validity has moved back");
-    }
     section.at = now;
     section.valid_until = valid_until;
     return true;
@@ -417,7 +413,8 @@ asio::awaitable<void> worker::hold(entry& section, lease& held, const plan& p) {
             co_await client_->async_extend(held, p.terms.ttl, awaited);
         }
         if (!look(section, held)) co_return;
-        if (section.valid_until != told.valid_until || section.at > told.at + 100ms) {
+        const bool is_over = section.at >= section.valid_until;  // yet it is trusted
+        if (is_over || section.valid_until != told.valid_until || section.at > told.at + 100ms) {
             write(section, entry::kind::trusted);
             if (section.valid_until != told.valid_until) {
                 inspect(section, held, p.terms.ttl);

@@ -1,6 +1,6 @@
 // A program that holds one lease, or asks for votes, and tells of it; knows no fault.
 // SPDX-License-Identifier: MIT
-#include "chaos/journal.hpp"
+#include "judge/journal.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/error.hpp>
@@ -29,7 +29,7 @@ namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
-using chaos::entry;
+using judge::entry;
 using std::chrono::milliseconds;
 
 constexpr auto usage =
@@ -205,17 +205,23 @@ private:
     // The lease object was false from the validity's end on, whenever its holder could hear of it.
     void end_lost(entry& section, const lease& held) {
         section.what = entry::kind::ended;
-        section.at = std::min(told_->at, held.valid_until());
+        section.valid_until = held.valid_until();
+        section.at = std::min(told_->at, section.valid_until);
         section.text = "lost";
+        history_.write(section);
+        section.what = entry::kind::told;
+        section.at = told_->at;
+        section.text = held ? "trusted" : to_string(told_->why);
         history_.write(section);
         std::cout << R"({"event": "lost", "at": )" << count(told_->at) << R"(, "valid_until": )"
                   << count(held.valid_until()) << R"(, "slept": [)" << count(slept_from_) << ", "
-                  << count(slept_until_) << ']' << R"(, "trusted": )" << (held ? "true" : "false")
-                  << R"(, "why": ")" << to_string(told_->why) << "\"}" << std::endl;
+                  << count(slept_until_) << R"(], "why": ")" << to_string(told_->why) << "\"}"
+                  << std::endl;
     }
 
     asio::awaitable<void> give_back(entry& section, lease held) {
-        section.at = std::min(clock::now(), held.valid_until());
+        section.valid_until = held.valid_until();
+        section.at = std::min(clock::now(), section.valid_until);
         section.what = entry::kind::ended;
         section.text = "released";
         history_.write(section);
@@ -229,6 +235,11 @@ private:
         if (now > ran_at_ + 200ms) {
             slept_from_ = ran_at_;
             slept_until_ = now;
+            entry idle;
+            idle.what = entry::kind::idle;
+            idle.asked_at = slept_from_;
+            idle.at = slept_until_;
+            history_.write(idle);
         }
         ran_at_ = now;
     }
@@ -240,7 +251,7 @@ private:
     }
 
     orders orders_;
-    chaos::journal history_;
+    judge::journal history_;
     asio::io_context context_;
     client client_;
     asio::steady_timer timer_;

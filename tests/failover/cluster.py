@@ -9,7 +9,8 @@ import subprocess
 import time
 
 import image
-from facts import Direct, ErrorReply, Failure, now_ns, wait_for
+from facts import Failure, now_ns, wait_for
+from redis_direct import Direct, ErrorReply
 
 SIZE = 5
 PUBLIC_IMAGE = "redis:7.2-bookworm"
@@ -315,11 +316,11 @@ class Cluster:
         return since_us * 1000 - time.time_ns() + now_ns()
 
     def keys(self, n):
-        """Every key but fences, the node record and what is known of slots, with its value.
+        """Every key but fences, the node record and what is known of slots, each with its value.
 
-        In place of a key that is shared there are its readers.
+        A key that is shared stands once for each of its readers.
         """
-        found = {}
+        found = []
         with self.direct(n) as node:
             for key in node.ask("KEYS", "*"):
                 if key == "redlock:node" or (key.startswith("{") and
@@ -331,9 +332,8 @@ class Cluster:
                     value = "a queue"
                 readers = live_readers(node, key) if value == SHARED else []
                 if value is not None and not readers:  # it may have run out in between
-                    found[key] = value
-                for reader in readers:
-                    found[f"{key} of {reader}"] = reader
+                    found.append((key, value))
+                found.extend((key, reader) for reader in readers)
         return found
 
 

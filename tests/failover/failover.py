@@ -7,12 +7,15 @@ import signal
 import sys
 import tempfile
 
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(TESTS, "support"))
+
 import scenarios
 import self_test
 from attempts import run
 from cluster import Cluster, why_no_engine
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.dirname(TESTS)
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 
-from facts import PATIENCE_S, Failure, now_ns, wait_for
+from facts import PATIENCE_S, Failure, wait_for
 
 TTL_MAX_MS = 3000
 # For a whole handshake, which on a busy machine takes far longer than the default of half a second:
 # then no try would ever succeed, and no node vote.
 CONNECT_TIMEOUT_MS = 2500
-GRACE_MS = 250  # for a program that was stopped, to be given the processor again
 
 
 def die_with_parent():
@@ -31,7 +30,6 @@ class Program:
         self.history = os.path.join(folder, f"{name}.history")
         self.out = os.path.join(folder, f"{name}.out")
         self.errors = os.path.join(folder, f"{name}.errors")
-        self.pauses = []
         self.is_killed = False
         with open(self.out, "wb") as out, open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(words, stdout=out, stderr=errors, preexec_fn=prepare,
@@ -44,11 +42,9 @@ class Program:
         self.process.wait()
 
     def pause(self):
-        self.pauses.append([now_ns(), None])
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
-        self.pauses[-1][1] = now_ns()
         self.process.send_signal(signal.SIGCONT)
 
     def end(self):
@@ -97,11 +93,6 @@ class Worker(Program):
             raise Failure(f"{self.name} ended by itself, status {self.process.returncode}")
         return self.is_killed or any(line[0] == "Q" for line in self.lines())
 
-    def running_out(self):
-        """Owners whose keys were left to run out, or kept for a least time."""
-        return {line[5] for line in self.lines() if line[0] in "EN"
-                and (line[11] == "detached" or int(line[9]) > int(line[7]))}
-
 
 class Client(Program):
     """Holds one lease, or watches the votes, and tells of it."""
@@ -138,70 +129,8 @@ class Client(Program):
         wait_for(f"{self.name} is refused", lambda: self.events("refused"))
 
 
-def due_ns(valid_until, pauses):
-    """When a loss has to be told: at the end of the validity, or as soon as the program runs."""
-    due = valid_until
-    for begin, end in pauses:
-        if end is not None and begin <= due <= end:
-            due = end + GRACE_MS * 1_000_000
-    return due
-
-
-def late_losses(events, pauses=()):
-    """Of a holder's events those losses that were told too late, or of a lease still trusted.
-
-    A holder that the machine did not let run is no better off than one that was paused.
-    """
-    def is_late(e):
-        return e["at"] > due_ns(e["valid_until"], [*pauses, e["slept"]])
-    return [e for e in events if e["event"] == "lost" and (e["trusted"] or is_late(e))]
-
-
-def sections(lines, since):
-    """Of a history, those since then: resource, part, from, seen until, kept until."""
-    found = {}
-    for words in lines:
-        what, number, at = words[0], words[1], int(words[7])
-        if what == "G" and at > since:
-            found[number] = [words[3], words[4], at, at, int(words[9])]
-        elif what in "SE" and number in found:
-            found[number][3] = max(found[number][3], at)
-    return list(found.values())
-
-
-def most_at_once(spans):
-    """Of those with (from, until)."""
-    changes = sorted([(until, -1) for _, until in spans] + [(begin, 1) for begin, _ in spans])
-    most = now = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
-
-
-def missing_kinds(histories, since):
-    """Which kinds of lock nobody had had since then as they are meant to be had."""
-    spans, kept = {}, False
-    for lines in histories:
-        for resource, part, begin, seen, kept_until in sections(lines, since):
-            what = part.split("/")  # a slot, and how many there are
-            kind = (resource, part[0], int(what[1]) if len(what) > 1 else 1 + (part == "R"))
-            spans.setdefault(kind, []).append((begin, seen))
-            kept = kept or kept_until > begin
-    met = {kind for (_, kind, enough), of_one in spans.items() if most_at_once(of_one) >= enough}
-    names = {"X": "a holder", "R": "two readers together", "K": "all slots at once"}
-    return [name for kind, name in names.items() if kind not in met] + \
-        ([] if kept else ["one for a least time"])
-
-
 def longest_gap(events, begin, end):
     """The longest time, between two instants, in which a free resource was not to be had."""
     grants = [e["at"] for e in events if e["event"] == "watch" and e["granted"]]
     return max((later - earlier for earlier, later in zip(grants, grants[1:])
                 if later >= begin and earlier <= end), default=0)
-
-
-def leftovers(found, may_remain):
-    """Keys by node and name whose value is nobody's who may have left one."""
-    return [f"master{n} keeps {key} of {value}" for n, keys in found.items()
-            for key, value in keys.items() if not may_remain(value)]

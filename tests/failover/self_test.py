@@ -8,9 +8,9 @@ import tempfile
 import attempts
 from facts import Failure, NoVerdict, now_ns
 from cluster import NODES, Cluster
-from programs import Client, Worker, longest_gap, missing_kinds
+from programs import Client, Worker, longest_gap
 from pulse import answering_share
-from scene import Scene
+from scene import Scene, missing_kinds
 
 SECOND = 1_000_000_000
 OWNER = "owner{}@{}"
@@ -23,7 +23,7 @@ class Masters:
         self.found = keys
 
     def keys(self, n):
-        return self.found.get(n, {})
+        return list(self.found.get(n, {}).items())
 
     def remembers_since(self, _):
         return 10 * SECOND
@@ -68,42 +68,55 @@ class Engine(Cluster):
         self.paused.extend(nodes[1:])
 
 
+def write_history(folder, name, lines):
+    """Of these lines: (what, section, fence, at, valid until, text), and the time asked at."""
+    path = os.path.join(folder, f"{name}.history")
+    with open(path, "w", encoding="utf-8") as file:
+        for what, section, fence, at, until, text, *asked in lines:
+            owner = OWNER.format(section, name)
+            kept = at + 1000 * SECOND if text == "kept" else 0
+            since = asked[0] if asked else at
+            file.write(f"{what} {section} 0 r X {owner} {fence} {at} {until} {kept} {since} "
+                       f"{text}\n")
+    return path
+
+
 class Story(Dead, Worker):
-    """A worker that wrote these lines: (what, section, fence, at, valid until, text)."""
+    """A worker that wrote these lines."""
 
     def __init__(self, name, folder, lines):
-        self.name, self.is_killed, self.pauses = name, False, []
-        self.history = os.path.join(folder, f"{name}.history")
-        with open(self.history, "w", encoding="utf-8") as file:
-            for what, section, fence, at, until, text in lines:
-                owner = OWNER.format(section, name)
-                kept = at + 1000 * SECOND if text == "kept" else 0
-                file.write(f"{what} {section} 0 r X {owner} {fence} {at} {until} {kept} {at} {text}\n")
+        self.name, self.is_killed = name, False
+        self.history = write_history(folder, name, lines)
 
 
 class Holder(Dead, Client):
-    """A holder that told these events and wrote nothing."""
+    """A holder that wrote these lines, and told these events."""
 
-    def __init__(self, folder, events, pauses):
-        self.name, self.is_killed, self.pauses, self.told = "h", False, pauses, events
-        self.history = os.path.join(folder, "h.history")
-        with open(self.history, "w", encoding="utf-8"):
-            pass
+    def __init__(self, folder, lines=(), events=()):
+        self.name, self.is_killed, self.told = "h", False, events
+        self.history = write_history(folder, "h", lines)
 
     def events(self, kind=None):
         return [e for e in self.told if kind in (None, e["event"])]
 
 
 def section(number, fence, begin, end, text="released"):
-    return [("G", number, fence, begin, end + 10, "-"), ("E", number, fence, end, end + 10, text)]
+    of_grant = text if text == "kept" else "-"
+    return [("G", number, fence, begin, end + 10, of_grant),
+            ("E", number, fence, end, end + 10, text)]
 
 
-def lost(at, valid_until, trusted=False, idle=0):
-    return {"event": "lost", "at": at, "valid_until": valid_until, "trusted": trusted,
-            "slept": [at - idle, at] if idle else [0, 0]}
+def told(at, valid_until, text="expired"):
+    """A holder hears of a loss."""
+    return ("L", 1, 0, at, valid_until, text)
 
 
-def verdict(chaos, one=(), other=(), events=(), pauses=(), keys=None, killed=False):
+def idle(begin, end):
+    """A program did not run."""
+    return ("I", 0, 0, end, 0, "-", begin)
+
+
+def verdict(chaos, one=(), other=(), holder=(), keys=None, killed=False):
     """What `finish()` of a scenario says; empty where nothing is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(Masters(keys or {}), {"chaos": chaos}, folder)
@@ -111,7 +124,7 @@ def verdict(chaos, one=(), other=(), events=(), pauses=(), keys=None, killed=Fal
         scene.return_seconds = scene.ttl_seconds = 0.1
         scene.workers = [Story("w0", folder, one), Story("w1", folder, other)]
         scene.workers[0].is_killed = killed
-        scene.programs = [*scene.workers, Holder(folder, list(events), list(pauses))]
+        scene.programs = [*scene.workers, Holder(folder, holder)]
         try:
             scene.finish()
         except Failure as seen:
@@ -141,7 +154,7 @@ def run(chaos):
              "overlap" in verdict(chaos, first[:1], section(2, 11, 205, 300)))
     losses(t, chaos)
     leftovers(t, chaos)
-    kinds(t)
+    kinds(t, chaos)
     waits(t)
     pauses(t)
     counts(t)
@@ -157,21 +170,19 @@ def run(chaos):
 
 def losses(t, chaos):
     late = "too late"
-    t.expect("nothing where a loss is told in time", verdict(chaos, events=[lost(100, 100)]) == "")
-    t.expect("a planted loss that is told late", late in verdict(chaos, events=[lost(101, 100)]))
+    t.expect("nothing where a loss is told in time", verdict(chaos, holder=[told(100, 100)]) == "")
+    t.expect("a planted loss that is told late", late in verdict(chaos, holder=[told(101, 100)]))
     t.expect("a planted lease that is trusted when it is lost",
-             late in verdict(chaos, events=[lost(99, 100, trusted=True)]))
-    paused = [[SECOND, 3 * SECOND]]
-    t.expect("nothing where who slept is told on waking",
-             verdict(chaos, events=[lost(3 * SECOND + 1, 2 * SECOND)], pauses=paused) == "")
-    t.expect("who slept, and is told late after it",
-             late in verdict(chaos, events=[lost(4 * SECOND, 2 * SECOND)], pauses=paused))
-    t.expect("nothing where who had no processor is told when it has",
-             verdict(chaos, events=[lost(3 * SECOND, 2 * SECOND, idle=3 * SECOND // 2)]) == "")
-    t.expect("who had no processor later, and is told late",
-             late in verdict(chaos, events=[lost(4 * SECOND, 2 * SECOND, idle=SECOND)]))
-    t.expect("a pause that was over in time excuses nothing",
-             late in verdict(chaos, events=[lost(5 * SECOND, 4 * SECOND)], pauses=paused))
+             "is trusted" in verdict(chaos, holder=[told(99, 100, "trusted")]))
+    t.expect("nothing where a holder hears of its loss when it runs again",
+             verdict(chaos, holder=[idle(SECOND, 3 * SECOND),
+                                    told(3 * SECOND + 1, 2 * SECOND)]) == "")
+    t.expect("a holder that runs again and hears of its loss late",
+             late in verdict(chaos, holder=[idle(SECOND, 3 * SECOND),
+                                            told(4 * SECOND, 2 * SECOND)]))
+    t.expect("a holder that ran when its validity ended has no excuse",
+             late in verdict(chaos, holder=[idle(SECOND, 3 * SECOND),
+                                            told(5 * SECOND, 4 * SECOND)]))
 
 
 def leftovers(t, chaos):
@@ -195,8 +206,8 @@ def said_of_a_scene(judge, events=(), beats=()):
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(Masters({}), {}, folder)
         scene.begun_at, scene.pulse = 5 * SECOND, NoPulse(beats)
-        scene.watch = Holder(folder, [{"event": "watch", "at": at, "nodes": [word] * len(NODES)}
-                                      for at, word in events], [])
+        scene.watch = Holder(folder, events=[
+            {"event": "watch", "at": at, "nodes": [word] * len(NODES)} for at, word in events])
         try:
             judge(scene)
         except Failure as seen:
@@ -224,11 +235,12 @@ def waits(t):
     t.expect("nothing where they could not, for no node answered", soon(False, 30) == "")
     t.expect("votes that come late although all nodes answer", "all answer" in soon(True, 30))
 
-    def busy(idle, answers=True):
+    def busy(slept, answers=True):
         beats = [[(at * SECOND // 10, answers) for at in range(200)] for _ in NODES]
-        told = [lost(10 * SECOND, 10 * SECOND, idle=idle)]
+        end = 10 * SECOND
+        lost = [{"at": end, "valid_until": end, "slept": [end - slept, end]}]
         try:
-            return said_of_a_scene(lambda s: s.expect_idle_machine(told), beats=beats)
+            return said_of_a_scene(lambda s: s.expect_idle_machine(lost), beats=beats)
         except NoVerdict as seen:
             return str(seen)
     t.expect("no excuse where all could run", busy(SECOND // 4) == "")
@@ -319,23 +331,26 @@ def counts(t):
              counted([busy, None], [busy, busy], restored=3) == (1, 0))
 
 
-def kinds(t):
-    def history(*leases):
-        lines = []
-        for number, (part, begin, end, kept) in enumerate(leases):
-            for what, at in (("G", begin), ("E", end)):
-                lines.append(f"{what} {number} 0 r {part} o 1 {at} {end} {kept} {at} -".split(" "))
-        return lines
-    readers = history(("R", 10, 20, 0)), history(("R", 15, 30, 0))
-    slots = history(("K0/2", 10, 20, 0)), history(("K1/2", 15, 30, 0))
-    holder = history(("X", 40, 50, 90))
-    t.expect("nothing missing where all kinds were had",
-             missing_kinds([*readers, *slots, holder], 0) == [])
+def kinds(t, chaos):
+    def missing(leases, since=0):
+        """Of leases (part, begin, end, kept until), each of a program of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for part, begin, end, kept in leases:
+                paths.append(os.path.join(folder, f"w{len(paths)}.history"))
+                with open(paths[-1], "w", encoding="utf-8") as file:
+                    file.writelines(f"{what} 1 0 r {part} o 1 {at} {end + 1} {kept} {at} -\n"
+                                    for what, at in (("G", begin), ("E", end)))
+            return missing_kinds(chaos, paths, since)
+    readers, late_reader = [("R", 10, 20, 0), ("R", 15, 30, 0)], ("R", 20, 30, 0)
+    slots, late_slot = [("K0/2", 10, 20, 0), ("K1/2", 15, 30, 0)], ("K1/2", 20, 30, 0)
+    keeper = ("X", 40, 50, 90)
+    t.expect("nothing missing where all kinds were had", missing([*readers, *slots, keeper]) == [])
     t.expect("all missing where they were had before",
-             len(missing_kinds([*readers, *slots, holder], 100)) == 4)
-    t.expect("readers that never met", missing_kinds(
-        [readers[0], history(("R", 20, 30, 0)), *slots, holder], 0) == ["two readers together"])
-    t.expect("slots that never all were held", missing_kinds(
-        [*readers, slots[0], history(("K1/2", 20, 30, 0)), holder], 0) == ["all slots at once"])
-    t.expect("nobody who kept it", missing_kinds(
-        [*readers, *slots, history(("X", 40, 50, 0))], 0) == ["one for a least time"])
+             len(missing([*readers, *slots, keeper], since=100)) == 4)
+    t.expect("readers that never met",
+             missing([readers[0], late_reader, *slots, keeper]) == ["two readers together"])
+    t.expect("slots that never all were held",
+             missing([*readers, slots[0], late_slot, keeper]) == ["all slots at once"])
+    t.expect("no lease that was kept",
+             missing([*readers, *slots, ("X", 40, 50, 0)]) == ["one for a least time"])

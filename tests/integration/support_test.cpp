@@ -1,4 +1,4 @@
-// Proves that the tests' own tools can fail: the overlap checker, the servers, the questions.
+// Proves that the tests' own tools can fail: the judge of histories, the servers, the questions.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
@@ -15,35 +15,31 @@ using namespace redlock::testing;
 
 namespace {
 
-held_span span(const std::string& resource, const std::string& owner, int from, int to) {
+judge::span held(const std::string& resource, std::uint64_t fence, int from, int to) {
     const auto at = [](int ns) { return clock::time_point(clock::duration(ns)); };
-    return {resource, owner, at(from), at(to)};
+    judge::span s;
+    s.resource = resource;
+    s.fence = fence;
+    s.granted_at = s.asked_at = at(from);
+    s.trusted_until = s.seen_until = at(to);
+    return s;
 }
 
 }  // namespace
 
-TEST_CASE("overlaps are found, and only overlaps", "[support]") {
-    CHECK(find_overlaps({}).empty());
-    CHECK(find_overlaps({span("r", "a", 0, 10), span("r", "b", 10, 20)}).empty());
-    CHECK(find_overlaps({span("r", "a", 0, 10), span("s", "b", 5, 20)}).empty());
-    CHECK(find_overlaps({span("r", "b", 9, 20), span("r", "a", 0, 10)}).size() == 1);
-    // One long trust over two short ones, which are no neighbours of the second.
-    CHECK(find_overlaps({span("r", "a", 0, 100), span("r", "b", 10, 20),
-                         span("r", "c", 30, 40)}).size() == 2);
-}
-
-TEST_CASE("a history goes through a file", "[support]") {
-    const auto path = (std::filesystem::temp_directory_path() /
-                       ("redlock-history-" + std::to_string(::getpid()))).string();
-    history one;
-    one.add(span("r", "a", 0, 10));
-    one.save(path);
-    history other;
-    other.add(span("r", "b", 5, 20));
-    other.load(path);
-    std::filesystem::remove(path);
-    CHECK(other.size() == 2);
-    CHECK(other.overlaps().size() == 1);
+// The self-test of the chaos run has all the rules.
+TEST_CASE("a history has overlaps and inverted fences, and nothing else", "[support]") {
+    CHECK(find_violations({}).empty());
+    CHECK(find_violations({held("r", 1, 0, 10), held("r", 2, 10, 20)}).empty());
+    CHECK(find_violations({held("r", 1, 0, 10), held("s", 1, 5, 20)}).empty());
+    CHECK(find_violations({held("r", 2, 9, 20), held("r", 1, 0, 10)}).size() == 1);
+    CHECK(find_violations({held("r", 2, 0, 10), held("r", 2, 10, 20)}).size() == 1);
+    CHECK(find_violations({held("r", 0, 0, 10), held("r", 0, 10, 20)}).empty());
+    history all;
+    all.add(held("r", 1, 0, 10));
+    all.add(held("r", 2, 5, 20));
+    CHECK(all.size() == 2);
+    CHECK(all.violations().size() == 1);
 }
 
 TEST_CASE("servers start, hang, die, come back, and leave nothing", "[support]") {

@@ -136,7 +136,7 @@ TEST_CASE("a client is used from many threads at once", "[threads]") {
     CHECK(counts.granted == 4 * each);
     CHECK(counts.other == 0);
     CHECK(bad_releases == 0);
-    CHECK(spans.overlaps().empty());
+    CHECK(spans.violations() == std::vector<std::string>());
     CHECK(eventually([&] { return nodes.holding("shared") == 0; }));
     user.close();
     pool.join();

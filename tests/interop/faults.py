@@ -21,6 +21,7 @@ import time
 
 from meet import LONG_MS, build_redsync, eventually
 from parties import Told
+from redis_direct import Direct, ErrorReply
 
 NODES = 5
 TTL_MS = 5_000
@@ -54,9 +55,9 @@ class Master:
         eventually(lambda: self.ask("PING") == "PONG", f"the server at {self.port} does not answer")
 
     def ask(self, *words):
-        done = subprocess.run(["redis-cli", "-p", self.port, *words], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        return done.stdout.strip()
+        with contextlib.suppress(OSError, ErrorReply), Direct(self.port) as node:
+            return node.ask(*words)
+        return ""
 
     def kill(self):
         self.process.kill()

@@ -6,6 +6,7 @@
 #include "simulation/late_commands.hpp"
 #include "simulation/newcomers.hpp"
 #include "simulation/refusals.hpp"
+#include "simulation/replicas.hpp"
 #include "simulation/shared_node.hpp"
 
 #include <algorithm>
@@ -180,6 +181,9 @@ private:
         } else if (chance fourth(out_.seed, 23); fourth.happens(0.1)) {
             has_upheavals_ = true;
             draw_newcomers(out_, fourth);
+        } else if (chance fifth(out_.seed, 30); fifth.happens(0.03)) {
+            has_upheavals_ = true;
+            draw_replicas(out_, fifth);
         }
     }
 

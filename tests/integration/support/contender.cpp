@@ -4,6 +4,7 @@
 
 #include "../../support/catch.hpp"
 #include "direct.hpp"
+#include "judge/journal.hpp"
 #include "run.hpp"
 
 #include <redlock/client.hpp>
@@ -16,7 +17,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <cstdlib>
-#include <fstream>
+#include <map>
 #include <sstream>
 
 namespace redlock::testing {
@@ -30,16 +31,13 @@ struct contest {
     direct* counter;
     contender_plan plan;
     clock::time_point end;
-    std::ofstream out;
+    judge::journal* out;
     int running = 0;
     int failures = 0;
+    std::uint64_t turns = 0;
 };
 
-std::int64_t ns(clock::time_point t) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
-}
-
-asio::awaitable<void> contend(contest& in, int coroutine) {
+asio::awaitable<void> contend(contest& in, unsigned coroutine) {
     while (clock::now() < in.end) {
         const auto begun = clock::now();
         error_code error;
@@ -50,12 +48,23 @@ asio::awaitable<void> contend(contest& in, int coroutine) {
             ++in.failures;
             continue;
         }
-        const auto granted_at = clock::now();
+        judge::entry section;
+        section.what = judge::entry::kind::granted;
+        section.section = ++in.turns;
+        section.contender = coroutine;
+        section.resource = held.resource();
+        section.owner = held.owner().to_string();
+        section.fence = held.fence();
+        section.asked_at = begun;
+        section.at = clock::now();
+        section.valid_until = held.valid_until();
+        in.out->write(section);
         const int value = std::stoi(in.counter->get("counter").value_or("0"));
         in.counter->set("counter", std::to_string(value + 1));
-        const auto until = std::min(clock::now(), held.valid_until());
-        in.out << in.plan.process << ' ' << coroutine << ' ' << held.fence() << ' '
-               << ns(granted_at) << ' ' << ns(until) << ' ' << ns(granted_at) - ns(begun) << '\n';
+        section.what = judge::entry::kind::ended;
+        section.valid_until = held.valid_until();
+        section.at = std::min(clock::now(), section.valid_until);
+        in.out->write(section);
         co_await in.user->async_release(std::move(held),
                                         asio::redirect_error(asio::use_awaitable, error));
         if (error) ++in.failures;
@@ -79,14 +88,20 @@ std::unique_ptr<tool_process> start_contender(cluster& nodes, const redis_server
     return started;
 }
 
-std::vector<contender_turn> read_turns(const std::string& path) {
+std::vector<contender_turn> read_turns(const std::string& path, int process) {
     std::vector<contender_turn> all;
-    std::ifstream file(path);
-    contender_turn t;
-    while (file >> t.process >> t.coroutine >> t.fence >> t.granted_at_ns >> t.trusted_until_ns >>
-           t.waited_ns) {
-        all.push_back(t);
-    }
+    std::map<std::uint64_t, judge::entry> granted;
+    judge::journal_reader(path).read([&](const judge::entry& e) {
+        if (e.what == judge::entry::kind::granted) {
+            granted[e.section] = e;
+            return;
+        }
+        const auto& begin = granted.at(e.section);
+        all.push_back({process,
+                       e.contender,
+                       {e.resource, e.of, e.owner, e.fence, begin.at, e.at, e.at, {},
+                        begin.asked_at}});
+    });
     return all;
 }
 
@@ -107,13 +122,14 @@ TEST_CASE("a process of contenders", "[.][contender]") {
     asio::io_context context;
     client user(context.get_executor(), options);
     direct counter(counter_port);
+    judge::journal history(out);
     contest here{&user,
                  &counter,
                  plan,
                  clock::now() + std::chrono::milliseconds(plan.ms),
-                 std::ofstream(out),
+                 &history,
                  plan.coroutines};
-    for (int i = 0; i < plan.coroutines; ++i) {
+    for (unsigned i = 0; i < static_cast<unsigned>(plan.coroutines); ++i) {
         asio::co_spawn(context, contend(here, i), asio::detached);
     }
     context.run();

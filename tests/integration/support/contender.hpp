@@ -4,9 +4,9 @@
 
 #include "../tool_process.hpp"
 #include "cluster.hpp"
+#include "judge/timeline.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +16,8 @@ namespace redlock::testing {
 /// One lease that a contender had.
 struct contender_turn {
     int process = 0;
-    int coroutine = 0;
-    std::uint64_t fence = 0;
-    std::int64_t granted_at_ns = 0;
-    std::int64_t trusted_until_ns = 0;
-    std::int64_t waited_ns = 0;
+    unsigned coroutine = 0;
+    judge::span held;
 };
 
 /// How a process contends for "r": each of its coroutines takes the lock, adds one to "counter" on
@@ -32,11 +29,11 @@ struct contender_plan {
     int ms = 3'000;
 };
 
-/// Starts it: this very program, as a process of its own. Its turns go to the file `out`; it exits
+/// Starts it: this very program, as a process of its own. The file `out` is its history; it exits
 /// with 0 where no acquire and no release failed.
 std::unique_ptr<tool_process> start_contender(cluster& nodes, const redis_server& counter,
                                               const contender_plan& plan, const std::string& out);
 
-std::vector<contender_turn> read_turns(const std::string& path);
+std::vector<contender_turn> read_turns(const std::string& path, int process);
 
 }  // namespace redlock::testing

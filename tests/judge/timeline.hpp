@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::chaos {
+namespace redlock::judge {
 
 /// One lease, from the grant to its end.
 struct span {
@@ -82,4 +82,4 @@ private:
     bool were_all_slots_held_ = false;
 };
 
-}  // namespace redlock::chaos
+}  // namespace redlock::judge

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace redlock::chaos {
+namespace redlock::judge {
 namespace {
 
 clock::time_point time_of(clock::rep count) { return clock::time_point(clock::duration(count)); }
@@ -65,7 +65,7 @@ std::optional<entry> parse(const std::string& line) {
     in >> what >> e.section >> e.contender >> e.resource >> of >> e.owner >> e.fence >> at >>
         valid_until >> kept_until >> asked_at >> std::ws;
     if (!in || !std::getline(in, e.text)) return std::nullopt;
-    if (std::string_view("GSENQV").find(what) == std::string_view::npos) return std::nullopt;
+    if (std::string_view("GSENQLIV").find(what) == std::string_view::npos) return std::nullopt;
     const auto what_of = parse_part(of);
     if (!what_of) return std::nullopt;
     e.what = static_cast<entry::kind>(what);
@@ -104,4 +104,4 @@ void journal_reader::read(const std::function<void(const entry&)>& take) {
     }
 }
 
-}  // namespace redlock::chaos
+}  // namespace redlock::judge

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::chaos {
+namespace redlock::judge {
 
 /// What of a resource a lease is of. A resource as a whole and its slots are different locks.
 struct part {
@@ -45,6 +45,9 @@ struct entry {
         ended = 'E',    ///< `at` is the last instant at which nobody else may hold; `text`: how.
         refused = 'N',  ///< No lease; `text`: why.
         quiet = 'Q',    ///< Every contender of the program rests, and everything is given back.
+        told = 'L',     ///< At `at` the holder heard of a loss; `text`: why, or "trusted" where it
+                        ///< could still trust the lease.
+        idle = 'I',     ///< From `asked_at` to `at` the program was stopped, or kept from running.
         broken = 'V',   ///< The program itself saw a promise broken; `text`: which.
     };
     kind what = kind::quiet;
@@ -92,4 +95,4 @@ private:
     std::streamoff offset_ = 0;
 };
 
-}  // namespace redlock::chaos
+}  // namespace redlock::judge

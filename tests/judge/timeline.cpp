@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace redlock::chaos {
+namespace redlock::judge {
 namespace {
 
 constexpr std::size_t most_kept = 8'192;
@@ -30,14 +30,28 @@ void compare_times(const span& earlier, const span& later, const complaint& comp
     }
 }
 
+// A lease of a lock without fences has none.
 void compare_fences(const span& earlier, const span& later, const complaint& complain) {
-    if (earlier.fence < later.fence) return;
+    if (earlier.fence == 0 || later.fence == 0 || earlier.fence < later.fence) return;
     complain("fences out of order: " + to_text(earlier) + " and " + to_text(later), later);
 }
 
-void compare(const span& earlier, const span& later, const complaint& complain) {
-    compare_times(earlier, later, complain);
-    compare_fences(earlier, later, complain);
+// The first lease of a sequence that has a fence: others may lie before it.
+template <class Iterator>
+const span* first_fenced(Iterator from, Iterator to) {
+    const auto at =
+        std::find_if(from, to, [](const auto& each) { return each.second.fence != 0; });
+    return at == to ? nullptr : &at->second;
+}
+
+// Against those before `at` and those from `next` on.
+template <class Line, class Iterator>
+void compare_fences_around(Line& line, Iterator at, Iterator next, const span& s,
+                           const complaint& complain) {
+    if (const auto* before = first_fenced(std::make_reverse_iterator(at), line.rend())) {
+        compare_fences(*before, s, complain);
+    }
+    if (const auto* after = first_fenced(next, line.end())) compare_fences(s, *after, complain);
 }
 
 // Programs may name different numbers of slots: the smallest counts.
@@ -93,8 +107,9 @@ void lane::add_alone(const span& s, const complaint& complain) {
     const auto at = added.first;
     const bool is_first = at == alone_.begin();
     const auto next = std::next(at);
-    if (!is_first) compare(std::prev(at)->second, s, complain);
-    if (next != alone_.end()) compare(s, next->second, complain);
+    if (!is_first) compare_times(std::prev(at)->second, s, complain);
+    if (next != alone_.end()) compare_times(s, next->second, complain);
+    compare_fences_around(alone_, at, next, s, complain);
     // The readers between its neighbours, and those that reach into its time or it into theirs.
     auto from = readers_.begin();
     if (!is_first) {
@@ -118,8 +133,9 @@ void lane::add_alone(const span& s, const complaint& complain) {
 void lane::add_reader(const span& s, const complaint& complain) {
     longest_reader_ = std::max(longest_reader_, s.trusted_until - s.granted_at);
     const auto next = alone_.upper_bound(s.granted_at);
-    if (next != alone_.begin()) compare(std::prev(next)->second, s, complain);
-    if (next != alone_.end()) compare(s, next->second, complain);
+    if (next != alone_.begin()) compare_times(std::prev(next)->second, s, complain);
+    if (next != alone_.end()) compare_times(s, next->second, complain);
+    compare_fences_around(alone_, next, next, s, complain);
     note_company(s);
     readers_.emplace(s.granted_at, s);
     forget_the_oldest(readers_);
@@ -179,4 +195,4 @@ std::vector<span> timeline::near(clock::time_point from, clock::time_point to) c
     return found;
 }
 
-}  // namespace redlock::chaos
+}  // namespace redlock::judge

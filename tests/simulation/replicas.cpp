@@ -1,0 +1,78 @@
+// Draws worlds in which a release reaches a replica before the acquire that it follows.
+// SPDX-License-Identifier: MIT
+#include "simulation/replicas.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace redlock::simulation {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+void draw_near_nodes(plan& out) {
+    out.ttl_max = 10'000ms;
+    out.tail = 0;
+    if (out.nodes.size() < 3) out.nodes.resize(3, out.nodes.front());
+    for (node_plan& n : out.nodes) {
+        n.clock_offset = std::clamp<duration>(n.clock_offset, -1s, 1s);
+        n.latency = std::min<duration>(n.latency, 1ms);
+    }
+}
+
+// Most leases are short, and a resource is free for a while before a worker takes it again: its
+// fence on a node stays below that of an acquire which arrives late.
+void draw_brief_programs(plan& out, chance& dice) {
+    out.foreigners.clear();
+    out.resources = 8;
+    out.programs.clear();
+    for (int i = 0; i < 2; ++i) {
+        program_plan& p = out.programs.emplace_back();
+        p.begins = dice.between(0ms, 50ms);
+        p.drift_ppm = dice.between(-4'900, 4'900);
+        p.workers = 4;
+        p.longest_ttl = milliseconds(dice.between(300, 1'500));
+        p.longest_think = dice.between(50ms, 300ms);
+    }
+}
+
+// What the programs send to the node in this time arrives when it is a master again. Meanwhile one
+// program's connection breaks; the program connects again to a replica, and releases there.
+duration draw_detour(plan& out, chance& dice, duration at) {
+    const std::uint32_t node = 1U << dice.below(out.nodes.size());
+    const duration slow = dice.between(50ms, 150ms);
+    const duration demoted = dice.between(1ms, 10ms);
+    const duration lasts = demoted + dice.between(50ms, 300ms);
+    out.faults.push_back({.kind = fault_kind::lag,
+                          .at = at,
+                          .lasts = slow,
+                          .nodes = node,
+                          .amount = slow + 300ms + dice.between(50ms, 400ms)});
+    out.faults.push_back({.kind = fault_kind::read_only,
+                          .at = at + slow - demoted,
+                          .lasts = lasts,
+                          .nodes = node});
+    out.faults.push_back({.kind = fault_kind::cut,
+                          .at = at + slow,
+                          .nodes = node,
+                          .programs = 1U << dice.below(out.programs.size())});
+    return at + slow + lasts;
+}
+
+}  // namespace
+
+void draw_replicas(plan& out, chance& dice) {
+    draw_near_nodes(out);
+    draw_brief_programs(out, dice);
+    out.faults.clear();
+    duration at = out.aftermath(fault_kind::kill);
+    // Until the next one the clients look at the node again, every five seconds.
+    for (std::int64_t left = dice.between(5, 9); left > 0; --left) {
+        at = draw_detour(out, dice, at) + dice.between(6s, 10s);
+    }
+    out.length = at;
+}
+
+}  // namespace redlock::simulation
