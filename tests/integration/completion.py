@@ -145,39 +145,49 @@ class Fish(Shell, unittest.TestCase):
 
 @needs("zsh")
 class Zsh(Shell, unittest.TestCase):
-    """It completes words in its line editor only: the words are read off the screen."""
+    """It completes words in its line editor only: the words are read off the screen. One shell
+    completes all lines, since it takes a second to start."""
+
+    # The prompt shows that the line editor reads: before that the terminal itself would take
+    # Control-U, and echo what is typed.
+    SETUP = ("unsetopt prompt_cr prompt_sp; stty cols 400; LISTMAX=10000; "
+             "autoload -U compinit; compinit -u -D; zstyle ':completion:*' menu no; "
+             "zstyle ':completion:*' verbose no; setopt list_rows_first no_list_beep; "
+             "eval \"$(redlock completion zsh)\"; PS1=rea''dy%%\n")
+
+    @classmethod
+    def setUpClass(cls):
+        path = cls.enterClassContext(Program())
+        home = cls.enterClassContext(tempfile.TemporaryDirectory())
+        pid, cls.screen = pty.fork()
+        if pid == 0:
+            os.environ.update(PATH=path, HOME=home, TERM="dumb")
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        cls.addClassCleanup(cls.end, pid)
+        cls.type(cls.SETUP, "ready%")
+
+    @classmethod
+    def end(cls, pid):
+        os.write(cls.screen, b"\x15exit\n")
+        os.waitpid(pid, 0)
+        os.close(cls.screen)
 
     def complete(self, line):
-        # The prompt shows that the line editor reads: before that the terminal itself would take
-        # Control-U, and echo what is typed.
-        setup = ("unsetopt prompt_cr prompt_sp; stty cols 400; LISTMAX=10000; "
-                 "autoload -U compinit; compinit -u -D; zstyle ':completion:*' menu no; "
-                 "zstyle ':completion:*' verbose no; setopt list_rows_first no_list_beep; "
-                 'eval "$(redlock completion zsh)"; ')
-        with Program() as path, tempfile.TemporaryDirectory() as home:
-            pid, screen = pty.fork()
-            if pid == 0:
-                os.environ.update(PATH=path, HOME=home, TERM="dumb")
-                os.execvp("zsh", ["zsh", "-f", "-i"])
-            try:
-                self.type(screen, setup + "PS1=rea''dy%%\n", "ready%")
-                # The list appears below the line; Control-U empties the line, for the mark.
-                text = self.type(screen, line + "\t\t\x15print en''ded\n", "\nended")
-            finally:
-                os.write(screen, b"\x15exit\n")
-                os.waitpid(pid, 0)
-                os.close(screen)
-        return self.words_in(text, line)
+        # The list appears below the line; Control-U empties the line, for the mark.
+        return self.words_in(self.type(line + "\t\t\x15print en''ded\n", "\nended", "ready%"), line)
 
-    def type(self, screen, text, until):
-        os.write(screen, text.encode())
+    @classmethod
+    def type(cls, text, *marks):
+        """What the screen shows after that, until the marks have appeared, one after the other."""
+        os.write(cls.screen, text.encode())
         seen = ""
         end = time.monotonic() + LONGEST_S
-        while until not in seen.replace("\r", ""):
+        awaited = re.compile(".*".join(map(re.escape, marks)), re.DOTALL)
+        while not awaited.search(seen.replace("\r", "")):
             if time.monotonic() > end:
                 raise AssertionError(f"zsh does not answer {text!r}: {seen!r}")
-            if select.select([screen], [], [], 0.1)[0]:
-                seen += os.read(screen, 65536).decode("utf-8", "replace")
+            if select.select([cls.screen], [], [], 0.1)[0]:
+                seen += os.read(cls.screen, 65536).decode("utf-8", "replace")
         return seen
 
     def words_in(self, text, line):

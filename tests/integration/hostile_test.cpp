@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "../support/requests.hpp"
+#include "support/beside.hpp"
 #include "support/cluster.hpp"
 #include "support/hostile_server.hpp"
 #include "support/memory.hpp"
@@ -10,7 +11,9 @@
 #include <redlock/error.hpp>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace redlock;
@@ -172,7 +175,7 @@ std::string held_by(bool fencing) {
     return fencing ? "*4\r\n:2\r\n:-1\r\n$1\r\nx\r\n:0\r\n" : "$-1\r\n";
 }
 
-client_options with(cluster& nodes, std::vector<const hostile_server*> hostiles) {
+client_options with(const cluster& nodes, std::vector<const hostile_server*> hostiles) {
     auto options = nodes.options();
     for (std::size_t i = 0; i < hostiles.size(); ++i) {
         options.nodes.push_back(hostiles[i]->node("h" + std::to_string(i)));
@@ -187,6 +190,8 @@ client_options impatient(client_options options) {
     return options;
 }
 
+constexpr std::size_t enemies_at_once = 12;
+
 }  // namespace
 
 TEST_CASE("a hostile node among three costs its own vote and nothing else", "[hostile]") {
@@ -194,57 +199,53 @@ TEST_CASE("a hostile node among three costs its own vote and nothing else", "[ho
     found(nodes, 3);
     auto deeds = all_misdeeds();
     for (auto& lie : lies()) deeds.push_back(lie);
-    for (const auto& m : deeds) {
-        CAPTURE(m.what);
-        hostile_server enemy(m.script);
-        const auto memory = resident_kib();
-        auto options = with(nodes, {&enemy});
-        options.connect_timeout = 3s;
-        driver d(options, 2);
-        bool is_silent = false;
-        for (int i = 0; i < 4; ++i) {
-            auto got = d.acquire("r", {.ttl = 20s});
-            INFO(text_of(got.value()));
-            REQUIRE(got.error() == error_code{});
-            REQUIRE(d.extend(got.value(), 30s) == error_code{});
-            // It waits for all: once is enough where one is silent.
-            const auto asked = clock::now();
-            if (!is_silent) REQUIRE(d.inspect("r").error() == error_code{});
-            is_silent = is_silent || clock::now() - asked > 1s;
-            REQUIRE(d.release(std::move(got.value())) == error_code{});
-            REQUIRE(d.until([&] { return nodes.holding("r") == 0; }));
-        }
-        CHECK(resident_kib() - memory < 100 * 1024);
-        CHECK(d.client().stats().granted == 4);
-        // What is owed to a node that does not answer would keep the client for its time-out.
-        enemy.behave(hostile::none());
-        enemy.cut();
-    }
+    const auto memory = resident_kib();
+    CHECK(failures(deeds, enemies_at_once, [&](const misdeed& m, std::size_t i) {
+              const auto resource = "r" + std::to_string(i);
+              hostile_server enemy(m.script);
+              auto options = with(nodes, {&enemy});
+              options.connect_timeout = 3s;
+              driver d(options, 2);
+              bool is_silent = false;
+              for (int round = 0; round < 4; ++round) {
+                  auto got = d.acquire(resource, {.ttl = 20s});
+                  if (got.error()) throw std::runtime_error(text_of(got.value()));
+                  MUST(d.extend(got.value(), 30s) == error_code{});
+                  // It waits for all: once is enough where one is silent.
+                  const auto asked = clock::now();
+                  if (!is_silent) MUST(d.inspect(resource).error() == error_code{});
+                  is_silent = is_silent || clock::now() - asked > 1s;
+                  MUST(d.release(std::move(got.value())) == error_code{});
+                  MUST(d.until([&] { return nodes.holding(resource) == 0; }));
+              }
+              MUST(resident_kib() - memory < static_cast<long>(enemies_at_once) * 100 * 1024);
+              MUST(d.client().stats().granted == 4);
+              enemy.appease();
+          }) == "");
 }
 
 TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[hostile]") {
-    cluster none(0);
-    for (const auto& m : all_misdeeds()) {
-        CAPTURE(m.what);
-        hostile_server enemy(m.script);
-        driver d(impatient(with(none, {&enemy})), 0);
-        REQUIRE(d.until([&] {
-            return d.log().nodes_up() == 1 || d.log().count(event_kind::node_down) > 0;
-        }));
-        auto got = d.acquire("r", {.ttl = 20s});
-        INFO(text_of(got.value()));
-        CHECK(got.error() == errc::no_quorum);
-        REQUIRE(got.value().votes().size() == 1);
-        const auto& v = got.value().votes()[0];
-        CHECK(v.node.str() == "h0");
-        CHECK((v.answer == vote::refused || v.answer == vote::timed_out ||
-               v.answer == vote::unreachable || v.answer == vote::quarantine));
-        CHECK(v.error != error_code{});
-        const auto text = format(v);
-        CHECK(text.find("h0") != std::string::npos);
-        CHECK(text.size() < 1'000);
-        for (char c : text) CHECK((static_cast<unsigned char>(c) >= 0x20));
-    }
+    const cluster none(0);
+    CHECK(failures(all_misdeeds(), enemies_at_once, [&](const misdeed& m, std::size_t) {
+              hostile_server enemy(m.script);
+              driver d(impatient(with(none, {&enemy})), 0);
+              MUST(d.until([&] {
+                  return d.log().nodes_up() == 1 || d.log().count(event_kind::node_down) > 0;
+              }));
+              auto got = d.acquire("r", {.ttl = 20s});
+              MUST(got.error() == errc::no_quorum);
+              MUST(got.value().votes().size() == 1);
+              const auto& v = got.value().votes()[0];
+              MUST(v.node.str() == "h0");
+              MUST((v.answer == vote::refused || v.answer == vote::timed_out ||
+                    v.answer == vote::unreachable || v.answer == vote::quarantine));
+              MUST(v.error != error_code{});
+              const auto text = format(v);
+              MUST(text.find("h0") != std::string::npos);
+              MUST(text.size() < 1'000);
+              for (char c : text) MUST((static_cast<unsigned char>(c) >= 0x20));
+              enemy.appease();
+          }) == "");
 }
 
 TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]") {
@@ -263,19 +264,17 @@ TEST_CASE("hostile nodes in the majority give no_quorum and no key", "[hostile]"
 }
 
 TEST_CASE("a node that mends its ways votes again", "[hostile]") {
-    cluster none(0);
-    for (const auto& m : all_misdeeds()) {
-        CAPTURE(m.what);
-        hostile_server enemy(m.script);
-        auto options = impatient(with(none, {&enemy}));
-        options.connect_timeout = 500ms;
-        driver d(options, 0);
-        d.acquire("r");
-        enemy.behave(hostile::none());
-        auto got = d.acquire("s", {.ttl = 20s, .wait = 15s});
-        INFO(text_of(got.value()));
-        CHECK(got.error() == error_code{});
-    }
+    const cluster none(0);
+    CHECK(failures(all_misdeeds(), enemies_at_once, [&](const misdeed& m, std::size_t) {
+              hostile_server enemy(m.script);
+              auto options = impatient(with(none, {&enemy}));
+              options.connect_timeout = 500ms;
+              driver d(options, 0);
+              d.acquire("r");
+              enemy.behave(hostile::none());
+              auto got = d.acquire("s", {.ttl = 20s, .wait = 15s});
+              if (got.error()) throw std::runtime_error(text_of(got.value()));
+          }) == "");
 }
 
 TEST_CASE("replies in pieces are replies", "[hostile]") {
@@ -293,51 +292,59 @@ TEST_CASE("replies in pieces are replies", "[hostile]") {
     }
 }
 
-TEST_CASE("a late reply is matched to nothing else", "[hostile]") {
-    cluster none(0);
-    // Only the first acquire is late, and would grant; all that follow are refused in time.
-    const bool fencing = GENERATE(true, false);
-    hostile_server odd(to_acquires(fencing, [=](int nth) {
+namespace {
+
+// Only the first acquire is late, and would grant; all that follow are refused in time.
+misbehaviour late_at_first(bool fencing) {
+    return to_acquires(fencing, [=](int nth) {
         if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 3s};
         return answer{.bytes = held_by(fencing)};
-    }));
-    auto options = with(none, {&odd});
+    });
+}
+
+client_options patient_for_late_replies(client_options options, bool fencing) {
     options.fencing = fencing;
     options.node_timeout = 200ms;
     options.connect_timeout = 10s;  // so long is a late reply waited for
-    driver d(options);
-    auto first = d.acquire("r", {.ttl = 20s});
-    CHECK(first.error() == errc::no_quorum);
-    CHECK(first.value().votes()[0].answer == vote::timed_out);
-    REQUIRE(d.until([&] { return d.client().stats().late_replies >= 1; }));
-    error_code second = errc::no_quorum;
-    for (int tries = 5; tries > 0 && second == errc::no_quorum; --tries) {  // it may stall, too
-        second = d.acquire("r", {.ttl = 20s}).error();
-    }
-    CHECK(second == errc::contended);
-    CHECK(odd.connections_accepted() == 1);
-    CHECK(odd.commands("EVALSHA RELEASE") >= 1);  // of the first
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("a late reply is matched to nothing else", "[hostile]") {
+    const cluster none(0);
+    CHECK(failures(both_modes, both_modes.size(), [&](const mode& of, std::size_t) {
+              hostile_server odd(late_at_first(of.fencing));
+              driver d(patient_for_late_replies(with(none, {&odd}), of.fencing));
+              auto first = d.acquire("r", {.ttl = 20s});
+              MUST(first.error() == errc::no_quorum);
+              MUST(first.value().votes()[0].answer == vote::timed_out);
+              MUST(d.until([&] { return d.client().stats().late_replies >= 1; }));
+              error_code second = errc::no_quorum;
+              for (int tries = 5; tries > 0 && second == errc::no_quorum; --tries) {
+                  second = d.acquire("r", {.ttl = 20s}).error();  // it may stall, too
+              }
+              MUST(second == errc::contended);
+              MUST(odd.connections_accepted() == 1);
+              MUST(odd.commands("EVALSHA RELEASE") >= 1);  // of the first
+          }) == "");
 }
 
 TEST_CASE("commands that wait behind a late reply time out and grant nothing", "[hostile]") {
-    cluster none(0);
-    const bool fencing = GENERATE(true, false);
-    hostile_server odd(to_acquires(fencing, [=](int nth) {
-        if (nth == 0) return answer{.bytes = granted_by(fencing), .delay = 3s};
-        return answer{.bytes = held_by(fencing)};
-    }));
-    auto options = with(none, {&odd});
-    options.fencing = fencing;
-    options.node_timeout = 200ms;
-    options.connect_timeout = 10s;
-    driver d(options);
-    for (int i = 0; i < 5; ++i) {
-        auto got = d.acquire("r", {.ttl = 20s});
-        CHECK_FALSE(got.value());
-        CHECK(got.error() != error_code{});
-    }
-    REQUIRE(d.until([&] { return d.client().stats().late_replies >= 1; }));
-    for (int i = 0; i < 5; ++i) CHECK(d.acquire("r", {.ttl = 20s}).error() != error_code{});
+    const cluster none(0);
+    CHECK(failures(both_modes, both_modes.size(), [&](const mode& of, std::size_t) {
+              hostile_server odd(late_at_first(of.fencing));
+              driver d(patient_for_late_replies(with(none, {&odd}), of.fencing));
+              for (int i = 0; i < 5; ++i) {
+                  auto got = d.acquire("r", {.ttl = 20s});
+                  MUST(!got.value());
+                  MUST(got.error() != error_code{});
+              }
+              MUST(d.until([&] { return d.client().stats().late_replies >= 1; }));
+              for (int i = 0; i < 5; ++i) {
+                  MUST(d.acquire("r", {.ttl = 20s}).error() != error_code{});
+              }
+          }) == "");
 }
 
 TEST_CASE("a reply that nobody asked for ends the connection, and is no vote", "[hostile]") {
@@ -421,6 +428,7 @@ TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
         INFO(text_of(w.value()));
         CHECK(w.error() == error_code{});
     }
+    liar.appease();
 }
 
 TEST_CASE("a node that loses its memory for ever is greeted again with a rest", "[hostile]") {
@@ -483,7 +491,5 @@ TEST_CASE("commands to a node that never answers are bounded", "[hostile]") {
     CHECK(turned_away > 0);
     CHECK(turned_away < tries.size());
     CHECK(resident_kib() - memory < 400 * 1024);
-    // What is owed to a node that does not answer would keep the client for its time-out.
-    mute.behave(hostile::none());
-    mute.cut();
+    mute.appease();
 }

@@ -54,21 +54,14 @@ void check_kept_until(clock::time_point until, cluster& nodes, driver& other,
 
 TEST_CASE("a release before the least time leaves the keys for what is left", "[min_hold]") {
     cluster nodes(3);
-    const bool fencing = GENERATE(true, false);
-    driver a(nodes.options(fencing));
-    driver b(nodes.options(fencing));
+    driver a(nodes.options());
+    driver b(nodes.options());
     const auto asked = clock::now();
     auto got = a.acquire("r", {.ttl = 20s, .min_hold = 2s});
     REQUIRE(got.error() == error_code{});
     REQUIRE(a.until([&] { return nodes.holding("r") == 3; }));
     const auto fence = got.value().fence();
     SECTION("released") { CHECK(a.release(std::move(got.value())) == error_code{}); }
-    SECTION("destroyed") { got.value() = lease{}; }
-    SECTION("closed over") {
-        outcome<> closed;
-        a.client().async_close(closed.handler());
-        CHECK(a.finish(closed).error() == error_code{});
-    }
     SECTION("destroyed with the client") { a.destroy_client(); }
     CHECK(a.until([&] {
         for (std::size_t i = 0; i < 3; ++i) {
@@ -125,12 +118,12 @@ TEST_CASE("a command that ends sooner keeps others out", "[min_hold][tool]") {
     };
     const auto begun = wall_time();
     SECTION("it ended") {
-        CHECK(run({"--min-hold", "4s", "r", "--", "true"})->wait() == 0);
-        CHECK(nodes.ask(0).pttl("r") <= 4'100ms);
+        CHECK(run({"--min-hold", "3s", "r", "--", "true"})->wait() == 0);
+        CHECK(nodes.ask(0).pttl("r") <= 3'100ms);
     }
-    SECTION("it failed") { CHECK(run({"--min-hold", "4s", "r", "--", "false"})->wait() == 1); }
+    SECTION("it failed") { CHECK(run({"--min-hold", "3s", "r", "--", "false"})->wait() == 1); }
     SECTION("it was killed with redlock") {
-        const auto killed = run({"--min-hold", "4s", "--ttl", "1s", "r", "--", "sleep", "60"});
+        const auto killed = run({"--min-hold", "3s", "--ttl", "1s", "r", "--", "sleep", "60"});
         REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
         killed->send(SIGKILL);
         CHECK(killed->wait() == -SIGKILL);
@@ -138,10 +131,10 @@ TEST_CASE("a command that ends sooner keeps others out", "[min_hold][tool]") {
     const auto refused = run({"r", "--", "true"});
     const int status = refused->wait();
     // On a machine that stood still for seconds it may be over.
-    CHECK((status == 120 || wall_time() > begun + 4s));
+    CHECK((status == 120 || wall_time() > begun + 3s));
     const auto next = run({"--wait", "60s", "r", "--", "date", "+%s%N"});
     CHECK(next->wait() == 0);
-    CHECK(std::chrono::nanoseconds(std::stoll(next->out())) >= begun + 4s);
+    CHECK(std::chrono::nanoseconds(std::stoll(next->out())) >= begun + 3s);
     CHECK(eventually([&] { return nodes.keys() == 0; }));
 }
 
@@ -202,7 +195,7 @@ struct one_period {
 
 TEST_CASE("of twenty programs one runs the job in each period", "[min_hold][tool]") {
     constexpr auto min_hold = 850ms;
-    constexpr std::size_t periods = 20;
+    constexpr std::size_t periods = 8;
     cluster nodes(5);
     found(nodes);
     scratch folder;
@@ -212,9 +205,9 @@ TEST_CASE("of twenty programs one runs the job in each period", "[min_hold][tool
     std::size_t runs = 0;
     std::size_t late = 0;
     std::size_t idle = 0;
-    const auto limit = std::chrono::steady_clock::now() + 25s;
+    const auto limit = std::chrono::steady_clock::now() + 15s;
     for (std::size_t i = 0; i < periods && std::chrono::steady_clock::now() < limit; ++i) {
-        if (i == 5) nodes.restart(4, redis_server::data::empty);
+        if (i == 3) nodes.restart(4, redis_server::data::empty);
         const one_period now(config, min_hold, notes, random);
         runs += now.runs;
         CAPTURE(i);

@@ -88,7 +88,7 @@ long long now_ns() {
 // $1: where the group's id goes; $2: where the times go.
 const std::string stubborn =
     "trap '' TERM; echo $$ >\"$1\"; "
-    "beat() { while :; do date +%s%N >>\"$1\"; sleep 0.01; done; }; "
+    "beat() { while :; do date +%s%N >>\"$1\"; sleep 0.03; done; }; "
     "beat \"$2.child\" & beat \"$2\"";
 
 long long last_beat(const std::string& path) {
@@ -514,7 +514,7 @@ TEST_CASE("signals reach the command's whole group", "[tool]") {
     scratch folder;
     const std::string script =
         "trap 'echo $1 >>\"$0\"' USR1; trap 'echo $1 end >>\"$0\"; exit 3' TERM; echo up >>\"$0\"; "
-        "while :; do sleep 0.01; done";
+        "while :; do sleep 0.05; done";
     const std::string both =
         "sh -c \"$0\" \"$1\" child & sh -c \"$0\" \"$1\" parent; s=$?; wait; "
         "exit $s";
@@ -547,72 +547,112 @@ TEST_CASE("what was ignored when redlock was started stays ignored", "[tool]") {
     CHECK(running.out() == "up\ndown\n");
 }
 
-TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]") {
-    cluster nodes(5);
+namespace {
+
+// A command that ignores TERM, under a lease that its nodes are about to lose.
+struct stubborn_run {
+    bool is_up() const {
+        return last_beat(folder / "beats.child") > 0 && number_in(folder / "group") > 0;
+    }
+
+    cluster nodes{5};
     scratch folder;
-    const std::string group = folder / "group";
-    const std::string beats = folder / "beats";
+    tool_process running{on(nodes, {"run", "--ttl", "12s", "r", "--", "sh", "-c", stubborn, "sh",
+                                    folder / "group", folder / "beats"})};
+};
+
+}  // namespace
+
+TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]") {
     constexpr auto ttl = 12s;
-    tool_process running(
-        on(nodes, {"run", "--ttl", "12s", "r", "--", "sh", "-c", stubborn, "sh", group, beats}));
-    REQUIRE(eventually([&] { return last_beat(beats + ".child") > 0 && number_in(group) > 0; }));
-    const auto pgid = static_cast<pid_t>(number_in(group));
-    SECTION("a majority dies") {
-        for (const std::size_t i : {0, 1, 4}) nodes.kill(i);
-    }
-    SECTION("a majority hangs") {
-        for (const std::size_t i : {0, 2, 3}) nodes.stop(i);
-    }
+    stubborn_run dies;
+    stubborn_run hangs;
+    REQUIRE(eventually([&] { return dies.is_up() && hangs.is_up(); }));
+    for (const std::size_t i : {0, 1, 4}) dies.nodes.kill(i);
+    for (const std::size_t i : {0, 2, 3}) hangs.nodes.stop(i);
     // Nothing that was sent after this can have been granted.
     const long long no_renewal_after = now_ns();
-    CHECK(running.wait() == 122);
-    CHECK_FALSE(is_alive(-pgid));
-    const auto gone = std::max(last_beat(beats), last_beat(beats + ".child"));
-    CHECK(gone < no_renewal_after + std::chrono::nanoseconds(ttl).count());
-    CHECK(lines(running.err()) == 1);
-    CHECK(has(running.err(), "no quorum of nodes renewed it"));
+    for (stubborn_run* r : {&dies, &hangs}) {
+        CAPTURE(r == &dies);
+        const auto pgid = static_cast<pid_t>(number_in(r->folder / "group"));
+        CHECK(r->running.wait() == 122);
+        CHECK_FALSE(is_alive(-pgid));
+        const auto gone = std::max(last_beat(r->folder / "beats"),
+                                   last_beat(r->folder / "beats.child"));
+        CHECK(gone < no_renewal_after + std::chrono::nanoseconds(ttl).count());
+        CHECK(lines(r->running.err()) == 1);
+        CHECK(has(r->running.err(), "no quorum of nodes renewed it"));
+    }
 }
+
+namespace {
+
+// A command that ignores TERM, and a `redlock run` that tells its loss to a pipe that is full.
+struct unheard_run {
+    unheard_run(cluster& nodes, const std::string& resource, const std::string& options)
+        : reader(full_fifo(folder / "fifo")),
+          running(tool_process::program{"/bin/sh"},
+                  {"-c",
+                   "exec $REDLOCK_TOOL --config \"$1\" run --max-hold 5s --margin 2s " + options +
+                       resource + " -- sh -c \"$0\" sh \"$2\" \"$3\" 2>\"$4\"",
+                   stubborn, nodes.config(), folder / "group", folder / "beats",
+                   folder / "fifo"}) {}
+    ~unheard_run() { ::close(reader); }
+    unheard_run(const unheard_run&) = delete;
+    unheard_run& operator=(const unheard_run&) = delete;
+
+    pid_t group() const { return static_cast<pid_t>(number_in(folder / "group")); }
+    /// What it says once it is read, until `enough`.
+    template <class Enough>
+    std::string read_until(Enough enough) const {
+        std::string said;
+        CHECK(eventually([&] {
+            char text[4096];
+            const auto got = ::read(reader, text, sizeof text);
+            if (got > 0) said.append(text, static_cast<std::size_t>(got));
+            return enough(said);
+        }));
+        return said;
+    }
+
+    scratch folder;
+    int reader;
+    tool_process running;
+};
+
+}  // namespace
 
 // A reader that stalls, as a pager or a terminal after ^S, must not keep redlock from its work.
 TEST_CASE("a lost lease ends the command also where nobody reads what it says", "[tool]") {
     cluster nodes(3);
-    scratch folder;
-    const std::string fifo = folder / "fifo";
-    const int reader = full_fifo(fifo);
-    const std::string group = folder / "group";
-    const std::string options =
-        GENERATE("--max-hold 5s --margin 2s ", "--json --max-hold 5s --margin 2s ");
-    const std::string script = "exec $REDLOCK_TOOL --config \"$1\" run " + options +
-                               "r -- sh -c \"$0\" sh \"$2\" \"$3\" 2>\"$4\"";
-    tool_process running(tool_process::program{"/bin/sh"},
-                         {"-c", script, stubborn, nodes.config(), group, folder / "beats", fifo});
-    REQUIRE(eventually([&] { return number_in(group) > 0; }));
-    const auto pgid = static_cast<pid_t>(number_in(group));
-    CHECK(eventually([&] { return !is_alive(-pgid); }));
-    const int signal = GENERATE(0, SIGTERM);
-    if (signal != 0) {
-        // It waits for the reader, but not against the will of who started it.
+    unheard_run plain(nodes, "a", "");
+    unheard_run json(nodes, "b", "--json ");
+    unheard_run plain_ended(nodes, "c", "");
+    unheard_run json_ended(nodes, "d", "--json ");
+    for (unheard_run* r : {&plain, &json, &plain_ended, &json_ended}) {
+        REQUIRE(eventually([&] { return r->group() > 0; }));
+    }
+    for (unheard_run* r : {&plain, &json, &plain_ended, &json_ended}) {
+        const auto group = r->group();
+        CHECK(eventually([&] { return !is_alive(-group); }));
+    }
+    // It waits for the reader, but not against the will of who started it.
+    for (unheard_run* r : {&plain_ended, &json_ended}) {
         CHECK(eventually([&] {
-            running.send(signal);
-            return running.has_ended();
+            r->running.send(SIGTERM);
+            return r->running.has_ended();
         }));
-        const int status = running.wait();
-        CHECK((status == 122 || status == -signal));
-        ::close(reader);
-        return;
+        const int status = r->running.wait();
+        CHECK((status == 122 || status == -SIGTERM));
     }
     // It says everything, in order, once it is read.
-    std::string said;
-    CHECK(eventually([&] {
-        char text[4096];
-        const auto got = ::read(reader, text, sizeof text);
-        if (got > 0) said.append(text, static_cast<std::size_t>(got));
-        return has(said, "\n") && (!has(options, "--json") || has(said, "\"ended\""));
-    }));
-    CHECK(running.wait() == 122);
-    ::close(reader);
+    std::string said = plain.read_until([](const auto& text) { return has(text, "\n"); });
+    CHECK(plain.running.wait() == 122);
     CHECK(has(said, "--max-hold is over"));
-    if (has(options, "--json")) CHECK(said.find("\"granted\"") < said.find("--max-hold is over"));
+    said = json.read_until([](const auto& text) { return has(text, "\"ended\""); });
+    CHECK(json.running.wait() == 122);
+    CHECK(has(said, "--max-hold is over"));
+    CHECK(said.find("\"granted\"") < said.find("--max-hold is over"));
 }
 
 TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
@@ -644,32 +684,27 @@ TEST_CASE("what redlock could not say is said when it can be", "[tool]") {
 TEST_CASE("a lost lease asks with TERM first", "[tool]") {
     cluster nodes(3);
     const std::string script =
-        "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.01; done";
+        "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.05; done";
+    const auto start = [&](const words& options) {
+        words all{"run"};
+        all.insert(all.end(), options.begin(), options.end());
+        all.insert(all.end(), {"--", "sh", "-c", script});
+        return on(nodes, all);
+    };
     // A margin that leaves a shell time to answer TERM also on a machine that stalls.
-    SECTION("--max-hold") {
-        auto got = run_tool(on(
-            nodes, {"run", "--max-hold", "6s", "--margin", "4s", "r", "--", "sh", "-c", script}));
-        CHECK(got.status == 122);
-        CHECK(got.out == "up\nasked\n");
-        CHECK(has(got.err, "--max-hold"));
+    tool_process held_too_long(start({"--max-hold", "6s", "--margin", "4s", "a"}));
+    tool_process not_renewed(start({"--ttl", "8s", "--margin", "4s", "--no-renew", "b"}));
+    tool_process taken(start({"--ttl", "9s", "--margin", "4s", "c"}));
+    REQUIRE(eventually([&] { return taken.out() == "up\n" && nodes.holding("c") == 3; }));
+    for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("c", "thief");
+    for (tool_process* each : {&held_too_long, &not_renewed, &taken}) {
+        CHECK(each->wait() == 122);
+        CHECK(each->out() == "up\nasked\n");
     }
-    SECTION("--no-renew") {
-        auto got = run_tool(on(nodes, {"run", "--ttl", "8s", "--margin", "4s", "--no-renew", "r",
-                                       "--", "sh", "-c", script}));
-        CHECK(got.status == 122);
-        CHECK(got.out == "up\nasked\n");
-        CHECK(has(got.err, "--no-renew"));
-    }
-    SECTION("somebody deleted the key") {
-        tool_process running(
-            on(nodes, {"run", "--ttl", "9s", "--margin", "4s", "r", "--", "sh", "-c", script}));
-        REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
-        for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set("r", "thief");
-        CHECK(running.wait() == 122);
-        CHECK(running.out() == "up\nasked\n");
-        CHECK(has(running.err(), "gone or has another owner"));
-        for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("r") == "thief");
-    }
+    CHECK(has(held_too_long.err(), "--max-hold"));
+    CHECK(has(not_renewed.err(), "--no-renew"));
+    CHECK(has(taken.err(), "gone or has another owner"));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.ask(i).get("c") == "thief");
 }
 
 TEST_CASE("the next holder starts when the last one's group is gone", "[tool]") {
@@ -691,9 +726,9 @@ TEST_CASE("redlock that slept over the end of its lease kills at once", "[tool]"
     cluster nodes(3);
     scratch folder;
     const std::string script =
-        "trap 'echo asked' TERM; echo $$ >\"$0\"; echo up; while :; do sleep 0.01; done";
+        "trap 'echo asked' TERM; echo $$ >\"$0\"; echo up; while :; do sleep 0.05; done";
     tool_process running(
-        on(nodes, {"run", "--ttl", "6s", "r", "--", "sh", "-c", script, folder / "group"}));
+        on(nodes, {"run", "--ttl", "4s", "r", "--", "sh", "-c", script, folder / "group"}));
     REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
     const auto pgid = static_cast<pid_t>(number_in(folder / "group"));
     running.send(SIGSTOP);
@@ -730,8 +765,8 @@ TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "
     const std::string script = "echo up; read word <\"$0\"; echo went on";
     std::string ttl;
     SECTION("in time") { ttl = "30s"; }
-    SECTION("too late: the command does not run again") { ttl = "6s"; }
-    const bool is_late = ttl == "6s";
+    SECTION("too late: the command does not run again") { ttl = "4s"; }
+    const bool is_late = ttl == "4s";
     tool_process running(on(nodes, {"run", "--ttl", ttl, "r", "--", "sh", "-c", script, gate}));
     REQUIRE(eventually([&] { return running.out() == "up\n" && nodes.holding("r") == 3; }));
     running.send(SIGTSTP);
@@ -750,7 +785,7 @@ TEST_CASE("stopped with SIGTSTP, command and redlock stop and go on together", "
 TEST_CASE("if redlock is killed, its command is", "[tool]") {
     cluster nodes(3);
     scratch folder;
-    const std::string script = "echo $$ >\"$0\"; while :; do sleep 0.01; done";
+    const std::string script = "echo $$ >\"$0\"; while :; do sleep 0.05; done";
     tool_process running(on(nodes, {"run", "r", "--", "sh", "-c", script, folder / "group"}));
     REQUIRE(eventually([&] { return number_in(folder / "group") > 0; }));
     const auto command = static_cast<pid_t>(number_in(folder / "group"));
@@ -912,7 +947,7 @@ TEST_CASE("inspect gives a quarantine no length that is not known yet", "[tool]"
     found(nodes);
     nodes.stop(0);
     nodes.stop(1);  // so the third is not known to vote yet
-    const auto got = run_tool(on(nodes, {"inspect", "r"}));
+    const auto got = run_tool({"inspect", "--config", nodes.config(1s), "r"});
     CHECK(got.status == 121);
     CHECK(has(got.out, "quarantine"));
     CHECK_FALSE(has(got.out + got.err, "0.0 ms"));

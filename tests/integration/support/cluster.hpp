@@ -7,6 +7,7 @@
 
 #include <redlock/options.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -95,14 +96,14 @@ public:
         return all;
     }
 
-    /// The same nodes and time-outs for the command: the path of a configuration file. A program that
-    /// was given it before finds it whole at any time.
-    std::string config() const {
+    /// The same nodes, and by default the same time-outs, for the command: the path of a
+    /// configuration file. A program that was given it before finds it whole at any time.
+    std::string config(std::chrono::milliseconds node_timeout = std::chrono::seconds(3)) const {
         const auto path = servers_.at(0).directory() / "redlock.json";
         const auto next = servers_.at(0).directory() / "redlock.json.next";
         std::ofstream file(next);
-        file << R"({"node_timeout_ms": 3000, "connect_timeout_ms": 6000, "cluster": "test", )"
-             << R"("nodes": [)";
+        file << R"({"node_timeout_ms": )" << node_timeout.count() << R"(, "connect_timeout_ms": )"
+             << 2 * node_timeout.count() << R"(, "cluster": "test", "nodes": [)";
         for (std::size_t i = 0; i < servers_.size(); ++i) {
             file << (i == 0 ? "" : ", ") << '"' << servers_[i].uri() << '"';
         }

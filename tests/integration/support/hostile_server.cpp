@@ -356,6 +356,10 @@ void hostile_server::behave(misbehaviour script) {
 
 void hostile_server::push(std::string bytes) { impl_->push(std::move(bytes)); }
 void hostile_server::cut() { impl_->cut(); }
+void hostile_server::appease() {
+    behave(hostile::none());
+    cut();
+}
 
 namespace hostile {
 namespace {

@@ -60,6 +60,9 @@ public:
     void push(std::string bytes);
     /// Closes every open connection.
     void cut();
+    /// At the end of a test: what is owed to a node that does not answer well would keep the client
+    /// for its time-out.
+    void appease();
 
 private:
     class impl;

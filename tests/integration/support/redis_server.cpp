@@ -22,6 +22,7 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -77,7 +78,9 @@ bool port_is_free(std::uint16_t port) {
 // Below the range from which the system draws the ports of outgoing connections: the port of a
 // killed server stays free for its restart, and nobody connects to himself while it is down.
 std::unique_ptr<port_claim> pick_port() {
+    static std::mutex gate;
     static std::mt19937 random{std::random_device{}()};
+    const std::lock_guard lock(gate);
     std::uniform_int_distribution<int> port(10'000, 32'000);
     for (int tries = 0; tries < 1'000; ++tries) {
         auto claim = std::make_unique<port_claim>(static_cast<std::uint16_t>(port(random)));
@@ -167,7 +170,8 @@ std::vector<std::string> redis_server::command_line() const {
                                    "--logfile", (directory_ / "log").string(),
                                    "--daemonize", "no",
                                    "--save", "",
-                                   "--appendonly", "no"};
+                                   "--appendonly", "no",
+                                   "--repl-diskless-sync-delay", "0"};  // it waits 5 s for others
     if (options_.unix_socket) {
         words.insert(words.end(), {"--unixsocket", unix_socket()});
     }

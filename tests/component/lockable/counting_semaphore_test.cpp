@@ -1,17 +1,16 @@
-// The semaphore on real servers: never more than its slots, losses, threads; knows no internals.
+// The semaphore on masters in memory: never more than its slots, losses, threads; knows no
+// internals.
 // SPDX-License-Identifier: MIT
-#include "../support/catch.hpp"
-#include "support/cluster.hpp"
-#include "support/run.hpp"
-#include "support/waiting.hpp"
+#include "component/support/passing_time.hpp"
+#include "support/catch.hpp"
 
+#include <redlock/blocking_client.hpp>
 #include <redlock/counting_semaphore.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,11 +19,9 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 using namespace redlock::testing;
-using redlock::acquire_options;
 using redlock::blocking_client;
 using redlock::counting_semaphore;
 using redlock::errc;
@@ -33,59 +30,39 @@ namespace {
 
 std::string key_of(std::uint16_t slot) { return "r#" + std::to_string(slot); }
 
-/// How many slots are taken on any node that runs and is not stopped.
-std::size_t taken(cluster& nodes, std::uint16_t slots) {
+/// How many slots are taken on any node.
+std::size_t taken(const masters& nodes, std::uint16_t slots) {
     std::size_t found = 0;
     for (std::uint16_t i = 0; i < slots; ++i) found += nodes.holding(key_of(i)) > 0 ? 1 : 0;
     return found;
 }
 
-template <class F>
-std::error_code thrown_by_call(F&& f) {
-    try {
-        f();
-    } catch (const std::system_error& e) {
-        return e.code();
-    }
-    return {};
-}
-
-template <class F>
-auto in_thread(F&& f) {
-    return std::async(std::launch::async, std::forward<F>(f)).get();
-}
-
-/// Gives the slot that the calling thread acquired last to another owner, and waits until that is
-/// known. Then the slot is free again.
-void lose_latest(cluster& nodes, const counting_semaphore& s) {
+/// Another program takes the slot that the calling thread acquired last, until that is known. Then
+/// the slot is free again.
+void lose_latest(masters& nodes, const counting_semaphore& s) {
     const auto token = s.lost_token();
     REQUIRE(token.stop_possible());
-    const std::string key = key_of(s.slot());
-    for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).set(key, "another owner");
-    REQUIRE(eventually([&] { return token.stop_requested(); }));
-    unlock_by_hand(nodes, key);
+    REQUIRE(lose(nodes, key_of(s.slot()), token));
 }
-
-// A loss is found at a third of it.
-constexpr acquire_options short_ttl{.ttl = 3s};
 
 }  // namespace
 
 TEST_CASE("as many acquisitions as slots, each with its own slot, and no more", "[semaphore]") {
-    cluster nodes(3);
+    masters nodes;
     blocking_client client(nodes.options());
-    blocking_client elsewhere(nodes.options());
+    blocking_client other_client(nodes.options());
     counting_semaphore s(client, "r", 3);
-    counting_semaphore there(elsewhere, "r", 3);
+    counting_semaphore there(other_client, "r", 3);
     CHECK(s.fence() == 0);
     std::set<std::uint16_t> slots;
+    std::optional<passing_time> running(nodes);
     s.acquire();
     slots.insert(s.slot());
     CHECK(s.fence() > 0);
     CHECK(s.lost_token().stop_possible());
     REQUIRE(s.try_acquire());
     slots.insert(s.slot());
-    REQUIRE(there.try_acquire_for(patience));
+    REQUIRE(there.try_acquire_for(1h));
     slots.insert(there.slot());
     CHECK(slots == std::set<std::uint16_t>{0, 1, 2});
     CHECK_FALSE(s.try_acquire());
@@ -97,56 +74,56 @@ TEST_CASE("as many acquisitions as slots, each with its own slot, and no more", 
     CHECK(there.try_acquire());
     there.release();
     there.release();
-    CHECK(eventually([&] { return taken(nodes, 3) == 0; }));
+    running.reset();
+    CHECK(pass_until(nodes, [&] { return taken(nodes, 3) == 0; }));
 }
 
 TEST_CASE("more than is held is not released, and nothing changes", "[semaphore]") {
-    cluster nodes(3);
+    masters nodes;
     blocking_client client(nodes.options());
     counting_semaphore s(client, "r", 3);
-    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
     s.acquire();
     s.acquire();
     const auto fence = s.fence();
-    CHECK(thrown_by_call([&] { s.release(3); }) == errc::not_held);
-    CHECK(thrown_by_call([&] { s.release(-1); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(3); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(-1); }) == errc::not_held);
     CHECK(s.fence() == fence);
     CHECK(taken(nodes, 3) == 2);
     CHECK_FALSE(s.lost_token().stop_requested());
     s.release(2);
-    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
 }
 
 TEST_CASE("any thread releases what another acquired", "[semaphore]") {
-    cluster nodes(3);
+    masters nodes;
     blocking_client client(nodes.options());
     counting_semaphore s(client, "r", 2);
     s.acquire();
     const auto fence = s.fence();
-    CHECK(in_thread([&] { return s.fence(); }) == 0);
+    CHECK(elsewhere([&] { return s.fence(); }) == 0);
     // Its own first: this thread goes on under its own slot.
-    in_thread([&] {
+    elsewhere([&] {
         s.acquire();
         s.release();
         return 0;
     });
     CHECK(s.fence() == fence);
-    in_thread([&] {
+    elsewhere([&] {
         s.release();
         return 0;
     });
     CHECK(s.fence() == 0);
-    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
-    CHECK(eventually([&] { return taken(nodes, 2) == 0; }));
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
+    CHECK(pass_until(nodes, [&] { return taken(nodes, 2) == 0; }));
 }
 
 TEST_CASE("one waits until a slot is released, also by another program", "[semaphore][threads]") {
-    cluster nodes(3);
-    found(nodes);
+    masters nodes;
     blocking_client client(nodes.options());
-    blocking_client elsewhere(nodes.options());
+    blocking_client other_client(nodes.options());
     counting_semaphore s(client, "r", 2);
-    counting_semaphore there(elsewhere, "r", 2);
+    counting_semaphore there(other_client, "r", 2);
     s.acquire();
     there.acquire();
     std::atomic<bool> has_slot = false;
@@ -155,18 +132,18 @@ TEST_CASE("one waits until a slot is released, also by another program", "[semap
         has_slot = true;
         s.release();
     });
-    REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
+    REQUIRE(pass_until(nodes, [&] { return nodes.waiting("r") == 1; }));
     CHECK_FALSE(has_slot);
     there.release();
+    REQUIRE(pass_until(nodes, [&] { return has_slot.load(); }));
     waiter.join();
-    CHECK(has_slot);
     s.release();
 }
 
 TEST_CASE("never more at once than slots, by threads of several clients",
           "[semaphore][threads]") {
     constexpr int slots = 3;
-    cluster nodes(3);
+    masters nodes;
     blocking_client a(nodes.options());
     blocking_client b(nodes.options());
     counting_semaphore of_a(a, "r", slots);
@@ -174,54 +151,57 @@ TEST_CASE("never more at once than slots, by threads of several clients",
     std::atomic<int> inside = 0;
     std::atomic<int> most = 0;
     std::atomic<int> done = 0;
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < 8; ++t) {
-        threads.emplace_back([&, t] {
-            counting_semaphore& s = t % 2 == 0 ? of_a : of_b;
-            for (int i = 0; i < 10; ++i) {
-                s.acquire();
-                const int now = ++inside;
-                int known = most;
-                while (now > known && !most.compare_exchange_weak(known, now)) {
-                }
-                std::this_thread::sleep_for(1ms);
-                --inside;
-                ++done;
-                s.release();
-            }
-        });
+    const auto work = [&](counting_semaphore& s) {
+        s.acquire();
+        const int now = ++inside;
+        int known = most;
+        while (now > known && !most.compare_exchange_weak(known, now)) {
+        }
+        // The first ones stay until as many are inside as may be, if that is ever so.
+        const auto end = redlock::clock::now() + 1h;
+        while (most < slots && redlock::clock::now() < end) rest();
+        --inside;
+        ++done;
+        s.release();
+    };
+    {
+        const passing_time running(nodes);
+        std::vector<std::jthread> threads;
+        for (int t = 0; t < 8; ++t) {
+            threads.emplace_back([&, t] {
+                for (int i = 0; i < 10; ++i) work(t % 2 == 0 ? of_a : of_b);
+            });
+        }
     }
-    threads.clear();
     CHECK(done == 80);
-    CHECK(most <= slots);
-    CHECK(most > 1);
-    CHECK(eventually([&] { return taken(nodes, slots) == 0; }));
+    CHECK(most == slots);
+    CHECK(pass_until(nodes, [&] { return taken(nodes, slots) == 0; }));
 }
 
 TEST_CASE("a lost slot is reported to its thread once, after the token", "[semaphore]") {
-    cluster nodes(3);
+    masters nodes;
     blocking_client client(nodes.options());
-    counting_semaphore s(client, "r", 3, {.ttl = 6s});  // the first is to be kept
+    counting_semaphore s(client, "r", 3);
     s.acquire();
     const auto first = s.lost_token();
     s.acquire();
     lose_latest(nodes, s);
     CHECK_FALSE(first.stop_requested());
     // Another thread is not concerned.
-    CHECK(in_thread([&] { return thrown_by_call([&] { s.acquire(); }); }) == std::error_code());
+    CHECK(elsewhere([&] { return thrown_by([&] { s.acquire(); }); }) == std::error_code());
     SECTION("by a release, which has given it back") {
-        CHECK(thrown_by_call([&] { s.release(); }) == errc::lost);
+        CHECK(thrown_by([&] { s.release(); }) == errc::lost);
         CHECK_NOTHROW(s.release());
     }
     SECTION("by an acquire, which has acquired nothing") {
-        CHECK(thrown_by_call([&] { s.acquire(); }) == errc::lost);
+        CHECK(thrown_by([&] { s.acquire(); }) == errc::lost);
         CHECK(s.lost_token() == first);
         CHECK_NOTHROW(s.release());  // the lost one
         CHECK(s.lost_token() == first);
         CHECK_NOTHROW(s.release());
     }
     SECTION("by a try") {
-        CHECK(thrown_by_call([&] { s.try_acquire_for(1h); }) == errc::lost);
+        CHECK(thrown_by([&] { s.try_acquire_for(1h); }) == errc::lost);
         CHECK_NOTHROW(s.release(2));
     }
     SECTION("an exception is on its way") {
@@ -233,48 +213,48 @@ TEST_CASE("a lost slot is reported to its thread once, after the token", "[semap
             throw std::runtime_error("the section failed");
         } catch (const std::runtime_error&) {
         }
-        CHECK(thrown_by_call([&] { s.try_acquire(); }) == errc::lost);
+        CHECK(thrown_by([&] { s.try_acquire(); }) == errc::lost);
         CHECK_NOTHROW(s.release());
     }
     CHECK_NOTHROW(s.release());  // that of the other thread
-    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
-    CHECK(eventually([&] { return taken(nodes, 3) == 0; }));
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
+    CHECK(pass_until(nodes, [&] { return taken(nodes, 3) == 0; }));
 }
 
 TEST_CASE("a release that finds the key gone reports the loss", "[semaphore]") {
-    cluster nodes(3);
+    masters nodes;
     blocking_client client(nodes.options());
     counting_semaphore s(client, "r", 2, {.ttl = 60s});  // no renewal finds it
     s.acquire();
-    unlock_by_hand(nodes, key_of(s.slot()));
-    CHECK(thrown_by_call([&] { s.release(); }) == errc::lost);
-    CHECK(thrown_by_call([&] { s.release(); }) == errc::not_held);
+    nodes.advance(0s);
+    nodes.vacate(key_of(s.slot()));
+    CHECK(thrown_by([&] { s.release(); }) == errc::lost);
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
 }
 
 TEST_CASE("a slot is kept while a minority of nodes is dead", "[semaphore]") {
-    cluster nodes(3);
-    found(nodes);
+    masters nodes;
     blocking_client client(nodes.options());
-    counting_semaphore s(client, "r", 2, {.ttl = 6s});
+    counting_semaphore s(client, "r", 2);
     s.acquire();
-    nodes.kill(1);
+    nodes.shut_down(1);
     const auto token = s.lost_token();
     s.acquire();
-    REQUIRE(eventually([&] { return client.stats().renewals >= 6; }));  // three of each
+    REQUIRE(pass_until(nodes, [&] { return client.stats().renewals >= 6; }));  // three of each
     CHECK_FALSE(token.stop_requested());
     CHECK_FALSE(s.lost_token().stop_requested());
     CHECK_NOTHROW(s.release(2));
 }
 
 TEST_CASE("destroyed while slots are held, it leaves none taken", "[semaphore]") {
-    cluster nodes(3);
+    masters nodes;
     blocking_client client(nodes.options());
-    auto s = std::make_unique<counting_semaphore>(client, "r", 3, short_ttl);
+    auto s = std::make_unique<counting_semaphore>(client, "r", 3);
     s->acquire();
     s->acquire();
     SECTION("held") {}
     SECTION("one of them lost") { lose_latest(nodes, *s); }
     s.reset();
-    CHECK(eventually([&] { return taken(nodes, 3) == 0; }));
+    CHECK(pass_until(nodes, [&] { return taken(nodes, 3) == 0; }));
     CHECK(client.stats().leases == 0);
 }
