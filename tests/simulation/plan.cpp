@@ -7,6 +7,7 @@
 #include "simulation/newcomers.hpp"
 #include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
+#include "simulation/stalls.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,7 +23,8 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
-                           "copy",       "stall",         "declare",       "evict"};
+                           "copy",       "stall",         "nap",           "declare", "evict",
+                           "hitch"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -149,7 +151,7 @@ private:
         if (!dice.happens(0.1) || out_.double_of || out_.about == style::rolling) return;
         out_.node_timeout = 0ms;
         out_.connect_timeout = milliseconds(dice.between(1'000, 3'000));
-        for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 60ms);
+        for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 120ms);
     }
 
     bool may_be_upset() const {
@@ -180,6 +182,9 @@ private:
         } else if (chance fourth(out_.seed, 23); fourth.happens(0.1)) {
             has_upheavals_ = true;
             draw_newcomers(out_, fourth);
+        } else if (chance fifth(out_.seed, 25); fifth.happens(0.05)) {
+            has_upheavals_ = true;
+            draw_stalls(out_, fifth);
         }
     }
 
