@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace redlock::simulation {
@@ -25,25 +26,29 @@ void draw_near_nodes(plan& out, chance& dice) {
     }
 }
 
-// About leases that are short a node has less time.
+constexpr std::uint32_t napper = 1U << 0;
+
+// About leases that are short a node has less time. The first program, which stands still now and
+// then, does nothing but try.
 void draw_steady_programs(plan& out, chance& dice) {
     out.foreigners.clear();
-    out.resources = 4;
+    out.resources = 12;
     out.programs.clear();
-    for (std::int64_t left = dice.between(1, 2); left > 0; --left) {
+    for (const std::size_t workers : {std::size_t{1}, std::size_t{6}}) {
         program_plan& p = out.programs.emplace_back();
         p.begins = dice.between(0ms, 50ms);
         p.drift_ppm = dice.between(-4'900, 4'900);
-        p.workers = 3;
+        p.workers = workers;
+        p.is_rival = workers == 1;
         p.longest_ttl = milliseconds(dice.between(2'500, 10'000));
-        p.longest_think = dice.between(20ms, 200ms);
+        p.longest_think = dice.between(10ms, 50ms);
     }
 }
 
 }  // namespace
 
-// A quorum of nodes stalls for a moment, as by an fsync or a fork. In half of the cases a program stands
-// still meanwhile: for so long that its timers are due, and not for longer than they allow for.
+// A quorum of nodes stalls for a moment, as by an fsync or a fork. In half of the cases a program
+// stands still meanwhile: for so long that its timers are due, and not for longer than they allow.
 void draw_stalls(plan& out, chance& dice) {
     draw_near_nodes(out, dice);
     draw_steady_programs(out, dice);
@@ -59,7 +64,7 @@ void draw_stalls(plan& out, chance& dice) {
             out.faults.push_back({.kind = fault_kind::nap,
                                   .at = at + dice.between(1ms, stall.lasts),
                                   .lasts = dice.between(300ms, 1'000ms),
-                                  .programs = 1U << dice.below(out.programs.size())});
+                                  .programs = napper});
             at += 1s;
         }
         at += stall.lasts + dice.between(300ms, 3s);
