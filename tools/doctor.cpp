@@ -4,6 +4,7 @@
 
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
 
@@ -125,10 +126,12 @@ std::string findings_to_json(const std::vector<node_report>& reports,
 }  // namespace
 
 int doctor(const doctor_request& request) {
-    const auto found = find_nodes(request.nodes);
+    auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     asio::io_context context(1);
+    first_contact contact(found->client);
     client asking(context.get_executor(), found->client);
+    contact.wait(context);
     int status = own_failure;
     bool is_over = false;
     asking.async_probe([&](error_code ec, const std::vector<node_report>& reports) {

@@ -4,6 +4,7 @@
 
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/question.hpp"
 #include "tools/report.hpp"
@@ -73,11 +74,13 @@ int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
 }  // namespace
 
 int init(const init_request& request) {
-    const auto found = find_nodes(request.nodes);
+    auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     if (!request.yes && !is_meant(found->client)) return own_failure;
     asio::io_context context(1);
+    first_contact contact(found->client);
     client declaring(context.get_executor(), found->client);
+    contact.wait(context);
     int status = own_failure;
     bool answered = false;
     declaring.async_init([&](error_code ec, const std::vector<node_vote>& answers) {

@@ -5,6 +5,7 @@
 #include "tools/columns.hpp"
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
 
@@ -221,14 +222,16 @@ std::string to_table(const resource_state& state) {
 }
 
 int inspect(const inspect_request& request) {
-    const auto found = find_nodes(request.nodes);
+    auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
         complain("RESOURCE: " + why);
         return own_failure;
     }
     asio::io_context context(1);
+    first_contact contact(found->client);
     client asking(context.get_executor(), found->client);
+    contact.wait(context);
     int status = own_failure;
     bool answered = false;
     asking.async_inspect(request.resource, [&](error_code ec, const resource_state& state) {

@@ -4,6 +4,7 @@
 
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
 #include "tools/inspect.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/report.hpp"
@@ -177,10 +178,12 @@ private:
 }  // namespace
 
 int list(const list_request& request) {
-    const auto found = find_nodes(request.nodes);
+    auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     asio::io_context context(1);
+    first_contact contact(found->client);
     client asking(context.get_executor(), found->client);
+    contact.wait(context);
     lister shows(asking, request.json);
     bool is_listed = false;
     error_code failed;

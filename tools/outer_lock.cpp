@@ -4,6 +4,7 @@
 
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
 #include "tools/narrator.hpp"
 #include "tools/report.hpp"
 
@@ -82,7 +83,10 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
     });
     if (!is_named) return std::nullopt;
     asio::io_context context(1);
-    client asking(context.get_executor(), from.client);
+    client_options options = from.client;
+    first_contact contact(options);
+    client asking(context.get_executor(), options);
+    contact.wait(context);
     std::vector<footing> found(request.resources.size());
     std::size_t answers = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "tools/child.hpp"
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
 #include "tools/job_control.hpp"
 #include "tools/narrator.hpp"
 #include "tools/outer_lock.hpp"
@@ -68,6 +69,7 @@ private:
 
     client_options observed(client_options options);
     void observe(const event& e);
+    void acquire();
     void tell_wait();
     void look_at(std::size_t which);
     void say_the_rest();
@@ -109,6 +111,7 @@ private:
     asio::steady_timer metrics_timer_{context_};
     bool metrics_failed_ = false;
     asio::cancellation_signal give_up_;
+    first_contact contact_{options_};
     client client_;
     child child_;
     lease lease_;
@@ -196,14 +199,7 @@ int runner::run() {
     hurry(std::min<std::chrono::milliseconds>(longest_line, terms_.loss_margin / 4));
     await_signal();
     write_metrics();
-    client_.async_acquire_all(
-        request_.resources, terms_,
-        asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
-            timer_.cancel();
-            if (terminal_.is_ours()) says_.waited();
-            on_acquired(ec, std::move(got));
-        }));
-    tell_wait();
+    acquire();
     while (phase_ != phase::over) context_.run_one();
     write_metrics();
     metrics_timer_.cancel();
@@ -220,6 +216,24 @@ int runner::run() {
     drain(context_, longest_answer(options_), leave);
     if (by_key) leave();
     return status_;
+}
+
+void runner::acquire() {
+    const auto began = clock::now();
+    const bool is_met = contact_.wait(context_, [this] { return ended_by_ != 0; });
+    if (ended_by_ != 0) return finish(signalled + ended_by_);
+    if (!is_met) {  // it has waited all the same
+        const auto spent = std::chrono::ceil<std::chrono::milliseconds>(clock::now() - began);
+        terms_.wait = std::max<std::chrono::milliseconds>(terms_.wait - spent, 0ms);
+    }
+    client_.async_acquire_all(
+        request_.resources, terms_,
+        asio::bind_cancellation_slot(give_up_.slot(), [this](error_code ec, lease got) {
+            timer_.cancel();
+            if (terminal_.is_ours()) says_.waited();
+            on_acquired(ec, std::move(got));
+        }));
+    tell_wait();
 }
 
 void runner::tell_wait() {

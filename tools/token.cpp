@@ -102,8 +102,9 @@ int acquire(const acquire_request& request, const inherited_signals& given) {
         const refusal why{ec, {got.votes().begin(), got.votes().end()}};
         return by.end(explain(why, request.resources, by.detail(), request.contended_status));
     }
+    by.wait_for_all(got);
     // Without its token nobody can release it: it goes with `got`.
-    if (!hand_over(request, got)) {
+    if (by.is_called_off() || !hand_over(request, got)) {
         got = lease();
         return by.end(own_failure);
     }
@@ -124,6 +125,7 @@ int extend(const extend_request& request) {
     if (!token) return own_failure;
     asking by(found->client);
     auto [held, status] = adopt(by, *token, ttl);
+    if (status == success) by.wait_for_all(held);
     const bool is_told = status != success || !request.json || print(lease_to_json(held, 0, false));
     if (!is_told) status = own_failure;
     held.detach();

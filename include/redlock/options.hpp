@@ -58,7 +58,10 @@ enum class restart_guard : std::uint8_t {
 struct client_options {
     std::vector<node_options> nodes{};              ///< 1 to 32; an odd number is best.
     /// How long a node may take to answer one command. 0: measured for each node as four times the
-    /// round trip of its handshake, at least 50 ms and at most `longest_measured_timeout`.
+    /// round trip of its handshake, at least 250 ms (for a ttl below 2.5 s a tenth of it, and at
+    /// least 50 ms) and at most `longest_measured_timeout`. If this client's own timers are late,
+    /// because its machine is busy or a callback takes long, each node has up to
+    /// `longest_measured_timeout` more.
     std::chrono::milliseconds node_timeout{0};
     std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
     /// The longest ttl that is accepted, and the length of the quarantine. Must be the same for

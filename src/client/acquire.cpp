@@ -108,7 +108,7 @@ void acquire_operation::on_settled(time_point now) {
         // It does not wait for the lock, but has to for those who were faster.
         return client().shared.arm(*this, now + client().shared.options().connect_timeout);
     }
-    machine_.settled(now, client().nodes.time_for(client().shared.size()));
+    machine_.settled(now, client().nodes.time_for(client().shared.size(), ttl_));
     core::local_queues& lines = client().local;
     if (is_for_several())
         lines.join(*this, several_);
@@ -269,7 +269,7 @@ void acquire_operation::send_round(time_point now) {
     kept_for_ = ttl_;
     if (options_.min_hold > 0ms) {
         // The grant may come so late, and a holder that dies then tells no node when it was.
-        const duration later = client().nodes.time_to_vote();
+        const duration later = client().nodes.time_to_vote(ttl_);
         const duration stay = longest_stay(client().shared.options(), options_.min_hold, later);
         kept_for_ = std::max<duration>(ttl_, stay);
     }
@@ -354,7 +354,7 @@ bool acquire_operation::is_wanted(std::uint32_t round) const noexcept {
 }
 
 bool acquire_operation::is_held() const noexcept {
-    return granted_ && granted_->is_live() && granted_->held_as != nullptr;
+    return granted_ && granted_->is_held();
 }
 
 // What became of the attempt has it since the grant.
@@ -515,6 +515,9 @@ wire::wait_request acquire_operation::request(std::size_t which) const {
 
 void acquire_operation::on_due(time_point now) {
     const operation_ptr keep(this);
+    if (machine_.postpone(now, client().shared.own_delay().extra())) {
+        return client().shared.arm(*this, machine_.due_at());
+    }
     perform(machine_.due(now, is_queued()), now);
 }
 

@@ -67,6 +67,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t round) const noexcept final;
+    duration lease_ttl(std::uint32_t) const noexcept final { return ttl_; }
     bool begins_lease() const noexcept final { return true; }
     bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
     void on_due(time_point now) final;

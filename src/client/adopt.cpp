@@ -110,9 +110,14 @@ void adopt_operation::on_settled(time_point now) {
 // Under no fence at all: a node that lost the key does not take it again.
 void adopt_operation::write(wire::request& out) const {
     const wire::fence_terms none{0, client().shared.options().key_prefix};
-    const duration ttl = std::max(ttl_, left_.to_keep(count_->sent()));
-    left_.kind->write_extend(out, {left_.key, left_.value, ttl, left_.slot, left_.others},
-                             left_.kind->is_fenced ? &none : nullptr);
+    const footprint& left = this->left();
+    const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
+    left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
+                            left.kind->is_fenced ? &none : nullptr);
+}
+
+const footprint& adopt_operation::left() const noexcept {
+    return is_held() ? adopted_->held_as->left() : left_;
 }
 
 bool adopt_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
@@ -182,6 +187,7 @@ void adopt_operation::take(time_point now) {
                                         machine));
     lease->begin_span(span_, now);
     client().host.adopt(std::move(lease));
+    adopted_ = state;
     end({}, std::move(state), now);
 }
 

@@ -43,13 +43,18 @@ private:
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
-    bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    /// Also for a node that was still connecting when the others had decided: as long as the lease
+    /// is held, the more nodes keep it, the more of them may fail.
+    bool is_wanted(std::uint32_t) const noexcept final { return !over_ || is_held(); }
+    duration lease_ttl(std::uint32_t) const noexcept final { return ttl_; }
     bool write_again(std::size_t node, std::uint32_t round, wire::request& out,
                      time_point now) const final;
 
     std::string check();
     std::string resource() const;
     bool is_of_several() const noexcept { return known_->resources.size() > 1; }
+    bool is_held() const noexcept { return adopted_ && adopted_->is_held(); }
+    const footprint& left() const noexcept;
     footprint traces_of_lease(time_point now);
     duration left_of_min_hold(time_point now) const;
     void write(wire::request& out) const;
@@ -61,12 +66,13 @@ private:
     std::string token_;
     acquire_options options_;
     std::optional<wire::lease_token> known_;
-    footprint left_;
+    footprint left_;  // until the lease has it
     duration ttl_{};
     time_point begun_{};
     std::uint64_t span_ = 0;  // 0 where nobody traces
     std::optional<core::extension> count_;
     cast_votes votes_;
+    std::shared_ptr<lease_state> adopted_;
     bool over_ = false;
 };
 

@@ -36,6 +36,8 @@ public:
     /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
     /// the node had lost its scripts.
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
+    /// The ttl of the lease that it is about: a node has less time where that is short.
+    virtual duration lease_ttl(std::uint32_t /*round*/) const noexcept { return duration::max(); }
     /// Writes it for a node again: a request as it stands now, a command of its own with the
     /// script's text in place of its SHA1. False where it calls no script.
     virtual bool write_again(std::size_t, std::uint32_t, wire::request&, time_point) const { return false; }

@@ -79,7 +79,12 @@ void connection::give_up(wire::failure why, bool stalled, time_point now) {
     if (std::exchange(opens_again_, false)) wire_->open();
 }
 
+time_point connection::link_deadline() const noexcept {
+    return link_.state() == phase::resting ? link_.deadline() : extended(link_.deadline());
+}
+
 void connection::on_link_time(time_point now) {
+    if (now < link_deadline()) return;
     switch (link_.on_time(now)) {
         case action::none: break;
         case action::give_up:
@@ -108,17 +113,21 @@ void connection::hang_up() {
     opens_again_ = false;
 }
 
-duration connection::node_timeout() const noexcept {
+duration connection::node_timeout(duration ttl) const noexcept {
     const duration given = options_->node_timeout;
     if (given == duration::zero() && !round_trip_.is_known() && is_unheard_of()) {
-        return std::clamp<duration>(options_->connect_timeout, core::shortest_node_timeout,
+        return std::clamp<duration>(options_->connect_timeout, core::least_node_timeout(ttl),
                                     core::longest_node_timeout);
     }
-    return core::node_timeout(given, round_trip_.get());
+    return core::node_timeout(given, round_trip_.get(), ttl);
+}
+
+duration connection::shortest_timeout() const noexcept {
+    return core::shortest_timeout(options_->node_timeout, round_trip_.get());
 }
 
 duration connection::longest_silence() const noexcept {
-    return std::max<duration>(options_->connect_timeout, 10 * node_timeout());
+    return std::max<duration>(options_->connect_timeout, 10 * shortest_timeout());
 }
 
 }  // namespace redlock::detail

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/node/own_delay.hpp"
 #include "core/node/reconnection.hpp"
 #include "core/node/round_trip.hpp"
 #include "wire/failure.hpp"
@@ -33,6 +34,8 @@ protected:
 class connection_owner {
 public:
     virtual std::uint64_t random_word() = 0;
+    /// How late this client's timers ring, by which all time-outs are longer.
+    virtual const core::own_delay& own_delay() const noexcept = 0;
 
 protected:
     ~connection_owner() = default;
@@ -55,9 +58,11 @@ public:
     bool is_ready() const noexcept { return link_.is_ready(); }
     /// It has neither been reached nor failed to be.
     bool is_unheard_of() const noexcept { return !was_ready_ && link_.is_hopeful(); }
-    /// How long the node may take over one command: as given, or by its latest handshake. Before
-    /// the first one it may take as long as that may, 1 s at most.
-    duration node_timeout() const noexcept;
+    /// How long the node may take over one command about a lease of `ttl`: as given, or by its
+    /// latest handshake. Before the first one it may take as long as that may, 1 s at most.
+    duration node_timeout(duration ttl = core::any_ttl) const noexcept;
+    /// The shortest that it is for any ttl.
+    duration shortest_timeout() const noexcept;
 
 protected:
     /// What is referred to outlives the connection.
@@ -76,6 +81,8 @@ protected:
     /// Ends the connection, calls `on_end`, and opens the next one, now or after a rest; `stalled`:
     /// it must rest.
     void give_up(wire::failure why, bool stalled, time_point now);
+    /// When `on_link_time` has something to do.
+    time_point link_deadline() const noexcept;
     /// Gives up what was not greeted in time, or ends the rest.
     void on_link_time(time_point now);
     /// Hangs up without `on_end`, until it is started again.
@@ -86,8 +93,13 @@ protected:
     const core::reconnection& link() const noexcept { return link_; }
     /// How long the node took to answer in the latest greeting; zero where it is not known.
     duration round_trip() const noexcept { return round_trip_.get(); }
-    /// How long an answer may be outstanding before the connection is given up.
+    /// How long an answer may be outstanding before the connection is given up. A connection that a
+    /// firewall forgot has to be opened again before a short lease is lost.
     duration longest_silence() const noexcept;
+    /// When a node is given up that had until `deadline`.
+    time_point extended(time_point deadline) const noexcept {
+        return owner_->own_delay().extended(deadline);
+    }
     /// When it last brought any bytes.
     time_point last_bytes() const noexcept { return last_bytes_; }
 

@@ -5,6 +5,7 @@
 
 #include "client/statistics.hpp"
 #include "client/timers.hpp"
+#include "core/node/own_delay.hpp"
 #include "value/quorum.hpp"
 #include "wire/lock_kind.hpp"
 
@@ -64,6 +65,9 @@ public:
     /// (Re)arms; the end of time disarms.
     void arm(timer& what, time_point when) noexcept { timers_.set(what, when); }
     timers& all_timers() noexcept { return timers_; }
+    /// How late they ring.
+    core::own_delay& own_delay() noexcept { return own_delay_; }
+    const core::own_delay& own_delay() const noexcept { return own_delay_; }
 
     /// Calls the caller's observer, if there is one. What it throws is dropped: an observer that
     /// fails must not take a lock down with it.
@@ -96,6 +100,7 @@ private:
     std::vector<node_name> names_;
     std::string client_id_;
     timers timers_;
+    core::own_delay own_delay_;
     outcome_counts counts_;
     std::uint64_t last_span_ = 0;
 };

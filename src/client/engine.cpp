@@ -20,10 +20,10 @@ engine::engine(const client_options& options, engine_host& host, traffic& traffi
       traffic_(&traffic),
       shared_(options, host),
       channel_(wire::wake_channel(options.key_prefix, shared_.client_id())),
-      renewals_(core::node_timeout(options.node_timeout, {})),
+      renewals_(core::shortest_timeout(options.node_timeout, {})),
       tracker_(shared_, sessions_, *this),
       remote_(shared_, sessions_, listeners_, tracker_, local_),
-      admission_(core::node_timeout(options.node_timeout, {})),
+      admission_(core::shortest_timeout(options.node_timeout, {})),
       parts_{shared_, sessions_, tracker_, local_, remote_, admission_, owners_, *this} {
     const std::size_t n = shared_.size();
     session_owner& of_sessions = *this;
@@ -122,6 +122,7 @@ void engine::end_turn(time_point now) {
     local_.give_turns(now);
     admission_.admit(now);
     for (const auto& s : sessions_) s->end_turn();
+    shared_.own_delay().awaits(deadline(), now);
 }
 
 // Counted from the end of the turn, since formatting thousands of releases takes time, too.
@@ -208,6 +209,7 @@ void engine::discard() noexcept {
 }
 
 void engine::on_time(time_point now) {
+    shared_.own_delay().rang(now);
     shared_.all_timers().on_time(now);
     for (const auto& s : sessions_) {
         if (s->deadline() <= now) s->on_time(now);
@@ -272,7 +274,7 @@ void engine::on_clock_gap(duration gap, time_point now) {
 
 void engine::on_greeted(std::size_t node, const greeting& told, time_point began,
                         time_point now) {
-    const duration wanted_in = sessions_.time_for(redlock::quorum(size()));
+    const duration wanted_in = sessions_.shortest_time_for(redlock::quorum(size()));
     renewals_.set_node_timeout(wanted_in);
     admission_.set_node_timeout(wanted_in);
     const std::string late = sessions_[node].lateness();

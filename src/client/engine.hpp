@@ -118,6 +118,7 @@ private:
 
     // From the sessions, the listeners and the tracker.
     std::uint64_t random_word() override { return host_->random_word(); }
+    const core::own_delay& own_delay() const noexcept override { return shared_.own_delay(); }
     wire::record_request record_wanted() override { return tracker_.record_wanted(); }
     void on_greeted(std::size_t node, const greeting& told, time_point began,
                     time_point now) override;

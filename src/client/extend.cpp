@@ -104,6 +104,10 @@ bool extension_round::is_wanted(std::uint32_t tag) const noexcept {
     return tag / most_leases == machine_.round() && machine_.is_open(tag % most_leases);
 }
 
+duration extension_round::lease_ttl(std::uint32_t tag) const noexcept {
+    return machine_.ttl(tag % most_leases);
+}
+
 bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out, time_point now) const {
     write(out, parts_[tag % most_leases], now);
     return true;

@@ -69,6 +69,7 @@ private:
     void on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                     time_point now) final;
     bool is_wanted(std::uint32_t tag) const noexcept final;
+    duration lease_ttl(std::uint32_t tag) const noexcept final;
     bool write_again(std::size_t node, std::uint32_t tag, wire::request& out, time_point now) const final;
     std::uint32_t tag(const part& p) const noexcept;
     /// Null where the tag is of an earlier round.

@@ -91,6 +91,8 @@ public:
         return several.empty() ? std::span(&resource, 1) : std::span(several);
     }
     bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }
+    /// On the client's strand: the client still keeps it.
+    bool is_held() const noexcept { return is_live() && held_as != nullptr; }
     status state() const noexcept { return status_.load(std::memory_order_acquire); }
     clock::time_point valid_until() const noexcept {
         const auto until = valid_until_.load(std::memory_order_acquire);

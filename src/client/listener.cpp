@@ -97,11 +97,11 @@ time_point listener::ping_at() const noexcept {
 }
 
 time_point listener::deadline() const noexcept {
-    return std::min({link().deadline(), ping_at(), pong_by_});
+    return std::min({link_deadline(), ping_at(), extended(pong_by_)});
 }
 
 void listener::on_time(time_point now) {
-    if (now >= pong_by_) {
+    if (now >= extended(pong_by_)) {
         return give_up({vote::timed_out, errc::timed_out, "PING was not answered"}, true, now);
     }
     if (now >= ping_at()) ping(now);

@@ -22,14 +22,22 @@ node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
     return result;
 }
 
-duration node_sessions::time_for(std::size_t nodes) const noexcept {
+template <class F>
+duration node_sessions::nth_shortest(std::size_t nodes, F&& time_of) const noexcept {
     assert(nodes > 0 && nodes <= sessions_.size());
     std::array<duration, max_nodes> each{};
-    const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(),
-                                    [](const auto& s) { return s->node_timeout(); });
+    const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(), time_of);
     const auto nth = each.begin() + static_cast<std::ptrdiff_t>(nodes - 1);
     std::nth_element(each.begin(), nth, end);
     return *nth;
+}
+
+duration node_sessions::time_for(std::size_t nodes, duration ttl) const noexcept {
+    return nth_shortest(nodes, [ttl](const auto& s) { return s->node_timeout(ttl); });
+}
+
+duration node_sessions::shortest_time_for(std::size_t nodes) const noexcept {
+    return nth_shortest(nodes, [](const auto& s) { return s->shortest_timeout(); });
 }
 
 }  // namespace redlock::detail

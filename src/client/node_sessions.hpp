@@ -40,14 +40,22 @@ public:
         blank_.clear();
         return blank_;
     }
-    /// In what time so many nodes have answered one command, if they ever do: the longest time-out
-    /// of those that have the shortest. Of all nodes, it bounds how long an operation waits for
-    /// them; of a quorum, it is what the windows on the load go by.
-    duration time_for(std::size_t nodes) const noexcept;
+    /// In what time so many nodes have answered one command about a lease of `ttl`, if they ever
+    /// do: the longest time-out of those that have the shortest. Of all nodes, it bounds how long an
+    /// operation waits for them.
+    duration time_for(std::size_t nodes, duration ttl = core::any_ttl) const noexcept;
+    /// The same by the shortest time-outs that they have for any ttl: of a quorum, it is what the
+    /// windows on the load go by.
+    duration shortest_time_for(std::size_t nodes) const noexcept;
     /// How long after it is asked the last node may vote: it may have to be sent the scripts first.
-    duration time_to_vote() const noexcept { return 2 * time_for(sessions_.size()); }
+    duration time_to_vote(duration ttl = core::any_ttl) const noexcept {
+        return 2 * time_for(sessions_.size(), ttl);
+    }
 
 private:
+    template <class F>
+    duration nth_shortest(std::size_t nodes, F&& time_of) const noexcept;
+
     std::vector<std::unique_ptr<session>> sessions_;
     wire::request blank_;
 };

@@ -97,7 +97,8 @@ void session::send(entry item, const wire::request& text, time_point now) {
         if (item.form == resp::script_form::whole) batch_form_ = resp::script_form::whole;
     }
     ++unwritten_;
-    pipeline_.push(std::move(item), now, now + node_timeout());
+    const time_point until = now + node_timeout(item.what->lease_ttl(item.round));
+    pipeline_.push(std::move(item), now, until);
 }
 
 void session::end_turn() {
@@ -308,15 +309,15 @@ time_point session::stall_deadline() const noexcept {
     // Commands that were sent together are answered one after the other. Together they may take
     // longer, so the time counts from the latest answer.
     const time_point since = std::max(pipeline_.waiting_since(), last_answer_);
-    return since + longest_silence();
+    return extended(since + longest_silence());
 }
 
 time_point session::deadline() const noexcept {
-    return std::min({link().deadline(), pipeline_.deadline(), stall_deadline(), owed_.due()});
+    return std::min({link_deadline(), extended(pipeline_.deadline()), stall_deadline(), owed_.due()});
 }
 
 void session::on_time(time_point now) {
-    pipeline_.expire(now, [&](entry& item) {
+    pipeline_.expire(now - owner_->own_delay().extra(), [&](entry& item) {
         counts_->timeouts.add();
         if (!item.tell()) return;
         const call_ptr what = item.what;  // the call may submit more, and move the entries

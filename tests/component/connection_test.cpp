@@ -26,11 +26,13 @@ client_options one_node() {
 
 struct recorder : detail::transport, detail::connection_owner {
     client_options given = one_node();
+    core::own_delay delay;
     lines seen;  // the calls of the connection, and the replies, in order
 
     void open() override { seen.emplace_back("open"); }
     void drop() override { seen.emplace_back("drop"); }
     std::uint64_t random_word() override { return 0; }
+    const core::own_delay& own_delay() const noexcept override { return delay; }
 };
 
 /// The greeting is "hello", and over with the first reply to it.
@@ -43,6 +45,7 @@ public:
     std::function<void()> then{};  // runs at its end
 
     using connection::link;
+    using connection::link_deadline;
     using connection::longest_silence;
     using connection::round_trip;
     using connection::stop;
@@ -188,7 +191,7 @@ TEST_CASE("a connection's time-outs are as given, or go by the round trip of its
     line l;
     l.given.connect_timeout = 700ms;
     l.given.node_timeout = 0ms;
-    CHECK(l.node_timeout() == 50ms);
+    CHECK(l.node_timeout() == 250ms);
     l.start();
     CHECK(l.node_timeout() == 700ms);  // nothing is known of the node
     l.now += 10ms;
@@ -196,9 +199,32 @@ TEST_CASE("a connection's time-outs are as given, or go by the round trip of its
     l.now += 60ms;
     l.hear("+hi\r\n");
     CHECK(l.round_trip() == 60ms);
-    CHECK(l.node_timeout() == 240ms);
+    CHECK(l.node_timeout() == 250ms);
+    CHECK(l.node_timeout(500ms) == 240ms);
     CHECK(l.longest_silence() == 2400ms);
     l.given.node_timeout = 20ms;
     CHECK(l.node_timeout() == 20ms);
     CHECK(l.longest_silence() == 700ms);
+}
+
+TEST_CASE("a connection is given as much longer to connect as the client's timers ring late") {
+    line l;
+    l.given.connect_timeout = 500ms;
+    l.start();
+    const time_point due = l.now + 500ms;
+    l.delay.awaits(due, l.now);
+    l.delay.rang(due + 200ms);
+    l.pass(700ms);
+    CHECK(l.ends.empty());
+    CHECK(l.link_deadline() == due + 400ms);
+    SECTION("and opens in that time") {
+        l.on_open(l.now);
+        l.hear("+hi\r\n");
+        CHECK(l.is_ready());
+    }
+    SECTION("and no longer") {
+        l.pass(200ms);
+        CHECK(l.ends.size() == 1);
+        CHECK(l.link_deadline() == l.link().deadline());  // the rest is as short as ever
+    }
 }

@@ -43,6 +43,7 @@ public:
 
     client_options options;
     time_point now = time_point{} + 1h;
+    core::own_delay delay;
     int opens = 0;
     int drops = 0;
     int starts = 0;  // of listening
@@ -93,6 +94,7 @@ private:
         if (then) then();
     }
     std::uint64_t random_word() override { return 0; }
+    const core::own_delay& own_delay() const noexcept override { return delay; }
     void on_listening(std::size_t, time_point) override {
         ++starts;
         told();

@@ -76,6 +76,7 @@ private:
     detail::connection& connection_at(std::size_t) override { return listener_; }
     void end_turn() override { wire_.flush(); }
     std::uint64_t random_word() override { return 0; }
+    const core::own_delay& own_delay() const noexcept override { return delay; }
     void on_listening(std::size_t, time_point) override {}
     void on_deaf(std::size_t, const wire::failure& why, time_point) override {
         deaf.push_back(why);
@@ -86,6 +87,7 @@ private:
 
     boost::asio::io_context context_;
     client_options options_;
+    core::own_delay delay;
     detail::traffic counts_;
     detail::asio_transport wire_;
     detail::listener listener_;

@@ -36,7 +36,7 @@ bool says(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// A command ends with the vote that makes the quorum: the other nodes may not have been asked.
+// A command waits for half a second for the nodes beyond the quorum, and they may take longer.
 bool is_on_quorum(cluster& nodes, const std::string& key, std::chrono::milliseconds longer_than) {
     std::size_t found = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) found += nodes.ask(i).pttl(key) > longer_than;

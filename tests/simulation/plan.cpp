@@ -8,6 +8,7 @@
 #include "simulation/refusals.hpp"
 #include "simulation/replicas.hpp"
 #include "simulation/shared_node.hpp"
+#include "simulation/stalls.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,8 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "flush",      "flush_scripts", "out_of_memory", "loading", "read_only",
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
-                           "copy",       "stall",         "declare",       "evict"};
+                           "copy",       "stall",         "nap",           "declare", "evict",
+                           "hitch"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -150,7 +152,7 @@ private:
         if (!dice.happens(0.1) || out_.double_of || out_.about == style::rolling) return;
         out_.node_timeout = 0ms;
         out_.connect_timeout = milliseconds(dice.between(1'000, 3'000));
-        for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 60ms);
+        for (node_plan& n : out_.nodes) n.latency = dice.between_orders(100us, 120ms);
     }
 
     bool may_be_upset() const {
@@ -184,6 +186,9 @@ private:
         } else if (chance fifth(out_.seed, 30); fifth.happens(0.03)) {
             has_upheavals_ = true;
             draw_replicas(out_, fifth);
+        } else if (chance sixth(out_.seed, 25); sixth.happens(0.05)) {
+            has_upheavals_ = true;
+            draw_stalls(out_, sixth);
         }
     }
 

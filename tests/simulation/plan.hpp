@@ -48,10 +48,16 @@ enum class fault_kind : std::uint8_t {
     close,       ///< It closes its client in the middle of things, and begins anew.
     copy,        ///< A replica for a while, then a master with older data, in one process.
     stall,       ///< A program and all of its clocks stand still: its host paused its machine.
+    nap,         ///< A pause that is so short that it must cost a program no vote.
     declare,  ///< `redlock init`: an operator gives all `nodes` to the list of one of `programs`.
     evict,    ///< The keys of all locks are gone, and nothing else; no client can see it.
+    hitch,    ///< A server is stopped for so short a time that it must cost no vote.
 };
 const char* name_of(fault_kind kind) noexcept;
+/// Whether all is to be as if it had not happened.
+constexpr bool is_slight(fault_kind k) noexcept {
+    return k == fault_kind::nap || k == fault_kind::hitch;
+}
 /// Whether it befalls programs, and no node.
 constexpr bool is_of_program(fault_kind k) noexcept {
     return k >= fault_kind::pause && k < fault_kind::declare && k != fault_kind::copy;

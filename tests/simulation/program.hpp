@@ -121,6 +121,10 @@ public:
     bool is_young_in_cluster_time(std::size_t node) const;
     /// It was stopped at that instant of its own clock, or has been since.
     bool was_stopped_since(time_point local) const noexcept { return resumed_at_ >= local; }
+    /// Its timers rang late a short while before: it gives the nodes more time.
+    bool was_late_before(time_point local) const noexcept {
+        return was_stopped_since(local - core::own_delay::memory);
+    }
     std::uint64_t pauses() const noexcept { return pauses_; }
     /// Its client has just found that its clock stood still: losses by that are reported late.
     bool finds_gap() const { return found_gap_at_ == around_.when.now(); }

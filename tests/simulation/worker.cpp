@@ -194,9 +194,9 @@ void worker::cancel() {
     in_->cancel(*current_);
 }
 
-// A program that was not stopped meanwhile hears of everything in time.
+// A program that was not stopped meanwhile, or shortly before, hears of everything in time.
 void worker::check_time(duration allowed, const char* what) const {
-    if (in_->pauses() != pauses_) return;
+    if (in_->pauses() != pauses_ || in_->was_late_before(began_)) return;
     const duration took = clock::now() - began_;
     in_->around().judge.require(took <= allowed, "bounded", [&] {
         return name() + ": " + what + " took " +

@@ -235,6 +235,7 @@ void world::befall(const fault& f, bool is_end) {
             });
             break;
         case fault_kind::freeze:
+        case fault_kind::hitch:
             each_server(f, [&](server& s, std::size_t) { is_end ? s.thaw() : s.freeze(); });
             break;
         case fault_kind::slow:
@@ -269,6 +270,7 @@ void world::befall(const fault& f, bool is_end) {
         case fault_kind::half_open: net_.fall_silent(f.programs, f.nodes); break;
         case fault_kind::deafen: net_.deafen(f.programs, f.nodes); break;
         case fault_kind::pause:
+        case fault_kind::nap:
             counts_.client_pauses += is_end ? 0 : 1;
             each_program(f, [&](program& p, std::size_t) { is_end ? p.resume() : p.pause(); });
             break;

@@ -19,8 +19,8 @@ void acquisition::begin(std::size_t nodes, duration ttl, drift_policy drift, dur
 
 void acquisition::settled(time_point now, duration longest) noexcept {
     assert(waits());
-    first_until_ = std::max(retry_->deadline(), now + longest);
-    due_at_ = first_until_;
+    nodes_until_ = now + longest;
+    due_at_ = std::max(retry_->deadline(), nodes_until_);
 }
 
 void acquisition::stands_behind() noexcept {
@@ -44,7 +44,7 @@ void acquisition::begin_try(time_point now) noexcept {
     attempt_.emplace(nodes_, now, ttl_, drift_);
     if (!retry_) return;
     retry_->tried(now);
-    due_at_ = tries_ == 1 ? first_until_ : retry_->deadline();
+    due_at_ = tries_ == 1 ? std::max(retry_->deadline(), nodes_until_) : retry_->deadline();
 }
 
 std::uint32_t acquisition::begin_round(time_point now) noexcept {
@@ -99,6 +99,14 @@ void acquisition::told(std::size_t node, const outlook& what, bool has_vote,
 
 bool acquisition::may_reach_quorum() const noexcept {
     return voters_.size() >= quorum(nodes_);
+}
+
+bool acquisition::postpone(time_point now, duration extra) noexcept {
+    if (!retry_ || !is_trying() || tries_ != 1) return false;
+    const time_point until = std::max(retry_->deadline(), nodes_until_ + extra);
+    if (until <= now) return false;
+    due_at_ = until;
+    return true;
 }
 
 acquisition::step acquisition::due(time_point now, bool is_queued) noexcept {

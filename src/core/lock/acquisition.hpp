@@ -89,7 +89,10 @@ public:
     /// It may stand in others' way again: a quorum can be reached.
     void queue_again() noexcept { may_queue_ = true; }
 
-    /// The timer went off.
+    /// The timer went off, and this client's timers ring late: the nodes have `extra` time more for
+    /// the first try. True where the time is not over, then.
+    bool postpone(time_point now, duration extra) noexcept;
+    /// The timer went off, and is not postponed.
     step due(time_point now, bool is_queued) noexcept;
     /// When to call it. Without a wait, and from `judged` on, there is no such time.
     time_point due_at() const noexcept { return due_at_; }
@@ -121,7 +124,7 @@ private:
     duration ttl_{};
     drift_policy drift_;
     std::unique_ptr<retry> retry_;  // null for one that would not wait: it is large
-    time_point first_until_{};    // until then the first try may take, however short the wait
+    time_point nodes_until_{};    // until then the first try may take, however short the wait
     time_point due_at_{};
     std::optional<attempt> attempt_;
     phase phase_ = phase::queued;

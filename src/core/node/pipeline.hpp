@@ -9,12 +9,17 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <utility>
+#include <vector>
 
 namespace redlock::core {
 
 /// Replies are matched to commands by order alone. A command whose time is over is only marked: it
-/// keeps its place, so that its late reply is consumed and matched to nothing else.
+/// keeps its place, so that its late reply is consumed and matched to nothing else. Each has its own
+/// time, whatever the others have: one about a short lease may be due before one that was sent
+/// before it.
 template <class T>
 class pipeline {
 public:
@@ -28,10 +33,10 @@ public:
     std::size_t size() const noexcept { return slots_.size(); }
     bool empty() const noexcept { return slots_.empty(); }
 
-    /// Deadlines are expected in order; one that is earlier than its predecessor's counts as equal.
     void push(T what, time_point sent, time_point deadline) {
         if (slots_.full()) slots_.set_capacity(std::max<std::size_t>(64, slots_.capacity() * 2));
-        if (live_ < slots_.size()) deadline = std::max(deadline, slots_.back().deadline);
+        due_.push_back({deadline, first_ + slots_.size()});
+        std::push_heap(due_.begin(), due_.end(), std::greater<>());
         slots_.push_back(slot{std::move(what), sent, deadline, false});
     }
 
@@ -51,22 +56,26 @@ public:
         assert(!empty());
         slot first = std::move(slots_.front());
         slots_.pop_front();
-        if (live_ > 0) --live_;
+        ++first_;
+        if (!due_.empty() && due_.front().number < first_) forget_first_due();
         return first;
     }
 
-    /// Marks what is due at `now` and calls `each(T&)` for it, oldest first.
+    /// Marks what is due at `now` and calls `each(T&)` for it, in the order of the deadlines; of
+    /// those with the same the oldest first.
     template <class F>
     void expire(time_point now, F&& each) {
-        while (live_ < slots_.size() && slots_[live_].deadline <= now) {
-            slots_[live_].expired = true;
-            each(slots_[live_++].what);
+        while (deadline() <= now && !due_.empty()) {
+            slot& next = slots_[static_cast<std::size_t>(due_.front().number - first_)];
+            forget_first_due();
+            next.expired = true;
+            each(next.what);
         }
     }
 
     /// When the next command's time is over.
     time_point deadline() const noexcept {
-        return live_ < slots_.size() ? slots_[live_].deadline : time_point::max();
+        return due_.empty() ? time_point::max() : due_.front().at;
     }
 
     /// When the oldest command without an answer was sent.
@@ -75,8 +84,24 @@ public:
     }
 
 private:
+    struct due {
+        time_point at;
+        std::uint64_t number;  // of all that were pushed
+        auto operator<=>(const due&) const = default;
+    };
+
+    // And those behind it that were answered before they were due.
+    void forget_first_due() {
+        do {
+            std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+            due_.pop_back();
+        } while (!due_.empty() && due_.front().number < first_);
+    }
+
     boost::circular_buffer<slot> slots_;
-    std::size_t live_ = 0;  // the first that has not expired
+    std::uint64_t first_ = 0;  // the number of the first slot
+    // A heap. The first has neither expired nor been answered; some of the others may have been.
+    std::vector<due> due_;
 };
 
 }  // namespace redlock::core

@@ -15,15 +15,31 @@ namespace redlock::core {
 inline constexpr duration shortest_node_timeout = std::chrono::milliseconds(50);
 inline constexpr duration longest_node_timeout = longest_measured_timeout;
 
-/// What would do for a node that is so far away: four round trips, at least 50 ms.
-constexpr duration enough_for(duration round_trip) noexcept {
-    return std::max(shortest_node_timeout, 4 * round_trip);
+/// The least that a node has over one command about a lease of `ttl`. An fsync, the fork for a save
+/// or a busy host stops nodes for a tenth of a second now and then, several at once, and that is no
+/// outage. Of a short ttl it is a tenth: more would leave no time for another try.
+constexpr duration least_node_timeout(duration ttl) noexcept {
+    return std::clamp<duration>(ttl / 10, shortest_node_timeout, std::chrono::milliseconds(250));
+}
+/// The ttl that is no reason to hurry.
+inline constexpr duration any_ttl = duration::max();
+
+/// What would do for a node that is so far away: four round trips, and no less than the least.
+constexpr duration enough_for(duration round_trip, duration ttl = any_ttl) noexcept {
+    return std::max(least_node_timeout(ttl), 4 * round_trip);
 }
 
 /// What is given, where it is not zero; else what was measured.
-constexpr duration node_timeout(duration given, duration round_trip) noexcept {
+constexpr duration node_timeout(duration given, duration round_trip,
+                                duration ttl = any_ttl) noexcept {
     if (given > duration::zero()) return given;
-    return std::min(enough_for(round_trip), longest_node_timeout);
+    return std::min(enough_for(round_trip, ttl), longest_node_timeout);
+}
+
+/// The shortest that it is for any ttl. By this go the load that is put on a node, and when a
+/// connection without an answer is opened again: short leases suffer from both.
+constexpr duration shortest_timeout(duration given, duration round_trip) noexcept {
+    return node_timeout(given, round_trip, duration::zero());
 }
 
 /// Measures the questions of a handshake, each from when it is asked to the first reply, and keeps

@@ -82,6 +82,7 @@ public:
           session(0, options, static_cast<detail::transport&>(*this),
                   static_cast<detail::session_owner&>(*this), traffic, limits) {}
 
+    core::own_delay delay;
     client_options options;
     detail::traffic traffic;
     time_point now = time_point{} + 1h;
@@ -193,6 +194,7 @@ private:
     void open() override { ++opens; }
     void drop() override { ++drops; }
     std::uint64_t random_word() override { return 0; }
+    const core::own_delay& own_delay() const noexcept override { return delay; }
     wire::record_request record_wanted() override { return record; }
     void on_greeted(std::size_t, const detail::greeting& told, time_point, time_point) override {
         greeted.push_back(told);

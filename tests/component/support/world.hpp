@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/acquire.hpp"
+#include "client/adopt.hpp"
 #include "client/close.hpp"
 #include "client/declare.hpp"
 #include "client/engine.hpp"
@@ -75,6 +76,13 @@ struct recorded_acquire final : recorded<detail::acquire_operation> {
         to().held = lease(std::move(state));
     }
 };
+struct recorded_adopt final : recorded<detail::adopt_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
+        to().outcomes.push_back(outcome);
+        to().held = lease(std::move(state));
+    }
+};
 struct recorded_extend final : recorded<detail::extend_operation> {
     using recorded::recorded;
     void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
@@ -131,6 +139,8 @@ public:
     void arrive(std::shared_ptr<connection> at, std::uint64_t generation, const std::string& bytes);
     void resume();
     void break_off();
+    /// What is sent on the present connection is lost, and nothing says so.
+    void go_dead() { dead_generation_ = generation_; }
     void hear(std::uint64_t generation, std::string said, duration work = {});
     std::size_t node() const noexcept { return node_; }
 
@@ -139,6 +149,7 @@ private:
     std::size_t index_;
     std::size_t node_;
     std::uint64_t generation_ = 0;
+    std::uint64_t dead_generation_ = 0;
     std::shared_ptr<connection> to_;
     std::vector<std::function<void()>> kept_;  // by a mute node
     time_point busy_until_{};                  // the node, with what came this way
@@ -231,6 +242,9 @@ public:
     ending_ptr release(lease held) {
         return begin<recorded_release>(std::move(held).surrender());
     }
+    ending_ptr adopt(std::string token, acquire_options how = {}) {
+        return begin<recorded_adopt>(std::move(token), how);
+    }
     ending_ptr lost(const lease& held) { return begin<recorded_lost>(held.state()); }
     ending_ptr inspect(std::string resource) {
         return begin<recorded_inspect>(std::move(resource));
@@ -275,6 +289,13 @@ public:
         end_turn();
     }
 
+    /// A firewall forgets its connections: what is sent on them is lost.
+    void forget_connections(std::size_t node) {
+        for (const auto& w : wires_) {
+            if (w->node() == node) w->go_dead();
+        }
+    }
+
     /// Only the connections on which it tells who listens.
     void cut_subscription(std::size_t node) {
         wires_[nodes.size() + node]->break_off();
@@ -284,6 +305,8 @@ public:
     void after(duration delay, std::function<void()> what) {
         due_.emplace(now + delay, std::move(what));
     }
+    /// What a turn of the client's loop ends with, after a test has called the engine by itself.
+    void end_of_turn() { end_turn(); }
     /// One thing happens. False when nothing is due before `limit`.
     bool turn(time_point limit) {
         const time_point alarm = engine->deadline();
@@ -451,6 +474,7 @@ inline void fake_wire::flush() {
 
 inline void fake_wire::arrive(std::shared_ptr<connection> at, std::uint64_t generation,
                               const std::string& bytes) {
+    if (generation == dead_generation_) return;
     switch (in_->modes[node_]) {
         case mode::refuses: return;
         case mode::mute:

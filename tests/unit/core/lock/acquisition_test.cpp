@@ -56,6 +56,20 @@ TEST_CASE("a quorum of grants is a grant, and nothing counts after it") {
     CHECK(a.is_over());
 }
 
+TEST_CASE("a first try is postponed by what this client's timers are late, and a later one is not") {
+    acquisition a = trying(20ms);
+    CHECK(a.due_at() == start + longest);
+    CHECK_FALSE(a.postpone(start + longest, 0ms));
+    CHECK(a.postpone(start + longest, 30ms));
+    CHECK(a.due_at() == start + longest + 30ms);
+    CHECK_FALSE(a.postpone(start + longest + 30ms, 30ms));
+    CHECK(a.due(start + longest + 30ms, true) == step::give_up);
+    SECTION("nor one whose caller waits for longer than the nodes may take") {
+        acquisition b = trying(1s);
+        CHECK_FALSE(b.postpone(start + 1s, 500ms));
+    }
+}
+
 TEST_CASE("one that would not wait tries once") {
     acquisition a;
     a.begin(3, 10s, {}, 0s, start);

@@ -99,14 +99,34 @@ TEST_CASE("a reply before the deadline leaves the next one its own") {
     CHECK(expire(p, start + 60ms) == std::vector<int>{2});
 }
 
-TEST_CASE("a deadline before its predecessor's counts as equal") {
+TEST_CASE("each command is due at its own deadline, also before one that was sent before it") {
     pipeline<int> p;
     p.push(1, start, start + 50ms);
     p.push(2, start, start + 40ms);
     p.push(3, start, start + 45ms);
-    CHECK(p.deadline() == start + 50ms);
-    CHECK(expire(p, start + 49ms).empty());
-    CHECK(expire(p, start + 50ms) == std::vector<int>{1, 2, 3});
+    p.push(4, start, start + 40ms);
+    CHECK(p.deadline() == start + 40ms);
+    CHECK(expire(p, start + 39ms).empty());
+    CHECK(expire(p, start + 40ms) == std::vector<int>{2, 4});
+    CHECK(p.deadline() == start + 45ms);
+    CHECK(expire(p, start + 60ms) == std::vector<int>{3, 1});
+    for (int i = 1; i <= 4; ++i) {
+        const auto first = p.pop();
+        CHECK(first.what == i);
+        CHECK(first.expired);
+    }
+}
+
+TEST_CASE("a command that was answered is not due, also where a later one was due before it") {
+    pipeline<int> p;
+    p.push(1, start, start + 50ms);
+    p.push(2, start, start + 40ms);
+    p.push(3, start, start + 60ms);
+    CHECK(p.pop().what == 1);
+    CHECK(expire(p, start + 40ms) == std::vector<int>{2});
+    CHECK(p.deadline() == start + 60ms);
+    CHECK(expire(p, start + 59ms).empty());
+    CHECK(expire(p, start + 60ms) == std::vector<int>{3});
 }
 
 TEST_CASE("the ring grows in order while expired commands stand in it") {
@@ -217,10 +237,8 @@ private:
     };
 
     void push() {
-        const time_point asked = now_ + duration(static_cast<duration::rep>(1 + random_() % 500));
-        pipeline_.push(next_, now_, asked);
-        const bool follows = !model_.empty() && !model_.back().expired;
-        const time_point due = follows ? std::max(asked, model_.back().deadline) : asked;
+        const time_point due = now_ + duration(static_cast<duration::rep>(1 + random_() % 500));
+        pipeline_.push(next_, now_, due);
         model_.push_back({next_++, now_, due, false});
         largest_ = std::max(largest_, model_.size());
     }
@@ -234,22 +252,22 @@ private:
     }
 
     bool expire() {
-        std::vector<int> want;
+        std::vector<std::pair<time_point, int>> due;
         for (command& c : model_) {
             if (c.expired || c.deadline > now_) continue;
             c.expired = true;
-            want.push_back(c.what);
+            due.emplace_back(c.deadline, c.what);
         }
+        std::sort(due.begin(), due.end());
+        std::vector<int> want;
+        for (const auto& d : due) want.push_back(d.second);
         return ::expire(pipeline_, now_) == want;
     }
 
     bool same() const {
         time_point due = time_point::max();
         for (const command& c : model_) {
-            if (!c.expired) {
-                due = c.deadline;
-                break;
-            }
+            if (!c.expired) due = std::min(due, c.deadline);
         }
         const time_point since = model_.empty() ? time_point::max() : model_.front().sent;
         return pipeline_.size() == model_.size() && pipeline_.empty() == model_.empty() &&

@@ -14,16 +14,32 @@ constexpr auto start = time_point(72h);
 
 }  // namespace
 
-TEST_CASE("a node has four round trips, at least 50 ms and at most 1 s, unless a time is given") {
-    CHECK(node_timeout(0ms, 0ms) == 50ms);
-    CHECK(node_timeout(0ms, 200us) == 50ms);
-    CHECK(node_timeout(0ms, 13ms) == 52ms);
+TEST_CASE("a node has four round trips, at least 250 ms and at most 1 s, unless a time is given") {
+    CHECK(node_timeout(0ms, 0ms) == 250ms);
+    CHECK(node_timeout(0ms, 200us) == 250ms);
+    CHECK(node_timeout(0ms, 62ms) == 250ms);
+    CHECK(node_timeout(0ms, 63ms) == 252ms);
     CHECK(node_timeout(0ms, 80ms) == 320ms);
     CHECK(node_timeout(0ms, 251ms) == 1s);
     CHECK(node_timeout(0ms, 1h) == 1s);
     CHECK(node_timeout(20ms, 80ms) == 20ms);
     CHECK(node_timeout(5s, 80ms) == 5s);
     CHECK(core::enough_for(2s) == 8s);
+    CHECK(core::enough_for(1ms) == 250ms);
+}
+
+TEST_CASE("a node has a tenth of a short ttl, at least 50 ms, and no less than four round trips") {
+    CHECK(node_timeout(0ms, 1ms, 1h) == 250ms);
+    CHECK(node_timeout(0ms, 1ms, 2500ms) == 250ms);
+    CHECK(node_timeout(0ms, 1ms, 2s) == 200ms);
+    CHECK(node_timeout(0ms, 1ms, 500ms) == 50ms);
+    CHECK(node_timeout(0ms, 1ms, 10ms) == 50ms);
+    CHECK(node_timeout(0ms, 40ms, 500ms) == 160ms);
+    CHECK(node_timeout(0ms, 1h, 500ms) == 1s);
+    CHECK(node_timeout(300ms, 1ms, 500ms) == 300ms);
+    CHECK(core::shortest_timeout(0ms, 1ms) == 50ms);
+    CHECK(core::shortest_timeout(0ms, 60ms) == 240ms);
+    CHECK(core::shortest_timeout(300ms, 1ms) == 300ms);
 }
 
 TEST_CASE("the round trip is the shortest from a question to the first reply") {

@@ -1,0 +1,41 @@
+// Waiting for the first connections of a client.
+// SPDX-License-Identifier: MIT
+#include "tools/first_contact.hpp"
+
+#include <redlock/error.hpp>
+
+#include <utility>
+
+namespace redlock::tool {
+
+first_contact::first_contact(client_options& options)
+    : nodes_(options.nodes.size()), quorum_(nodes_ / 2 + 1) {
+    options.on_event = [this, next = std::move(options.on_event)](const event& e) {
+        happened(e);
+        if (next) next(e);
+    };
+}
+
+void first_contact::happened(const event& e) {
+    const std::string node(e.node);
+    if (e.kind == event_kind::node_up) {
+        met_.insert(node);
+        refused_.erase(node);
+    } else if (e.kind == event_kind::node_down) {
+        if (e.error == errc::timed_out)
+            refused_.erase(node);
+        else
+            refused_.insert(node);
+    }
+}
+
+bool first_contact::wait(boost::asio::io_context& context,
+                         const std::function<bool()>& is_called_off) {
+    while (!is_made() && !is_hopeless() && !(is_called_off && is_called_off())) {
+        if (std::chrono::steady_clock::now() >= until_) break;
+        context.run_one_until(until_);
+    }
+    return is_made();
+}
+
+}  // namespace redlock::tool
