@@ -70,6 +70,7 @@ bool held_lease::extended(time_point sent, time_point until, std::optional<durat
 void held_lease::shorten(duration gap, time_point now) {
     if (is_over()) return;
     machine_.shorten(gap);
+    refused_.shorten(gap);
     state_->set_end(machine_.valid_until());
     on_due(now);
 }

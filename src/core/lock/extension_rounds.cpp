@@ -73,6 +73,7 @@ extension_rounds::next extension_rounds::what_next() const noexcept {
 
 void extension_rounds::shorten(duration gap) noexcept {
     for (lease& l : leases_) {
+        l.refused.shorten(gap);
         if (l.count) l.count->shorten(gap);
     }
 }
