@@ -152,7 +152,13 @@ void held_lease::give_back(error_code why, time_point now) {
     const held_lease_ptr keep(this);
     const std::uint64_t span = begin_child(span_kind::release, now);
     end(why, now);
-    keeper_->release_in_background(left_, false, span, now);
+    keeper_->release_in_background(left_behind(), false, span, now);
+}
+
+footprint held_lease::left_behind() const {
+    footprint left = left_;
+    left.is_known_elsewhere = left.began_elsewhere || state_->is_known_elsewhere();
+    return left;
 }
 
 }  // namespace redlock::detail

@@ -331,7 +331,7 @@ class Cluster:
                     value = "a queue"
                 readers = live_readers(node, key) if value == SHARED else []
                 if value is not None and not readers:  # it may have run out in between
-                    found[key] = value
+                    found[key] = value.removesuffix("#kept")  # of one kept for its least time
                 for reader in readers:
                     found[f"{key} of {reader}"] = reader
         return found
