@@ -46,14 +46,15 @@ function(redlock_include_lua directory text out)
     set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Fails unless the text survives a raw string byte for byte.
+# Fails unless the text survives a raw string byte for byte, and is no longer than every compiler
+# takes.
 function(redlock_check_lua file name text)
     if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
         message(FATAL_ERROR "${file}: the name must be a C++ name in snake case")
     endif()
     string(LENGTH "${text}" size)
-    if(size EQUAL 0 OR size GREATER 49152)
-        message(FATAL_ERROR "${file}: ${size} bytes; 1 to 49152 are allowed")
+    if(size EQUAL 0 OR size GREATER 65535)
+        message(FATAL_ERROR "${file}: ${size} bytes; 1 to 65535 are allowed")
     endif()
     string(FIND "${text}" ")lua\"" delimiter)
     string(FIND "${text}" "\r" carriage_return)

@@ -4,7 +4,7 @@
 -- KEYS[i]  the i-th that is asked for: each request is about the next one, or the next several
 -- ARGV     the requests, each a word and its arguments:
 --   release VALUE
---   keep VALUE TTL     instead of a release: the key is ours for so many more ms, and no longer
+--   keep VALUE TTL     instead of a release: the key runs out in so many ms (shared/keep.lua)
 --   extend VALUE TTL   in ms; a key that would live longer, or for ever, keeps its time
 --   acquire_all M VALUE TTL  takes M keys, or none of them
 --   release_all M VALUE, keep_all M VALUE TTL, extend_all M VALUE TTL
@@ -35,10 +35,12 @@ local function give_back_or_prolong(what, key, value, ttl)
         return type(current) == 'table' and current or current and 0 or -1
     elseif what == 'extend' then
         return prolong(key, ttl)
-    elseif what == 'keep' then
-        return redis.pcall('PEXPIRE', key, ttl)
     end
     stored[key] = nil
+    if what == 'keep' then
+-- include shared/keep.lua
+        return keep_for(key, value, ttl)
+    end
     return redis.pcall('DEL', key)
 end
 

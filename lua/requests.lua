@@ -19,26 +19,28 @@
 --          entry lives for 0 ms, and leaves it where it gets the key
 --   extend VALUE TTL FENCE
 --   release VALUE
---   leave VALUE FENCE ID TICKET LIFE KEEP
---          releases where more is left to do than to delete the key. FENCE, unless it is empty, is the highest that
---          was proposed to this node for the lease, whose commands may still lie in a broken
---          connection: the fence is raised to it, so that none of them can take the key again. ID,
---          unless it is empty, is a waiter, whose entry lives that long from now on; 0: it waits no
---          more. KEEP, unless it is empty, is for how long from now on the key has to stand in the
---          way of others: it is not deleted, and runs out then; with FENCE "#kept" is added to it
+--   leave VALUE FENCE ID TICKET LIFE KEEP NOTE
+--          releases where more is left to do than to delete the key. FENCE, unless it is empty, is
+--          the highest that was proposed to this node for the lease, whose commands may still lie in
+--          a broken connection: the fence is raised to it, so that none of them can take the key
+--          again. ID, unless it is empty, is a waiter, whose entry lives that long from now on; 0:
+--          it waits no more. KEEP, unless it is empty, is for how long from now on the key has to
+--          stand in the way of others: it is not deleted, and runs out then (shared/keep.lua). NOTE,
+--          unless it is empty, is for how long VALUE may not take the key again: that is noted
+--          before all else (shared/revoked.lua), since another process may go on extending the lease
 --   share, await_share, extend_share, release_share, leave_share
 --          the same for a reader: shared/readers.lua
 --   acquire_slot VALUE TTL FENCE SLOT K
 --   await_slot VALUE TTL FENCE SLOT K ID TICKET LIFE
 --   extend_slot VALUE TTL FENCE SLOT K
 --   release_slot VALUE SLOT K
---   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP
+--   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP NOTE
 --          the same for one of K slots: shared/slot_requests.lua
 --   acquire_all M VALUE TTL FENCE
 --   await_all M VALUE TTL FENCE ID TICKET LIFE
 --   extend_all M VALUE TTL FENCE
 --   release_all M VALUE
---   leave_all M VALUE FENCE ID TICKET LIFE KEEP
+--   leave_all M VALUE FENCE ID TICKET LIFE KEEP NOTE
 --          the same for M keys at once: shared/several.lua
 -- A ttl and a life are in ms.
 --
@@ -60,9 +62,9 @@
 --   from 0; and 2 whether that one lacks a fence:
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
--- or 5. A key that was gone was taken again under its fence, but for a value that an operator robbed
--- of it: then it is 0. To acquire or to extend shortens nothing:
--- a key that would live longer, or for ever, keeps its time.
+-- or 5. A key that was gone was taken again under its fence, but for a value that was revoked: then
+-- it is -2. To acquire or to extend shortens nothing: a key that would live longer, or for ever,
+-- keeps its time.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
 -- To release: 1 if the key was deleted, or will run out, 0 if it holds another value, -1 if there is no key. The
@@ -71,7 +73,8 @@
 -- master has forgotten: it has no vote for ttl_max, after which every fence that anybody proposes is
 -- above both.
 -- Or, to each, an error: FOREIGN or WRONGTYPE where a key holds what this library never writes, or
--- what the server replied to a command. Such a request has taken nothing, and spoils no other.
+-- what the server replied to a command: an error is no answer, wherever the outcome hangs on it. Such
+-- a request has taken nothing, and spoils no other.
 --
 -- The server's time for one request alone, and for each of many: see docs/performance.md. Functions
 -- cost it, too, each time: so those of queues are made only where somebody waits, and those of
@@ -175,9 +178,13 @@ local function held(key, current, seen, before)
     return {2, left_ms, string.sub(current, 1, 128), seen, before}
 end
 
--- For how long others may stand before it. It is entered where it has to wait.
+-- For how long others may stand before it, or the server's error where that decides. It is entered
+-- where it has to wait.
 local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, passes)
     local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares, passes)
+    if type(before) == 'table' then
+        return is_held and 0 or before
+    end
     if id and life ~= '0' and (is_held or is_free and before > 0) then
         queues().enter(queue, id, ticket, tonumber(life), queues().now())
         has_queues = true
@@ -193,11 +200,13 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
     end
     local current = stored[key]
     local is_held = current and current ~= value
-    local is_waited_for = is_held and id or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
+    local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
     local before = is_waited_for and
         time_to_wait(queue, id, ticket, life, is_held, not current, false) or 0
     local seen = is_missing and 0 or least
-    if is_held then
+    if type(before) == 'table' then
+        return before
+    elseif is_held then
         return held(key, current, seen, before)
     elseif not current and before > 0 then
         return {3, before, seen}
@@ -215,10 +224,14 @@ local function acquire(i, value, ttl, fence, id, ticket, life)
     return answer
 end
 
--- An operator took the key from it (revoke.lua). Where the node does not say, it counts as robbed.
-local function is_robbed(fence_key, value)
-    local revoked = string.sub(fence_key, 1, -#'fence' - 1) .. 'revoked'
-    return redis.pcall('SISMEMBER', revoked, value) ~= 0
+local revoked_rules
+
+local function revoked()
+    if not revoked_rules then
+-- include shared/revoked.lua
+        revoked_rules = {refuse = refuse_revoked, note = note_revoked}
+    end
+    return revoked_rules
 end
 
 local function extend(i, value, ttl, fence)
@@ -226,8 +239,10 @@ local function extend(i, value, ttl, fence)
     local current = stored[key]
     if current then
         return current == value and prolong(key, ttl) or 0
-    elseif is_robbed(fence_key, value) then
-        return 0
+    end
+    local refusal = revoked().refuse(fence_key, value)
+    if refusal then
+        return refusal
     end
     local least, is_missing, foreign = fence_to_exceed(fence_key)
     if foreign then
@@ -275,9 +290,8 @@ local function raise_fence(i, fence)
 end
 
 -- Returns the answer, whether the key is free by it, and what it held. `at_once`: not with the
--- others that this script deletes in the end. `is_late`: what was sent for it before may still come.
--- It must not find its value in a key that is kept: it would prolong that.
-local function give_back(i, value, at_once, keep, is_late)
+-- others that this script deletes in the end.
+local function give_back(i, value, at_once, keep)
     local key = KEYS[2 * i]
     local current = stored[key]
     if current == false then
@@ -286,12 +300,10 @@ local function give_back(i, value, at_once, keep, is_late)
     if current ~= value then
         return type(current) == 'table' and current or current and 0 or -1, false, current
     elseif keep and keep ~= '' then
-        local done = is_late and may_be_late() and redis.pcall('SET', key, value .. '#kept', 'PX', keep)
-        if done and done.ok then
-            stored[key] = value .. '#kept'
-            return 1, false, current
-        end
-        return redis.pcall('PEXPIRE', key, keep), false, current
+-- include shared/keep.lua
+        local answer = keep_for(key, value, keep)
+        stored[key] = answer == 1 and value .. '#kept' or value
+        return answer, false, current
     elseif at_once or has_queues or aligned or count == 1 then
         -- A server without memory refuses the fence's SET unless something was written before, and
         -- a waiter is told only of a key that is gone.
@@ -303,9 +315,13 @@ local function give_back(i, value, at_once, keep, is_late)
     return 1, true, current
 end
 
-local function release(i, value, fence, id, ticket, life, keep)
+local function release(i, value, fence, id, ticket, life, keep, note)
     local raises = fence and fence ~= ''
-    local answer, is_free, current = give_back(i, value, raises, keep, raises)
+    local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
+    if failure then
+        return failure
+    end
+    local answer, is_free, current = give_back(i, value, raises, keep)
     leave_queue_of(i, current, is_free, id, ticket, life)
     return raises and raise_fence(i, fence) or answer
 end
@@ -345,7 +361,7 @@ local function rare(what)
     if what == 'await' then
         return 6, acquire
     elseif what == 'leave' then
-        return 6, release, true
+        return 7, release, true
     elseif string.find(what, '_all$') then
         local rules = sets()
         if what == 'acquire_all' then
@@ -355,7 +371,7 @@ local function rare(what)
         elseif what == 'extend_all' then
             return 4, rules.extend
         end
-        return what == 'release_all' and 2 or 7, rules.release, true
+        return what == 'release_all' and 2 or 8, rules.release, true
     elseif string.find(what, '_slot$') then
         local rules = slots()
         if what == 'acquire_slot' then
@@ -365,7 +381,7 @@ local function rare(what)
         elseif what == 'extend_slot' then
             return 5, rules.extend
         end
-        return what == 'release_slot' and 3 or 8, rules.release, true
+        return what == 'release_slot' and 3 or 9, rules.release, true
     end
     local rules = readers()
     if what == 'share' then
@@ -375,7 +391,7 @@ local function rare(what)
     elseif what == 'extend_share' then
         return 3, rules.extend
     end
-    return what == 'release_share' and 1 or 6, rules.release, true
+    return what == 'release_share' and 1 or 7, rules.release, true
 end
 
 local answers = {}

@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  the key
 -- KEYS[2]  its fence; this one and the rest are missing where the lock is a plain one
--- KEYS[3]  the set of the values that were robbed of it
+-- KEYS[3]  the set of the values that may not take it again
 -- KEYS[4]  the queue of its waiters
 -- KEYS[5]  the set of its readers; of a slot the set of the slots
 -- ARGV[1]  the fence that is raised at least to this
@@ -23,7 +23,8 @@
 -- The fence keeps out what its earlier commands still have to say.
 -- include shared/clock.lua
 -- include shared/queue.lua
-local key, fence_key, revoked, queue, set = unpack(KEYS)
+-- include shared/revoked.lua
+local key, fence_key, _, queue, set = unpack(KEYS)
 local slot = ARGV[5]
 local marker = 'redlock:shared'
 local most_holders = 1000
@@ -43,13 +44,12 @@ local seen = 0
 if fence_key then
     local text = redis.pcall('GET', fence_key)
     seen = type(text) == 'string' and string.find(text, '^%d+$') and tonumber(text) or 0
-    if ARGV[6] then
-        redis.call('SADD', revoked, unpack(ARGV, 6))
-        redis.call('PEXPIRE', revoked, ARGV[3])
-        if type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
-            redis.call('SET', fence_key, ARGV[1], 'PX', ARGV[2])
-            seen = tonumber(ARGV[1])
-        end
+    local failure = ARGV[6] and note_revoked(fence_key, ARGV[3], unpack(ARGV, 6))
+    if failure then
+        return failure
+    elseif ARGV[6] and type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
+        redis.call('SET', fence_key, ARGV[1], 'PX', ARGV[2])
+        seen = tonumber(ARGV[1])
     end
 end
 

@@ -13,12 +13,19 @@
 -- Returns one list per waiter:
 --   how many ms may pass, as things are, before it gets the key. 0: it is free, or held by readers
 --          as this one is, and nobody stands before it; -1: the key does not run out by itself
---   for how many ms of them at least others may stand before it
+--   for how many ms of them at least others may stand before it; 0 where the server does not tell
 --   the first 23 bytes of the key's value, by which foreign ones are known; empty where there is
 --          none, or no string
 -- include shared/clock.lua
 -- include shared/queue.lua
 -- include shared/slots.lua
+
+-- Where the server does not tell it asks at once, and the answer to that says why.
+local function wait_before(...)
+    local before = time_before_turn(...)
+    return type(before) == 'number' and before or 0
+end
+
 local n = tonumber(ARGV[1])
 local now = node_ms()
 local answers = {}
@@ -32,15 +39,17 @@ for i = 1, n do
     end
     local k = tonumber(ARGV[3 * n + 1 + i])
     if k > 0 then
-        k = smallest_number(key, k, now)
+        local named = smallest_number(key, k, now)
+        k = type(named) == 'number' and named or k
         local taken, size = taken_slots(key, k, now)
-        local before = time_before_turn(queue, id, ticket, now, false, math.max(k - size - 1, 0))
+        size = taken and size or 0
+        local before = wait_before(queue, id, ticket, now, false, math.max(k - size - 1, 0))
         local left = time_to_first(taken, size, k, now)
         answers[i] = {math.max(left > 0 and left + 1 or 0, before), before, ''}
     else
         local left, value = redis.call('PTTL', key), ''
         local shares = id and is_reader(id)
-        local before = time_before_turn(queue, id, ticket, now, shares)
+        local before = wait_before(queue, id, ticket, now, shares)
         if left ~= -2 then
             value = redis.pcall('GETRANGE', key, 0, 22)
             value = type(value) == 'string' and value or ''

@@ -234,7 +234,8 @@ The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
 With --json: one object.
 
 Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held
-any more: nothing was changed; 125 on failure.)";
+any more: no other lease was touched, and what was left of this one on a node is released;
+125 on failure.)";
     extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
     extend_->footer(token_rules);
     duration(*extend_, "--ttl", extending_.ttl,
@@ -242,6 +243,9 @@ any more: nothing was changed; 125 on failure.)";
     release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
     release_->footer(std::string(token_rules) +
                      R"(
+
+A program that renews the lease meanwhile loses it at its next renewal, a third of its ttl
+later, and can't take it back.
 
 With --force RESOURCE: takes RESOURCE from those that hold it, without their token, and
 prints whom it robbed. It asks for confirmation first. A robbed program learns of it when

@@ -131,12 +131,33 @@ std::string holders(const resource_state& state) {
                                             : "held by " + shown(state.owner);
 }
 
+std::string utc_text(std::chrono::system_clock::time_point at) {
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch());
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char day[40];
+    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
+    char text[60];
+    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(ms.count() % 1'000));
+    return text;
+}
+
+std::string kept_until(const resource_state& state) {
+    const auto end = std::chrono::system_clock::now() + state.valid_for;
+    return (state.valid_for.count() < 0 ? "kept without expiry" : "kept until " + utc_text(end)) +
+           ", released by " + shown(state.owner);
+}
+
 std::string slots_held(const resource_state& state) {
     if (state.slots.empty() && state.slot_count == 0) return {};
-    std::string out = std::to_string(state.slots.size());
+    const auto kept = std::count_if(state.slots.begin(), state.slots.end(),
+                                    [](const slot_state& s) { return s.kept; });
+    const auto held = static_cast<std::ptrdiff_t>(state.slots.size()) - kept;
+    std::string out = std::to_string(held);
     if (state.slot_count != 0) out += " of " + std::to_string(state.slot_count);
-    return out + (state.slots.size() == 1 && state.slot_count == 0 ? " slot is held"
-                                                                   : " slots are held");
+    out += held == 1 && state.slot_count == 0 ? " slot is held" : " slots are held";
+    return out + (kept == 0 ? "" : ", " + std::to_string(kept) + " kept");
 }
 
 std::string to_json(const resource_state& state) {
@@ -144,6 +165,7 @@ std::string to_json(const resource_state& state) {
     json.begin_object();
     json.key("resource").string(redacted(state.resource));
     json.key("held").boolean(state.held);
+    json.key("kept").boolean(state.kept);
     json.key("owner").string(state.owner);
     json.key("fence").number_unsigned(state.fence);
     json.key("valid_ms").number(state.valid_for.count());
@@ -174,6 +196,7 @@ void add_company(json_writer& json, const resource_state& state) {
     for (const auto& slot : state.slots) {
         json.begin_object();
         json.key("slot").number_unsigned(slot.number);
+        json.key("kept").boolean(slot.kept);
         json.key("owner").string(slot.owner);
         json.key("fence").number_unsigned(slot.fence);
         json.key("valid_ms").number(slot.valid_for.count());
@@ -195,6 +218,8 @@ std::string to_table(const resource_state& state) {
         if (state.valid_for.count() < 0) out += ", without expiry";
         if (state.held_for) out += ", since " + seconds(*state.held_for);
         if (state.fence != 0) out += ", fence " + std::to_string(state.fence);
+    } else if (state.kept) {
+        out += kept_until(state);
     } else {
         out += "not held";
     }
@@ -214,7 +239,8 @@ std::string to_table(const resource_state& state) {
     out += "\n";
     std::vector<std::array<std::string, 4>> slots{{"SLOT", "OWNER", "TTL", "FENCE"}};
     for (const auto& slot : state.slots) {
-        slots.push_back({std::to_string(slot.number), shown(slot.owner), left(slot),
+        slots.push_back({std::to_string(slot.number),
+                         shown(slot.owner) + (slot.kept ? " (kept, released)" : ""), left(slot),
                          std::to_string(slot.fence)});
     }
     add_rows(out, slots);

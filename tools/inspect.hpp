@@ -7,6 +7,7 @@
 
 #include <redlock/resource_state.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +35,10 @@ const slot_state* find_slot(const resource_state& of, std::uint16_t number);
 
 /// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers.
 std::string holders(const resource_state& state);
+/// If it is kept: "kept until ..., released by ..."; the time by this machine's clock.
+std::string kept_until(const resource_state& state);
+/// As "2026-11-26T17:04:10.123Z".
+std::string utc_text(std::chrono::system_clock::time_point at);
 /// "2 of 3 slots are held"; empty where no program names slots and none is held.
 std::string slots_held(const resource_state& state);
 /// The slots and the readers that have it, and how many wait: members of an object that is open.

@@ -17,11 +17,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <deque>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,12 +36,22 @@ using namespace std::chrono_literals;
 constexpr std::size_t at_once = 32;    // resources that are asked about
 constexpr auto between_looks = 250ms;  // at one resource that is watched
 
-bool is_held(const resource_state& state) { return state.held || !state.slots.empty(); }
+bool is_in_the_way(const resource_state& state) {
+    return state.held || state.kept || !state.slots.empty();
+}
+
+// In one word, for programs.
+std::string_view state_of(const resource_state& state) {
+    if (!state.decided) return "unknown";
+    if (state.kept && state.slots.empty()) return "kept";
+    return is_in_the_way(state) ? "taken" : "free";
+}
 
 // Who has it, in words; also what `watch` compares.
 std::string holder_of(const resource_state& state) {
     if (!state.decided) return "unknown: too few nodes answered";
     std::string out = state.held ? holders(state) : "";
+    if (state.kept) out = "kept, released by " + shown(state.owner);
     if (state.held && state.fence != 0) out += ", fence " + std::to_string(state.fence);
     if (const auto slots = slots_held(state); !state.slots.empty()) {
         out += (out.empty() ? "" : ", ") + slots;
@@ -50,8 +60,9 @@ std::string holder_of(const resource_state& state) {
 }
 
 std::string line_of(const resource_state& state) {
-    std::string out = "'" + shown(state.resource) + "' " + holder_of(state);
-    if (state.valid_for.count() > 0) {
+    std::string out = "'" + shown(state.resource) + "' ";
+    out += state.decided && state.kept && state.slots.empty() ? kept_until(state) : holder_of(state);
+    if (state.held && state.valid_for.count() > 0) {
         char text[40];
         std::snprintf(text, sizeof text, ", for %.1f s more",
                       static_cast<double>(state.valid_for.count()) / 1e3);
@@ -98,7 +109,7 @@ private:
         --asked_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
         // A lock always has an expiry: what has none is another program's.
-        const bool is_lock = is_held(state) && state.valid_for.count() >= 0;
+        const bool is_lock = is_in_the_way(state) && state.valid_for.count() >= 0;
         const bool is_new = !ec && is_lock && shown_.insert(state.resource).second;
         if (is_new && status_ != own_failure && !print(json_ ? to_json(state) : line_of(state))) {
             status_ = own_failure;
@@ -115,18 +126,7 @@ private:
     int status_ = success;
 };
 
-std::string now_text() {
-    const auto now = std::chrono::system_clock::now();
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    char day[40];
-    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
-    char text[60];
-    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(ms.count() % 1'000));
-    return text;
-}
+std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
 // One resource that is watched.
 class watcher {
@@ -159,7 +159,7 @@ private:
         json.begin_object();
         json.key("time").string(now_text());
         json.key("resource").string(redacted(resource_));
-        json.key("state").string(!state.decided ? "unknown" : is_held(state) ? "taken" : "free");
+        json.key("state").string(state_of(state));
         json.key("owner").string(state.owner);
         json.key("fence").number_unsigned(state.fence);
         json.key("valid_ms").number(state.valid_for.count());

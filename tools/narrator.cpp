@@ -65,9 +65,10 @@ void narrator::waiting(error_code ec, const resource_state& state) {
     if (request_.json) return tell_of_wait(ec, state);
     std::string line =
         "waiting for " + quoted(request_.resources) + " for " + whole_seconds(since_start());
-    if (!ec && state.held && request_.lease.slots == 0) {
+    if (!ec && (state.held || state.kept) && request_.lease.slots == 0) {
         if (request_.resources.size() > 1) line += ", '" + state.resource + "'";
-        line += (request_.resources.size() > 1 ? " " : ", ") + holders(state);
+        line += (request_.resources.size() > 1 ? " " : ", ") +
+                (state.kept ? kept_until(state) : holders(state));
         if (state.held_for) line += " for " + whole_seconds(*state.held_for);
     }
     if (!ec && request_.lease.slots > 0 && !state.slots.empty()) line += ", " + slots_held(state);
@@ -98,7 +99,8 @@ void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
     if (ec) {
         json.key("error").string(ec.message());
     } else {
-        json.key("held").boolean(state.held).key("owner").string(state.owner);
+        json.key("held").boolean(state.held).key("kept").boolean(state.kept);
+        json.key("owner").string(state.owner);
         if (request_.lease.slots > 0) json.key("slots").number_unsigned(state.slots.size());
         if (!state.readers.empty()) {
             json.key("readers").begin_array();

@@ -121,7 +121,9 @@ footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
         if (h.resource != state.resource) continue;
         const std::string shown = abbreviate_owner(h.owner);
         const auto slot = std::find_if(state.slots.begin(), state.slots.end(),
-                                       [&](const slot_state& s) { return s.owner == shown; });
+                                       [&](const slot_state& s) {
+                                           return s.owner == shown && !s.kept;
+                                       });
         const bool has_all = state.held && state.owner == shown;
         const bool shares = std::find(state.readers.begin(), state.readers.end(), shown) !=
                             state.readers.end();

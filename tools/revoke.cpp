@@ -73,6 +73,7 @@ std::string revocation_to_json(const std::string& resource, const revocation& do
     json.begin_object();
     json.key("resource").string(redacted(resource));
     add_owners(json, "robbed", done.robbed);
+    add_owners(json, "freed", done.freed);
     add_owners(json, "holders", done.holders);
     json.key("nodes").begin_array();
     for (const auto& node : done.votes) {
@@ -89,9 +90,15 @@ std::string revocation_to_json(const std::string& resource, const revocation& do
 int show_revocation(error_code ec, const std::string& resource, const revocation& done, bool json) {
     std::string text = json ? revocation_to_json(resource, done) : "";
     if (!json) {
-        text = done.robbed.empty() ? "'" + shown(resource) + "': nobody was robbed\n"
-                                   : "'" + shown(resource) + "' was taken from " +
-                                         list_of(done.robbed) + "\n";
+        const std::string name = "'" + shown(resource) + "'";
+        if (!done.robbed.empty()) {
+            text = name + " was taken from " + list_of(done.robbed) + "\n";
+        } else if (done.freed.empty()) {
+            text = name + ": nobody was robbed\n";
+        }
+        if (!done.freed.empty()) {
+            text += name + " was kept, released by " + list_of(done.freed) + ": that is over\n";
+        }
         if (!done.holders.empty()) {
             text += "it is held by " + list_of(done.holders) + ", since then\n";
         }

@@ -51,7 +51,8 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (request.margin == 0ms) return "--margin must be longer than 0";
     if (out.ttl == 0ms) out.ttl = std::min<milliseconds>(10s, longest);
     if (out.ttl > longest) return too_long("--ttl", out.ttl, longest);
-    if (out.min_hold > longest) return too_long("--min-hold", out.min_hold, longest);
+    const milliseconds kept = longest_min_hold(from.client);
+    if (out.min_hold > kept) return too_long("--min-hold", out.min_hold, kept);
     if (request.margin) out.loss_margin = *request.margin;
     if (out.loss_margin == 0ms) out.loss_margin = default_margin(out);
     const std::string margin = "--margin " + format_duration(out.loss_margin);

@@ -196,7 +196,8 @@ public:
     /// proves by that: for `ttl` from the sending of this request, less the drift allowance.
     ///
     /// The lease has the owner and the fence that it had. The process that acquired it should
-    /// `lease::detach()` it: as long as it holds the lease, it renews and releases it, too.
+    /// `lease::detach()` it: as long as it holds the lease, it renews and releases it, too. Once one of
+    /// them has released it, it is lost as `taken` for the others at their next renewal.
     ///
     /// **Preconditions.** The token is whole, and comes from a client of the same nodes, with the
     /// same `key_prefix` and `fencing`. `validate` finds no error in `options`; of these `ttl`,
@@ -204,10 +205,11 @@ public:
     /// nothing is sent.
     /// **Completion.** As soon as the nodes' answers decide. The client then renews the lease, as
     /// after an acquire.
-    /// **Leaves behind.** After an error, or a cancellation: keys that may have been prolonged, and
-    /// nothing else. A key that is gone, or another holder's, is not touched.
-    /// **Errors.** `not_held`: a quorum says that the keys are not the lease's any more: it was
-    /// released, or lost. `no_quorum`: too few nodes could vote. `validity_exhausted`: the answers
+    /// **Leaves behind.** After `not_held`: nothing of the lease; what is left of its keys is released,
+    /// or kept for the rest of `min_hold`. After another error, or a cancellation: keys that may have
+    /// been prolonged. A key that is gone, or another holder's, is not touched.
+    /// **Errors.** `not_held`: a quorum says that the keys are not the lease's any more, or a node that
+    /// it was released. `no_quorum`: too few nodes could vote. `validity_exhausted`: the answers
     /// came too late for this ttl. The lease is then empty; its `votes()` give the reason node by
     /// node.
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
@@ -248,7 +250,8 @@ public:
     /// **Cancellation.** The release goes on in the background.
     /// **Leaves behind.** A node whose connection broke before it answered gets the release first
     /// on its next connection, however late that is. Until then its key remains, or until its ttl
-    /// ends.
+    /// ends. Of a lease that was adopted, or whose `token()` was called, each node notes for `ttl_max`
+    /// that it was released: no other program that has the token takes the key again.
     /// **Errors.** `not_held`: a quorum says that the key was not this lease's any more.
     /// `no_quorum`: too few nodes answered. `lost`: the lease was lost before; its keys are
     /// deleted all the same.

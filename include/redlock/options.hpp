@@ -74,7 +74,7 @@ struct client_options {
     /// form the same key, so the two exclude each other, but each has its own fences and node
     /// records.
     std::string key_prefix{};
-    std::string client_name{};                      ///< Shown by inspect; empty: "host:pid".
+    std::string client_name{};  ///< Shown by inspect; without "#"; empty: "host:pid".
     /// Names the set of nodes, for clients that spell the same nodes differently. Empty: the names
     /// of the nodes identify the set. Every node records its set; if one node belongs to another
     /// set, no node grants this client anything (`errc::other_set`).
@@ -104,7 +104,9 @@ struct acquire_options {
     /// The nodes keep the resource for at least so long after the grant, also when it is released
     /// sooner: nobody else is granted it before that, and it then runs out. For what is to be done
     /// once per period. A holder that dies keeps it for the longer of the ttl, and this plus twice
-    /// `node_timeout`. At most ttl_max; 0: a release frees it at once. Not for `lock_mode::shared`.
+    /// `node_timeout`. At most `longest_min_hold`; 0: a release frees it at once. A grant that comes
+    /// so late that the keys could run out before is `validity_exhausted`. Not for
+    /// `lock_mode::shared`.
     std::chrono::milliseconds min_hold{0};
     /// How long before `valid_until()` a loss is reported; at least the smaller of 5 ms and a
     /// twentieth of the ttl.
@@ -165,8 +167,12 @@ inline constexpr std::size_t max_resource_bytes = 512;
 inline constexpr std::uint16_t max_slots = 1'000;
 /// The longest name of a set of nodes, in bytes.
 inline constexpr std::size_t max_cluster_bytes = 255;
-/// The longest client name, in characters.
+/// The longest client name, in characters. They are printable ASCII, without "#".
 inline constexpr std::size_t max_client_name = 64;
+
+/// The longest `acquire_options::min_hold`: ttl_max, less the drift allowance and what may pass
+/// between asking the nodes and the grant.
+REDLOCK_EXPORT std::chrono::milliseconds longest_min_hold(const client_options& client);
 
 /// The value that an empty client_name stands for: "host:pid" of this process.
 REDLOCK_EXPORT std::string default_client_name();

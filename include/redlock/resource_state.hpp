@@ -15,9 +15,10 @@
 
 namespace redlock {
 
-/// What one node answered about a resource, or why there is no answer.
+/// What one node answered about a resource, or why there is no answer. `kept`: the lease was
+/// released, and the key stays for the rest of its `acquire_options::min_hold`.
 enum class key_state : std::uint8_t { free, held, shared, quarantine, refused, timed_out,
-                                      unreachable };
+                                      unreachable, kept };
 
 REDLOCK_EXPORT std::string_view to_string(key_state s) noexcept;
 
@@ -28,7 +29,8 @@ REDLOCK_EXPORT std::string abbreviate_owner(std::string_view value);
 struct node_state {
     node_name node{};
     key_state state = key_state::unreachable;
-    std::string owner{};                    ///< Abbreviated, so that it can't release the lock.
+    /// Abbreviated, so that it can't release the lock. If kept: of the lease that was released.
+    std::string owner{};
     std::chrono::milliseconds ttl{0};       ///< Remaining ttl of the key; -1 ms: no expiry.
     std::uint64_t fence = 0;                ///< Highest fence that this node has stored; 0: none.
     error_code error{};
@@ -43,16 +45,22 @@ struct slot_state {
     std::string owner{};                    ///< Abbreviated.
     std::uint64_t fence = 0;                ///< As `resource_state::fence`, of this slot.
     std::chrono::milliseconds valid_for{0};  ///< As `resource_state::valid_for`, of this slot.
+    bool kept = false;                      ///< As `resource_state::kept`, of this slot.
 };
 
 struct resource_state {
     std::string resource{};
     /// On a quorum of nodes the key has the same owner, or is shared by readers.
     bool held = false;
-    std::string owner{};                    ///< Abbreviated; empty if not held, or shared.
+    /// On a quorum of nodes the key is kept for the same lease, which was released: see `key_state`.
+    /// Nobody holds it, and nobody is granted it before `valid_for` is over.
+    bool kept = false;
+    /// Abbreviated; empty if shared, or neither held nor kept.
+    std::string owner{};
     std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
-    /// Those of its slots that have the same owner on a quorum of nodes, in their order. The
-    /// resource itself is another lock than its slots: `held` and `owner` say nothing of them.
+    /// Those of its slots that have the same owner on a quorum of nodes, or are kept there, in their
+    /// order. The resource itself is another lock than its slots: `held` and `owner` say nothing of
+    /// them.
     std::vector<slot_state> slots{};
     /// So many slots there are: the smallest number that programs name. 0: none names any.
     std::uint16_t slot_count = 0;
@@ -62,7 +70,8 @@ struct resource_state {
     std::uint64_t fence = 0;
     /// How long ago the lease was first granted; empty if the fence does not show it, or shared.
     std::optional<std::chrono::milliseconds> held_for{};
-    /// Time until fewer than a quorum of the keys remain, if they are not renewed; -1 ms: never.
+    /// If held or kept: time until fewer than a quorum of the keys remain, if they are not renewed;
+    /// -1 ms: never.
     std::chrono::milliseconds valid_for{0};
     /// How many clients wait for it: the longest queue on any node, at most 1,000. Each client
     /// counts once, for the first of its waiters. 0 without `fencing`, since there are no queues
@@ -78,6 +87,8 @@ struct resource_state {
 /// What `client::async_revoke` did.
 struct revocation {
     std::vector<std::string> robbed{};      ///< From whom a key was taken, abbreviated.
+    /// Whose key was kept, and is free now: they had released their lease.
+    std::vector<std::string> freed{};
     std::vector<std::string> holders{};     ///< Those that hold a key now, abbreviated.
     /// One per node: granted where none of those that were shown holds it, or can take it again.
     std::vector<node_vote> votes{};

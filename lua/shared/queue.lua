@@ -3,8 +3,9 @@
 --
 -- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
 -- the waiter's id, the number after an "r" for one that would share the key, and `until` the ms of
--- this node's clock after which its entry counts as dead. It is advice for order and speed: whatever
--- the server refuses here is left out, and spoils no vote.
+-- this node's clock after which its entry counts as dead. It is advice for order and speed: what the
+-- server refuses to write here is left out, and spoils no vote. Where it refuses to tell who waits,
+-- nobody passes.
 local dead_left = 1024  -- so many dead entries one script removes
 local most_readers = 128  -- of those that stand one behind the other, so many are looked at
 
@@ -12,21 +13,22 @@ local function node_ms()
     return math.floor(node_us() / 1000)
 end
 
--- Whether it was there.
+-- Whether it was there; and why the server does not tell.
 local function leave_queue(queue, id, ticket)
-    for _, member in ipairs(redis.pcall('ZRANGEBYSCORE', queue, ticket, ticket)) do
+    local found = redis.pcall('ZRANGEBYSCORE', queue, ticket, ticket)
+    for _, member in ipairs(found) do
         if string.sub(member, 1, #id + 1) == id .. ':' then
             redis.pcall('ZREM', queue, member)
             return true
         end
     end
-    return false
+    return false, found.err
 end
 
 -- For the first time, or again: its entry lives that long from now on.
 local function enter_queue(queue, id, ticket, life_ms, now)
-    local is_new = not leave_queue(queue, id, ticket)
-    local length = is_new and redis.pcall('ZCARD', queue) or 0
+    local was_there, failure = leave_queue(queue, id, ticket)
+    local length = was_there and 0 or failure or redis.pcall('ZCARD', queue)
     if type(length) == 'number' and length < 65536 then
         redis.pcall('ZADD', queue, ticket, string.format('%s:%.0f', id, now + life_ms))
         -- Never sooner: somebody else's entry may live for longer.
@@ -44,11 +46,13 @@ end
 -- The first who is alive at that rank, from 0, or behind: its member, its ticket, and for how long
 -- its entry still lives. The dead before it go, a bounded number at a time: where there are more,
 -- somebody without a name is first for a moment. An entry that would live for longer than a minute is
--- from before the clock went back.
+-- from before the clock went back. The server's error where it does not tell.
 local function first_in_queue(queue, now, rank)
     while dead_left > 0 do
         local first = redis.pcall('ZRANGE', queue, rank, rank, 'WITHSCORES')
-        if not first[1] then
+        if first.err then
+            return first
+        elseif not first[1] then
             return nil
         end
         local left = (tonumber(string.match(first[1], ':(%d+)$')) or 0) - now
@@ -77,13 +81,16 @@ end
 -- For how many ms at least somebody who is alive may stand before it; 0 where nobody does. All who
 -- are there stand before one without an id, which does not wait. One that would share the key
 -- (`shares`) goes with the others that would, and waits only for those that would not. For so many
--- before it there is room besides (`passes`).
+-- before it there is room besides (`passes`). Or the server's error.
 local function time_before_turn(queue, id, ticket, now, shares, passes)
     passes = passes or 0
+    local behind
     for rank = 0, shares and most_readers or passes do
         local member, before, left = first_in_queue(queue, now, rank)
         if not member then
             return 0
+        elseif type(member) == 'table' then
+            return member
         end
         if id then
             ticket = tonumber(ticket)
@@ -91,11 +98,12 @@ local function time_before_turn(queue, id, ticket, now, shares, passes)
                 return 0
             end
         end
+        behind = left
         if rank >= passes and not (shares and is_reader(member)) then
             return left
         end
     end
-    return 0
+    return behind  -- so many stand before it that a writer may be among them
 end
 
 -- Tells the first that the key is free, and the others behind it that may share the key with it;
@@ -107,7 +115,8 @@ local function wake_first(queue, prefix, key, id, is_shared, most)
     local rank, told = 0, {}
     while rank <= most_readers do
         local member = first_in_queue(queue, now, rank)
-        if not member or member == '' or (id and string.sub(member, 1, #id + 1) == id .. ':') then
+        if type(member) ~= 'string' or member == '' or
+            id and string.sub(member, 1, #id + 1) == id .. ':' then
             return
         end
         local shares = is_reader(member)

@@ -19,11 +19,15 @@ local until_next_ms = math.ceil(node_us() / 1000) - now_ms
 -- key lives (`lives_ms`), and whether the set expires with it (`has_set_expiry`); `are_dead_gone`.
 -- include shared/known.lua
 
+-- Nil where it was lost; or the server's error.
 local function base_of(set)
     local of = about(set)
     if not of.base then
         local score = redis.pcall('ZSCORE', set, 'base')
-        of.base = score and -tonumber(score)
+        if type(score) == 'table' then
+            return score
+        end
+        of.base = score and -tonumber(score) or nil
     end
     return of.base
 end
@@ -63,7 +67,10 @@ local function live_until(key, set, until_ms)
         of.lives_ms, of.has_set_expiry = until_ms, false
     end
     if not of.has_set_expiry and of.lives_ms < math.huge then
-        redis.pcall('PEXPIRE', set, of.lives_ms - now_ms)
+        local done = redis.pcall('PEXPIRE', set, of.lives_ms - now_ms)
+        if type(done) == 'table' then
+            return done
+        end
         of.has_set_expiry = true
     end
     return 1
@@ -80,9 +87,11 @@ local function open_readers(i, set, value, ttl_text, fence, least, is_missing)
     if answer ~= 1 then
         return answer
     end
-    redis.pcall('DEL', set)
-    local done = redis.pcall('ZADD', set, string.format('%.0f', -least), 'base',
-                             string.format('%.0f', now_ms + ttl), value)
+    local done = redis.pcall('DEL', set)
+    if type(done) ~= 'table' then
+        done = redis.pcall('ZADD', set, string.format('%.0f', -least), 'base',
+                           string.format('%.0f', now_ms + ttl), value)
+    end
     if type(done) == 'table' then
         redis.pcall('DEL', key)
         stored[key] = false
@@ -102,7 +111,9 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
     end
     if not until_ms then
         local bound = base_of(set) or least
-        if is_missing then
+        if type(bound) == 'table' then
+            return bound
+        elseif is_missing then
             bound = math.max(bound, least)
         end
         local refusal = refuse_fence(fence, bound, is_missing)
@@ -149,11 +160,13 @@ local function share(i, value, ttl, fence, id, ticket, life)
     local current = stored[key]
     local is_held = current and current ~= marker
     local is_ours = current == marker and place_of(set, value)
-    local is_waited_for = is_held and id or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
+    local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
     local before = is_waited_for and
         time_to_wait(queue, id, ticket, life, is_held, not is_ours, true) or 0
     local seen = is_missing and 0 or least
-    if is_held then
+    if type(before) == 'table' then
+        return before
+    elseif is_held then
         return held(key, current, seen, before)
     elseif not is_ours and before > 0 then
         return {3, before, seen}
@@ -176,23 +189,37 @@ local function extend_share(i, value, ttl, fence)
         return foreign
     end
     local until_ms = current and place_of(set, value)
-    if not until_ms and is_robbed(KEYS[2 * i + 1], value) then
-        return 0
+    local refusal = not until_ms and revoked().refuse(KEYS[2 * i + 1], value)
+    if refusal then
+        return refusal
     end
     local enter = current and join_readers or open_readers
     return enter(i, set, value, ttl, fence, least, is_missing, until_ms)
 end
 
--- Of those that are left the last one decides for how long the key lives; where none is left it
--- goes. Returns whether it went.
-local function close_readers(key, set)
+-- Who besides that one has the key for longest, and until when; false where nobody has. Or nil, and
+-- the server's error.
+local function last_besides(set, value)
     local of = about(set)
-    if not of.last then
-        local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
-        if last[1] and last[1] ~= 'base' then
-            of.last, of.last_ms = last[1], tonumber(last[2])
+    if of.last and of.last ~= value then
+        return of.last, of.last_ms
+    end
+    local found = redis.pcall('ZRANGE', set, -2, -1, 'WITHSCORES')
+    if found.err then
+        return nil, found
+    end
+    for j = #found - 1, 1, -2 do
+        if found[j] ~= value and found[j] ~= 'base' then
+            return found[j], tonumber(found[j + 1])
         end
     end
+    return false
+end
+
+-- Of those that are left the last one decides for how long the key lives; where none is left it
+-- goes. Returns whether it went, or the server's error.
+local function close_readers(key, set)
+    local of = about(set)
     if of.last then
         if of.lives_ms ~= of.last_ms then
             local left_ms = string.format('%.0f', of.last_ms - now_ms)
@@ -202,37 +229,64 @@ local function close_readers(key, set)
         end
         return false
     end
-    if redis.pcall('DEL', key) ~= 1 then
-        return false
+    local done = redis.pcall('DEL', key)
+    if done ~= 1 then
+        return type(done) == 'table' and done
     end
     redis.pcall('DEL', set)
     stored[key] = false
     return true
 end
 
+-- The reader's place where readers have the key. Returns the answer, and whether the key went. What
+-- has to be known for that is read first: where the server does not tell, nothing is changed.
+local function leave_readers(key, set, value, fence)
+    remove_dead(set)
+    local last, last_ms = last_besides(set, value)
+    local base = fence and base_of(set)
+    if last == nil or type(base) == 'table' then
+        return last == nil and last_ms or base
+    end
+    local answer = redis.pcall('ZREM', set, value)
+    if type(answer) == 'table' then
+        return answer
+    end
+    about(set).last, about(set).last_ms = last, last_ms
+    local is_gone = close_readers(key, set)
+    if type(is_gone) == 'table' then
+        return is_gone
+    end
+    if base and not is_gone and base < tonumber(fence) then
+        local done = redis.pcall('ZADD', set, '-' .. fence, 'base')
+        if type(done) == 'table' then
+            return done
+        end
+        about(set).base = tonumber(fence)
+    end
+    return answer, is_gone
+end
+
 -- A fence is raised for the readers that hold the key, too: what is late must not join them.
-local function release_share(i, value, fence, id, ticket, life)
+local function release_share(i, value, fence, id, ticket, life, _, note)
     local key, set = KEYS[2 * i], KEYS[next_companion]
+    local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
+    if failure then
+        return failure
+    end
     local raises = fence and fence ~= ''
     local current = stored[key]
     if current == false then
         current = redis.pcall('GET', key)  -- which tells what MGET can't read
     end
-    remove_dead(set)
-    local answer = redis.pcall('ZREM', set, value)
-    local is_gone = false
-    if about(set).last == value then
-        about(set).last = nil
-    end
-    if current == marker and type(answer) ~= 'table' then
-        is_gone = close_readers(key, set)
-        local base = raises and may_be_late() and not is_gone and base_of(set)
-        if base and base < tonumber(fence) then
-            redis.pcall('ZADD', set, '-' .. fence, 'base')
-            about(set).base = tonumber(fence)
-        end
-    elseif type(answer) ~= 'table' then
-        answer = type(current) == 'table' and current or current and 0 or -1
+    local answer, is_gone
+    if current == marker then
+        answer, is_gone = leave_readers(key, set, value, raises and may_be_late() and fence)
+    else
+        -- The set is left over, or holds what is none of ours.
+        remove_dead(set)
+        local done = redis.pcall('ZREM', set, value)
+        answer = type(done) == 'table' and done or type(current) == 'table' and current or
+            current and 0 or -1
     end
     leave_queue_of(i, current, is_gone, id, ticket, life)
     return raises and raise_fence(i, fence) or answer

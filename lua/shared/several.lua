@@ -71,6 +71,10 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
         local is_held = current and current ~= value
         local others = has_queues and not (current == value) and
             queues().time_before_turn(queue, id, ticket, queues().now()) or 0
+        if type(others) == 'table' and not is_held then
+            return others
+        end
+        others = type(others) == 'table' and 0 or others
         before = math.max(before, others)
         if is_held then
             local pttl = redis.pcall('PTTL', key)
@@ -112,8 +116,12 @@ local function extend_all(i, words_m, value, ttl, fence)
     local is_gone = false
     for j = i, i + m - 1 do
         local current = stored[KEYS[2 * j]]
-        if current and current ~= value or not current and is_robbed(KEYS[2 * j + 1], value) then
+        if current and current ~= value then
             return 0
+        end
+        local refusal = not current and revoked().refuse(KEYS[2 * j + 1], value)
+        if refusal then
+            return refusal
         end
         is_gone = is_gone or not current
     end
@@ -134,9 +142,16 @@ end
 
 -- include shared/together.lua
 -- The answer is 1 where each key was given back.
-local function release_all(i, words_m, value, fence, id, ticket, life, keep)
-    local all = 1
-    for j = i, i + tonumber(words_m) - 1 do
+local function release_all(i, words_m, value, fence, id, ticket, life, keep, note)
+    local all, last = 1, i + tonumber(words_m) - 1
+    -- Of all, before one is given back.
+    for j = i, note and note ~= '' and last or 0 do
+        local failure = revoked().note(KEYS[2 * j + 1], note, value)
+        if failure then
+            return failure
+        end
+    end
+    for j = i, last do
         local answer = release(j, value, fence, id, ticket, life, keep)
         all = together(all, answer)
     end

@@ -9,19 +9,35 @@ local now_ms = math.floor(node_us() / 1000)
 -- when, and how many (`size`); `has_expiry`.
 -- include shared/known.lua
 
+-- Or the server's error.
 local function count_slots(set, k)
     local of = about(set)
-    of.named = of.named or smallest_number(set, math.huge, now_ms)
-    return math.min(of.named, tonumber(k))
+    local named = of.named or smallest_number(set, math.huge, now_ms)
+    if type(named) == 'table' then
+        return named
+    end
+    of.named = named
+    return math.min(named, tonumber(k))
 end
 
+-- Or nil, and the server's error.
 local function look_at_slots(set, counted)
     local of = about(set)
     if not of.taken or of.counted ~= counted then
-        of.counted = counted
-        of.taken, of.size = taken_slots(set, counted, now_ms)
+        local taken, size = taken_slots(set, counted, now_ms)
+        if not taken then
+            return nil, size
+        end
+        of.counted, of.taken, of.size = counted, taken, size
     end
     return of
+end
+
+-- How many may be woken; none where the server does not tell.
+local function count_free(set, k)
+    local counted = count_slots(set, k)
+    local of = type(counted) == 'number' and look_at_slots(set, counted)
+    return of and counted - of.size or 0
 end
 
 local function note_free(set, slot)
@@ -51,18 +67,23 @@ local function note_prolonged(set, slot, until_ms)
     note_taken(set, slot, math.max(until_ms, type(before) == 'string' and tonumber(before) or 0))
 end
 
--- Programs that name different numbers learn of it; what no longer counts goes.
+-- Programs that name different numbers learn of it; what no longer counts goes. Returns nil where it
+-- is noted, and otherwise the server's error.
 local function note_count(set, k)
     local of = about(set)
     if of[k] then
-        return
+        return nil
+    end
+    local done = redis.pcall('ZADD', set, string.format('-%.0f', now_ms + fence_life), 'k:' .. k)
+    if type(done) == 'table' then
+        return done
     end
     of[k], of.has_expiry = true, true
     of.named = of.named and math.min(of.named, tonumber(k))
-    redis.pcall('ZADD', set, string.format('-%.0f', now_ms + fence_life), 'k:' .. k)
     redis.pcall('PEXPIRE', set, fence_life)
     redis.pcall('ZREMRANGEBYSCORE', set, '0', now_ms)
     redis.pcall('ZREMRANGEBYSCORE', set, string.format('-%.0f', now_ms), '(0')
+    return nil
 end
 
 local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
@@ -75,16 +96,24 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
     local current = stored[key]
     local is_ours = current == value
     local counted = is_ours and tonumber(k) or count_slots(set, k)
+    if type(counted) == 'table' then
+        return counted
+    end
     local is_held = not is_ours and (current or tonumber(slot) >= counted)
-    local is_waited_for = is_held or has_queues and redis.pcall('ZRANGE', queue, 0, 0)[1]
-    local before, seen_slots = 0, nil
+    local is_waited_for = is_held or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
+    local before, seen_slots, failure = 0, nil, nil
     if is_waited_for and not is_ours then
-        seen_slots = look_at_slots(set, counted)
+        seen_slots, failure = look_at_slots(set, counted)
+        if failure then
+            return failure
+        end
         -- So many of those before it may have the others.
         local passes = math.max(counted - seen_slots.size - 1, 0)
         before = time_to_wait(queue, id, ticket, life, is_held, true, false, passes)
     end
-    if is_held or before > 0 then
+    if type(before) == 'table' then
+        return before
+    elseif is_held or before > 0 then
         local taken, size = seen_slots.taken, seen_slots.size
         local map = map_of_free(taken, counted, is_held and slot)
         return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 128),
@@ -92,13 +121,19 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
     end
     local answer
     if is_ours then
-        local failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
+        failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
         answer = failure or prolong(key, ttl)
     else
         answer = take(key, fence_key, value, ttl, fence, least, is_missing)
     end
-    if answer == 1 then
-        note_count(set, k)
+    failure = answer == 1 and note_count(set, k)
+    if failure then
+        if not is_ours then
+            redis.pcall('DEL', key)  -- another program would count more slots than there are
+            stored[key] = false
+        end
+        return failure
+    elseif answer == 1 then
         local note = is_ours and note_prolonged or note_taken
         note(set, slot, now_ms + ttl)
         if id and is_waited_for then
@@ -110,27 +145,27 @@ end
 
 local function extend_slot(i, value, ttl, fence, slot, k)
     local answer = extend(i, value, ttl, fence)
+    local failure = answer == 1 and note_count(KEYS[next_companion], k)
     if answer == 1 then
-        note_count(KEYS[next_companion], k)
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
-    return answer
+    return failure or answer
 end
 
-local function release_slot(i, value, slot, k, fence, id, ticket, life, keep)
+local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, note)
     local set = KEYS[next_companion]
+    local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
+    if failure then
+        return failure
+    end
     local raises = fence and fence ~= ''
-    local answer, is_free, current = give_back(i, value, true, keep, raises)
-    local free = 0
+    local answer, is_free, current = give_back(i, value, true, keep)
     if is_free then
         note_free(set, slot)
     elseif answer == 1 then
-        note_taken(set, slot, now_ms + keep)
+        note_taken(set, slot, now_ms + math.abs(keep))
     end
-    if has_queues then
-        local counted = count_slots(set, k)
-        free = counted - look_at_slots(set, counted).size
-    end
+    local free = has_queues and count_free(set, k) or 0
     leave_queue_of(i, current, is_free, id, ticket, life, free)
     return raises and raise_fence(i, fence) or answer
 end

@@ -8,18 +8,25 @@
 --
 -- Who has a slot, its key says alone. The set and the queue are advice: which slot to ask for, and
 -- when.
--- How many slots there are, by this program and all others.
+-- How many slots there are, by this program and all others; or the server's error.
 local function smallest_number(set, k, now_ms)
     local named = redis.pcall('ZRANGEBYSCORE', set, '-inf', string.format('(-%.0f', now_ms))
+    if named.err then
+        return named
+    end
     for _, member in ipairs(named) do
         k = math.min(k, tonumber(string.match(member, '^k:(%d+)$')) or k)
     end
     return k
 end
 
--- Until when each taken slot is taken, by its number as a text; and how many are.
+-- Until when each taken slot is taken, by its number as a text; and how many are. Or nil, and the
+-- server's error.
 local function taken_slots(set, k, now_ms)
     local all, taken = redis.pcall('ZRANGEBYSCORE', set, now_ms + 1, '+inf', 'WITHSCORES'), {}
+    if all.err then
+        return nil, all
+    end
     local size = 0
     for i = 1, #all, 2 do
         if tonumber(all[i]) and tonumber(all[i]) < k then

@@ -273,6 +273,7 @@ void acquire_operation::send_round(time_point now) {
         const duration stay = longest_stay(client().shared.options(), options_.min_hold, later);
         kept_for_ = std::max<duration>(ttl_, stay);
     }
+    keys_until_ = redlock::valid_until(now, kept_for_, client().shared.drift());
     answers_ = 0;
     heard_ = {};
     const std::uint32_t round = machine_.begin_round(now);
@@ -399,7 +400,9 @@ void acquire_operation::take(time_point now) {
                            .renew = options_.renew,
                            .max_hold = options_.max_hold,
                            .loss_margin = options_.loss_margin});
-    if (machine.report_at() <= now) return refused(errc::validity_exhausted, now);
+    // Where the holder died at once the keys would run out before min_hold is over.
+    const bool is_late = options_.min_hold > 0ms && keys_until_ < now + options_.min_hold;
+    if (is_late || machine.report_at() <= now) return refused(errc::validity_exhausted, now);
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(resource_), owner_, fence_ ? fence_->fence : 0,
         machine.valid_until(), std::move(votes_),

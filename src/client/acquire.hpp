@@ -43,7 +43,10 @@ public:
     /// when it is its turn.
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
-    void shorten(duration gap) final { machine_.shorten(gap); }
+    void shorten(duration gap) final {
+        machine_.shorten(gap);
+        keys_until_ -= gap;
+    }
     void on_wake(std::size_t node, std::string_view resource, std::optional<std::uint16_t> slot,
                  time_point now) final;
     std::size_t keys() const noexcept final { return resources().size(); }
@@ -120,6 +123,7 @@ private:
     acquire_options options_;
     duration ttl_{};
     duration kept_for_{};  // by the nodes, where nobody gives it back: ttl_ or longer
+    time_point keys_until_{};  // until then those that were granted in this round live
     core::acquisition machine_;
     core::slot_choice slots_;
     std::unique_ptr<core::blocked_keys> blocked_;  // of several; large, and null for one

@@ -53,18 +53,27 @@ std::string adopt_operation::resource() const {
     return known_ ? text::listed(known_->resources) : std::string();
 }
 
-// A fence is drawn at node time, so it says when the nodes were asked for the grant.
+// A fence is drawn at cluster time, so it says when the nodes were asked for the grant. Less than
+// zero where that is over for so long.
 duration adopt_operation::left_of_min_hold(time_point now) const {
     const duration stay = longest_stay(client().shared.options(), known_->proof.min_hold,
                                        client().nodes.time_to_vote());
     const auto time_us = client().tracker.node_time_us(now);
     if (known_->fence == 0 || !time_us) return stay;
     const microseconds age(*time_us - static_cast<std::int64_t>(known_->fence));
-    return stay - std::clamp<duration>(age, duration::zero(), stay);
+    return stay - std::max<duration>(age, duration::zero());
+}
+
+// By how much the age of a fence may be wrong: of the clocks that vote each is at most so far from
+// the cluster time of this program, and from that of the one which drew it.
+duration adopt_operation::error_of_clocks() const {
+    const bool keeps = known_->proof.min_hold > std::chrono::milliseconds(0);
+    return keeps ? 2 * client().tracker.limits_of_fences().tolerance : duration::zero();
 }
 
 // Its keys may be on every node, and commands of the other process on their way to it: the release
-// raises the fence above them. They were drawn before, so a fence that is drawn now is above them.
+// raises the fence above them. They were drawn before, so a fence that is drawn now is above them. A
+// token that was changed may hold any fence: one that no client can have drawn goes to no node.
 footprint adopt_operation::traces_of_lease(time_point now) {
     const wire::lease_proof& proof = known_->proof;
     const std::string& prefix = client().shared.options().key_prefix;
@@ -78,10 +87,13 @@ footprint adopt_operation::traces_of_lease(time_point now) {
                    wire::other_keys(prefix, known_->resources),
                    proof.slot,
                    {},
-                   now + left_of_min_hold(now)};
-    left.note_sent(client().nodes.all(), known_->fence);
+                   now + left_of_min_hold(now),
+                   error_of_clocks(),
+                   true};
+    const std::uint64_t drawn = client().tracker.believes(known_->fence, now) ? known_->fence : 0;
+    left.note_sent(client().nodes.all(), drawn);
     if (known_->fence != 0) {
-        if (const auto fresh = client().tracker.propose(known_->fence, now)) {
+        if (const auto fresh = client().tracker.propose(drawn, now)) {
             left.note_sent({}, fresh->fence);
         }
     }
@@ -138,6 +150,7 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
     }
     if (!j.is_vote()) why = j.against->why;
     cast(node, j.is_vote() ? answer.choice : core::choice::unable, why, now);
+    if (answer.is_revoked && !over_) conclude(count_->revoke(), now);
 }
 
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
@@ -154,12 +167,23 @@ void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure
     v.error = why.error;
     v.detail = why.detail;
     v.elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
-    switch (count_->cast(node, c, now, time_point::max())) {
+    conclude(count_->cast(node, c, now, time_point::max()), now);
+}
+
+void adopt_operation::conclude(core::extension::verdict v, time_point now) {
+    switch (v) {
         case core::extension::verdict::open:
         case core::extension::verdict::again: return;
         case core::extension::verdict::extended: return take(now);
-        case core::extension::verdict::failed: return end(count_->reason(), nullptr, now);
+        case core::extension::verdict::failed: break;
     }
+    if (count_->reason() == errc::not_held) return deny(now);
+    end(count_->reason(), nullptr, now);
+}
+
+void adopt_operation::deny(time_point now) {
+    client().host.release_in_background(std::move(left_), false, 0, now);
+    end(errc::not_held, nullptr, now);
 }
 
 void adopt_operation::take(time_point now) {

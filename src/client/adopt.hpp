@@ -23,9 +23,11 @@ namespace redlock::detail {
 
 /// One round of extensions that prolong the keys only where they still hold the lease's value.
 ///
-/// How long the lease was valid in the other process nobody knows here, so only what a quorum says
+/// How long the lease was valid in the other process is not known here, so only what a quorum says
 /// now counts. A key that is gone is not taken again, unlike by a renewal: another client may have
 /// held the lock in between, under a higher fence, and this lease's fence must not come after it.
+/// Where a quorum denies the lease, the keys that were prolonged are given back: else each try would
+/// have what is left of a lease that is over stand in the way for longer.
 class adopt_operation : public operation {
 public:
     adopt_operation(std::string token, const acquire_options& options)
@@ -57,9 +59,12 @@ private:
     const footprint& left() const noexcept;
     footprint traces_of_lease(time_point now);
     duration left_of_min_hold(time_point now) const;
+    duration error_of_clocks() const;
     void write(wire::request& out) const;
     void cast(std::size_t node, core::choice c, const wire::failure& why, time_point now);
+    void conclude(core::extension::verdict v, time_point now);
     void take(time_point now);
+    void deny(time_point now);
     void end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
              std::string_view detail = {});
 

@@ -43,6 +43,8 @@ public:
     virtual bool write_again(std::size_t, std::uint32_t, wire::request&, time_point) const { return false; }
     /// Whether it is owed to a node whose connection breaks before it answered.
     virtual bool is_owed(std::size_t) const noexcept { return false; }
+    /// What was owed to a node has gone out to it.
+    virtual void on_paid(time_point /*now*/) {}
     /// Whether it begins a lease, for which a release may be owed later.
     virtual bool begins_lease() const noexcept { return false; }
 };

@@ -15,12 +15,11 @@ namespace {
 
 using enum node_problem;
 
-// Without them no lock can be had; without the others nobody is woken, or no reader gets in.
+// Without these no release wakes a waiter. Without any other one some requests are refused: a node
+// that may not look can't tell that nobody is there.
 bool is_needed_for_locks(const std::string& right) {
-    constexpr std::array<std::string_view, 12> needed{"eval", "evalsha", "script|load", "set",
-                                                      "get",  "getrange", "del", "pttl",
-                                                      "pexpire", "mget", "exists", "time"};
-    return right.starts_with('~') || std::find(needed.begin(), needed.end(), right) != needed.end();
+    constexpr std::array<std::string_view, 3> for_waiting{"publish", "subscribe", "zcard"};
+    return std::find(for_waiting.begin(), for_waiting.end(), right) == for_waiting.end();
 }
 
 bool is_about_rights(const wire::failure& why) {
@@ -92,8 +91,8 @@ node_finding about_rights(const std::vector<std::string>& missing) {
     const bool is_serious = std::any_of(missing.begin(), missing.end(), is_needed_for_locks);
     return {missing_right, is_serious ? severity::error : severity::warning,
             std::string(is_serious
-                            ? "the user may not take locks"
-                            : "the user may not do all that waiting, readers and slots need") +
+                            ? "the user may not take all kinds of locks"
+                            : "the user may not do all that waiting needs") +
                 ": add" + all + " to its rights"};
 }
 

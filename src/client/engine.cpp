@@ -94,8 +94,9 @@ void engine::close(time_point now) {
     renewals_.clear();
     while (!held_leases_.empty()) {
         const held_lease_ptr lease(&held_leases_.front());
+        const bool was_live = lease->state().end();  // its token is given to nobody any more
         lease->give_back(errc::client_closed, now);
-        if (lease->state().end()) lease->state().alert();
+        if (was_live) lease->state().alert();
     }
     end_if_idle(now);
 }

@@ -116,8 +116,9 @@ bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request&
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now) {
     if (answer.fence != 0) p.lease->refused().note(answer.fence, machine_.sent());
-    switch (machine_.cast(p.index, node, answer.choice, answer.fence, now,
-                          p.lease->machine().valid_until())) {
+    switch (answer.is_revoked ? machine_.revoke(p.index)
+                              : machine_.cast(p.index, node, answer.choice, answer.fence, now,
+                                              p.lease->machine().valid_until())) {
         case core::extension::verdict::open: return;
         case core::extension::verdict::extended:
             if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),

@@ -70,6 +70,7 @@ bool held_lease::extended(time_point sent, time_point until, std::optional<durat
 void held_lease::shorten(duration gap, time_point now) {
     if (is_over()) return;
     machine_.shorten(gap);
+    refused_.shorten(gap);
     state_->set_end(machine_.valid_until());
     on_due(now);
 }
@@ -151,7 +152,13 @@ void held_lease::give_back(error_code why, time_point now) {
     const held_lease_ptr keep(this);
     const std::uint64_t span = begin_child(span_kind::release, now);
     end(why, now);
-    keeper_->release_in_background(left_, false, span, now);
+    keeper_->release_in_background(left_behind(), false, span, now);
+}
+
+footprint held_lease::left_behind() const {
+    footprint left = left_;
+    left.is_known_elsewhere = left.began_elsewhere || state_->is_known_elsewhere();
+    return left;
 }
 
 }  // namespace redlock::detail

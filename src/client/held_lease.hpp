@@ -71,6 +71,8 @@ public:
 
     /// What is, or may be, of it on the nodes.
     footprint& left() noexcept { return left_; }
+    /// The same, to be given back.
+    footprint left_behind() const;
     lease_state& state() const noexcept { return *state_; }
     core::renewal& machine() noexcept { return machine_; }
     const core::renewal& machine() const noexcept { return machine_; }

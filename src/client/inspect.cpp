@@ -88,8 +88,8 @@ void inspect_operation::ask_for_slots(time_point now) {
     for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
         const key_state s = state_.nodes[i].state;
         const bool has_vote = !client().tracker.object(i, now, now);
-        const bool has_answered =
-            s == key_state::free || s == key_state::held || s == key_state::shared;
+        const bool has_answered = s == key_state::free || s == key_state::held ||
+                                  s == key_state::shared || s == key_state::kept;
         if (!has_vote || !has_answered) talking_.erase(i);
     }
     const auto batch = slots_.next();
@@ -158,7 +158,7 @@ void inspect_operation::note_standing(time_point now) {
     for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
         node_state& n = state_.nodes[i];
         if (n.state != key_state::free && n.state != key_state::held &&
-            n.state != key_state::shared) {
+            n.state != key_state::shared && n.state != key_state::kept) {
             continue;
         }
         const auto o = client().tracker.object(i, now, now);

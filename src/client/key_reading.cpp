@@ -23,8 +23,8 @@ void note_value(node_state& node, std::string& value, const resp::reply& reply) 
     } else if (value == wire::shared_marker) {
         node.state = key_state::shared;
     } else {
-        node.state = key_state::held;
-        node.owner = wire::abbreviate_owner(value);
+        node.state = wire::is_kept(value) ? key_state::kept : key_state::held;
+        node.owner = wire::abbreviate_owner(wire::without_kept_mark(value));
     }
 }
 

@@ -57,8 +57,7 @@ std::uint64_t lease::fence() const noexcept { return state_ ? state_->fence : 0;
 std::uint16_t lease::slot() const noexcept { return state_ ? state_->proof.slot.number : 0; }
 
 std::string lease::token() const {
-    const bool is_held = state_ && state_->is_live();
-    return is_held ? wire::write_token(state_->resources(), state_->fence, state_->proof) : "";
+    return state_ ? state_->token() : "";
 }
 
 clock::time_point lease::valid_until() const noexcept {

@@ -33,6 +33,13 @@ bool lease_state::set_end(clock::time_point until) noexcept {
     return false;
 }
 
+// It is noted first: a lease that ends meanwhile has either seen the note, or is over here.
+std::string lease_state::token() const {
+    if (!is_live()) return {};
+    tokens_out_.fetch_or(1, std::memory_order_acq_rel);
+    return is_live() ? wire::write_token(resources(), fence, proof) : std::string();
+}
+
 bool lease_state::lose(loss why) {
     lost_for_.store(why, std::memory_order_release);
     if (!leave(status::lost)) return false;

@@ -87,6 +87,13 @@ public:
     const wire::lease_proof proof{};
     std::weak_ptr<lease_home> home;
 
+    /// The token of a lease that is held; empty where it is not.
+    std::string token() const;
+    /// Whether a program may have the token. Once the lease is over the answer stays the same.
+    bool is_known_elsewhere() const noexcept {
+        return tokens_out_.fetch_or(0, std::memory_order_acq_rel) != 0;
+    }
+
     std::span<const std::string> resources() const noexcept {
         return several.empty() ? std::span(&resource, 1) : std::span(several);
     }
@@ -135,6 +142,7 @@ private:
 
     std::atomic<status> status_{status::refused};
     std::atomic<bool> parted_{false};
+    mutable std::atomic<std::uint8_t> tokens_out_{0};
     std::atomic<loss> lost_for_{loss::expired};
     std::atomic<clock::rep> valid_until_{0};
     std::mutex alarm_mutex_;

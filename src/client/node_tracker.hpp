@@ -79,6 +79,11 @@ public:
     /// time. Nothing where `seen` is, or node time is in doubt.
     std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
                                              std::uint64_t raised = 0);
+    /// Whether a client that goes by the rules can have drawn that fence by now. One that nobody
+    /// can have drawn is told to no node.
+    bool believes(std::uint64_t fence, time_point now) const noexcept {
+        return fence <= knowledge_.highest_plausible_fence(now);
+    }
     /// How a release raises the fence, so that what may still lie in a broken connection to that
     /// node can't take the key any more; nothing where there can be no such thing.
     std::optional<wire::fence_terms> to_raise(std::size_t node, const footprint& what) const;

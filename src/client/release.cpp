@@ -38,7 +38,11 @@ void release_round::write(wire::request& out, bool has_place, const wire::fence_
                                     .raise = raise,
                                     .slot = left_.slot,
                                     .others = left_.others,
-                                    .keep = left_.to_keep(now)});
+                                    .keep = left_.to_keep_at_most(now),
+                                    .never_prolongs = left_.began_elsewhere,
+                                    .note = left_.is_known_elsewhere
+                                                ? duration(client().tracker.ttl_max())
+                                                : duration::zero()});
 }
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
@@ -72,6 +76,14 @@ bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& 
     return true;
 }
 
+void release_round::on_paid(time_point now) {
+    if (!left_.is_known_elsewhere || !left_.kind->is_fenced) return;
+    footprint again = left_;
+    again.nodes = {};  // this one is owed to none of them
+    again.place = {};
+    client().host.release_in_background(std::move(again), false, 0, now);
+}
+
 void release_round::cancel(error_code why, time_point now) { end(why, now); }
 
 void release_round::end(error_code outcome, time_point now) {
@@ -83,6 +95,12 @@ void release_round::end(error_code outcome, time_point now) {
     complete(outcome);
 }
 
+void background_release::start(time_point now) {
+    const node_mask nodes =
+        of_.is_known_elsewhere ? client().nodes.all() : of_.nodes | of_.place.nodes;
+    send(std::move(of_), nodes, now);
+}
+
 void release_operation::start(time_point now) {
     if (!state_) return end(errc::invalid_argument, now);
     was_lost_ = state_->state() == lease_state::status::lost;
@@ -92,7 +110,7 @@ void release_operation::start(time_point now) {
     set_span(lease->begin_child(span_kind::release, now));
     lease->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
-    send(lease->left(), client().nodes.all(), now);
+    send(lease->left_behind(), client().nodes.all(), now);
 }
 
 void release_operation::settled(error_code outcome, time_point now) {

@@ -20,6 +20,10 @@ namespace redlock::detail {
 /// it first on the next one. Where a connection broke that may still hold commands of the lease, it
 /// raises the fence above them. A key that has to stay in the way of others is not deleted, and runs
 /// out.
+///
+/// Where another program may go on extending the lease, each node first notes that it may not take
+/// the key again. A note does not last: what is owed may go out when those on the other nodes are
+/// gone, and so goes to all of them again.
 class release_round : public operation {
 public:
     /// The round goes on in the background; only the completion is called off.
@@ -43,6 +47,7 @@ private:
                   time_point now) final;
     void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                     time_point now) final;
+    void on_paid(time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
     bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
     bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
@@ -65,10 +70,7 @@ public:
         : release_round(waits_on), of_(std::move(left)) {
         set_span(span);
     }
-    void start(time_point now) override {
-        const node_mask nodes = of_.nodes | of_.place.nodes;
-        send(std::move(of_), nodes, now);
-    }
+    void start(time_point now) override;
     bool has_caller() const noexcept override { return false; }
     void discard() noexcept override {}
 

@@ -90,10 +90,11 @@ void revoke_operation::on_reply(std::size_t node, std::uint32_t round, const res
     const auto answer = wire::read_revocation(reply);
     if (!answer) return on_failure(node, round, wire::read_failure(reply), now);
     target& t = targets_[round % (max_slots + 2U)];
-    fence_ = std::max(fence_, answer->fence);
+    if (client().tracker.believes(answer->fence, now)) fence_ = std::max(fence_, answer->fence);
     if (phase_ == phase::look) {
         for (const std::string& value : answer->holders) {
-            if (t.owners.contains(wire::abbreviate_owner(value))) t.values.insert(value);
+            const auto owner = wire::abbreviate_owner(wire::without_kept_mark(value));
+            if (t.owners.contains(owner)) t.values.insert(value);
         }
     } else {
         robbed_.insert(answer->robbed.begin(), answer->robbed.end());
@@ -131,10 +132,11 @@ void revoke_operation::answered(time_point now) {
 
 void revoke_operation::conclude() {
     for (const std::string& value : robbed_) {
-        done_.robbed.push_back(wire::abbreviate_owner(value));
+        auto& to = wire::is_kept(value) ? done_.freed : done_.robbed;
+        to.push_back(wire::abbreviate_owner(wire::without_kept_mark(value)));
     }
     for (const std::string& value : holders_) {
-        done_.holders.push_back(wire::abbreviate_owner(value));
+        if (!wire::is_kept(value)) done_.holders.push_back(wire::abbreviate_owner(value));
     }
     const std::size_t did = client().shared.size() - failed_.size();
     const bool has_quorum = did >= redlock::quorum(client().shared.size());

@@ -27,9 +27,11 @@ duration good_for(duration node_timeout) {
     return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
 }
 
-// Refused for a state that passes, and not for what was asked.
+// Refused for a state that passes, or because an operator ended the script, and not for what was
+// asked.
 bool is_passing(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::error) return false;
+    if (reply.text().find("Script killed by user") != std::string_view::npos) return true;
     static constexpr std::array states{"BUSY",  "LOADING",  "MASTERDOWN", "MISCONF",
                                        "NOREPLICAS", "OOM", "READONLY",   "TRYAGAIN"};
     return std::any_of(states.begin(), states.end(),
@@ -187,7 +189,11 @@ void session::on_ready(time_point now) {
 void session::send_owed(time_point now) {
     owed_.pay(
         now, [&] { return outgoing().size() + batch_.bytes() < most_owed_bytes; },
-        [&](entry item) { send_again(item, resp::script_form::whole, now); });
+        [&](entry item) {
+            const call_ptr what = item.what;
+            send_again(item, resp::script_form::whole, now);
+            what->on_paid(now);
+        });
 }
 
 void session::probe_owed(time_point now) {
@@ -249,10 +255,12 @@ void session::answered(slot first, const resp::reply& reply, bool is_of_many, ti
     const state was = std::exchange(item.is, state::told);
     if (is_of_many && !is_ready() && item.what->is_owed(index())) {
         owe(item);  // the call of another request of its command ended the connection
-    } else if (is_passing(reply) && item.what->is_owed(index())) {
-        // Nothing was done, and a release must be. It is told, and asked again after a rest.
+    } else if ((is_passing(reply) || is_of_many) && item.what->is_owed(index())) {
+        // It was not done, or an error ended the script before its turn; and a release must be. It is
+        // told, and asked again after a rest.
         owed_.refused(item, now);
     } else if (was == state::probe) {
+        item.what->on_paid(now);
         send_owed(now);
     }
     if (was == state::awaited) item.what->on_reply(index(), item.round, reply, now);

@@ -38,12 +38,13 @@ void slot_survey::answered(std::size_t node, std::size_t i, key_question what,
 void slot_survey::close() {
     for (look& each : looks_) {
         core::read_quorum(each.state, each.values);
-        if (!each.state.held) continue;
+        if (!each.state.held && !each.state.kept) continue;
         slot_state out;
         out.number = each.slot;
         out.owner = std::move(each.state.owner);
         out.fence = each.state.fence;
         out.valid_for = each.state.valid_for;
+        out.kept = each.state.kept;
         held_.push_back(std::move(out));
     }
     looks_.clear();

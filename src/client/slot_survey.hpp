@@ -32,7 +32,7 @@ public:
     /// The answers of the last ones have come, or won't.
     void close();
 
-    /// The slots that a quorum of nodes keeps for the same owner, in their order.
+    /// The slots that a quorum of nodes has for the same owner, in their order.
     std::vector<slot_state> take_held() { return std::move(held_); }
     /// The smallest number that any node knows of; 0: no program names one.
     std::uint16_t count() const noexcept { return count_; }

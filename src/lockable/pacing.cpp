@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "lockable/pacing.hpp"
 
+#include "value/lease_terms.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -31,8 +33,7 @@ bool pacing::counts(milliseconds ttl, time_point valid_until, time_point now) no
 }
 
 milliseconds pacing::longest_period(milliseconds longest_ttl, drift_policy drift) noexcept {
-    const duration way = std::max<duration>(5ms, longest_ttl / 50);
-    return std::chrono::floor<milliseconds>(longest_ttl - drift.allowance(longest_ttl) - way);
+    return longest_kept(longest_ttl, drift);
 }
 
 milliseconds time_until_free(std::span<const node_vote> votes) {

@@ -26,6 +26,15 @@ inline duration longest_validity(const client_options& client, duration ttl) {
     return ttl - drift_policy{client.drift_factor, client.drift_min}.allowance(ttl);
 }
 
+/// For how long nodes can keep a key by our clock, counted from the grant: the ttl that they are asked
+/// for is longer by the drift allowance, and by what may pass between the asking and the grant.
+inline std::chrono::milliseconds longest_kept(std::chrono::milliseconds ttl_max,
+                                              drift_policy drift) {
+    using namespace std::chrono_literals;
+    const duration way = std::max<duration>(5ms, ttl_max / 50);
+    return std::chrono::floor<std::chrono::milliseconds>(ttl_max - drift.allowance(ttl_max) - way);
+}
+
 /// For how long a node is asked to keep a key that has to stay in the way of others for `min_hold`
 /// by our clock, from a grant that comes up to `later` after the node is asked; never for longer
 /// than the quarantine of a node that forgets it.

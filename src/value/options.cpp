@@ -200,9 +200,12 @@ void check_max_hold(const acquire_options& o, const client_options& client, find
 // What only some kinds of lock have.
 void check_kind(const acquire_options& o, const client_options& client, findings& out) {
     const bool is_shared = o.mode == lock_mode::shared;
-    if (o.min_hold < milliseconds(0) || o.min_hold > client.ttl_max) {
-        out.error("/min_hold_ms", "must be 0 to ttl_max_ms, which is " +
-                                      std::to_string(client.ttl_max.count()));
+    const auto longest = longest_min_hold(client);
+    if (o.min_hold < milliseconds(0) || o.min_hold > longest) {
+        out.error("/min_hold_ms",
+                  "must be 0 to " + std::to_string(std::max<milliseconds::rep>(longest.count(), 0)) +
+                      ": ttl_max_ms, which is " + std::to_string(client.ttl_max.count()) +
+                      ", less the drift allowance and the way to the nodes");
     } else if (o.min_hold > milliseconds(0) && is_shared) {
         out.error("/min_hold_ms", "is for exclusive locks: readers keep nobody else out");
     }
@@ -238,8 +241,9 @@ std::vector<config_issue> validate(const client_options& options) {
         out.error("/key_prefix", "can't contain a NUL byte");
     }
     if (options.client_name.size() > max_client_name ||
-        !std::all_of(options.client_name.begin(), options.client_name.end(), is_printable_ascii)) {
-        out.error("/client_name", "must be at most 64 printable ASCII characters");
+        !std::all_of(options.client_name.begin(), options.client_name.end(), is_printable_ascii) ||
+        options.client_name.find('#') != std::string::npos) {
+        out.error("/client_name", "must be at most 64 printable ASCII characters without #");
     }
     if (options.cluster.size() > max_cluster_bytes ||
         std::any_of(options.cluster.begin(), options.cluster.end(), is_control)) {
@@ -307,12 +311,17 @@ std::string validate_resources(const client_options& options, const resource_lis
     return {};
 }
 
+milliseconds longest_min_hold(const client_options& client) {
+    return longest_kept(client.ttl_max, {client.drift_factor, client.drift_min});
+}
+
 std::string default_client_name() {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
     std::string name(host.data());
     std::replace_if(
-        name.begin(), name.end(), [](char c) { return c == ' ' || !is_printable_ascii(c); }, '_');
+        name.begin(), name.end(),
+        [](char c) { return c == ' ' || c == '#' || !is_printable_ascii(c); }, '_');
     const std::string pid = ":" + std::to_string(::getpid());
     name.resize(std::min(name.size(), max_client_name - pid.size()));
     return name + pid;

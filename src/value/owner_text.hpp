@@ -15,4 +15,7 @@ std::array<char, 22> whole(const owner_id& id) noexcept;
 /// The inverse. What is no base64url counts as "A".
 owner_id read_whole(std::string_view text) noexcept;
 
+/// Behind the owner value in a key that stays in the way of others once its lease was released.
+inline constexpr std::string_view kept_mark = "#kept";
+
 }  // namespace redlock::text

@@ -13,6 +13,7 @@ std::string_view to_string(key_state s) noexcept {
         case key_state::refused: return "refused";
         case key_state::timed_out: return "timed_out";
         case key_state::unreachable: return "unreachable";
+        case key_state::kept: return "kept";
     }
     return "unknown";
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "value/text.hpp"
 
+#include "value/owner_text.hpp"
+
 #include <redlock/detail/printable.hpp>
 
 #include <cstdio>
@@ -28,9 +30,12 @@ std::string which(const node_vote& v) {
 }
 
 std::string held_cause(const node_vote& v) {
-    std::string out = which(v) + "held";
-    if (!v.detail.empty()) out += " by " + holder(v.detail);
-    if (v.retry_in.count() > 0) out += " for " + brief(v.retry_in) + " more";
+    std::string_view by = v.detail;
+    const bool is_kept = by.ends_with(kept_mark);
+    if (is_kept) by.remove_suffix(kept_mark.size());
+    std::string out = which(v) + (is_kept ? "kept" : "held");
+    if (!by.empty()) out += (is_kept ? ", released by " : " by ") + holder(by);
+    if (v.retry_in.count() > 0) out += (is_kept ? ", for " : " for ") + brief(v.retry_in) + " more";
     if (v.retry_in.count() < 0) out += " without expiry";
     return out;
 }

@@ -15,6 +15,8 @@ struct compare_answer {
     failure why{};  // when unable
     /// From an extension, where the node refused the fence: the highest that it has seen.
     std::uint64_t fence = 0;
+    /// From an extension: an operator took the key from the lease, or another process released it.
+    bool is_revoked = false;
 };
 
 }  // namespace redlock::wire

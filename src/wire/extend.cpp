@@ -59,6 +59,7 @@ compare_answer read_extension(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer) {
         if (reply.integer() == 1) return {.choice = core::choice::yes};
         if (reply.integer() == 0 || reply.integer() == -1) return {.choice = core::choice::no};
+        if (reply.integer() == -2) return {.choice = core::choice::no, .is_revoked = true};
     }
     if (auto why = read_rule_refusal(reply)) return {.why = *why};
     const bool is_stale = reply[0].type() == resp::reply_type::integer && reply[0].integer() == 4;

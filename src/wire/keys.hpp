@@ -34,7 +34,7 @@ private:
 };
 
 /// Where the fence of a key is kept, the queue of its waiters, the set of the readers that have it,
-/// the set of its slots that are taken, and the values that an operator robbed of it.
+/// the set of its slots that are taken, and the values that may not take it again.
 inline companion_key fence_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "fence"};
 }

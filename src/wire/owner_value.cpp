@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "wire/owner_value.hpp"
 
-#include "value/owner_text.hpp"
 #include "value/text.hpp"
 
 #include <redlock/resource_state.hpp>
@@ -40,6 +39,10 @@ bool is_of_our_form(std::string_view value) noexcept {
 
 bool is_foreign(std::string_view value) noexcept {
     return !value.empty() && value != shared_marker && !is_of_our_form(value);
+}
+
+bool is_kept(std::string_view value) noexcept {
+    return value.ends_with(text::kept_mark) && is_of_our_form(value);
 }
 
 std::string abbreviate_owner(std::string_view value) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/owner_text.hpp"
 #include "value/recycled_string.hpp"
 
 #include <redlock/owner_id.hpp>
@@ -31,6 +32,12 @@ owner_id owner_of(std::string_view value) noexcept;
 bool is_of_our_form(std::string_view value) noexcept;
 /// Whether it is a value that this library never writes; false where there is no value.
 bool is_foreign(std::string_view value) noexcept;
+/// Whether nobody holds a key with that value, and nobody may take it yet: see shared/keep.lua.
+bool is_kept(std::string_view value) noexcept;
+/// The value of the lease that is over.
+inline std::string_view without_kept_mark(std::string_view value) noexcept {
+    return value.substr(0, value.size() - (is_kept(value) ? text::kept_mark.size() : 0));
+}
 
 /// A key's value as it may be shown: who holds it, but not enough to act as them.
 std::string abbreviate_owner(std::string_view value);

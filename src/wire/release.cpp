@@ -6,7 +6,6 @@
 #include "wire/words.hpp"
 
 #include <cassert>
-#include <optional>
 #include <string_view>
 
 namespace redlock::wire {
@@ -15,24 +14,32 @@ using std::chrono::milliseconds;
 
 namespace {
 
+// As shared/keep.lua reads it.
 milliseconds::rep kept_ms(const release_request& what) {
-    return std::chrono::ceil<milliseconds>(what.keep).count();
+    const auto ms = std::chrono::ceil<milliseconds>(what.keep).count();
+    return what.never_prolongs ? -ms : ms;
 }
 
 bool is_short(const release_request& what) {
-    return what.entry == nullptr && what.raise == nullptr && what.keep == duration::zero();
+    return what.entry == nullptr && what.raise == nullptr && what.keep == duration::zero() &&
+           what.note == duration::zero();
+}
+
+std::string_view text_or_nothing(bool is_there, const decimal& number) {
+    return is_there ? std::string_view(number) : std::string_view();
 }
 
 // What is left to do besides deleting the key.
 void write_rest(request& out, const release_request& what) {
     const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
-    const std::optional<decimal> fence =
-        what.raise != nullptr ? std::optional<decimal>(what.raise->fence) : std::nullopt;
-    resp::append_words(out.words,
-                       {fence ? std::string_view(*fence) : "", entry.id, decimal(entry.ticket),
-                        decimal(in<milliseconds>(entry.life)),
-                        what.keep > duration::zero() ? std::string_view(decimal(kept_ms(what))) : ""});
-    out.count += 5;
+    const decimal fence(what.raise != nullptr ? what.raise->fence : 0);
+    const decimal keep(kept_ms(what));
+    const decimal note(in<milliseconds>(what.note));
+    resp::append_words(out.words, {text_or_nothing(what.raise != nullptr, fence), entry.id,
+                                   decimal(entry.ticket), decimal(in<milliseconds>(entry.life)),
+                                   text_or_nothing(what.keep > duration::zero(), keep),
+                                   text_or_nothing(what.note > duration::zero(), note)});
+    out.count += 6;
 }
 
 void write_words(request& out, std::string_view alone, std::string_view with_more,

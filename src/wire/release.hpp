@@ -25,6 +25,8 @@ struct release_request {
     slot_number slot{};  ///< Of which that is the key.
     more_keys others{};  ///< That are given back with it.
     duration keep{};  ///< For so long the key stays in the way of others; zero: it is deleted.
+    bool never_prolongs = false;  ///< It stays no longer than it would without the release.
+    duration note{};  ///< For so long no process may take the key again for the value; zero: any may.
 };
 
 /// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a waiter.

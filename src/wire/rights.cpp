@@ -40,7 +40,6 @@ if ARGV[2] == '1' then
     try('ZREM', key, '')
     try('ZSCORE', key, '')
     try('ZREMRANGEBYSCORE', key, 0, 0)
-    try('SISMEMBER', key, '')
     try('PUBLISH', ARGV[1], '')
 end
 return refused

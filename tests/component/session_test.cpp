@@ -279,6 +279,42 @@ TEST_CASE("a release that a node refuses for a while is asked for again") {
     CHECK(r.owed == 0);
 }
 
+TEST_CASE("a release whose script an operator ended is asked for again") {
+    rig r;
+    r.ready();
+    const auto release = r.make_release("R");
+    r.submit(release);
+    r.sent();
+    r.hear("-ERR Error running script (call to f_1): @user_script:7: Script killed by user with "
+           "SCRIPT KILL... script: 1, on @user_script:7.\r\n");
+    CHECK(release->heard.size() == 1);
+    r.pass(1s);
+    CHECK(r.names_sent() == "EVAL:R");
+}
+
+TEST_CASE("releases of a command that ended in an error are asked for again, one of them first") {
+    rig r({}, {}, true);
+    r.ready();
+    const auto a = r.make_request("A");
+    const auto b = r.make_request("B");
+    const auto c = r.make_request("C");
+    a->owed = b->owed = true;
+    for (const auto& each : {a, b, c}) r.submit(each);
+    CHECK(r.sent().size() == 1);
+    r.hear("-ERR Error running script: attempt to perform arithmetic on a nil value\r\n");
+    CHECK(a->heard.size() == 1);
+    CHECK(c->heard.size() == 1);
+    r.pass(1s);
+    CHECK(r.sent().size() == 1);  // A alone
+    SECTION("that is done: so is the rest") { r.hear(":1\r\n"); }
+    SECTION("that is refused: the rest may not be") { r.hear("-ERR again\r\n"); }
+    CHECK(r.sent().size() == 1);
+    r.hear(":1\r\n");
+    r.pass(10s);
+    CHECK(a->heard.size() == 1);
+    CHECK(b->heard.size() == 1);
+}
+
 TEST_CASE("where many releases are refused for a while one asks for all") {
     rig r;
     r.ready();

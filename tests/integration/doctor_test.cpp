@@ -193,8 +193,7 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
     // docs/nodes.md
     const std::vector<std::string> rights{
         "+script|load", "+evalsha", "+eval", "+set", "+get", "+getrange", "+del", "+mget",
-        "+exists", "+pttl", "+pexpire", "+info", "+time", "+sismember", "+zscore",
-        "+zremrangebyscore", "+zadd",
+        "+exists", "+pttl", "+pexpire", "+info", "+time", "+zscore", "+zremrangebyscore", "+zadd",
         "+zcard", "+zrange", "+zrangebyscore", "+zrem", "+publish", "+subscribe", "+ping",
         "+config|get"};
     auto options = nodes.options();

@@ -225,7 +225,8 @@ TEST_CASE("a full queue takes nobody new, and keeps those who are there", "[scri
     CHECK(n.command({"ZSCORE", "Q", "ann:1:" + text(n.clock_ms + 2000)}).text == "100");
 }
 
-TEST_CASE("a queue that is none spoils nothing and is left alone", "[scripts]") {
+TEST_CASE("a queue that is none is left alone, and hinders those alone that may have to stand in it",
+          "[scripts]") {
     queue_node n;
     std::string kind;
     SECTION("a string") {
@@ -237,12 +238,15 @@ TEST_CASE("a queue that is none spoils nothing and is left alone", "[scripts]") 
         kind = "list";
     }
     CHECK(n.wait(ann).front() == '{');
-    CHECK(n.acquire(ours) == "1");
+    CHECK(n.acquire(ours) == "!WRONGTYPE");
+    CHECK(n.acquire(ours, &ann, far_fence + 1) == "!WRONGTYPE");
+    CHECK_FALSE(n.exists("K"));
+    n.set("K", ours);
     CHECK(n.acquire(theirs, &ann).substr(0, 3) == "{2 ");
     CHECK(n.release("nobody's", bob) == "0");
     CHECK(n.release(ours) == "1");
     CHECK(n.leave(ann) == "-1");
-    CHECK(n.acquire(ours, &ann, far_fence + 1) == "1");
+    n.set("K", ours);
     CHECK(n.release(ours, {"ann:1", 100, 0}) == "1");
     CHECK(n.type("Q") == kind);
     CHECK(n.pttl("Q") == -1ms);

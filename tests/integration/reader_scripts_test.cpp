@@ -640,6 +640,21 @@ TEST_CASE("an id is a reader's by the letter before its number", "[scripts]") {
     CHECK(n.share(others, 103) == "{3 2000 102}");
 }
 
+TEST_CASE("a reader behind more readers than are looked at does not pass a writer", "[scripts]") {
+    reader_node n;
+    n.set("F", "100");
+    const std::string until = ":" + text(n.clock_us / 1000 + 2'000);
+    std::vector<std::string> words{"ZADD", "Q"};
+    for (int i = 0; i < 200; ++i) {
+        words.insert(words.end(), {text(i + 1), "ann:r" + text(i) + until});
+    }
+    n.command(words);
+    CHECK(n.share(ours, 101, {"bob:r1", 1'000}) == "{3 2000 100}");
+    n.command({"ZADD", "Q", "150", "dan:1" + until});
+    CHECK(n.share(ours, 101, {"bob:r1", 1'000}) == "{3 2000 100}");
+    CHECK(n.share(theirs, 101, {"cid:r1", 100}) == "1");  // not so far behind
+}
+
 TEST_CASE("readers that wait are woken together by one release, each client once", "[scripts]") {
     reader_node n;
     wake_listener ann("ann");

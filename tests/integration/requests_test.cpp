@@ -358,7 +358,6 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
     const waiter ann{"ann:1", 100};
     n.set("F", "100");
     const auto ttl = GENERATE(10s, 300s);
-    std::string kept = ours;
     n.take("K", ours, ttl);
     n.request({as_waiter(to_acquire("K", 101, theirs), ann)});
     SECTION("and nobody is woken") { CHECK(n.request({to_keep("K", 30'000)}) == "1"); }
@@ -366,14 +365,21 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
         CHECK(n.request({to_release("a"), to_keep("K", 30'000), to_release("b")}) == "{-1 1 -1}");
     }
     SECTION("also where it is given back twice") {
-        CHECK(n.request({to_keep("K", 50'000), to_keep("K", 30'000)}) == "{1 1}");
+        CHECK(n.request({to_keep("K", 30'000), to_keep("K", 50'000), to_release("K")}) == "{1 0 0}");
+    }
+    SECTION("no longer than it would live, where the program that acquired it knows better") {
+        n.command({"PEXPIRE", "K", "30000"});
+        CHECK(n.request({to_keep("K", -50'000)}) == "1");
+    }
+    SECTION("for so long at most, by a program that did not acquire it") {
+        n.command({"PEXPIRE", "K", "50000"});
+        CHECK(n.request({to_keep("K", -30'000)}) == "1");
     }
     SECTION("also where the fence is raised") {
         asked owed = to_keep("K", 30'000);
         owed.fence = "105";
         CHECK(n.request({owed}) == "1");
         CHECK(n.get("F") == "105");
-        kept += "#kept";
     }
     SECTION("also where its waiter leaves the queue") {
         const auto bob = as_waiter(to_acquire("K", 101, theirs), {"bob:1", 200});
@@ -385,7 +391,7 @@ TEST_CASE("a key that has to be kept stays for so long, and no longer", "[script
         CHECK(n.request({to_keep("K", 30'000)}) == "1");
         CHECK_FALSE(n.set_nx_px("K", "foreign", 10s));
     }
-    CHECK(n.get("K") == kept);
+    CHECK(n.get("K") == ours + "#kept");
     CHECK(n.lives("K", 30s));
     CHECK(n.exists("Q"));
     CHECK(listening.heard().empty());
@@ -418,11 +424,9 @@ TEST_CASE("what is kept by an owed release can't be taken again by what is late"
     n.take("K", ours, 10s);
     asked owed = to_keep("K", 30'000);
     owed.fence = text(now_us);
-    std::string kept = ours;
     SECTION("in this epoch the fence is raised, and its value is not found") {
         CHECK(n.request({owed}) == "1");
         CHECK(n.get("F") == text(now_us));
-        kept += "#kept";
         CHECK(n.request({to_extend("K", now_us - 1, ours, 60'000)}) == "0");
         CHECK(n.request({to_acquire("K", now_us - 1, ours, 60'000)}).starts_with("{2 "));
         CHECK(n.request({owed}) == "0");
@@ -443,7 +447,7 @@ TEST_CASE("what is kept by an owed release can't be taken again by what is late"
         CHECK(n.request({to_acquire("K", now_us)}) == "{4 " + text(now_us) + "}");
         return;
     }
-    CHECK(n.get("K") == kept);
+    CHECK(n.get("K") == ours + "#kept");
     CHECK(n.lives("K", 30s));
 }
 
@@ -464,6 +468,59 @@ TEST_CASE("a key is kept where memory has run out, and not by a replica", "[scri
     CHECK(keep() == "1");
     n.config_set("maxmemory", "0");
     CHECK(n.lives("K", 30s));
+    CHECK(n.get("K") == ours + "#kept");
+}
+
+TEST_CASE("a value that another process released takes its key no more", "[scripts]") {
+    scripted_node n;
+    const auto released = [&](const std::string& note_ms) {
+        asked out = to_release("K", ours);
+        out.fence_key = "{K}:fence";
+        out.note = note_ms;
+        return out;
+    };
+    asked extension = to_extend("K", now_us + 1);
+    extension.fence_key = "{K}:fence";
+    n.take("K", ours, 30s);
+    SECTION("where it held the key") { CHECK(n.request({released("60000")}) == "1"); }
+    SECTION("where the key was gone") {
+        n.del("K");
+        CHECK(n.request({released("60000")}) == "-1");
+    }
+    SECTION("where memory has run out") {
+        n.run_out_of_memory();
+        CHECK(n.request({released("60000")}) == "1");
+        n.config_set("maxmemory", "0");
+    }
+    SECTION("where a longer note stands there") {
+        asked other = released("90000");
+        other.value = theirs;
+        n.request({other});
+        CHECK(n.request({released("60000")}) == "1");
+        CHECK(n.pttl("{K}:revoked") > 60s);
+    }
+    CHECK_FALSE(n.exists("K"));
+    CHECK(n.pttl("{K}:revoked") > 30s);
+    CHECK(n.request({extension}) == "-2");
+    CHECK(n.request({extension}, {.clock_us = now_us + 59'999'000}) == "-2");
+    CHECK_FALSE(n.exists("K"));
+    extension.fence = text(now_us + 61'000'000);
+    CHECK(n.request({extension}, {.clock_us = now_us + 60'000'000}) == "1");
+}
+
+TEST_CASE("where a release can't be noted the key stays", "[scripts]") {
+    scripted_node n;
+    n.take("K", ours, 30s);
+    n.make_list("revoked");  // "F" has no name before "fence"
+    asked out = to_release("K");
+    out.fence_key = "fence";
+    out.note = "60000";
+    CHECK(n.request({out}) == "!WRONGTYPE");
+    CHECK(n.get("K") == ours);
+    asked extension = to_extend("gone", now_us);
+    extension.fence_key = "fence";
+    CHECK(n.request({extension}) == "!WRONGTYPE");
+    CHECK_FALSE(n.exists("gone"));
 }
 
 TEST_CASE("a lease may begin, be prolonged and end in one call", "[scripts]") {
@@ -796,8 +853,9 @@ TEST_CASE("a plain lock may be asked for twice in one call", "[scripts]") {
     scripted_node n;
     n.take("K", ours, 10s);
     SECTION("kept, and given back") {
-        CHECK(n.request_plain({to_keep("K", 30'000), to_release("K")}) == "{1 1}");
-        CHECK_FALSE(n.exists("K"));
+        CHECK(n.request_plain({to_keep("K", 30'000), to_release("K")}) == "{1 0}");
+        CHECK(n.get("K") == ours + "#kept");
+        return;
     }
     SECTION("prolonged, and kept for less") {
         CHECK(n.request_plain({to_extend("K", 0, ours, 60'000), to_keep("K", 30'000)}) == "{1 1}");

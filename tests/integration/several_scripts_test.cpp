@@ -238,7 +238,7 @@ TEST_CASE("keys that have to stay stay together", "[scripts]") {
     n.take({"L"}, first_fence);
     CHECK(n.ask(together_with(to_keep("K", 4'000), {"L"})) == "1");
     for (const std::string key : {"K", "L"}) {
-        CHECK(n.get(key) == ours);
+        CHECK(n.get(key) == ours + "#kept");
         CHECK(n.pttl(key) <= 4s);
     }
 }
@@ -332,7 +332,12 @@ TEST_CASE("several plain keys are taken, prolonged and given back together", "[s
     n.command({"DEL", "M"});
     call(all("acquire_all", {ours, "30000"}));
     CHECK(call(all("keep_all", {ours, "4000"})) == "1");
-    for (const auto& key : keys) CHECK(n.pttl(key) <= 4s);
+    for (const auto& key : keys) {
+        CHECK(n.pttl(key) <= 4s);
+        CHECK(n.get(key) == ours + "#kept");
+        n.del(key);
+    }
+    call(all("acquire_all", {ours, "30000"}));
     n.run_out_of_memory();
     CHECK(call(all("release_all", {ours})) == "1");
     CHECK(call(all("acquire_all", {ours, "30000"})) == "!OOM");

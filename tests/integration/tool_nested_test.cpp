@@ -175,3 +175,25 @@ TEST_CASE("without a quorum the inner run does not go on", "[tool]") {
     INFO(got.err);
     CHECK(got.status == 121);
 }
+
+TEST_CASE("what a job leaves behind does not run under the lock that is kept after it", "[tool]") {
+    cluster nodes(3);
+    const std::string kind = GENERATE("r", "--slots 1 r");
+    // In the job's environment, when the job and its lease are over.
+    const auto got = in_shell(
+        nodes, "$R --min-hold 40s " + kind + " -- sh -c 'export -p >$0/left' $F && . $F/left && "
+               "$R " + kind + " -- echo inside; echo $?; "
+               "$REDLOCK_TOOL inspect r; $REDLOCK_TOOL list; $REDLOCK_TOOL inspect --json r");
+    INFO(got.out << got.err);
+    CHECK_FALSE(holds_text(got.out, "inside"));
+    CHECK(got.out.starts_with("120\n"));
+    if (kind == "r") {
+        CHECK(holds_text(got.out, "'r' is kept until 20"));
+        CHECK(holds_text(got.out, "'r' kept until 20"));
+        CHECK(holds_text(got.out, ", released by "));
+        CHECK(holds_text(got.out, "\"held\":false,\"kept\":true"));
+    } else {
+        CHECK(holds_text(got.out, "0 of 1 slots are held, 1 kept"));
+    }
+    CHECK_FALSE(holds_text(got.out, "#kept"));
+}

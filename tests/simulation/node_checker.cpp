@@ -143,7 +143,7 @@ void node_checker::check_kept(const testing::asked& one, time_point now) const {
     if (!until || now >= *until || !before || before->value != one.value) return;
     const auto key = find(one.key, now);
     const bool is_there =
-        key && (key->value == one.value || (!one.fence.empty() && key->value == one.value + "#kept"));
+        key && (key->value == one.value || key->value == one.value + "#kept");
     judge_->require(is_there, "min_hold", [&] {
         return one.key + " was to be kept, and is given back on " + name();
     });

@@ -36,6 +36,7 @@ struct asked {
     std::string ticket{};
     std::string life{};
     std::string keep{};     // of a release: for how long the key stays in others' way
+    std::string note{};     // of a release: for how long it is noted
     std::string readers{};  // the key of their set, where it is one of them that asks
     std::string slot{};
     std::string slots{};     // how many there are
@@ -119,6 +120,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             words.insert(words.end(), {&one.id, &one.ticket, &one.life});
         }
         if (what == "leave" || what == "keep") words.push_back(&one.keep);
+        if (what == "leave") words.push_back(&one.note);
         for (std::string* word : words) *word = command.at(++at);
         ++at;
     }
@@ -159,9 +161,11 @@ inline std::vector<std::string> words_of(const asked& one) {
             return {"await", one.value, one.ttl, one.fence, one.id, one.ticket, one.life};
         case ask::release: break;
     }
-    if (!waits && one.fence.empty() && one.keep.empty()) return {"release", one.value};
+    if (!waits && one.fence.empty() && one.keep.empty() && one.note.empty()) {
+        return {"release", one.value};
+    }
     return {"leave", one.value, one.fence, one.id, waits ? one.ticket : "0", waits ? one.life : "0",
-            one.keep};
+            one.keep, one.note};
 }
 
 inline std::vector<std::string> keys_of(const requests& what) {

@@ -29,4 +29,9 @@ extension::verdict extension::cast(std::size_t node, choice c, time_point now,
     return state_;
 }
 
+extension::verdict extension::revoke() noexcept {
+    if (state_ == verdict::extended || state_ == verdict::failed) return state_;
+    return decide(verdict::failed, errc::not_held);
+}
+
 }  // namespace redlock::core

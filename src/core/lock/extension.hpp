@@ -35,6 +35,9 @@ public:
     /// `is_stale`: the node refused the fence alone. Votes after the verdict change nothing.
     verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until,
                  bool is_stale = false) noexcept;
+    /// A node says that the lease was revoked: that alone ends it. (What a node notes of that does
+    /// not last, and could run out there before a quorum has it.)
+    verdict revoke() noexcept;
     /// Our own clock stood still for `gap` since the round was sent.
     void shorten(duration gap) noexcept {
         sent_ -= gap;
@@ -42,7 +45,7 @@ public:
     }
 
     verdict state() const noexcept { return state_; }
-    /// not_held: a quorum says that the key is not ours; no_quorum: too few answered;
+    /// not_held: a quorum says that the key is not ours, or it was revoked; no_quorum: too few answered;
     /// lost: the old validity ended first; validity_exhausted: the new one had ended already.
     error_code reason() const noexcept { return reason_; }
     time_point sent() const noexcept { return sent_; }

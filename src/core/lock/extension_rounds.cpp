@@ -51,6 +51,11 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
     return v;
 }
 
+extension::verdict extension_rounds::revoke(lease_index i) noexcept {
+    assert(i < leases_.size());
+    return leases_[i].is == state::over ? extension::verdict::open : leases_[i].count->revoke();
+}
+
 bool extension_rounds::end(lease_index i) noexcept {
     assert(i < leases_.size());
     const auto was = std::exchange(leases_[i].is, state::over);
@@ -73,6 +78,7 @@ extension_rounds::next extension_rounds::what_next() const noexcept {
 
 void extension_rounds::shorten(duration gap) noexcept {
     for (lease& l : leases_) {
+        l.refused.shorten(gap);
         if (l.count) l.count->shorten(gap);
     }
 }

@@ -61,6 +61,9 @@ public:
     /// caller calls `end`.
     extension::verdict cast(lease_index lease, std::size_t node, choice c, std::uint64_t seen_fence,
                             time_point now, time_point old_valid_until) noexcept;
+    /// A node says that the lease was revoked. As `cast`; also where the lease waits for another
+    /// round.
+    extension::verdict revoke(lease_index lease) noexcept;
     /// Of a lease that is extended: counted from when its round was sent.
     time_point valid_until(lease_index lease) const noexcept {
         return at(lease).count->valid_until();

@@ -22,6 +22,10 @@ public:
         fence_ = sent > sent_ ? seen_fence : std::max(fence_, seen_fence);
         sent_ = std::max(sent_, sent);
     }
+    /// Our own clock stood still for `gap`: so much longer ago it was.
+    void shorten(duration gap) noexcept {
+        if (fence_ != 0) sent_ -= gap;
+    }
     /// Where that fence may be `soon` after `now`, if it is raised as fast as time goes by. 0 where
     /// nobody has refused for longer than `memory`: fences ahead of node time would cost every
     /// other client a second round.

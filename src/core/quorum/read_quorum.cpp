@@ -12,10 +12,11 @@ namespace redlock::core {
 
 namespace {
 
-bool has_answered(const node_state& n) {
-    return n.state == key_state::free || n.state == key_state::held ||
-           n.state == key_state::shared;
+bool is_taken(const node_state& n) {
+    return n.state == key_state::held || n.state == key_state::shared || n.state == key_state::kept;
 }
+
+bool has_answered(const node_state& n) { return n.state == key_state::free || is_taken(n); }
 
 constexpr auto no_expiry = std::chrono::milliseconds(-1);
 constexpr auto forever = std::chrono::milliseconds::max();
@@ -33,17 +34,18 @@ void read_quorum(resource_state& state, std::span<const std::string> values) {
     const auto answers = std::count_if(nodes.begin(), nodes.end(), has_answered);
     state.decided = static_cast<std::size_t>(answers) >= state.quorum;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (nodes[i].state != key_state::held && nodes[i].state != key_state::shared) continue;
+        if (!is_taken(nodes[i])) continue;
         std::vector<std::chrono::milliseconds> left;
         for (std::size_t j = 0; j < nodes.size(); ++j) {
             if (nodes[j].state == nodes[i].state && values[j] == values[i]) {
                 left.push_back(time_left(nodes[j]));
             }
         }
-        if (left.size() < state.quorum || state.held) continue;
+        if (left.size() < state.quorum || state.held || state.kept) continue;
         const auto nth = left.begin() + static_cast<std::ptrdiff_t>(state.quorum - 1);
         std::nth_element(left.begin(), nth, left.end(), std::greater<>());
-        state.held = true;
+        state.kept = nodes[i].state == key_state::kept;
+        state.held = !state.kept;
         state.owner = nodes[i].owner;
         state.valid_for = *nth == forever ? no_expiry : *nth;
         for (std::size_t j = 0; j < nodes.size(); ++j) {
@@ -55,7 +57,7 @@ void read_quorum(resource_state& state, std::span<const std::string> values) {
                                        : std::min(state.fence, nodes[j].fence);
         }
     }
-    if (state.held) return;
+    if (state.held || state.kept) return;
     for (const node_state& n : nodes) state.fence = std::max(state.fence, n.fence);
 }
 

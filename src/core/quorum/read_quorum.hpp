@@ -9,7 +9,7 @@
 
 namespace redlock::core {
 
-/// Fills `held`, `owner`, `valid_for`, `fence`, `quorum` and `decided` from `state.nodes`. `values`
+/// Fills `held`, `kept`, `owner`, `valid_for`, `fence`, `quorum` and `decided` from `state.nodes`. `values`
 /// are the whole values of the keys, one per node, since abbreviated ones may collide; `owner` is
 /// the abbreviation that stands in the winning nodes.
 void read_quorum(resource_state& state, std::span<const std::string> values);

@@ -11,6 +11,7 @@
 #include "client/inspect.hpp"
 #include "client/lost.hpp"
 #include "client/release.hpp"
+#include "client/revoke.hpp"
 #include "component/support/fake_node.hpp"
 
 #include <redlock/clock.hpp>
@@ -35,9 +36,10 @@ using namespace std::chrono_literals;
 struct ending {
     std::vector<error_code> outcomes{};
     int discards = 0;
-    redlock::lease held{};       // of an acquire
+    redlock::lease held{};       // of an acquire or an adoption
     loss lost_for{};             // of a wait for the loss
     resource_state state{};      // of an inspection
+    revocation revoked{};        // of a revocation
     std::vector<node_vote> answers{};  // of a declaration
     detail::operation_ptr what{};
 
@@ -81,6 +83,13 @@ struct recorded_adopt final : recorded<detail::adopt_operation> {
     void complete(error_code outcome, std::shared_ptr<detail::lease_state> state) override {
         to().outcomes.push_back(outcome);
         to().held = lease(std::move(state));
+    }
+};
+struct recorded_revoke final : recorded<detail::revoke_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome, revocation done) override {
+        to().outcomes.push_back(outcome);
+        to().revoked = std::move(done);
     }
 };
 struct recorded_extend final : recorded<detail::extend_operation> {
@@ -236,6 +245,16 @@ public:
     ending_ptr acquire_all(std::vector<std::string> resources, acquire_options how = {}) {
         return begin<recorded_acquire>(resource_list(std::move(resources)), how);
     }
+    /// As another process would: the client knows nothing of the lease but the token.
+    ending_ptr adopt(std::string token, acquire_options how = {}) {
+        return begin<recorded_adopt>(std::move(token), how);
+    }
+    ending_ptr adopted(std::string token, acquire_options how = {}) {
+        const auto e = adopt(std::move(token), how);
+        run_until_over(*e);
+        return e;
+    }
+    ending_ptr revoke(resource_state shown) { return begin<recorded_revoke>(std::move(shown)); }
     ending_ptr extend(const lease& held, std::chrono::milliseconds ttl) {
         return begin<recorded_extend>(held.state(), ttl);
     }

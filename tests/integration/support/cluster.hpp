@@ -63,9 +63,10 @@ public:
         return found;
     }
 
-    /// A fence or the node record, with no prefix: they outlive the leases.
+    /// A fence, a note of revoked values or the node record, with no prefix: they outlive the leases.
     static bool is_companion(const std::string& key) {
-        return key == "redlock:node" || (key.starts_with('{') && key.ends_with("}:fence"));
+        const bool outlives = key.ends_with("}:fence") || key.ends_with("}:revoked");
+        return key == "redlock:node" || (key.starts_with('{') && outlives);
     }
 
     /// Whether a client has declared the cluster new on every server: since when the nodes remember

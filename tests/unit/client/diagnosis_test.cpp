@@ -98,12 +98,14 @@ TEST_CASE("of a node that does not answer nothing else is said", "[diagnosis]") 
 
 TEST_CASE("a right that locks need is an error, another a warning", "[diagnosis]") {
     patient p;
-    p.report.missing_rights = {"zadd"};
+    p.report.missing_rights = {"zcard", "publish"};
     CHECK(p.only_finding().severity == severity::warning);
-    CHECK(says(p.only_finding(), "+zadd"));
-    p.report.missing_rights = {"zadd", "pexpire"};
-    CHECK(p.only_finding().severity == severity::error);
-    CHECK(says(p.only_finding(), "+zadd +pexpire"));
+    CHECK(says(p.only_finding(), "+zcard +publish"));
+    for (const std::string right : {"zrange", "zrangebyscore", "zscore", "zadd", "pexpire", "~"}) {
+        p.report.missing_rights = {"zcard", right};
+        CHECK(p.only_finding().severity == severity::error);
+        CHECK(says(p.only_finding(), right));
+    }
 }
 
 TEST_CASE("only a tag with something in it keeps the keys of a lock together", "[diagnosis]") {

@@ -5,6 +5,7 @@
 #include "tests/support/catch.hpp"
 
 #include <redlock/options.hpp>
+#include <redlock/resource_state.hpp>
 
 #include <random>
 #include <string>
@@ -189,4 +190,27 @@ TEST_CASE("an inner run of several resources stands on one outer run that has th
     CHECK(together({own, by_bob}).under.resource == "b");
     CHECK(together({by_ann, by_bob}).what == footing::kind::partly);
     CHECK(together({own, shared}).what == footing::kind::deadlock);
+}
+
+TEST_CASE("a lock that is kept after the outer run is nobody's") {
+    const std::vector<held_lock> around{{"r", ann, 7}};
+    resource_state state;
+    state.resource = "r";
+    SECTION("the resource") {
+        state.owner = abbreviate_owner(ann);
+        state.held = true;
+        REQUIRE(find_footing(around, kind_of_lock::exclusive, state).what == footing::kind::outer);
+        state.held = false;
+        state.kept = true;
+        CHECK(find_footing(around, kind_of_lock::exclusive, state).what == footing::kind::own);
+    }
+    SECTION("one of its slots") {
+        slot_state slot;
+        slot.number = 3;
+        slot.owner = abbreviate_owner(ann);
+        state.slots.push_back(slot);
+        REQUIRE(find_footing(around, kind_of_lock::slot, state).what == footing::kind::outer);
+        state.slots[0].kept = true;
+        CHECK(find_footing(around, kind_of_lock::slot, state).what == footing::kind::own);
+    }
 }

@@ -126,6 +126,8 @@ TEST_CASE("credentials, TLS and names") {
     CHECK(errors(o) == set{"/client_name"});
     o.client_name = "Zürich";
     CHECK(errors(o) == set{"/client_name"});
+    o.client_name = "till#7";
+    CHECK(errors(o) == set{"/client_name"});
     o = good();
     o.key_prefix = std::string(256, 'p');
     CHECK(errors(o) == set{});
@@ -213,7 +215,7 @@ TEST_CASE("a lease may be held for longer than the margin by which its loss is r
     CHECK(places({.ttl = 10s, .max_hold = 0ms, .loss_margin = 3s}) == set{});
 }
 
-TEST_CASE("a resource is kept for ttl_max at most, and not by readers") {
+TEST_CASE("a resource is kept for less than ttl_max, and not by readers") {
     const auto places = [](const acquire_options& o, const client_options& of) {
         set found;
         for (const auto& issue : validate(o, of)) found.insert(issue.where);
@@ -223,10 +225,12 @@ TEST_CASE("a resource is kept for ttl_max at most, and not by readers") {
     o.ttl_max = 30s;
     CHECK(places({.min_hold = 0ms}, o) == set{});
     CHECK(places({.min_hold = 1ms}, o) == set{});
-    CHECK(places({.min_hold = 30s}, o) == set{});
-    CHECK(places({.ttl = 1s, .max_hold = 2s, .min_hold = 30s}, o) == set{});
+    const auto longest = longest_min_hold(o);
+    CHECK(longest == 29'098ms);  // without a hundredth and 2 ms, and a fiftieth
+    CHECK(places({.min_hold = longest}, o) == set{});
+    CHECK(places({.ttl = 1s, .max_hold = 2s, .min_hold = longest}, o) == set{});
     CHECK(places({.min_hold = -1ms}, o) == set{"/min_hold_ms"});
-    CHECK(places({.min_hold = 30'001ms}, o) == set{"/min_hold_ms"});
+    CHECK(places({.min_hold = longest + 1ms}, o) == set{"/min_hold_ms"});
     CHECK(places({.min_hold = 1ms, .mode = lock_mode::shared}, o) == set{"/min_hold_ms"});
     CHECK(places({.mode = lock_mode::shared}, o) == set{});
     o.fencing = false;

@@ -109,6 +109,9 @@ TEST_CASE("of several resources a vote names the one that is in the way") {
     v.resource = "stock";
     v.detail = "AAAAAA@here:1";
     CHECK(format(v) == "127.0.0.1:7003: stock is held by here:1");
+    v.detail = "AAAAAA@here:1#kept";
+    v.retry_in = 3s;
+    CHECK(format(v) == "127.0.0.1:7003: stock is kept, released by here:1, for 3.0 s more");
     v = from(vote::queued);
     v.resource = "st\nock";
     CHECK(format(v) == "127.0.0.1:7003: st\\x0aock is free, but another waiter is first");

@@ -300,6 +300,15 @@ TEST_CASE("an extension whose fence was refused is a no with the fence that the 
     CHECK(seen("$1\r\nx").fence == 0);
 }
 
+TEST_CASE("one answer to an extension says that the lease was revoked") {
+    CHECK(extension_answer_to(":-2\r\n").is_revoked);
+    CHECK(extension_answer_to(":-2\r\n").choice == core::choice::no);
+    for (const auto* other : {":1\r\n", ":0\r\n", ":-1\r\n", ":-3\r\n", "*1\r\n:-2\r\n"}) {
+        INFO(other);
+        CHECK_FALSE(extension_answer_to(other).is_revoked);
+    }
+}
+
 TEST_CASE("a release that has to keep the key says for how long, in ms that are over by then") {
     using namespace std::chrono_literals;
     const auto words = [](auto write, const wire::release_request& what) {
@@ -317,13 +326,20 @@ TEST_CASE("a release that has to keep the key says for how long, in ms that are 
     using wire::write_release;
     CHECK(words(write_release, {.key = "k", .value = "v"}) == in_words({"release", "v"}));
     CHECK(words(write_release, {.key = "k", .value = "v", .keep = 1500us}) ==
-          in_words({"leave", "v", "", "", "0", "0", "2"}));
+          in_words({"leave", "v", "", "", "0", "0", "2", ""}));
     CHECK(words(write_release, {.key = "k", .value = "v", .raise = &raise, .keep = 1s}) ==
-          in_words({"leave", "v", "7", "", "0", "0", "1000"}));
+          in_words({"leave", "v", "7", "", "0", "0", "1000", ""}));
     CHECK(words(write_release, {.key = "k", .value = "v", .entry = &place, .keep = 1s}) ==
-          in_words({"leave", "v", "", "id", "9", "2000", "1000"}));
+          in_words({"leave", "v", "", "id", "9", "2000", "1000", ""}));
     CHECK(words(write_release, {.key = "k", .value = "v", .raise = &raise}) ==
-          in_words({"leave", "v", "7", "", "0", "0", ""}));
+          in_words({"leave", "v", "7", "", "0", "0", "", ""}));
+    CHECK(words(write_release, {.key = "k", .value = "v", .note = 60s}) ==
+          in_words({"leave", "v", "", "", "0", "0", "", "60000"}));
+    CHECK(words(write_release, {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
+          in_words({"leave", "v", "", "", "0", "0", "-1000", ""}));
+    CHECK(words(wire::write_plain_release,
+                {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
+          in_words({"keep", "v", "-1000"}));
     CHECK(words(wire::write_plain_release, {.key = "k", .value = "v", .keep = 1ns}) ==
           in_words({"keep", "v", "1"}));
     CHECK(words(wire::write_plain_release, {.key = "k", .value = "v"}) ==
@@ -420,6 +436,14 @@ TEST_CASE("an owner value names the owner and the client, and is of our form") {
     CHECK(given == "_____________________w@host:1#18446744073709551615");
     CHECK(wire::is_of_our_form(plain));
     CHECK(wire::is_of_our_form(given));
+    CHECK_FALSE(wire::is_kept(given));
+    const std::string kept = std::string(given) + "#kept";
+    CHECK(wire::is_kept(kept));
+    CHECK(wire::is_of_our_form(kept));
+    CHECK(wire::without_kept_mark(kept) == given);
+    CHECK(wire::without_kept_mark(given) == given);
+    CHECK_FALSE(wire::is_kept("#kept"));
+    CHECK_FALSE(wire::is_kept("another library's#kept"));
     CHECK_FALSE(wire::is_foreign(wire::shared_marker));
     CHECK_FALSE(wire::is_of_our_form(wire::shared_marker));
 }

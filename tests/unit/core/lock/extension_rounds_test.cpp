@@ -189,3 +189,31 @@ TEST_CASE("an answer of nobody's fence is no refusal by the fence") {
     CHECK(r.cast(a, 2, choice::unable) == verdict::failed);
     CHECK(r.machine.reason(a) == errc::no_quorum);
 }
+
+TEST_CASE("a lease that one node says was revoked fails alone") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    const auto b = r.machine.add(100ms, false);
+    r.begin(start);
+    SECTION("in its round") {}
+    SECTION("while it waits for another") {
+        REQUIRE(r.refuse_by_fence(a, 700) == verdict::again);
+    }
+    CHECK(r.machine.revoke(a) == verdict::failed);
+    CHECK(r.machine.reason(a) == errc::not_held);
+    CHECK(r.machine.end(a));
+    CHECK(r.machine.revoke(a) == verdict::open);  // that is known
+    CHECK(r.cast(b, 0, choice::yes) == verdict::open);
+    CHECK(r.cast(b, 1, choice::yes) == verdict::extended);
+    r.machine.end(b);
+    CHECK(r.machine.what_next() == next::finished);
+}
+
+TEST_CASE("while our clock stood still a rival went on raising the fence that refused the lease") {
+    rounds r;
+    const auto a = r.machine.add(100ms, false);
+    r.begin(start);
+    REQUIRE(r.refuse_by_fence(a, 700) == verdict::again);
+    r.machine.shorten(30ms);
+    CHECK(r.begin(start + 1ms).raised == 700 + us(1ms + 30ms + quorum_time));
+}

@@ -246,3 +246,24 @@ TEST_CASE("another round begins when it can win and no quorum can deny the lease
         CHECK(one.reason() == errc::lost);
     }
 }
+
+TEST_CASE("one node that says that the lease was revoked ends it") {
+    extension one = first_of_two(3);
+    SECTION("before any other answer") {}
+    SECTION("beside another that said yes") { one.cast(1, choice::yes, sent, old_end); }
+    SECTION("while another round follows") {
+        one.cast(0, choice::no, sent, old_end, true);
+        one.cast(1, choice::yes, sent, old_end);
+        REQUIRE(one.cast(2, choice::unable, sent, old_end) == verdict::again);
+    }
+    CHECK(one.revoke() == verdict::failed);
+    CHECK(one.reason() == errc::not_held);
+    CHECK(one.cast(2, choice::yes, sent, old_end) == verdict::failed);
+}
+
+TEST_CASE("an extension that has won is not revoked by an answer that comes later") {
+    extension one = first_of_two(3);
+    one.cast(0, choice::yes, sent, old_end);
+    REQUIRE(one.cast(1, choice::yes, sent, old_end) == verdict::extended);
+    CHECK(one.revoke() == verdict::extended);
+}

@@ -43,3 +43,15 @@ TEST_CASE("the answers to a later round count for more than those to an earlier 
     r.note(600, start);  // it came late
     CHECK(r.raised(start + 1s, 0ms, 1s) == 700);
 }
+
+TEST_CASE("a gap of our own clock makes a refusal older by it") {
+    core::refused_fence refused;
+    const time_point sent = time_point(72h);
+    refused.shorten(1s);  // of nothing
+    CHECK(refused.raised(sent, 10ms, 1min) == 0);
+    refused.note(700, sent);
+    refused.shorten(2s);
+    CHECK(refused.raised(sent, 10ms, 1min) == 700 + 2'010'000);
+    refused.shorten(1min);
+    CHECK(refused.raised(sent, 10ms, 1min) == 0);
+}

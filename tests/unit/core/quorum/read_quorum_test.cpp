@@ -137,8 +137,27 @@ TEST_CASE("where nobody holds it the highest fence counts, wherever it is") {
     CHECK(nodes().other(key_state::free).take().fence == 0);
 }
 
-TEST_CASE("only free, held and shared are answers") {
-    for (const key_state s : {key_state::free, key_state::held, key_state::shared}) {
+TEST_CASE("a key that a quorum keeps for a lease that was released is held by nobody") {
+    const auto s = nodes()
+                       .held("abcdef#kept", 900ms).then(key_state::kept).fence(7)
+                       .held("abcdef#kept", 700ms).then(key_state::kept).fence(9)
+                       .held("abcdef", 2s).fence(5)
+                       .take();
+    CHECK(s.decided);
+    CHECK_FALSE(s.held);
+    CHECK(s.kept);
+    CHECK(s.owner == "abc...");
+    CHECK(s.valid_for == 700ms);
+    CHECK(s.fence == 7);
+    const auto one = nodes().held("a#kept", 1s).then(key_state::kept).held("a", 1s).other(
+        key_state::free).take();
+    CHECK_FALSE(one.kept);
+    CHECK_FALSE(one.held);
+}
+
+TEST_CASE("only free, held, shared and kept are answers") {
+    for (const key_state s :
+         {key_state::free, key_state::held, key_state::shared, key_state::kept}) {
         CHECK(nodes().other(s).take().decided);
     }
     for (const key_state s : {key_state::quarantine, key_state::refused, key_state::timed_out,
