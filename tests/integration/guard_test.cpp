@@ -31,6 +31,7 @@ void settle(cluster& nodes, const client_options& options) {
     for (int tries = 3; tries > 0; --tries) {
         {
             driver first(options);
+            first.acquire("settling", {.wait = 5s});
             if (first.until([&] { return nodes.is_founded(); }, 5s)) return;
         }
         for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).command({"FLUSHALL"});
@@ -270,7 +271,7 @@ TEST_CASE("another client's ttl_max is told, and the larger counts", "[guard]") 
     cluster nodes(3);
     auto large = guarded(nodes);
     large.ttl_max = 30s;
-    { driver d(large); }
+    settle(nodes, large);
     driver d(guarded(nodes));
     CHECK(
         d.until([&] { return d.log().count(event_kind::node_reported, severity::warning) >= 1; }));

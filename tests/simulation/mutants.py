@@ -8,8 +8,8 @@ One line for each: what was planted, the seed that caught it and what it broke; 
 of them did. A bug with a "world" in mutants.json is looked for in the orders of that small world
 first; one with "with" only in worlds where somebody asks for that kind of lock. The "seed" is tried
 before all others: it has caught the bug before, and --keep writes those that do so now into
-mutants.json. What the simulation does not run has a "test" of the program lockable_tests that must
-fail. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
+mutants.json. What the simulation does not run has a "test" that must fail, of the program
+lockable_tests, or of the "program" that it names. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
 none is named.
 """
@@ -95,7 +95,10 @@ def copy_sources(project, to):
 
 
 SIMULATION = "tests/simulation/redlock_simulate"
-TESTS = "tests/lockable_tests"
+
+
+def test_program(mutant):
+    return "tests/" + mutant.get("program", "lockable_tests")
 
 
 def build(root, jobs, program=SIMULATION):
@@ -117,7 +120,7 @@ def run_test(program, name, options):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=options.seconds + 3600)
     if said.returncode != 0 and "assertions:" not in said.stdout and -said.returncode not in CRASHES:
-        fail(f"lockable_tests ended with {said.returncode}:\n{said.stdout[-2000:]}")
+        fail(f"{program} ended with {said.returncode}:\n{said.stdout[-2000:]}")
     return said.returncode
 
 
@@ -230,8 +233,8 @@ def main():
     if not clean:
         clean = root / "clean"
         shutil.copy(build(root, options.jobs), clean)
-    for name in sorted({m["test"] for m in chosen if "test" in m}):
-        if run_test(build(root, options.jobs, TESTS), name, options) != 0:
+    for program, name in sorted({(test_program(m), m["test"]) for m in chosen if "test" in m}):
+        if run_test(build(root, options.jobs, program), name, options) != 0:
             fail(f"{name} fails without a bug, too")
     caught, can_build = 0, True
     for mutant in chosen:
@@ -240,7 +243,8 @@ def main():
         for path, text in changed.items():
             path.write_text(text, encoding="utf-8")
         try:
-            program = build(root, options.jobs, TESTS if "test" in mutant else SIMULATION)
+            program = build(root, options.jobs,
+                            test_program(mutant) if "test" in mutant else SIMULATION)
             verdict, is_caught = judge(program, clean, mutant, options,
                                        str(project / "tests/simulation/seeds.txt"))
         except BuildFailed as why:
