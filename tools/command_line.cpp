@@ -293,8 +293,8 @@ Exit status: 125 on failure.)");
     doctor_->footer(
         R"(Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round
 trip, rights of the user, other clients' settings. One line for each finding. It
-takes no lock. As any client it writes the record of a node that has none or is another
-process than before, which names the list of nodes: name them all.
+takes no lock and writes nothing. The record of each node names the list of nodes: name
+them all.
 The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
 With --json: one object.
 

@@ -351,7 +351,8 @@ public:
     /// `restart_guard` are on; otherwise no node is ever in quarantine, and the error is
     /// `invalid_argument`.
     /// **Completion.** When every node has answered or failed. Success: every node took the
-    /// declaration. The votes are `granted` for each node that took it, also after an error.
+    /// declaration. The votes are `granted` for each node that took it, also after an error. The
+    /// client's `ttl_max` counts from then on, also where the nodes had a larger one.
     /// **Cancellation.** Nodes to which the declaration was sent may still take it.
     /// **Leaves behind.** A node that took it belongs to this client's set of nodes, and has a
     /// vote with each client once that client has repeated its handshake with the node. Until

@@ -64,8 +64,9 @@ struct client_options {
     /// `longest_measured_timeout` more.
     std::chrono::milliseconds node_timeout{0};
     std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
-    /// The longest ttl that is accepted, and the length of the quarantine. Must be the same for
-    /// all clients of these nodes; the largest that a node has recorded counts.
+    /// The longest ttl that is accepted, and the length of the quarantine. Should be the same for
+    /// all clients of these nodes. The largest counts, as soon as a client that has it has reached
+    /// every node; until then its leases last for no longer than the one on the nodes' records.
     std::chrono::milliseconds ttl_max{60'000};
     double drift_factor = 0.01;                     ///< Drift allowance, as a share of the ttl.
     std::chrono::milliseconds drift_min{2};         ///< Added to the drift allowance.

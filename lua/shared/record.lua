@@ -7,7 +7,7 @@
 --   since          from when on the node remembers its leases, in us of its own clock; 0: no
 --                  earlier lease can be alive
 --   created        when the record was made, in us of the node's clock
---   ttl_max        the largest of all clients, in ms
+--   ttl_max        the longest that a lease may ask for, in ms; 0: none, until a client knows one
 --   durable        1 where each write is on disk before it is answered, else 0
 --   mark           the bootstrap mark of a client that has not yet opened the node
 --   replid         the server's replication id
@@ -16,25 +16,30 @@
 --   offset         by how much the node's clock was ahead of cluster time, in us
 --   error          the error of `offset`, either way, in us
 --   seen           when `offset` was measured, in us of the node's clock
+--   init           when it was last said that no earlier lease can be alive on any node, in us of
+--                  cluster time; 0: since the last write of the clock
+--   quarantine     how long the node waits for leases that it may have forgotten, in ms
 -- docs/design.md, "Who may vote", says what they are for.
 local shape = '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)' ..
-              ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*)$'
+              ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*)$'
 
 -- Returns nil where the text is no record. Words are made of known characters only: string.format
 -- would cut a word at a byte 0.
 local function parse_record(text)
     local epoch, run_id, since, created, ttl_max, durable, mark, replid, cluster_since, set, offset,
-        err, seen = string.match(text, shape)
+        err, seen, init, quarantine = string.match(text, shape)
     if not epoch then
         return nil
     end
     local r = {epoch = epoch, run_id = run_id, since = tonumber(since), created = tonumber(created),
                ttl_max = tonumber(ttl_max), durable = durable, mark = mark, replid = replid,
                cluster_since = tonumber(cluster_since), set = set, offset = tonumber(offset),
-               error = tonumber(err), seen = tonumber(seen)}
+               error = tonumber(err), seen = tonumber(seen), init = tonumber(init),
+               quarantine = tonumber(quarantine) or tonumber(ttl_max)}
     local largest = math.max(r.since, r.created, r.ttl_max, math.abs(r.cluster_since or 0),
-                             math.abs(r.offset or 0), math.abs(r.error or 0), math.abs(r.seen or 0))
-    if #epoch ~= 22 or r.ttl_max == 0 or largest >= 9007199254740992 then
+                             math.abs(r.offset or 0), math.abs(r.error or 0), math.abs(r.seen or 0),
+                             math.abs(r.init or 0), math.abs(r.quarantine))
+    if #epoch ~= 22 or r.quarantine <= 0 or largest >= 9007199254740992 then
         return nil
     end
     return r
@@ -49,7 +54,8 @@ local function keep_record(key, r, before)
     local text = table.concat({r.epoch, r.run_id, decimal(r.since), decimal(r.created),
                                decimal(r.ttl_max), r.durable, r.mark, r.replid,
                                decimal(r.cluster_since), r.set, decimal(r.offset),
-                               decimal(r.error), decimal(r.seen)}, ' ')
+                               decimal(r.error), decimal(r.seen), decimal(r.init),
+                               decimal(r.quarantine)}, ' ')
     if text ~= before then
         redis.call('SET', key, text)
     end
@@ -62,10 +68,15 @@ local function forget(r, now, epoch)
 end
 
 -- The answer of the scripts about a record: {time, epoch, since, ttl_max, mark, what,
--- cluster_since, offset, error, seen}, numbers as integers, or empty where they are not known.
-local function tell_record(r, now, what, ttl_max)
-    return {now, r.epoch, r.since, ttl_max or r.ttl_max, r.mark, what, r.cluster_since or '',
-            r.offset or '', r.error or '', r.seen or ''}
+-- cluster_since, offset, error, seen, quarantine, init}, numbers as integers, or empty where they
+-- are not known. `what` is
+--   0  the record as it was
+--   1  the record that this call made or wrote
+--   2  the record names an earlier process, whose data may have survived: nothing was written
+--   3  the node may have forgotten leases since: a client that keeps records would reset this one
+local function tell_record(r, now, what)
+    return {now, r.epoch, r.since, r.ttl_max, r.mark, what, r.cluster_since or '', r.offset or '',
+            r.error or '', r.seen or '', r.quarantine, r.init or ''}
 end
 
 -- Returns the record and its text; an error reply where the key holds something else; nil where
@@ -78,8 +89,9 @@ local function read_record(key)
     if not text then
         return nil
     end
-    -- A record of an earlier version ends with the mark.
-    local r = parse_record(text) or parse_record(text .. ' - - - - - -')
+    -- A record of an earlier version ends with `seen`, or with the mark.
+    local r = parse_record(text) or parse_record(text .. ' - -') or
+              parse_record(text .. ' - - - - - - - -')
     if not r then
         return redis.error_reply('FOREIGN the node record holds something else')
     end

@@ -93,6 +93,7 @@ void acquire_operation::start(time_point now) {
         client().shared.counts().begun_waits.add();
     }
     machine_.begin(client().shared.size(), ttl_, client().shared.drift(), options_.wait, now);
+    client().tracker.take_role(core::record_role::keeps, now);
     client().host.await_settled(*this, now);
 }
 
@@ -187,6 +188,9 @@ void acquire_operation::on_turn(time_point now) {
 
 void acquire_operation::try_once(time_point now) {
     client().remote.wake(*this);
+    ttl_ = std::min<duration>(effective_ttl(client().shared.options(), options_.ttl),
+                              client().tracker.longest_lease());
+    machine_.set_ttl(ttl_);
     machine_.begin_try(now);
     attempt_ = client().shared.begin_span(span_kind::attempt, span_, resource_, now);
     if (machine_.tries() > 1) {
@@ -226,14 +230,17 @@ recycled_string acquire_operation::fresh_value() const {
 bool acquire_operation::draw_fence(time_point now) {
     if (!kind().is_fenced) return true;
     fence_ = client().tracker.propose(machine_.seen_fence(), now);
-    if (fence_) draw_ticket(fence_->fence, now);
+    if (fence_) draw_ticket(now);
     return fence_.has_value();
 }
 
-// A ticket is a time: without that it would stand before everybody.
-void acquire_operation::draw_ticket(std::uint64_t fence, time_point now) {
-    if (place_.ticket != 0 || !client().tracker.node_time_us(now)) return;
-    place_.ticket = fence;
+// A ticket is the time of the first try, by what all clients go by: one that followed clocks which
+// were ahead, and drew its fences by them, must not stand behind all who come later. Without a time
+// it would stand before everybody.
+void acquire_operation::draw_ticket(time_point now) {
+    const auto time_us = client().tracker.shared_time_us(now);
+    if (place_.ticket != 0 || !time_us || *time_us <= 0) return;
+    place_.ticket = static_cast<std::uint64_t>(*time_us);
     if (is_to_be_woken()) place_.id = client().remote.next_id(shares());
 }
 
@@ -262,6 +269,7 @@ void acquire_operation::write(wire::request& out, bool is_entered) const {
     left().kind->write_acquire(
         out, {left().key, left().value, kept_for_, left().slot, left().others},
         fence_ ? &*fence_ : nullptr, place_.id.empty() ? nullptr : &at);
+    out.keeps_for = kept_for_;
 }
 
 void acquire_operation::send_round(time_point now) {
@@ -505,8 +513,7 @@ void acquire_operation::told(std::size_t node, const core::outlook& what, bool h
 void acquire_operation::queue_again(time_point now) {
     machine_.queue_again();
     if (!is_to_be_woken() || place_.ticket != 0) return;
-    const auto drawn = client().tracker.propose(machine_.seen_fence(), now);
-    if (drawn) draw_ticket(drawn->fence, now);
+    draw_ticket(now);
 }
 
 wire::wait_request acquire_operation::request(std::size_t which) const {

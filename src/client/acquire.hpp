@@ -102,7 +102,7 @@ private:
     slot_number draw_slot();
     recycled_string fresh_value() const;
     bool draw_fence(time_point now);
-    void draw_ticket(std::uint64_t fence, time_point now);
+    void draw_ticket(time_point now);
     void write(wire::request& out, bool is_entered) const;
     void send_round(time_point now);
     void send_to(node_mask nodes, bool is_entered, time_point now);

@@ -45,6 +45,8 @@ void adopt_operation::start(time_point now) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
     ttl_ = effective_ttl(client().shared.options(), options_.ttl);
+    // Where no client had seen the nodes for long, no lease would be thought to be alive.
+    client().tracker.take_role(core::record_role::tends, now);
     client().host.await_settled(*this, now);
 }
 
@@ -104,6 +106,7 @@ void adopt_operation::on_settled(time_point now) {
     if (over_) return;
     const operation_ptr keep(this);
     const std::size_t nodes = client().shared.size();
+    ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
     left_ = traces_of_lease(now);
     votes_.resize(nodes);
     for (std::size_t i = 0; i < nodes; ++i) votes_[i].node = client().shared.name(i);
@@ -126,6 +129,7 @@ void adopt_operation::write(wire::request& out) const {
     const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
     left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
                             left.kind->is_fenced ? &none : nullptr);
+    out.keeps_for = ttl;
 }
 
 const footprint& adopt_operation::left() const noexcept {
@@ -212,6 +216,7 @@ void adopt_operation::take(time_point now) {
     lease->begin_span(span_, now);
     client().host.adopt(std::move(lease));
     adopted_ = state;
+    if (options_.renew) client().tracker.take_role(core::record_role::keeps, now);
     end({}, std::move(state), now);
 }
 

@@ -15,13 +15,19 @@ namespace redlock::detail {
 
 void declare_operation::start(time_point now) {
     if (!is_guarded(client().shared.options())) return end(errc::invalid_argument);
+    // By then the clocks are known, as far as the nodes can be reached.
+    client().host.await_settled(*this, now);
+}
+
+void declare_operation::on_settled(time_point now) {
+    if (over_) return;
     sent_at_ = now;
     open_ = client().shared.size();
     answers_.resize(client().shared.size());
     for (std::size_t i = 0; i < answers_.size(); ++i) answers_[i].node = client().shared.name(i);
     for (std::size_t i = 0; i < answers_.size(); ++i) {
         wire::request& wire = client().nodes.blank();
-        client().tracker.write_declaration(wire.words, i);
+        client().tracker.write_declaration(wire.words, i, sent_at_);
         const auto result = client().nodes.send(*this, 0, wire, now, node_mask::only(i));
         for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
     }
@@ -37,7 +43,7 @@ void declare_operation::on_reply(std::size_t node, std::uint32_t, const resp::re
 }
 
 bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point) const {
-    client().tracker.write_declaration(out.words, node);
+    client().tracker.write_declaration(out.words, node, sent_at_);
     return true;
 }
 

@@ -17,6 +17,7 @@ namespace redlock::detail {
 class declare_operation : public operation {
 public:
     void start(time_point now) final;
+    void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
 
 protected:

@@ -47,6 +47,7 @@ void extension_round::write(wire::request& out, const part& p, time_point now) c
     const duration ttl = std::max(machine_.ttl(p.index), left.to_keep(now));
     left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
                             fence_ ? &*fence_ : nullptr);
+    out.keeps_for = ttl;
 }
 
 void extension_round::send(time_point now) {

@@ -51,7 +51,9 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.answer = vote::quarantine;
         o.why.error = errc::in_quarantine;
         o.left = std::chrono::ceil<milliseconds>(eligibility_->quarantine_left(node, now));
-        if (!eligibility_->is_compared(node)) o.why.detail = "its clock was not compared yet";
+        const core::record_facts& record = eligibility_->record_of(node);
+        if (record.is_void) o.why.detail = "it may have forgotten leases since it was last used";
+        else if (!eligibility_->is_compared(node)) o.why.detail = "its clock was not compared yet";
     }
     return o;
 }
@@ -86,8 +88,17 @@ void node_reports::report_objection(std::size_t node, time_point now) const {
                    .detail = o.why.detail});
 }
 
-void node_reports::report_step(std::size_t node, const core::clock_check& found) const {
-    assert(found.moved_us != 0);
+void node_reports::report_strike(std::size_t node, const core::clock_check& found) const {
+    if (found.moved_us == 0) {
+        return warn(node, errc::in_quarantine,
+                    eligibility_->went_back(node)
+                        ? "its record is older than the one that it had: its data were put back"
+                        : "its record was last written " +
+                              text::brief(std::chrono::duration_cast<microseconds>(
+                                  found.recorded_for)) +
+                              " ago, by an earlier process: leases that were granted since may be "
+                              "missing from its files");
+    }
     warn(node, errc::clock_skew,
          "its clock stepped by " + text::brief(microseconds(std::abs(found.moved_us))) +
              (found.moved_us < 0 ? " back" : "") +
@@ -99,15 +110,18 @@ void node_reports::report_ttl_max(std::size_t node) const {
 }
 
 std::string node_reports::tell_of_ttl_max(std::size_t node) const {
-    return "another client's ttl_max is " + text::brief(eligibility_->record_of(node).ttl_max) +
-           ", ours " + text::brief(shared_->options().ttl_max) +
-           "; the larger counts: give all clients the same";
+    const milliseconds theirs = eligibility_->record_of(node).ttl_max;
+    const milliseconds ours = shared_->options().ttl_max;
+    return "the ttl_max on its record is " + text::brief(theirs) + ", ours " + text::brief(ours) +
+           (theirs > ours ? "; the larger counts: give all clients the same"
+                          : "; leases keep to the smaller until every node has the larger: give "
+                            "all clients the same");
 }
 
 void node_reports::report_concerns(std::size_t node, const server_settings& settings) {
     unsigned found = 0;
     for (const auto& c :
-         find_concerns(settings, is_guarded(shared_->options()), eligibility_->ttl_max())) {
+         find_concerns(settings, is_guarded(shared_->options()), eligibility_->quarantine())) {
         const unsigned bit = 1U << static_cast<unsigned>(c.what);
         found |= bit;
         if ((concerns_[node] & bit) != 0) continue;

@@ -31,8 +31,8 @@ public:
     objection object(std::size_t node, time_point now) const;
 
     void report_objection(std::size_t node, time_point now) const;
-    /// The clock stepped, and the node loses its vote for that.
-    void report_step(std::size_t node, const core::clock_check& found) const;
+    /// The node loses its vote: its clock stepped, or its data are not its last ones.
+    void report_strike(std::size_t node, const core::clock_check& found) const;
     /// The record has another ttl_max than this client.
     void report_ttl_max(std::size_t node) const;
     std::string tell_of_ttl_max(std::size_t node) const;

@@ -76,7 +76,13 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
 void node_tracker::start(time_point now) {
     knowledge_.start(now);
     carry_out(now);
-    shared_->arm(probe_alarm_, now + core::between_probes);
+    shared_->arm(probe_alarm_, now + knowledge_.between_probes());
+}
+
+void node_tracker::take_role(core::record_role role, time_point now) {
+    if (role <= knowledge_.role() || knowledge_.is_closed()) return;
+    up_to_date().take_role(role, now);
+    carry_out(now);
 }
 
 void node_tracker::close() noexcept {
@@ -86,16 +92,24 @@ void node_tracker::close() noexcept {
 }
 
 wire::record_request node_tracker::record_wanted() const {
+    const core::eligibility& votes = knowledge_.votes();
+    const core::eligibility::numbers known = votes.wanted(0);
     return {.key = record_key_,
             .set = set_,
             .epoch = shared_->fresh_owner().to_string(),
             .mark = knowledge_.mark(),
-            .ttl_max = shared_->options().ttl_max,
-            .only_peeks = !is_guarded(shared_->options())};
+            .quarantine = known.quarantine,
+            .ttl_max = known.ttl_max,
+            .only_peeks = !is_guarded(shared_->options()),
+            .only_judges = knowledge_.role() != core::record_role::keeps};
 }
 
-void node_tracker::write_declaration(std::string& out, std::size_t node) const {
-    wire::write_declaration(out, record_wanted(), knowledge_.votes().server_of(node));
+void node_tracker::write_declaration(std::string& out, std::size_t node,
+                                     time_point began) const {
+    auto wanted = record_wanted();
+    wanted.quarantine = wanted.ttl_max = shared_->options().ttl_max;
+    wire::write_declaration(out, wanted, knowledge_.votes().server_of(node),
+                            knowledge_.clocks().check(node, began, true));
 }
 
 // Passes on the state of all connections first: each fact is judged by it.
@@ -144,7 +158,7 @@ void node_tracker::settle(time_point now) {
 }
 
 void node_tracker::probe(time_point now) {
-    shared_->arm(probe_alarm_, now + core::between_probes);
+    shared_->arm(probe_alarm_, now + knowledge_.between_probes());
     up_to_date().probe(now);
     carry_out(now);
 }
@@ -234,7 +248,8 @@ void node_tracker::write_look(std::string& out, resp::script_form form, std::siz
         is_guarded(shared_->options()) || !knowledge_.votes().other_set_of(node).empty();
     if (asks_record && server.is_master) {
         auto wanted = record_wanted();
-        wanted.is_much_later = true;
+        const core::record_facts& known = knowledge_.votes().record_of(node);
+        wanted.is_much_later = !known.is_of_earlier_process && !known.is_void;
         wire::write_record_call(out, form, wanted, bootstrap::task::look, server);
     } else {
         resp::append_command(out, {"TIME"});
@@ -250,11 +265,12 @@ void node_tracker::on_look(const query& of, std::size_t node, const resp::reply&
 
 void node_tracker::send_clock(const node_order& order, time_point now) {
     const core::clock_check& found = order.found;
-    if (found.moved_us != 0) reports_.report_step(order.node, found);
+    if (order.changes.what == core::amendment::kind::strike) reports_.report_strike(order.node, found);
     // `known` is the record that the clock was compared with, also where the command is sent again.
-    const auto write = [this, known = knowledge_.votes().record_of(order.node),
-                        found](std::string& out, resp::script_form form) {
-        wire::write_clock(out, form, record_wanted(), known, found);
+    const auto write = [this, order, known = knowledge_.votes().record_of(order.node)](
+                           std::string& out, resp::script_form form) {
+        wire::write_clock(out, form, record_wanted(), known, order,
+                          knowledge_.votes().server_of(order.node));
     };
     send(order,
          new query(*this, write, &node_tracker::on_clock, &node_knowledge::write_failed, now),

@@ -40,6 +40,8 @@ public:
     node_tracker(context& shared, node_sessions& nodes, tracker_owner& owner);
 
     void start(time_point now);
+    /// What the client does with the records from now on, if it did less before.
+    void take_role(core::record_role role, time_point now);
     void close() noexcept;
 
     // From the sessions, through the engine.
@@ -71,7 +73,7 @@ public:
         reports_.report_without_fence(node, resource, holder);
     }
     /// Calls bootstrap.lua: an operator declares the node new, and a member of this client's set.
-    void write_declaration(std::string& out, std::size_t node) const;
+    void write_declaration(std::string& out, std::size_t node, time_point began) const;
 
     /// So many clocks are far from the median that no quorum can vote.
     bool is_time_in_doubt() const noexcept { return knowledge_.clocks().is_in_doubt(); }
@@ -95,6 +97,15 @@ public:
         return {knowledge_.clocks().tolerance(), 2 * duration(ttl_max())};
     }
     std::chrono::milliseconds ttl_max() const noexcept { return knowledge_.votes().ttl_max(); }
+    /// The longest lease that the nodes take, by their records.
+    std::chrono::milliseconds longest_lease() const noexcept {
+        return knowledge_.votes().longest_lease();
+    }
+    /// Cluster time; node time where that is not known.
+    std::optional<std::int64_t> shared_time_us(time_point now) const {
+        const auto cluster_us = knowledge_.clocks().cluster_us(now);
+        return cluster_us ? cluster_us : node_time_us(now);
+    }
     std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
         return knowledge_.clocks().now_us(now);
     }

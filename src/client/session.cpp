@@ -72,6 +72,7 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
     }
     entry item{std::move(what), round};
     if (is_ready()) {
+        if (auto why = refuse(text)) return why;
         send(std::move(item), text, now);
         return std::nullopt;
     }
@@ -85,6 +86,15 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
         owe(std::move(item));
     }
     return last_failure_;
+}
+
+// A key that stayed for longer could outlive the quarantine of another node.
+std::optional<wire::failure> session::refuse(const wire::request& text) const {
+    if (!ttl_max_ || text.keeps_for <= *ttl_max_) return std::nullopt;
+    const auto whole = std::chrono::ceil<std::chrono::microseconds>(text.keeps_for);
+    return wire::failure{vote::refused, errc::config_invalid,
+                         "the ttl_max on its record is " + text::brief(*ttl_max_) +
+                             ", and the lease would last " + text::brief(whole)};
 }
 
 void session::send(entry item, const wire::request& text, time_point now) {
@@ -124,11 +134,19 @@ void session::set_record(const core::record_facts& record) {
     end_turn();  // what was asked before goes by the record before
     // An empty epoch is not compared; one that no record has never fits.
     epoch_ = record.exists ? std::string_view(record.epoch) : (is_guarded(options()) ? "-" : "");
+    ttl_max_.reset();
+    // Without one the node has no vote yet: what it keeps endangers nothing.
+    const bool has_limit = record.exists && record.ttl_max > record.ttl_max.zero();
+    if (has_limit && is_guarded(options())) ttl_max_ = record.ttl_max;
 }
 
 bool session::send_again(entry& item, resp::script_form form, time_point now) {
     wire::request text;
     if (!item.what->write_again(index(), item.round, text, now)) return false;
+    if (const auto why = refuse(text)) {
+        if (item.tell()) item.what->on_failure(index(), item.round, *why, now);
+        return true;
+    }
     item.form = form;
     item.requests = 1;
     send(std::move(item), text, now);

@@ -14,6 +14,7 @@
 
 #include <redlock/options.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -145,6 +146,7 @@ private:
     std::size_t tell_all(const wire::failure& why, time_point now);
     time_point stall_deadline() const noexcept;
     bool is_full(std::size_t more_bytes) const noexcept;
+    std::optional<wire::failure> refuse(const wire::request& text) const;
 
     session_owner* owner_;
     traffic* counts_;
@@ -160,6 +162,7 @@ private:
     std::size_t waiting_bytes_ = 0;
     core::debts<entry> owed_;
     std::string epoch_;
+    std::optional<std::chrono::milliseconds> ttl_max_;  // on the record; none where it has no say
     std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // at the end of the pipeline, that can't be answered yet
     wire::failure last_failure_;

@@ -22,8 +22,22 @@ void write_node_call(std::string& out, script_form form, const record_request& r
                      std::string_view absent, const core::server_facts& server) {
     const std::string_view durable = r.is_much_later ? "" : server.is_durable ? "1" : "0";
     resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
-                               durable, std::to_string(r.ttl_max.count()), r.epoch, absent,
-                               as_word(server.replid), r.set});
+                               durable, std::to_string(r.quarantine.count()), r.epoch, absent,
+                               as_word(server.replid), r.set, std::to_string(r.ttl_max.count())});
+}
+
+std::string_view what_to_look_for(const record_request& r) {
+    if (r.only_peeks) return "peek";
+    return r.only_judges ? "judge" : "look";
+}
+
+std::string_view name_of(core::amendment::kind what) {
+    switch (what) {
+        case core::amendment::kind::keep: return "keep";
+        case core::amendment::kind::strike: return "strike";
+        case core::amendment::kind::open: break;
+    }
+    return "open";
 }
 
 }  // namespace
@@ -32,7 +46,7 @@ void write_record_call(std::string& out, script_form form, const record_request&
                        bootstrap::task what, const core::server_facts& server) {
     switch (what) {
         case bootstrap::task::look:
-            return write_node_call(out, form, r, r.only_peeks ? "peek" : "look", server);
+            return write_node_call(out, form, r, what_to_look_for(r), server);
         case bootstrap::task::make: return write_node_call(out, form, r, r.mark, server);
         case bootstrap::task::settle: return write_node_call(out, form, r, "-", server);
         case bootstrap::task::open:
@@ -43,21 +57,34 @@ void write_record_call(std::string& out, script_form form, const record_request&
     }
 }
 
-void write_declaration(std::string& out, const record_request& r,
-                       const core::server_facts& server) {
+void write_declaration(std::string& out, const record_request& r, const core::server_facts& server,
+                       const std::optional<core::clock_check>& clock) {
     constexpr auto form = script_form::whole;  // once in a cluster's life
+    const auto decimal = [&](std::int64_t core::clock_check::*what) {
+        return clock ? std::to_string((*clock).*what) : std::string();
+    };
     resp::append_command(out, {verb(form), body(form, resp::bootstrap()), "1", r.key, "declare",
                                r.epoch, server.run_id, server.is_durable ? "1" : "0",
-                               std::to_string(r.ttl_max.count()), as_word(server.replid), r.set});
+                               std::to_string(r.ttl_max.count()), as_word(server.replid), r.set,
+                               decimal(&core::clock_check::cluster_us),
+                               decimal(&core::clock_check::ahead_us),
+                               decimal(&core::clock_check::error_us)});
 }
 
 void write_clock(std::string& out, script_form form, const record_request& r,
-                 const core::record_facts& known, const core::clock_check& found) {
+                 const core::record_facts& known, const core::node_order& order,
+                 const core::server_facts& server) {
+    const core::clock_check& found = order.found;
+    const core::amendment& changes = order.changes;
+    const std::string_view durable = server.is_durable ? "1" : "0";
     resp::append_command(out, {verb(form), body(form, resp::clock()), "1", r.key,
-                               found.moved_us == 0 ? "keep" : "strike", known.epoch,
+                               name_of(changes.what), known.epoch,
                                known.offset ? std::to_string(known.offset->seen_us) : "",
                                std::to_string(found.ahead_us), std::to_string(found.error_us),
-                               r.epoch});
+                               r.epoch, std::to_string(found.cluster_us), server.run_id,
+                               changes.names_process ? durable : "", as_word(server.replid),
+                               std::to_string(changes.quarantine.count()),
+                               std::to_string(changes.ttl_max.count())});
 }
 
 namespace {
@@ -84,11 +111,13 @@ bool is_well_formed(const resp::reply& r) {
     if (r.size() == 1) return true;
     if (r.size() == 2) return is_text(1);
     return is_text(1) && r[1].text().size() == epoch_length &&
-           is_number(r[2], 0, r[0].integer()) && is_number(r[3], 1, longest_ttl.count()) &&
-           is_text(4) && is_number(r[5], 0, 1) && is_number_or_empty(r[6], -latest_us, latest_us) &&
+           is_number(r[2], 0, r[0].integer()) && is_number(r[3], 0, longest_ttl.count()) &&
+           is_text(4) && is_number(r[5], 0, 3) && is_number_or_empty(r[6], -latest_us, latest_us) &&
            is_number_or_empty(r[7], -latest_us, latest_us) &&
            is_number_or_empty(r[8], 0, latest_us) &&
-           is_number_or_empty(r[9], -latest_us, latest_us);
+           is_number_or_empty(r[9], -latest_us, latest_us) &&
+           is_number(r[10], 1, longest_ttl.count()) &&
+           is_number_or_empty(r[11], -latest_us, latest_us);
 }
 
 std::optional<std::int64_t> number(const resp::reply& r) {
@@ -107,6 +136,10 @@ core::record_facts facts_of(const resp::reply& reply) {
     record.ttl_max = std::chrono::milliseconds(reply[3].integer());
     record.mark = reply[4].text() == "-" ? std::string_view() : reply[4].text();
     record.made = reply[5].integer() == 1;
+    record.is_of_earlier_process = reply[5].integer() == 2;
+    record.is_void = reply[5].integer() == 3;
+    record.quarantine = std::chrono::milliseconds(reply[10].integer());
+    record.init_us = number(reply[11]);
     record.cluster_since_us = number(reply[6]);
     const auto ahead = number(reply[7]);
     const auto error = number(reply[8]);
@@ -119,7 +152,7 @@ core::record_facts facts_of(const resp::reply& reply) {
 
 record_answer read_record(const resp::reply& reply) {
     const std::size_t size = reply.type() == reply_type::array ? reply.size() : 0;
-    if (size != 1 && size != 2 && size != 10) return {std::nullopt, read_failure(reply)};
+    if (size != 1 && size != 2 && size != 12) return {std::nullopt, read_failure(reply)};
     if (!is_well_formed(reply)) {
         return {std::nullopt, {vote::refused, errc::protocol_error, "no sensible record"}};
     }

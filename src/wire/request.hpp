@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/quorum.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +19,7 @@ struct request {
     std::string words;        ///< Encoded: what is asked, and its arguments; or the whole command.
     std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
     std::uint32_t locks = 1;  ///< Of the keys, not counting what goes with them.
+    duration keeps_for{};     ///< How long the node is to keep them; zero: it takes and prolongs none.
 
     bool is_command() const noexcept { return count == 0; }
     std::size_t size() const noexcept {
@@ -29,6 +32,7 @@ struct request {
         words.clear();
         count = 0;
         locks = 1;
+        keeps_for = {};
     }
 };
 

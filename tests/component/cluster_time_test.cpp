@@ -1,6 +1,7 @@
 // Clocks that step, clocks that stand still, and the sets of nodes, as whole clients see them in
 // virtual time; no sockets.
 // SPDX-License-Identifier: MIT
+#include "component/support/records.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 
@@ -15,22 +16,18 @@
 using namespace redlock;
 using namespace std::chrono_literals;
 using fakes::fenced_options_for;
+using fakes::has_vote;
 using fakes::mode;
+using fakes::newcomer;
+using fakes::put_record;
+using fakes::record_on;
 using fakes::redis_model;
 using fakes::world;
+using enum fakes::word;
 
 namespace {
 
 client_options guarded(std::size_t nodes = 3) { return fenced_options_for(nodes, 10s); }
-
-std::vector<std::string> record_on(const world& w, std::size_t node) {
-    const auto all = w.nodes[node].all_keys(w.now);
-    const auto at = all.find("redlock:node");
-    if (at == all.end()) return {};
-    std::istringstream words(at->second.value);
-    return {std::istream_iterator<std::string>(words), {}};
-}
-enum word : std::size_t { epoch, run_id, since, replid = 7, cluster_since, set, offset };
 
 std::size_t voters(world& w) {
     std::size_t n = 0;
@@ -43,35 +40,10 @@ std::size_t voters(world& w) {
     return n;
 }
 
-/// A client that starts now, with the same servers: in a world of its own, whose nodes have copies
-/// of the data and the clocks of those in `to`.
-std::unique_ptr<world> newcomer(const world& to, client_options o = guarded()) {
-    auto w = std::make_unique<world>(std::move(o));
-    w->now = to.now;
-    for (std::size_t i = 0; i < std::min(to.nodes.size(), w->nodes.size()); ++i) {
-        auto words = record_on(to, i);
-        w->nodes[i].database() = to.nodes[i].database();
-        w->nodes[i].wall = to.nodes[i].wall;
-        w->modes[i] = to.modes[i];
-        if (words.empty()) continue;
-        if (words[run_id] == to.nodes[i].run_id()) words[run_id] = w->nodes[i].run_id();
-        words[replid] = "-";  // the copies have other replication ids
-        std::string text;
-        for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-        w->nodes[i].put("redlock:node", text, time_point::max());
-    }
-    w->connected();
-    return w;
-}
-
 std::size_t strikes(const world& w) {
     std::size_t n = 0;
     for (const auto& e : w.events) n += e.detail.find("its clock stepped") != e.detail.npos;
     return n;
-}
-
-bool has_vote(world& w, std::size_t node) {
-    return !w.engine->parts().tracker.object(node, w.now, w.now);
 }
 
 }  // namespace
@@ -86,7 +58,7 @@ TEST_CASE("a node that restarted empty with a wrong clock does not grow old when
     w.step_clock(0, 10min);
     SECTION("seen by a client that was there") { w.run_for(6s); }
     SECTION("seen by no client") {}
-    const auto y = newcomer(w);
+    const auto y = newcomer(w, guarded());
     y->set_mode(2, mode::refuses);
     y->run_for(50ms);
     const auto e = y->granted("r");
@@ -111,7 +83,7 @@ TEST_CASE("a durable node that booted ahead and is set back is struck each time"
     const auto back = record_on(w, 0);
     CHECK(back[epoch] != ahead[epoch]);
     CHECK(std::abs(std::stoll(back[offset])) < 100'000);
-    const auto y = newcomer(w);
+    const auto y = newcomer(w, guarded());
     y->set_mode(2, mode::refuses);
     CHECK_FALSE(has_vote(*y, 0));
     y->run_for(11s);
@@ -141,7 +113,7 @@ TEST_CASE("a step of a running node's clock is known to every client, newcomers 
     const auto before = record_on(w, 0);
     w.step_clock(0, by);
     SECTION("the newcomer is the first that sees it") {
-        const auto y = newcomer(w);
+        const auto y = newcomer(w, guarded());
         CHECK(record_on(*y, 0)[since] != before[since]);
         CHECK(strikes(*y) == 1);
         y->set_mode(2, mode::refuses);
@@ -151,7 +123,7 @@ TEST_CASE("a step of a running node's clock is known to every client, newcomers 
         w.run_for(6s);
         CHECK(record_on(w, 0)[epoch] != before[epoch]);
         CHECK(strikes(w) == 1);
-        const auto y = newcomer(w);
+        const auto y = newcomer(w, guarded());
         CHECK(strikes(*y) == 0);
         y->set_mode(2, mode::refuses);
         CHECK_FALSE(has_vote(*y, 0));
@@ -162,7 +134,7 @@ TEST_CASE("a step of a running node's clock is known to every client, newcomers 
     }
     SECTION("where the third node is down the others lose their vote: either may be wrong") {
         w.set_mode(2, mode::refuses);
-        w.run_for(12s);
+        w.run_for(8s);
         CHECK(strikes(w) >= 1);
         CHECK(w.granted("r")->outcome() == errc::no_quorum);
         w.run_for(12s);
@@ -175,12 +147,8 @@ TEST_CASE("a step for which another client has struck the node is not struck aga
     w.connected();
     w.run_for(1s);
     w.step_clock(0, 2s);
-    const auto put = [&w](const std::vector<std::string>& words) {
-        std::string text;
-        for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-        w.nodes[0].put("redlock:node", text, time_point::max());
-    };
-    const auto y = newcomer(w);
+    const auto put = [&w](const std::vector<std::string>& words) { put_record(w, 0, words); };
+    const auto y = newcomer(w, guarded());
     REQUIRE(strikes(*y) == 1);
     auto struck = record_on(*y, 0);
     struck[run_id] = w.nodes[0].run_id();
@@ -228,10 +196,8 @@ TEST_CASE("a strike is written again where another client refreshed the record j
     w.nodes[0].instead = [&](const fakes::command& c) {
         if (c.size() > 4 && c[4] == "strike" && refreshed++ == 0) {
             auto words = record_on(w, 0);
-            words[12] = std::to_string(std::stoll(words[12]) + 1);  // when it was seen
-            std::string text;
-            for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-            w.nodes[0].put("redlock:node", text, time_point::max());
+            words[seen] = std::to_string(std::stoll(words[seen]) + 1);
+            put_record(w, 0, words);
         }
         return std::optional<std::string>();
     };
@@ -275,7 +241,7 @@ TEST_CASE("clocks that run within the drift are never struck") {
     w.start();
     w.run_for(1s);
     for (int i = 0; i < 40; ++i) {
-        const auto y = newcomer(w);  // with readings and a median of its own
+        const auto y = newcomer(w, guarded());  // with readings and a median of its own
         if (i % 3 == 0) w.set_mode(static_cast<std::size_t>(i) % 2, mode::refuses);
         y->run_for(300ms);
         CHECK(strikes(*y) == 0);
@@ -288,7 +254,7 @@ TEST_CASE("clocks that run within the drift are never struck") {
 }
 
 TEST_CASE("an offset is refreshed when it is older than five seconds, by one client") {
-    world w(guarded());
+    world w(fenced_options_for(3, 1min));
     w.connected();
     const auto written = [&] {
         std::size_t n = 0;
@@ -495,20 +461,22 @@ TEST_CASE("the order of a list does not matter, and sets are compared without th
 }
 
 TEST_CASE("a record of an earlier version is taken over, and counts from then on") {
+    const int words = GENERATE(7, 13);
     world old(guarded());
     old.connected();
     for (auto& n : old.nodes) {
         const auto all = n.all_keys(old.now);
         std::string text = all.at("redlock:node").value;
         std::size_t at = 0;
-        for (int spaces = 0; spaces < 7; ++at) spaces += text[at] == ' ' ? 1 : 0;
+        for (int spaces = 0; spaces < words; ++at) spaces += text[at] == ' ' ? 1 : 0;
         n.put("redlock:node", text.substr(0, at - 1), time_point::max());
     }
     world w(guarded());
     for (std::size_t i = 0; i < 3; ++i) w.nodes[i].database() = old.nodes[i].database();
     w.connected();
     CHECK(voters(w) == 3);  // they were open
-    CHECK(record_on(w, 0).size() == 13);
+    CHECK(record_on(w, 0).size() == 15);
+    CHECK(record_on(w, 0)[quarantine] == record_on(w, 0)[ttl_max]);
     CHECK(record_on(w, 0)[set].starts_with("3:"));
 }
 
@@ -552,15 +520,13 @@ TEST_CASE("a look does not undo what a later handshake found of a node's durabil
     world w(guarded());
     for (auto& n : w.nodes) n.set_durable(true);
     w.connected();
-    REQUIRE(record_on(w, 0)[5] == "1");
+    REQUIRE(record_on(w, 0)[durable] == "1");
     w.nodes[0].set_durable(false);  // CONFIG SET appendfsync everysec
     auto words = record_on(w, 0);
-    words[5] = "0";  // which a client saw that connected after that
-    std::string text;
-    for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-    w.nodes[0].put("redlock:node", text, time_point::max());
+    words[durable] = "0";  // which a client saw that connected after that
+    put_record(w, 0, words);
     w.run_for(11s);
-    CHECK(record_on(w, 0)[5] == "0");
+    CHECK(record_on(w, 0)[durable] == "0");
 }
 
 TEST_CASE("a client without the guard sees, too, that its nodes were moved to its set") {

@@ -55,7 +55,7 @@ TEST_CASE("with the defaults a lock is had, kept and given back on nodes 80 ms a
 TEST_CASE("each node has four of its own round trips before it counts as hung") {
     world w(usual_options());
     w.latency = {100us, 40ms, 50ms};
-    w.start();
+    w.connected();
     w.run_for(1s);
     CHECK(w.engine->node(0).node_timeout() == 250ms);
     CHECK(w.engine->node(1).node_timeout() == 320ms);
@@ -83,7 +83,7 @@ TEST_CASE("a node_timeout that is shorter than the way is told once per node, wi
     o.node_timeout = 50ms;
     world w(o);
     w.latency = {100us, 40ms, 40ms};
-    w.start();
+    w.connected();
     w.run_for(1s);
     const std::string text =
         "its round trip took 80 ms, and node_timeout is 50 ms: set it to 320 ms, or to 0, by "

@@ -232,11 +232,12 @@ TEST_CASE("the record is asked for once the node has told what it is") {
                        .set = "3:abc",
                        .epoch = epoch,
                        .mark = "M",
-                       .ttl_max = std::chrono::seconds(60)});
+                       .quarantine = std::chrono::seconds(60),
+                       .ttl_max = std::chrono::seconds(50)});
     resp::parser p;
     CHECK(fakes::decode(p, out).at(0) ==
           fakes::command{"EVAL", std::string(resp::node().text), "1", "p:redlock:node", "r1", "1",
-                         "60000", epoch, "look", "d1", "3:abc"});
+                         "60000", epoch, "look", "d1", "3:abc", "50000"});
     const auto answered = [&](std::string_view bytes) {
         resp::parser q;
         resp::reply r;
@@ -248,8 +249,10 @@ TEST_CASE("the record is asked for once the node has told what it is") {
         const std::string clock = is_old ? "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
                                          : ":1600000000000004\r\n:-7\r\n:3\r\n"
                                            ":1699999999999999\r\n";
-        CHECK(answered("*10\r\n:1700000000000009\r\n" + fakes::bulk(epoch) +
-                       ":1600000000000000\r\n:90000\r\n$1\r\nM\r\n:1\r\n" + clock) ==
+        const std::string init = is_old ? "$0\r\n\r\n" : ":1650000000000000\r\n";
+        CHECK(answered("*12\r\n:1700000000000009\r\n" + fakes::bulk(epoch) +
+                       ":1600000000000000\r\n:90000\r\n$1\r\nM\r\n:1\r\n" + clock +
+                       ":95000\r\n" + init) ==
               outcome::done);
         const auto& record = h.told().record;
         CHECK(record.exists);
@@ -259,10 +262,13 @@ TEST_CASE("the record is asked for once the node has told what it is") {
         CHECK(record.time_us == 1'700'000'000'000'009);
         CHECK(record.since_us == 1'600'000'000'000'000);
         CHECK(record.ttl_max == std::chrono::seconds(90));
+        CHECK(record.quarantine == std::chrono::seconds(95));
+        CHECK(record.init_us.has_value() != is_old);
         CHECK(record.cluster_since_us.has_value() != is_old);
         REQUIRE(record.offset.has_value() != is_old);
         if (is_old) return;
         CHECK(record.cluster_since_us == 1'600'000'000'000'004);
+        CHECK(record.init_us == 1'650'000'000'000'000);
         CHECK(record.offset->ahead_us == -7);
         CHECK(record.offset->error_us == 3);
         CHECK(record.offset->seen_us == 1'699'999'999'999'999);
@@ -281,12 +287,13 @@ TEST_CASE("the record is asked for once the node has told what it is") {
         CHECK(h.why().error == errc::foreign_data);
     }
     SECTION("or can't have been written by our scripts") {
-        const std::string time = "*10\r\n:1700000000000009\r\n";
+        const std::string time = "*12\r\n:1700000000000009\r\n";
         const auto record = [&](const std::string& e, const char* since, const char* ttl_max,
                                 const char* mark, const char* made,
-                                const char* clock = "$0\r\n\r\n:0\r\n:0\r\n:0") {
+                                const char* clock = "$0\r\n\r\n:0\r\n:0\r\n:0",
+                                const char* rest = ":90000\r\n$0\r\n") {
             return time + e + since + "\r\n" + ttl_max + "\r\n" + mark + "\r\n" + made +
-                   "\r\n" + clock + "\r\n";
+                   "\r\n" + clock + "\r\n" + rest + "\r\n";
         };
         const std::string good = fakes::bulk(epoch);
         const auto odd = GENERATE_COPY(record(fakes::bulk("E"), ":0", ":90000", "$1\r\n-", ":0"),
@@ -294,15 +301,19 @@ TEST_CASE("the record is asked for once the node has told what it is") {
                                        record(good, ":-1", ":90000", "$1\r\n-", ":0"),
                                        record(good, ":1700000000000010", ":1", "$1\r\n-", ":0"),
                                        record(good, "$1\r\n0", ":90000", "$1\r\n-", ":0"),
-                                       record(good, ":0", ":0", "$1\r\n-", ":0"),
+                                       record(good, ":0", ":-1", "$1\r\n-", ":0"),
                                        record(good, ":0", ":86400001", "$1\r\n-", ":0"),
                                        record(good, ":0", ":90000", ":1", ":0"),
                                        record(good, ":0", ":90000", "$0\r\n", ":0"),
-                                       record(good, ":0", ":90000", "$1\r\n-", ":2"),
+                                       record(good, ":0", ":90000", "$1\r\n-", ":4"),
                                        record(good, ":0", ":90000", "$1\r\n-", ":0",
                                               ":1\r\n:0\r\n:-1\r\n:0"),
                                        record(good, ":0", ":90000", "$1\r\n-", ":0",
                                               ":1\r\n$1\r\n0\r\n:0\r\n:0"),
+                                       record(good, ":0", ":90000", "$1\r\n-", ":0",
+                                              ":1\r\n:0\r\n:0\r\n:0", ":0\r\n$0\r\n"),
+                                       record(good, ":0", ":90000", "$1\r\n-", ":0",
+                                              ":1\r\n:0\r\n:0\r\n:0", ":1\r\n$1\r\n0"),
                                        std::string("*2\r\n:1700000000000009\r\n:3\r\n"),
                                        std::string("*2\r\n:1700000000000009\r\n$0\r\n\r\n"));
         INFO(odd);

@@ -208,6 +208,7 @@ TEST_CASE("a node that restarts without its data has no vote for ttl_max", "[mas
     masters nodes;
     boost::asio::io_context io;
     program p(nodes, io);
+    p.acquire("r");  // it is in use: otherwise no lease could be alive after two minutes
     p.pass(2min);
     nodes.restart(0, masters::data::lost);
     nodes.restart(1, masters::data::lost);

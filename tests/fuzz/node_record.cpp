@@ -32,11 +32,11 @@ struct master {
     }
     std::string settle() {
         return ask({"EVAL", std::string(resp::node().text), "1", "redlock:node", run_id, "1",
-                    "60000", epoch, "-", std::string(40, 'd'), "3:set"});
+                    "60000", epoch, "-", std::string(40, 'd'), "3:set", "0"});
     }
     std::string note_clock(const char* what) {
         return ask({"EVAL", std::string(resp::clock().text), "1", "redlock:node", what, epoch, "",
-                    "-5", "7", epoch});
+                    "-5", "7", epoch, "9", run_id, "1", std::string(40, 'd'), "70000", "65000"});
     }
 };
 
@@ -71,5 +71,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(first == second, "a record that the script left can't be read again");
     check_answer(one.note_clock("keep"), second);
     check_answer(one.note_clock("strike"), second);
+    check_answer(one.note_clock("open"), second);
     return 0;
 }

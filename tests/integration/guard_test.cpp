@@ -33,6 +33,7 @@ void settle(cluster& nodes, const client_options& options) {
     for (int tries = 3; tries > 0; --tries) {
         {
             driver first(options);
+            first.acquire("settling", {.wait = 5s});
             if (first.until([&] { return nodes.is_founded(); }, 5s)) return;
         }
         for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).command({"FLUSHALL"});

@@ -565,33 +565,44 @@ TEST_CASE("an owed release raises nothing under another epoch", "[scripts]") {
 TEST_CASE("node makes a record where there is none unless it only looks", "[scripts]") {
     scripted_node n;
     n.del("N");
-    CHECK(n.greet(run_id, "1", "look") == "{" + text(now_us) + "}");
+    CHECK(n.greet(run_id, "1", GENERATE("judge", "look")) == "{" + text(now_us) + "}");
     CHECK_FALSE(n.exists("N"));
     const std::string mark = GENERATE("-", "mark");
-    CHECK(n.greet(run_id, "1", mark) == "{" + text(now_us) + " " + other_epoch + " " +
-                                            text(now_us) + " 60000 " + mark + " 1}");
+    CHECK(n.greet(run_id, "1", mark, 60'000, replid, "3:set", 50'000) ==
+          "{" + text(now_us) + " " + other_epoch + " " + text(now_us) + " 50000 " + mark + " 1}");
     CHECK(n.get("N") == other_epoch + " " + run_id + " " + text(now_us) + " " + text(now_us) +
-                            " 60000 1 " + mark + " " + replid + " - 3:set - - -");
+                            " 50000 1 " + mark + " " + replid + " - 3:set - - - - 60000");
     CHECK(n.pttl("N") == -1ms);
     // The next one finds it.
-    const std::string what = GENERATE("look", "-", "other");
+    const std::string what = GENERATE("judge", "look", "-", "other");
     CHECK(n.greet(run_id, "1", what) == "{" + text(now_us) + " " + other_epoch + " " +
-                                            text(now_us) + " 60000 " + mark + " 0}");
+                                            text(now_us) + " 50000 " + mark + " 0}");
 }
 
-TEST_CASE("node keeps since for the same process and for data that survived", "[scripts]") {
+TEST_CASE("node keeps since for the same process, and leaves open what another has of it",
+          "[scripts]") {
     scripted_node n;
     const std::string before = GENERATE("0", "1");
     const std::string now = GENERATE("0", "1");
+    const std::string what = GENERATE("judge", "look");
     const bool is_same_process = GENERATE(false, true);
-    n.set("N", record(epoch, run_id, 7, before, "mark"));
-    const bool survived = is_same_process || (before == "1" && now == "1");
+    const std::string standing = record(epoch, run_id, 7, before, "mark");
+    n.set("N", standing);
     const std::string& process = is_same_process ? run_id : other_run_id;
-    const std::string facts = survived ? epoch + " 7 60000 mark"
-                                       : other_epoch + " " + text(now_us) + " 60000 -";
-    CHECK(n.greet(process, now) == "{" + text(now_us) + " " + facts + " 0}");
-    CHECK(n.get("N") == (survived ? record(epoch, process, 7, now, "mark")
-                                  : record(other_epoch, process, now_us, now)));
+    const bool is_open = !is_same_process && before == "1" && now == "1";
+    const bool is_reset = !is_same_process && !is_open;
+    const bool only_looks = what == "judge";
+    const std::string facts = is_reset && !only_looks
+                                  ? other_epoch + " " + text(now_us) + " 60000 -"
+                                  : epoch + " 7 60000 mark";
+    const std::string kind = is_open ? "2" : is_reset && only_looks ? "3" : "0";
+    CHECK(n.greet(process, now, what) == "{" + text(now_us) + " " + facts + " " + kind + "}");
+    if (only_looks || is_open) {
+        CHECK(n.get("N") == standing);
+    } else {
+        CHECK(n.get("N") == (is_reset ? record(other_epoch, process, now_us, now)
+                                      : record(epoch, process, 7, now, "mark")));
+    }
 }
 
 TEST_CASE("node sets since anew where the clock went back beyond it", "[scripts]") {
@@ -605,19 +616,15 @@ TEST_CASE("node sets since anew where the clock went back beyond it", "[scripts]
     CHECK(n.get("N") == record(other_epoch, run_id, now_us, "1"));
 }
 
-TEST_CASE("node keeps the largest ttl_max and writes nothing that stands there", "[scripts]") {
+TEST_CASE("node leaves the numbers of a record that stands", "[scripts]") {
     scripted_node n;
     n.set("N", record(epoch, run_id, 7, "1"));
     n.reset_calls();
-    CHECK(n.greet(run_id, "1", "-", 60'000) == "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
-    CHECK(n.greet(run_id, "1", "-", 5'000) == "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
+    for (const long long ms : {5'000, 60'000, 3'600'000}) {
+        CHECK(n.greet(run_id, "1", "-", ms, replid, "3:set", ms) ==
+              "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
+    }
     CHECK(n.calls("set") == 0);
-    CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
-          "{" + text(now_us) + " " + other_epoch + " 7 60000 - 0}");
-    CHECK(n.get("N") ==
-          other_epoch + " " + run_id + " 7 5 3600000 1 - " + replid + " - 3:set - - -");
-    CHECK(n.greet(run_id, "1", "-", 3'600'000) ==
-          "{" + text(now_us) + " " + other_epoch + " 7 3600000 - 0}");
 }
 
 TEST_CASE("a process with another replication id has another server's data", "[scripts]") {
@@ -682,7 +689,7 @@ TEST_CASE("clock keeps an offset, and `since` in cluster time where there was no
     };
     CHECK(n.note_clock("keep", -2000, "") == told("1", now_us + 2000, -2000, now_us));
     CHECK(n.get("N") == epoch + " " + run_id + " 7 5 60000 1 - " + replid + " " +
-                            text(now_us + 2000) + " 3:set -2000 7 " + now);
+                            text(now_us + 2000) + " 3:set -2000 7 " + now + " - 60000");
     SECTION("a client that has not read it does not overwrite it") {
         CHECK(n.note_clock("keep", 5, "") == told("0", now_us + 2000, -2000, now_us));
         CHECK(n.note_clock("strike", 5, text(now_us - 1)) ==
@@ -698,6 +705,55 @@ TEST_CASE("clock keeps an offset, and `since` in cluster time where there was no
               "{" + now + " " + other_epoch + " " + now + " 60000 - 1 " +
                   text(now_us - 10'000'000) + " 10000000 7 " + now + "}");
     }
+}
+
+TEST_CASE("clock opens a record, raises its numbers and names the process", "[scripts]") {
+    scripted_node n;
+    const std::string now = text(now_us);
+    n.set("N", record(epoch, other_run_id, 7, "1", "-", GENERATE("0", "42")));
+    const std::string init = n.get("N").value_or("").find(" 42 ") == std::string::npos ? "99" : "42";
+    const auto left = [&](const std::string& of, const std::string& process,
+                          const std::string& since, const std::string& numbers) {
+        return of + " " + process + " " + since + " 5 " + numbers.substr(0, numbers.find(' ')) +
+               " 1 - " + replid + " " + (since == "0" ? "0" : now) + " 3:set 0 7 " + now + " " +
+               init + " " + numbers.substr(numbers.find(' ') + 1);
+    };
+    SECTION("an instant of a declaration that was not known is cluster time now") {
+        n.note_clock("keep", 0, "");
+        CHECK(n.get("N") == left(epoch, other_run_id, "7", "60000 60000"));
+    }
+    SECTION("no lease can be alive") {
+        n.note_clock("open", 0, "", epoch, {.durable = "1"});
+        CHECK(n.get("N") == left(epoch, run_id, "0", "60000 60000"));
+    }
+    SECTION("a longer quarantine, under another epoch") {
+        n.note_clock("keep", 0, "", epoch, {.quarantine_ms = 90'000});
+        CHECK(n.get("N") == left(other_epoch, other_run_id, "7", "60000 90000"));
+    }
+    SECTION("a longer ttl_max, under another epoch") {
+        n.note_clock("keep", 0, "", epoch, {.ttl_max_ms = 90'000});
+        CHECK(n.get("N") == left(other_epoch, other_run_id, "7", "90000 60000"));
+    }
+    SECTION("shorter ones change nothing") {
+        n.note_clock("keep", 0, "", epoch, {.quarantine_ms = 5, .ttl_max_ms = 5});
+        CHECK(n.get("N") == left(epoch, other_run_id, "7", "60000 60000"));
+    }
+    SECTION("who comes too late is answered what the record is worth, and writes nothing") {
+        const std::string before = n.get("N").value_or("");
+        const auto what = n.note_clock("open", 0, "", other_epoch, {.durable = "1"});
+        CHECK(what.find(" 60000 - 2 ") != std::string::npos);
+        CHECK(n.get("N") == before);
+    }
+}
+
+TEST_CASE("a node without a ttl_max gets its first one under the same epoch", "[scripts]") {
+    scripted_node n;
+    n.del("N");
+    n.greet(run_id, "1", "-", 60'000, replid, "3:set", 0);
+    n.note_clock("keep", 0, "", other_epoch, {.ttl_max_ms = 60'000});
+    CHECK(n.get("N") == other_epoch + " " + run_id + " " + text(now_us) + " " + text(now_us) +
+                            " 60000 1 - " + replid + " " + text(now_us) + " 3:set 0 7 " +
+                            text(now_us) + " - 60000");
 }
 
 TEST_CASE("clock keeps an open record open, and writes no other key", "[scripts]") {
@@ -734,7 +790,11 @@ TEST_CASE("node leaves what is no record alone", "[scripts]") {
           epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - -",
           epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set " + beyond + " 1 1",
           epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set 1 1 x",
-          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3 set - - -"}) {
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3 set - - -",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - - 0",
+          epoch + " " + run_id + " 0 5 0 0 - " + replid + " 0 3:set - - - - -",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - " + beyond + " 1",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - - 60000 -"}) {
         INFO(content);
         n.set("N", content);
         CHECK(n.greet(other_run_id, "0", what) == "!FOREIGN");
@@ -755,7 +815,7 @@ TEST_CASE("bootstrap opens and withdraws only where the mark is its own", "[scri
     CHECK(n.get("N") == young);
     SECTION("opened") {
         CHECK(n.bootstrap("open", "mark") == "1");
-        CHECK(n.get("N") == record(epoch, run_id, 0, "0"));
+        CHECK(n.get("N") == record(epoch, run_id, 0, "0", "-", "0"));
         CHECK(n.bootstrap("withdraw", "mark") == "0");
         CHECK(n.bootstrap("open", "mark") == "0");
         CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + epoch + " 0 60000 - 0}");
@@ -788,20 +848,26 @@ TEST_CASE("bootstrap declares a node new under a new epoch", "[scripts]") {
         const std::string mark = GENERATE("mark", "-");
         n.set("N", record(epoch, run_id, 7, "0", mark));
         CHECK(n.bootstrap("declare", other_epoch) == "1");
-        CHECK(n.get("N") == record(other_epoch, run_id, 0, "1"));
+        CHECK(n.get("N") == record(other_epoch, run_id, 0, "1", "-", "0"));
         CHECK(n.greet(run_id, "0") == "{" + text(now_us) + " " + other_epoch + " 0 60000 - 0}");
     }
     SECTION("also where there is no record") {
         n.del("N");
         CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 " + text(now_us) + " 60000 1 - " +
-                                replid + " 0 3:set - - -");
+                                replid + " 0 3:set - - - 0 60000");
+    }
+    SECTION("with longer numbers, which become the client's, and the clock where that is known") {
+        n.set("N", epoch + " " + run_id + " 7 5 90000 1 - " + replid + " 9 3:set 1 2 3 4 95000");
+        CHECK(n.bootstrap("declare", other_epoch, {"42", "-8", "9"}) == "1");
+        CHECK(n.get("N") == other_epoch + " " + run_id + " 0 5 60000 1 - " + replid +
+                                " 0 3:set -8 9 " + text(now_us) + " 42 60000");
     }
     SECTION("and gives it to the set of the list") {
         n.set("N", epoch + " " + run_id + " 7 5 60000 1 - " + replid + " 9 5:other 11 12 13");
         CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 5 60000 1 - " + replid +
-                                " 0 3:set 11 12 13");
+                                " 0 3:set 11 12 13 0 60000");
     }
     SECTION("which is a string") {
         n.del("N");

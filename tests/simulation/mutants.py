@@ -8,8 +8,8 @@ One line for each: what was planted, the seed that caught it and what it broke; 
 of them did. A bug with a "world" in mutants.json is looked for in the orders of that small world
 first; one with "with" only in worlds where somebody asks for that kind of lock. The "seed" is tried
 before all others: it has caught the bug before, and --keep writes those that do so now into
-mutants.json. What the simulation does not run has a "test" of the "program" lockable_tests, or of the
-one that is named there, that must fail. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
+mutants.json. What the simulation does not run has a "test" that must fail, of the program
+lockable_tests, or of the "program" that it names. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
 none is named.
 """

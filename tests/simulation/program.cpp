@@ -156,6 +156,8 @@ void program::start() {
     }
     around_.told.tell(around_.when.now(), [&] { return name() + " starts"; });
     deliver([this] {
+        // It will acquire. The quarantine of a node begins with the first client that keeps records.
+        engine_->parts().tracker.take_role(core::record_role::keeps, clock::now());
         engine_->start(clock::now());
         for (const auto& w : workers_) w->think();
     });
@@ -384,7 +386,7 @@ bool program::is_young_in_cluster_time(std::size_t node) const {
     constexpr std::size_t since = 2;
     constexpr std::size_t cluster_since = 8;
     constexpr std::size_t ahead = 10;
-    if (words.size() != 13 || words[since] == "0") return false;
+    if (words.size() != 15 || words[since] == "0") return false;
     if (words[cluster_since] == "-" || words[ahead] == "-") return true;
     const auto later_us = std::stoll(words[cluster_since]) + std::stoll(words[ahead]) -
                           std::stoll(words[since]);

@@ -61,6 +61,8 @@ public:
     /// It is the first of this client.
     step turn() noexcept;
 
+    /// What the tries from now on ask for.
+    void set_ttl(duration ttl) noexcept { ttl_ = ttl; }
     void begin_try(time_point now) noexcept;
     /// Returns its number. Only answers to it are votes.
     std::uint32_t begin_round(time_point now) noexcept;

@@ -39,6 +39,13 @@ bool bootstrap::is_all_ours() const noexcept {
     });
 }
 
+bool bootstrap::is_new_cluster() const noexcept {
+    return may_open_ && has(state::empty) &&
+           std::all_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
+               return n.is == state::empty || n.is == state::excused;
+           });
+}
+
 bool bootstrap::may_make() const noexcept {
     return !has_yielded_ && !has(state::unknown) && !has(state::other_set);
 }
@@ -116,6 +123,7 @@ bool bootstrap::must_yield() const noexcept {
 
 std::vector<bootstrap::order> bootstrap::due(time_point now) {
     std::vector<order> out;
+    if (!keeps_records_) return out;
     if (first_made_ != time_point::max() && now - first_made_ >= window_) may_open_ = false;
     // Nobody is waited for any more, and the last node may come late.
     if (!has_yielded_ && !has(state::theirs) && !has(state::asked)) {
@@ -156,12 +164,12 @@ std::vector<bootstrap::order> bootstrap::due(time_point now) {
 }
 
 time_point bootstrap::deadline() const noexcept {
-    const bool waits = has(state::theirs) || has(state::empty);
+    const bool waits = keeps_records_ && (has(state::theirs) || has(state::empty));
     return waits ? std::min(next_look_, patience_ends_) : time_point::max();
 }
 
 bool bootstrap::is_pending() const noexcept {
-    if (has(state::other_set)) return false;
+    if (!keeps_records_ || has(state::other_set)) return false;
     if (has(state::theirs) || has(state::empty) || has(state::asked)) return true;
     return may_open_ && !has(state::down);
 }

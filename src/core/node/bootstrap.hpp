@@ -20,6 +20,8 @@ namespace redlock::core {
 /// known are taken back: once they are old enough to vote, the next client with this list could be
 /// granted a lease before it has heard of the node of the other set.
 ///
+/// A client that only looks makes, opens and withdraws nothing until it keeps records.
+///
 /// A client writes its mark into each record that it makes. When all nodes took it, on connections
 /// that have not broken since, it opens them. Of two clients that start one together, the one with
 /// the higher mark takes its own back and gives the other some seconds. Whatever goes wrong leaves
@@ -43,6 +45,9 @@ public:
     bootstrap(std::size_t nodes, bool is_wanted, duration window, std::string mark);
 
     const std::string& mark() const noexcept { return mark_; }
+    void keep_records() noexcept { keeps_records_ = true; }
+    /// Whether a client that keeps records would open all nodes: each has answered that it has none.
+    bool is_new_cluster() const noexcept;
 
     /// The record of a node, from its handshake or from an order. It tells of an instant between
     /// `asked` and `now`; when an order was given is known here.
@@ -99,6 +104,7 @@ private:
 
     std::string mark_;
     duration window_;
+    bool keeps_records_ = false;
     std::vector<node_state> nodes_;
     bool may_open_;              // nothing has been seen that speaks against a new cluster
     bool has_yielded_ = false;   // another client's mark goes first

@@ -9,19 +9,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace redlock::core {
 
-/// How often the nodes' clocks and records are read. This also finds connections that died
-/// silently.
-inline constexpr duration between_probes = std::chrono::seconds(5);
+/// How often the nodes' clocks and records are read, at least. This also finds connections that
+/// died silently.
+inline constexpr duration longest_between_probes = std::chrono::seconds(5);
 
 /// How the connection to a node stands.
 struct link_facts {
     bool is_ready = false;
     bool is_unheard_of = false;  ///< It has neither been reached nor failed to be.
     duration node_timeout{};     ///< How long it may take over one command.
+};
+
+/// What a client does with the records of its nodes.
+enum class record_role : std::uint8_t {
+    looks,  ///< It writes nothing.
+    tends,  ///< It prolongs leases of others: it writes that it saw the nodes.
+    keeps,  ///< It acquires, or holds a lease: it writes all that is to be written.
 };
 
 /// Each node's record keeps how far its clock is ahead of cluster time. A clock that has moved away
@@ -38,12 +47,29 @@ struct link_facts {
 ///   clients strikes the node once, and after each strike the other nine greet it again.
 /// - A jump that a quorum of clocks shares is our own clock's: it is reported as a gap.
 ///
+/// With the clock other things are written to the record, since each needs cluster time:
+/// - whether the data of an earlier process are the node's last ones (`eligibility::has_survived`);
+/// - a larger quarantine, and then a larger ttl_max. A node whose age had reached the smaller
+///   quarantine is opened: no longer lease can be alive, and a program that asks for longer leases
+///   takes no vote from it;
+/// - that no lease can be alive, where all nodes answer and no client saw any of them for longer
+///   than a quarantine. A quorum that granted a lease has a node that kept its record, and its
+///   holder would have seen that node. So a job that runs once a day votes at once, though all
+///   nodes were restarted overnight.
+///
+/// What a client writes of this is its `record_role`. It judges as if it had written all of it.
+///
 /// Without the restart guard clocks are followed, for fences and for skew, and never compared.
 class clock_watch {
 public:
     clock_watch(std::size_t nodes, bool is_guarded, duration tolerance, drift_policy drift);
 
     const node_clocks& clocks() const noexcept { return clocks_; }
+
+    void set_role(record_role role) noexcept { role_ = role; }
+    /// How long after a probe the next one is due. Clients tell by `seen` whether a node's data are
+    /// its last ones, so it is written several times within a quarantine.
+    static duration between_probes(const eligibility& votes) noexcept;
 
     void set_link(std::size_t node, const link_facts& link) { nodes_[node].link = link; }
     const link_facts& link(std::size_t node) const noexcept { return nodes_[node].link; }
@@ -87,6 +113,8 @@ private:
         link_facts link;
         looking look = looking::idle;   // at its clock and its record
         writing write = writing::idle;  // of its clock's offset, to its record
+        // No lease was alive when its record had this epoch; empty: when it had no record.
+        std::optional<std::string> unused_since;
     };
 
     void judge_skew(eligibility& votes, time_point now) const;
@@ -96,9 +124,18 @@ private:
     bool has_any_stepped(const eligibility& votes, time_point now) const;
     void compare(std::size_t node, bool is_last, eligibility& votes, time_point now,
                  node_orders& out);
-    void write(std::size_t node, const clock_check& found, node_orders& out);
+    void keep(std::size_t node, const clock_check& found, bool is_last, eligibility& votes,
+              time_point now, node_orders& out);
+    void write(std::size_t node, const clock_check& found, const amendment& changes,
+               node_orders& out);
+    amendment changes_due(std::size_t node, const eligibility& votes, time_point now) const;
+    std::size_t on_record(const eligibility& votes) const noexcept;
+    void note_disuse(const eligibility& votes, time_point now);
+    bool is_long_unseen(std::size_t node, const eligibility& votes, time_point now) const;
+    bool is_unused(std::size_t node, const eligibility& votes) const noexcept;
 
     bool is_guarded_;
+    record_role role_ = record_role::looks;
     node_clocks clocks_;
     std::vector<node_state> nodes_;
     bool has_started_over_ = false;  // all clocks and records are being read again

@@ -4,9 +4,36 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <utility>
 
 namespace redlock::core {
+
+namespace {
+
+// How the instants of two declarations compare. One that is not known in cluster time yet was the
+// last: all clients read the records again after it.
+bool is_earlier(const std::optional<std::int64_t>& a,
+                const std::optional<std::int64_t>& b) noexcept {
+    if (a == b || b == std::nullopt || a == init_pending) return false;
+    return a == std::nullopt || b == init_pending || *a < *b;
+}
+
+// Whether the node's data are older than what `before` tells of them. `seen` grows with each write,
+// but where a clock that had stepped back was noted, or the node was declared new: then the record
+// begins after the earlier one was read.
+bool is_older(const record_facts& record, const record_facts& before) noexcept {
+    if (!record.offset || !before.offset || record.offset->seen_us >= before.offset->seen_us) {
+        return false;
+    }
+    const std::int64_t read_us = before.time_us - before.offset->ahead_us;
+    const bool has_begun_since = record.cluster_since_us && *record.cluster_since_us > read_us;
+    const bool is_declared_since =
+        record.init_us && (*record.init_us == init_pending || *record.init_us > read_us);
+    return !has_begun_since && !is_declared_since;
+}
+
+}  // namespace
 
 eligibility::eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max,
                          drift_policy drift)
@@ -31,9 +58,11 @@ void eligibility::met(std::size_t node, const server_facts& server, time_point n
 void eligibility::read(std::size_t node, const record_facts& record, time_point now) {
     assert(node < nodes_.size());
     standing& s = nodes_[node];
-    ttl_max_ = std::max(ttl_max_, record.ttl_max);
     const bool is_news = s.record.epoch != record.epoch || s.record.since_us != record.since_us;
     if (is_news) s.remembers_since = now;
+    // Until the record is another again: the strike is on its way.
+    s.went_back = (s.went_back && !is_news) || is_older(record, s.record);
+    if (s.went_back || record.is_of_earlier_process || record.is_void) s.is_compared = false;
     s.record = record;
     refresh(now);
 }
@@ -41,6 +70,7 @@ void eligibility::read(std::size_t node, const record_facts& record, time_point 
 void eligibility::opened(std::size_t node, time_point now) {
     assert(node < nodes_.size());
     nodes_[node].record.since_us = 0;
+    nodes_[node].record.init_us = init_pending;
     refresh(now);
 }
 
@@ -54,6 +84,87 @@ void eligibility::compared(std::size_t node, const clock_check& clock, time_poin
         std::min(clock.time_us - s.record.since_us,
                  s.record.cluster_since_us ? clock.cluster_us - *s.record.cluster_since_us : 0);
     s.remembers_since = now - std::max(span_of(age_us), duration::zero());
+}
+
+template <class Number>
+std::chrono::milliseconds eligibility::largest(Number number) const noexcept {
+    std::chrono::milliseconds most{0};
+    for (const standing& s : nodes_) {
+        if (s.record.exists) most = std::max(most, s.record.*number);
+    }
+    return most == most.zero() ? ttl_max_ : most;
+}
+
+std::chrono::milliseconds eligibility::ttl_max() const noexcept {
+    return largest(&record_facts::ttl_max);
+}
+
+std::chrono::milliseconds eligibility::quarantine() const noexcept {
+    return largest(&record_facts::quarantine);
+}
+
+std::chrono::milliseconds eligibility::least_quarantine() const noexcept {
+    std::chrono::milliseconds least = ttl_max_;
+    for (const standing& s : nodes_) {
+        if (s.record.exists) least = std::min(least, s.record.quarantine);
+    }
+    return least;
+}
+
+duration eligibility::whole_quarantine() const noexcept {
+    return quarantine() + drift_.allowance(quarantine());
+}
+
+std::chrono::milliseconds eligibility::longest_lease() const noexcept {
+    std::vector<std::chrono::milliseconds> each;
+    each.reserve(nodes_.size());
+    for (const standing& s : nodes_) each.push_back(s.record.ttl_max);
+    const auto nth = each.begin() + static_cast<std::ptrdiff_t>(quorum(each.size()) - 1);
+    std::nth_element(each.begin(), nth, each.end(), std::greater<>());
+    return *nth == nth->zero() ? ttl_max_ : *nth;
+}
+
+std::optional<std::int64_t> eligibility::latest_init() const noexcept {
+    std::optional<std::int64_t> latest;
+    for (const standing& s : nodes_) {
+        if (s.record.exists && is_earlier(latest, s.record.init_us)) latest = s.record.init_us;
+    }
+    return latest;
+}
+
+// A declaration may set the numbers down, so the records from before it do not count.
+eligibility::numbers eligibility::wanted(std::size_t on_record) const noexcept {
+    const auto latest = latest_init();
+    numbers most{.quarantine = ttl_max_};
+    bool have_all_ours = on_record == nodes_.size();
+    for (const standing& s : nodes_) {
+        have_all_ours = have_all_ours && s.record.exists && s.record.quarantine >= ttl_max_;
+        if (!s.record.exists || is_earlier(s.record.init_us, latest)) continue;
+        most.quarantine = std::max(most.quarantine, s.record.quarantine);
+        most.ttl_max = std::max(most.ttl_max, s.record.ttl_max);
+    }
+    // Of a quorum none has a ttl_max: all of these are new, and a node is missing.
+    const bool is_first = most.ttl_max == most.ttl_max.zero() && on_record >= quorum(nodes_.size());
+    if (have_all_ours || is_first) most.ttl_max = std::max(most.ttl_max, ttl_max_);
+    return most;
+}
+
+// A server that was started without its files for a while, and then with them again, shows the
+// record of its life before that, and lacks the leases of the life between. Such a life waits for a
+// quarantine before it votes, or was declared new: so the record was seen longer ago.
+bool eligibility::has_survived(std::size_t node, duration seen_for) const noexcept {
+    const record_facts& r = nodes_[node].record;
+    if (!r.offset || seen_for >= least_quarantine()) return false;
+    const auto latest = latest_init();
+    if (!latest) return true;
+    return latest != init_pending && r.offset->seen_us - r.offset->ahead_us >= *latest;
+}
+
+bool eligibility::has_outlived_leases(std::size_t node, time_point now) const noexcept {
+    const standing& s = nodes_[node];
+    if (s.remembers_since == time_point::max()) return false;
+    const duration longest = std::max(s.record.quarantine, ttl_max());
+    return s.remembers_since + longest + drift_.allowance(longest) <= now;
 }
 
 void eligibility::set_skewed(std::size_t node, bool is_skewed, time_point now) {
@@ -106,9 +217,9 @@ void eligibility::refresh(time_point now) {
 
 time_point eligibility::quarantine_end(const standing& s) const noexcept {
     const bool is_open = s.record.exists && s.record.since_us == 0;
-    if (!is_on_ || is_open) return time_point::min();
+    if (!is_on_ || is_presumed_new_ || is_open) return time_point::min();
     if (s.remembers_since == time_point::max()) return time_point::max();
-    return s.remembers_since + ttl_max_ + drift_.allowance(ttl_max_);
+    return s.remembers_since + whole_quarantine();
 }
 
 time_point eligibility::votes_from(std::size_t node) const noexcept {
@@ -128,7 +239,7 @@ error_code eligibility::objection(std::size_t node, time_point now) const noexce
 
 duration eligibility::quarantine_left(std::size_t node, time_point now) const noexcept {
     const time_point end = quarantine_end(nodes_[node]);
-    if (end == time_point::max()) return ttl_max_;
+    if (end == time_point::max()) return quarantine();
     return std::max(end, now) - now;  // the beginning of time is too long ago to subtract from
 }
 

@@ -33,14 +33,30 @@ struct record_facts {
     std::int64_t time_us = 0;   ///< The node's clock when it answered.
     std::int64_t since_us = 0;  ///< 0: no earlier lease can be alive.
     std::optional<std::int64_t> cluster_since_us{};  ///< The same in cluster time.
-    std::chrono::milliseconds ttl_max{0};
+    std::chrono::milliseconds ttl_max{0};     ///< The longest lease; 0: none is known yet.
+    std::chrono::milliseconds quarantine{0};  ///< How long the node waits for leases it may have lost.
+    std::optional<std::int64_t> init_us{};  ///< When all nodes were last declared new, in cluster time.
+    /// The record names an earlier process of the server, whose data may have survived. Nothing is
+    /// written until cluster time shows how long ago that process was seen.
+    bool is_of_earlier_process = false;
+    /// The node may have forgotten leases, and no client that keeps records has noted it yet.
+    bool is_void = false;
     std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
     std::optional<recorded_offset> offset{};  ///< Of the node's clock.
     std::string other_set{};  ///< The node's set, where it is not ours; then all else is unknown.
 };
 
+/// `init_us` of a record that was declared before cluster time was known.
+inline constexpr std::int64_t init_pending = 0;
+
 /// The restart guard: a node that may have forgotten a lease has no vote until none that was granted
 /// before can be alive. It is still asked, and keeps the key.
+///
+/// A record holds two numbers. `ttl_max` is what a lease may ask for, `quarantine` what a node waits
+/// for after it may have forgotten leases. A client with a larger ttl_max raises the quarantine
+/// first, and ttl_max only when every node has that quarantine. With one number, raised node by
+/// node, a long lease stood on two nodes; one of them lost its data, the third had never met the
+/// larger number, and the two granted the lock again after the smaller one.
 ///
 /// A vote counts where `votes_from(node)` is not after the instant at which its round was sent.
 class eligibility {
@@ -54,6 +70,8 @@ public:
     void read(std::size_t node, const record_facts& record, time_point now);
     /// From now on its record says that no earlier lease can be alive.
     void opened(std::size_t node, time_point now);
+    /// Whether no node has a record and this client, which only looks, takes all for new.
+    void presume_new(bool is_new) noexcept { is_presumed_new_ = is_new; }
     /// Its clock may have stepped, and keys may have expired early: no vote until it is compared.
     void doubt(std::size_t node) noexcept { nodes_[node].is_compared = false; }
     /// Its clock was compared with its record, and had not stepped.
@@ -70,9 +88,20 @@ public:
     bool may_be_asked(std::size_t node) const noexcept { return !nodes_[node].unfit; }
     /// May be zero while its clock is still to be compared.
     duration quarantine_left(std::size_t node, time_point now) const noexcept;
+    /// Its clock was compared with its record, which says how long a lease may be.
     bool is_compared(std::size_t node) const noexcept {
-        return !is_on_ || nodes_[node].is_compared;
+        const standing& s = nodes_[node];
+        const bool takes_leases =
+            !s.record.exists || s.record.ttl_max > std::chrono::milliseconds(0);
+        return !is_on_ || is_presumed_new_ || (s.is_compared && takes_leases);
     }
+    /// Whether its data are older than what this client read there: its record went back.
+    bool went_back(std::size_t node) const noexcept { return nodes_[node].went_back; }
+    /// Whether the data of an earlier process are the node's last ones. It was `seen_for` ago, in
+    /// cluster time, when a client last saw that process.
+    bool has_survived(std::size_t node, duration seen_for) const noexcept;
+    /// Whether no lease that it may have forgotten can be alive, by the quarantine on its own record.
+    bool has_outlived_leases(std::size_t node, time_point now) const noexcept;
     /// The set that the node belongs to, where that is not ours.
     const std::string& other_set_of(std::size_t node) const noexcept {
         return nodes_[node].record.other_set;
@@ -82,8 +111,24 @@ public:
     const record_facts& record_of(std::size_t node) const noexcept { return nodes_[node].record; }
     /// The node whose server it is, too; the node itself if it is no double.
     std::size_t first_of(std::size_t node) const noexcept;
-    /// The largest that this client or any node's record knows.
-    std::chrono::milliseconds ttl_max() const noexcept { return ttl_max_; }
+
+    /// The largest on any record; this client's own where no record has one.
+    std::chrono::milliseconds ttl_max() const noexcept;
+    std::chrono::milliseconds quarantine() const noexcept;
+    /// The smallest that a record or this client knows.
+    std::chrono::milliseconds least_quarantine() const noexcept;
+    /// With its drift allowance.
+    duration whole_quarantine() const noexcept;
+    /// The longest lease that a quorum of nodes takes; this client's ttl_max where that is unknown.
+    std::chrono::milliseconds longest_lease() const noexcept;
+
+    /// What a client that keeps records raises the numbers on them to.
+    struct numbers {
+        std::chrono::milliseconds quarantine{0};
+        std::chrono::milliseconds ttl_max{0};
+    };
+    /// `on_record`: how many nodes have a record that was read on a connection that stands.
+    numbers wanted(std::size_t on_record) const noexcept;
 
 private:
     struct standing {
@@ -97,6 +142,7 @@ private:
         time_point fit_since = time_point::min();
         record_facts record;
         time_point remembers_since = time_point::max();
+        bool went_back = false;
     };
 
     void refresh(time_point now);
@@ -104,9 +150,13 @@ private:
     bool has_changed_name(std::size_t node) const noexcept;
     bool is_among_other_sets() const noexcept;
     time_point quarantine_end(const standing& s) const noexcept;
+    std::optional<std::int64_t> latest_init() const noexcept;
+    template <class Number>
+    std::chrono::milliseconds largest(Number number) const noexcept;
 
     bool is_on_;
-    std::chrono::milliseconds ttl_max_;
+    bool is_presumed_new_ = false;
+    std::chrono::milliseconds ttl_max_;  // this client's own
     drift_policy drift_;
     std::vector<standing> nodes_;
     std::uint64_t meetings_ = 0;

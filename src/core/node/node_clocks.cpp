@@ -75,6 +75,12 @@ std::optional<std::int64_t> node_clocks::now_us(std::size_t node, time_point now
     return us(now) + *ahead;
 }
 
+std::optional<std::int64_t> node_clocks::cluster_us(time_point now) const {
+    const auto whole = cluster(now, true);
+    if (!whole) return std::nullopt;
+    return us(now) + whole->read.low_us + (whole->read.high_us - whole->read.low_us) / 2;
+}
+
 std::optional<duration> node_clocks::skew(std::size_t node) const noexcept {
     assert(node < nodes_.size());
     if (!nodes_[node].offset) return std::nullopt;
@@ -188,7 +194,9 @@ std::optional<clock_check> node_clocks::check(std::size_t node, time_point now,
     c.cluster_us = us(now) + whole->sure.low_us;
     if (const auto& r = nodes_[node].recorded) {
         // By cluster time: the node's own clock may be what stepped.
-        c.recorded_for = span_of(c.cluster_us - (r->seen_us - r->ahead_us));
+        const std::int64_t recorded_us = r->seen_us - r->ahead_us;
+        c.recorded_for = span_of(c.cluster_us - recorded_us);
+        c.recorded_at_most = span_of(us(now) + whole->sure.high_us + r->error_us - recorded_us);
         const auto since = std::max({c.recorded_for, whole->oldest, duration::zero()});
         const std::int64_t allowed = r->error_us + us(drift_.allowance(since)) + 1;
         const std::int64_t least_us = own.low_us - whole->sure.high_us;

@@ -40,7 +40,8 @@ struct clock_check {
     std::int64_t moved_us = 0;      ///< The step beyond drift and errors; zero: it did not step.
     std::int64_t time_us = 0;       ///< The node's clock, at the earliest.
     std::int64_t cluster_us = 0;    ///< Cluster time, at the earliest.
-    duration recorded_for{};        ///< How long ago the record was written, in cluster time.
+    duration recorded_for{};        ///< How long ago the record was written, in cluster time: at least,
+    duration recorded_at_most{};    ///< and at most.
 };
 
 /// Node time, from which fences are drawn, is the median of what the nodes answered, carried
@@ -69,6 +70,8 @@ public:
     std::optional<std::int64_t> now_us(time_point now) const noexcept;
     /// By that node's own clock, at most; nothing before its first reading.
     std::optional<std::int64_t> now_us(std::size_t node, time_point now) const noexcept;
+    /// Cluster time; nothing where it is not known.
+    std::optional<std::int64_t> cluster_us(time_point now) const;
     /// How far a node's clock is ahead of the median; nothing before its first reading.
     std::optional<duration> skew(std::size_t node) const noexcept;
     bool is_skewed(std::size_t node) const noexcept;

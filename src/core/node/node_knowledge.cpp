@@ -10,6 +10,8 @@
 
 namespace redlock::core {
 
+using namespace std::chrono_literals;
+
 namespace {
 
 drift_policy drift_of(const client_options& options) {
@@ -32,6 +34,19 @@ node_knowledge::node_knowledge(const client_options& options, std::string mark)
       nodes_(options.nodes.size()) {}
 
 void node_knowledge::start(time_point now) { settling_.start(now); }
+
+void node_knowledge::take_role(record_role role, time_point now) {
+    if (role <= role_) return;
+    role_ = role;
+    watch_.set_role(role);
+    if (role == record_role::keeps) bootstrap_.keep_records();
+    if (is_guarded_) settling_.unsettle(now);
+    // First: what is known of the others is compared when these have been reset.
+    for (std::size_t i = 0; i < nodes_.size() && role == record_role::keeps; ++i) {
+        if (eligibility_.record_of(i).is_void) watch_.look(i, orders_);
+    }
+    decide(now);
+}
 
 void node_knowledge::set_link(std::size_t node, const link_facts& link) {
     assert(node < nodes_.size());
@@ -69,7 +84,8 @@ void node_knowledge::take_record(std::size_t node, const record_facts& record, t
 
 // Each figure is reported once, for all nodes together.
 void node_knowledge::report_ttl_max(std::size_t node, const record_facts& record) {
-    if (!record.exists || record.ttl_max == ttl_max_) return;
+    const bool is_ours_or_none = record.ttl_max == ttl_max_ || record.ttl_max == 0ms;
+    if (!record.exists || is_ours_or_none) return;
     const bool is_known = std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& n) {
         return n.told_ttl_max == record.ttl_max;
     });
@@ -91,6 +107,7 @@ void node_knowledge::down(std::size_t node, time_point now) {
 void node_knowledge::decide(time_point now) {
     if (is_closed_) return;
     order_bootstrap(now);
+    eligibility_.presume_new(role_ != record_role::keeps && bootstrap_.is_new_cluster());
     compare_clocks(now);
     settle(now);
     report(now);
@@ -115,6 +132,10 @@ void node_knowledge::compare_clocks(time_point now) {
     for (std::size_t i = before; i < orders_.size(); ++i) {
         const node_order& o = orders_[i];
         if (o.what == task::write_clock) settling_.extend(now, watch_.link(o.node).node_timeout);
+    }
+    if (!is_guarded_ || !watch_.is_looking()) return;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (watch_.link(i).is_ready) settling_.await_comparison(watch_.link(i).node_timeout);
     }
 }
 
@@ -145,12 +166,15 @@ void node_knowledge::report(time_point now) {
 }
 
 void node_knowledge::probe(time_point now) {
+    // Not more often where a short quarantine has the clocks read more often.
+    const bool reads_roles = now >= roles_due_;
+    if (reads_roles) roles_due_ = now + longest_between_probes;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!watch_.link(i).is_ready) continue;
         // Only a handshake shows that a replica has become a master.
-        if (!eligibility_.server_of(i).is_master) order(task::greet_again, i);
+        if (reads_roles && !eligibility_.server_of(i).is_master) order(task::greet_again, i);
         watch_.probe(i, orders_);
-        if (is_guarded_) order(task::read_replication, i);
+        if (reads_roles && is_guarded_) order(task::read_replication, i);
     }
     report(now);
 }
@@ -195,7 +219,9 @@ void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent
         const bool is_known = !is_missing && record.exists == before.exists &&
                               record.epoch == before.epoch &&
                               record.other_set == before.other_set;
-        if (is_known) take_record(node, record, now);
+        // What a client that only looked could not note of the node, it notes now.
+        const bool is_reset = before.is_void && record.exists;
+        if (is_known || is_reset) take_record(node, record, now);
         else if (!may_be_withdrawn()) order(task::greet_again, node);
     } else {
         watch_.look_failed(node);

@@ -42,6 +42,9 @@ namespace redlock::core {
 ///   record's maker may have taken it back. The bootstrap looks again by itself; another handshake
 ///   would break the connection. The records that this client made would then stay, and nobody
 ///   would open them.
+/// - A client that only looks (it has acquired nothing, and holds nothing) writes no record: with one
+///   node of three in its list it would name a set of one on a node that restarted empty, and end
+///   every lock of the real set. It judges as if it had written.
 /// - A node without a vote is not reported while a bootstrap may give it one any moment.
 class node_knowledge {
 public:
@@ -51,6 +54,9 @@ public:
     // Facts.
 
     void start(time_point now);
+    /// From now on the client does this with the records, if it did less before.
+    void take_role(record_role role, time_point now);
+    record_role role() const noexcept { return role_; }
     /// No orders are given from now on but for what commands on their way go by.
     void close() noexcept { is_closed_ = true; }
     bool is_closed() const noexcept { return is_closed_; }
@@ -71,6 +77,7 @@ public:
     void settle(time_point now);
     /// Once every `between_probes`.
     void probe(time_point now);
+    duration between_probes() const noexcept { return clock_watch::between_probes(eligibility_); }
 
     /// The record on a node, by an order of the bootstrap that was carried out at `sent`.
     void bootstrap_found(std::size_t node, const record_facts& record, time_point sent,
@@ -150,6 +157,8 @@ private:
     std::vector<node_state> nodes_;
     node_orders orders_;
     time_point bootstrap_deadline_ = time_point::max();
+    time_point roles_due_ = time_point::min();  // when the servers' roles are looked at again
+    record_role role_ = record_role::looks;
     bool is_closed_ = false;
 };
 

@@ -5,18 +5,33 @@
 #include "core/node/bootstrap.hpp"
 #include "core/node/node_clocks.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace redlock::core {
 
+/// What is written to a record together with the clock's offset.
+struct amendment {
+    enum class kind : std::uint8_t {
+        keep,    ///< The node remembers its leases.
+        strike,  ///< It may have forgotten leases: its quarantine begins again.
+        open,    ///< No earlier lease can be alive.
+    };
+    kind what = kind::keep;
+    /// The record names an earlier process: from now on it names the present one.
+    bool names_process = false;
+    std::chrono::milliseconds quarantine{0};  ///< Raised to that; a larger one stands.
+    std::chrono::milliseconds ttl_max{0};
+};
+
 struct node_order {
     enum class task : std::uint8_t {
         // To be sent to the node.
         bootstrap,         ///< `step`, on its record.
         look,              ///< Read its clock and, where the guard is on, its record.
-        write_clock,       ///< Write what was `found` of its clock to its record.
+        write_clock,       ///< Write what was `found` of its clock, and `changes`, to its record.
         read_replication,  ///< Read its role and its replication ids.
         greet_again,       ///< Run the handshake again, on a new connection.
 
@@ -35,6 +50,7 @@ struct node_order {
     std::size_t node = 0;
     bootstrap::task step{};
     clock_check found{};
+    amendment changes{};
     duration gap{};
 };
 

@@ -14,7 +14,9 @@ namespace redlock::core {
 /// a node its vote, or until a deadline.
 ///
 /// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, and one
-/// node_timeout more where a command is out whose answer may give a node its vote. It grows no
+/// node_timeout more where a command is out whose answer may give a node its vote. So it is where
+/// clocks have still to be compared: that begins when the last node has answered, or was out of
+/// reach for connect_timeout, and ends with what is then written to the records. It grows no
 /// further: nodes that come back one after the other, each with a command of its own, would hold
 /// up acquires without end.
 class settling {
@@ -38,6 +40,10 @@ public:
     void extend(time_point now, duration node_timeout) noexcept {
         if (is_settled_) return;
         settle_by_ = std::max(settle_by_, std::min(now, connect_by_) + node_timeout);
+    }
+    /// Clocks are compared when no node may answer for the first time any more, and then written.
+    void await_comparison(duration node_timeout) noexcept {
+        if (!is_settled_) settle_by_ = std::max(settle_by_, connect_by_ + node_timeout);
     }
     /// Whether the wait has just ended. `is_worth_waiting`: no quorum may vote yet, and something
     /// is under way that may change that.

@@ -59,6 +59,7 @@ public:
     /// The first that ever attaches to the process changes its replication id.
     void set_attached_replicas(std::size_t n);
     void set_durable(bool is) noexcept { is_durable_ = is; }
+    bool is_durable() const noexcept { return is_durable_; }
     /// By its name in upper case, as "GET" or "SCRIPT|LOAD".
     void forbid(std::string name) { forbidden_.insert(std::move(name)); }
     void permit(std::string_view name) { forbidden_.erase(std::string(name)); }

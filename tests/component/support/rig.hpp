@@ -150,8 +150,9 @@ public:
     }
     /// Of node.lua: a record that stands since long ago.
     static std::string record_reply() {
-        return "*10\r\n:1700000000000000\r\n" + bulk(std::string(22, 'e')) +
-               ":0\r\n:60000\r\n" + bulk("-") + ":1\r\n" + bulk("") + bulk("") + bulk("") + bulk("");
+        return "*12\r\n:1700000000000000\r\n" + bulk(std::string(22, 'e')) +
+               ":0\r\n:60000\r\n" + bulk("-") + ":1\r\n" + bulk("") + bulk("") + bulk("") + bulk("") +
+               ":60000\r\n" + bulk("");
     }
     static heard_ptr make(const std::string& name) { return heard_ptr(new heard_call(name)); }
     std::optional<wire::failure> submit(const heard_ptr& what) {

@@ -232,11 +232,22 @@ public:
         engine->start(now);
         end_turn();
     }
-    /// Starts, and waits until the handshakes are over.
+    /// Starts as a client that keeps its nodes' records, and waits until the handshakes are over.
     world& connected() {
+        take_role(core::record_role::keeps);
         start();
         run_for(20ms);
         return *this;
+    }
+    /// The same, as one that has acquired nothing yet.
+    world& looking() {
+        start();
+        run_for(20ms);
+        return *this;
+    }
+    void take_role(core::record_role role) {
+        engine->parts().tracker.take_role(role, now);
+        end_turn();
     }
 
     ending_ptr acquire(std::string resource, acquire_options how = {}) {

@@ -271,7 +271,7 @@ TEST_CASE("waiting ends at its deadline also where the nodes have not answered b
     const auto way = GENERATE(4ms, 6ms, 20ms);
     world w(fenced_options_for(3));
     w.latency = {way, way, way};
-    w.start();
+    w.connected();
     w.run_for(500ms);
     w.take_elsewhere("r", 3);
     const auto began = w.now;

@@ -89,6 +89,7 @@ using driver = basic_driver<real_time>;
 template <class Cluster>
 void found(Cluster& nodes, std::size_t of = 0) {
     driver first(nodes.options());
+    first.acquire("founding", {.wait = std::chrono::seconds(10)});
     if (!first.until([&] { return nodes.is_founded(); })) {
         throw std::runtime_error("the cluster was not founded");
     }

@@ -225,24 +225,39 @@ public:
 
     /// The first six words of an answer about a record.
     std::string greet(const std::string& process, const std::string& durable,
-                      const std::string& absent = "-", long long ttl_max_ms = 60'000,
-                      const std::string& from_replid = replid, const std::string& of = "3:set") {
+                      const std::string& absent = "-", long long quarantine_ms = 60'000,
+                      const std::string& from_replid = replid, const std::string& of = "3:set",
+                      long long ttl_max_ms = 60'000) {
         eval(with_held_clock(resp::node().text), {"N"},
-             {process, durable, text(ttl_max_ms), other_epoch, absent, from_replid, of});
+             {process, durable, text(quarantine_ms), other_epoch, absent, from_replid, of,
+              text(ttl_max_ms)});
         return show_front(6);
     }
 
-    /// Calls clock.lua for a client that has read `seen`. Returns the words about the clocks.
+    struct clock_note {
+        std::string process = run_id;
+        std::string durable{};  // of another process than the record names
+        long long quarantine_ms = 0;
+        long long ttl_max_ms = 0;
+    };
+    /// Calls clock.lua for a client that has read `seen`. Returns the words up to the clocks.
     std::string note_clock(const std::string& what, long long ahead_us, const std::string& seen,
                            const std::string& from_epoch = epoch) {
+        return note_clock(what, ahead_us, seen, from_epoch, clock_note());
+    }
+    std::string note_clock(const std::string& what, long long ahead_us, const std::string& seen,
+                           const std::string& from_epoch, const clock_note& more) {
         eval(with_held_clock(resp::clock().text), {"N"},
-             {what, from_epoch, seen, text(ahead_us), "7", other_epoch});
-        return show(last());
+             {what, from_epoch, seen, text(ahead_us), "7", other_epoch, "99", more.process,
+              more.durable, replid, text(more.quarantine_ms), text(more.ttl_max_ms)});
+        return show_front(10);
     }
 
-    std::string bootstrap(const std::string& what, const std::string& mark) {
-        return eval(with_held_clock(resp::bootstrap().text), {"N"},
-                    {what, mark, run_id, "1", "60000", replid, "3:set"});
+    std::string bootstrap(const std::string& what, const std::string& mark,
+                          const std::vector<std::string>& clock = {"", "", ""}) {
+        std::vector<std::string> words{what, mark, run_id, "1", "60000", replid, "3:set"};
+        words.insert(words.end(), clock.begin(), clock.end());
+        return eval(with_held_clock(resp::bootstrap().text), {"N"}, words);
     }
 
     void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
@@ -260,7 +275,7 @@ public:
 
 private:
     std::string show_front(std::size_t most) {
-        if (last_.items.size() == 10) last_.items.resize(most);
+        if (last_.items.size() == 12) last_.items.resize(most);
         return show(last_);
     }
 
@@ -292,9 +307,10 @@ private:
 };
 
 inline std::string record(const std::string& of_epoch, const std::string& process, long long since,
-                          const std::string& durable, const std::string& mark = "-") {
+                          const std::string& durable, const std::string& mark = "-",
+                          const std::string& init = "-") {
     return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark + " " +
-           replid + " " + (since == 0 ? "0" : "-") + " 3:set - - -";
+           replid + " " + (since == 0 ? "0" : "-") + " 3:set - - - " + init + " 60000";
 }
 
 }  // namespace redlock::testing

@@ -30,7 +30,7 @@ constexpr std::int64_t noon = 1'700'000'000'000'000;
 
 record_facts made_by(std::string mark) {
     return {.exists = true, .made = true, .epoch = "e", .time_us = noon, .since_us = noon,
-            .ttl_max = 60s, .mark = std::move(mark)};
+            .ttl_max = 60s, .quarantine = 60s, .mark = std::move(mark)};
 }
 
 record_facts met_by(std::string mark, duration age = 1s) {
@@ -42,7 +42,11 @@ record_facts met_by(std::string mark, duration age = 1s) {
 
 const record_facts none{.time_us = noon};
 
-bootstrap fresh(std::size_t nodes = 3) { return bootstrap(nodes, true, window, "m"); }
+bootstrap fresh(std::size_t nodes = 3, bool is_wanted = true) {
+    bootstrap b(nodes, is_wanted, window, "m");
+    b.keep_records();
+    return b;
+}
 
 // The orders as text: "0 open, 1 open".
 std::string due(bootstrap& b, time_point now) {
@@ -73,6 +77,27 @@ TEST_CASE("who finds no record on any node opens them all") {
     for (std::size_t i = 0; i < 3; ++i) b.done(i, start);
     CHECK_FALSE(b.is_pending());
     CHECK(b.deadline() == never);
+}
+
+TEST_CASE("a client that only looks makes nothing, and tells a new cluster") {
+    bootstrap b(3, true, window, "m");
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK_FALSE(b.is_new_cluster());
+        b.found(i, none, start);
+        CHECK(due(b, start).empty());
+    }
+    CHECK(b.is_new_cluster());
+    CHECK_FALSE(b.is_pending());
+    CHECK(b.deadline() == never);
+    SECTION("one record speaks against it") {
+        b.found(1, met_by("", 1s), start);
+        CHECK_FALSE(b.is_new_cluster());
+    }
+    SECTION("until it keeps records") {
+        b.keep_records();
+        CHECK(b.is_pending());
+        CHECK(due(b, start) == "0 make, 1 make, 2 make");
+    }
 }
 
 TEST_CASE("one node with a record is enough for none to be opened") {
@@ -275,7 +300,7 @@ TEST_CASE("a second name of a server needs no record of its own") {
 
 TEST_CASE("no record is made before every node has answered or is out of reach") {
     for (const bool is_wanted : {true, false}) {
-        bootstrap b(3, is_wanted, window, "m");
+        bootstrap b = fresh(3, is_wanted);
         b.found(0, none, start);
         CHECK(due(b, start).empty());
         b.found(1, none, start + 1s);
@@ -349,7 +374,7 @@ TEST_CASE("beside a node of another set empty nodes are not looked at") {
 }
 
 TEST_CASE("where only an operator may declare a cluster new every record is an ordinary one") {
-    bootstrap b(3, false, window, "m");
+    bootstrap b = fresh(3, false);
     CHECK_FALSE(b.is_pending());
     for (std::size_t i = 0; i < 3; ++i) b.found(i, none, start);
     CHECK(due(b, start) == "0 settle, 1 settle, 2 settle");
@@ -479,6 +504,7 @@ private:
         std::string mark;
         for (int i = 0; i < 6; ++i) mark += static_cast<char>('a' + below(26));
         clients_[c].machine.emplace(3U, true, window, mark);
+        clients_[c].machine->keep_records();
         clients_[c].connection = {};
         clients_[c].is_greeted = {};
     }

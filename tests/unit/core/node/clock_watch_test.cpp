@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -28,8 +29,10 @@ std::int64_t us(duration d) { return std::chrono::floor<std::chrono::microsecond
 /// Three nodes whose true clocks are on record. Times are counted from `start`.
 struct three_nodes {
     /// `step`: of node 0, before this client met any. `met`: how many it has.
-    explicit three_nodes(duration step = 0s, std::size_t met = 3, bool is_guarded = true)
+    explicit three_nodes(duration step = 0s, std::size_t met = 3, bool is_guarded = true,
+                         core::record_role role = core::record_role::keeps)
         : votes(3, is_guarded, 60s, {}), watch(3, is_guarded, 15s, {}) {
+        watch.set_role(role);
         for (std::size_t i = 0; i < 3; ++i) write(i, 0s);
         ahead[0] = step;
         for (std::size_t i = 0; i < met; ++i) greet(i, 0s);
@@ -39,8 +42,8 @@ struct three_nodes {
     /// Some client writes the node's clock to its record; a strike begins the quarantine, too.
     void write(std::size_t node, duration at, bool strikes = false) {
         record_facts& r = records[node];
+        if (!r.exists) r.ttl_max = r.quarantine = 60s;
         r.exists = true;
-        r.ttl_max = 60s;
         if (strikes) r.epoch += "'";
         if (strikes) r.since_us = noon + us(at + ahead[node]);
         if (strikes) r.cluster_since_us = noon + us(at);
@@ -83,13 +86,17 @@ struct three_nodes {
 
     /// The orders since the last ones as text: "look 0, strike 1"; those to use something left out.
     std::string orders() {
+        using kind = core::amendment::kind;
+        static const std::map<kind, std::string> verbs{
+            {kind::keep, "write"}, {kind::strike, "strike"}, {kind::open, "open"}};
         std::string text;
         for (const auto& o : std::exchange(out, {})) {
             std::string word;
+            if (o.what == task::write_clock) last = o;
             if (o.what == task::look) word = "look " + std::to_string(o.node);
             if (o.what == task::clock_gap) word = "gap";
             if (o.what == task::write_clock) {
-                word = (o.found.moved_us == 0 ? "write " : "strike ") + std::to_string(o.node);
+                word = verbs.at(o.changes.what) + " " + std::to_string(o.node);
             }
             if (!word.empty()) text += (text.empty() ? "" : ", ") + word;
         }
@@ -108,6 +115,7 @@ struct three_nodes {
     std::array<duration, 3> ahead{};
     std::array<record_facts, 3> records;
     node_orders out;
+    core::node_order last;  // to write
     bool has_started_over = false;
 };
 
@@ -118,6 +126,90 @@ TEST_CASE("a clock that agrees with its record gives the node its vote and is le
     CHECK_FALSE(n.has_vote(0, 1ms));
     CHECK(n.compare(1ms).empty());
     for (std::size_t i = 0; i < 3; ++i) CHECK(n.has_vote(i, 1ms));
+}
+
+TEST_CASE("a client that only looks compares, and writes nothing") {
+    three_nodes n(0s, 3, true, core::record_role::looks);
+    n.records[1].offset.reset();
+    n.read_record(1, 0s);
+    CHECK(n.compare(1ms).empty());
+    for (std::size_t i = 0; i < 3; ++i) CHECK(n.has_vote(i, 1ms));
+    n.records[0].is_void = true;
+    n.read_record(0, 2ms);
+    n.answer_looks(1h);
+    CHECK(n.compare(1h).find("write") == std::string::npos);
+    CHECK_FALSE(n.has_vote(0, 1h));
+}
+
+TEST_CASE("the data of an earlier process are believed or struck when all clocks are read") {
+    three_nodes n(0s, 0);
+    const duration seen_before = GENERATE(duration(10s), duration(61s));
+    n.records[1].is_of_earlier_process = true;
+    n.records[1].offset->seen_us -= us(seen_before);
+    for (std::size_t i = 0; i < 2; ++i) n.greet(i, 0s);
+    CHECK(n.compare(1ms).empty());
+    CHECK_FALSE(n.has_vote(1, 1ms));
+    n.greet(2, 2ms);
+    CHECK(n.compare(2ms) == (seen_before < 60s ? "write 1" : "strike 1"));
+    CHECK_FALSE(n.has_vote(1, 2ms));
+}
+
+TEST_CASE("a node is opened where a longer quarantine would take its vote") {
+    three_nodes n;
+    for (std::size_t i = 0; i < 3; ++i) {
+        record_facts& r = n.records[i];
+        r.quarantine = r.ttl_max = 3s;
+        r.since_us = noon - us(i == 0 ? 2s : 10s);
+        r.cluster_since_us = r.since_us;
+        n.read_record(i, 0s);
+    }
+    CHECK(n.compare(1ms) == "write 0, open 1, open 2");
+    for (std::size_t i = 0; i < 3; ++i) {
+        n.records[i].quarantine = 60s;
+        n.answer_write(i, 2ms, false);
+    }
+    SECTION("and then every node gets the longer ttl_max, at once") {
+        CHECK(n.compare(3ms) == "write 0, write 1, write 2");
+        CHECK(n.last.changes.ttl_max == 60s);
+    }
+}
+
+TEST_CASE("nodes that were not seen for longer than a quarantine are opened, all or none") {
+    three_nodes n(0s, 0);
+    const bool are_long_unseen = GENERATE(true, false);
+    const duration unseen = are_long_unseen ? 92s : 90s;
+    for (std::size_t i = 0; i < 3; ++i) {
+        record_facts& r = n.records[i];
+        r.offset->seen_us -= us(unseen);
+        r.epoch = "reset";
+        r.since_us = noon;
+        r.cluster_since_us.reset();
+    }
+    for (std::size_t i = 0; i < 2; ++i) n.greet(i, 0s);
+    SECTION("all have answered") {
+        n.greet(2, 1ms);
+        CHECK(n.compare(1ms) == (are_long_unseen ? "open 0, open 1, open 2"
+                                                 : "write 0, write 1, write 2"));
+    }
+    SECTION("one can't be reached") {
+        n.link(2, false);
+        CHECK(n.compare(1ms) == "write 0, write 1");
+    }
+    SECTION("one lost its record, and is opened when this client has made another") {
+        n.records[2] = {};
+        n.greet(2, 1ms);
+        CHECK(n.compare(1ms) == (are_long_unseen ? "open 0, open 1" : "write 0, write 1"));
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (are_long_unseen) n.records[i].since_us = 0;
+            n.answer_write(i, 2ms, false);
+        }
+        record_facts& made = n.records[2];
+        made = {.exists = true, .epoch = "made", .since_us = noon, .ttl_max = 60s,
+                .quarantine = 60s};
+        made.made = GENERATE(true, false);
+        n.read_record(2, 3ms);
+        CHECK(n.compare(3ms) == (are_long_unseen && made.made ? "open 2" : "write 2"));
+    }
 }
 
 TEST_CASE("an offset is written again when it is nearly as old as the time between two probes") {

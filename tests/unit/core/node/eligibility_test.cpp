@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,7 +36,7 @@ server_facts replica(std::string run_id) {
 record_facts kept_for(duration d, std::chrono::milliseconds ttl_max = 60s) {
     const auto us = std::chrono::duration_cast<std::chrono::microseconds>(d).count();
     return {.exists = true, .epoch = "e", .time_us = noon, .since_us = noon - us,
-            .cluster_since_us = noon - us, .ttl_max = ttl_max};
+            .cluster_since_us = noon - us, .ttl_max = ttl_max, .quarantine = ttl_max};
 }
 
 // A node's clock that shows cluster time, which is the one of `kept_for`.
@@ -48,7 +49,7 @@ void tell(eligibility& g, std::size_t node, const record_facts& record, time_poi
 }
 
 record_facts open_record() {
-    return {.exists = true, .epoch = "e", .time_us = noon, .since_us = 0, .ttl_max = 60s};
+    return {.exists = true, .epoch = "e", .time_us = noon, .since_us = 0, .ttl_max = 60s, .quarantine = 60s};
 }
 
 eligibility three_open() {
@@ -135,19 +136,153 @@ TEST_CASE("a node without a record has no vote and neither has one that lost it"
     CHECK(g.votes_from(1) <= start);
 }
 
-TEST_CASE("the longest ttl_max on any record counts for every node from when it is read") {
+TEST_CASE("the longest quarantine on any record counts for every node from when it is read") {
     eligibility g = three();
+    CHECK(g.quarantine() == 60s);
     for (std::size_t i = 0; i < 2; ++i) {
         g.met(i, server(std::to_string(i)), start);
         tell(g, i, kept_for(0s, 1s), start);
     }
-    CHECK(g.ttl_max() == 60s);
-    tell(g, 1, kept_for(0s, 100s), start);
-    CHECK(g.ttl_max() == 100s);
+    CHECK(g.quarantine() == 1s);
+    CHECK(g.ttl_max() == 1s);
+    record_facts longer = kept_for(0s, 1s);
+    longer.quarantine = 100s;
+    tell(g, 1, longer, start);
+    CHECK(g.quarantine() == 100s);
+    CHECK(g.ttl_max() == 1s);
     CHECK(g.votes_from(0) == start + 101s + 2ms);
     CHECK(g.votes_from(1) == start + 101s + 2ms);
-    tell(g, 1, kept_for(0s, 1s), start);
-    CHECK(g.ttl_max() == 100s);
+    CHECK(g.least_quarantine() == 1s);
+}
+
+TEST_CASE("leases keep to the ttl_max of a quorum of records") {
+    eligibility g = three();
+    CHECK(g.longest_lease() == 60s);
+    g.read(0, kept_for(0s, 100s), start);
+    CHECK(g.longest_lease() == 60s);  // no quorum is known
+    g.read(1, kept_for(0s, 3s), start);
+    CHECK(g.longest_lease() == 3s);
+    g.read(2, kept_for(0s, 100s), start);
+    CHECK(g.longest_lease() == 100s);
+}
+
+TEST_CASE("ttl_max is raised where every node has the quarantine of it") {
+    eligibility g = three();
+    const auto wanted = [&g](std::size_t on_record = 3) {
+        const auto w = g.wanted(on_record);
+        return std::pair(w.quarantine, w.ttl_max);
+    };
+    using both = std::pair<std::chrono::milliseconds, std::chrono::milliseconds>;
+    CHECK(wanted(0) == both(60s, 0s));
+    record_facts r = kept_for(0s, 3s);
+    for (std::size_t i = 0; i < 3; ++i) g.read(i, r, start);
+    CHECK(wanted() == both(60s, 3s));
+    r.quarantine = 60s;
+    g.read(0, r, start);
+    g.read(1, r, start);
+    CHECK(wanted() == both(60s, 3s));
+    g.read(2, r, start);
+    CHECK(wanted() == both(60s, 60s));
+    CHECK(wanted(2) == both(60s, 3s));  // one may have lost its record meanwhile
+    SECTION("what another client raised it to is passed on") {
+        r.quarantine = r.ttl_max = 2h;
+        g.read(1, r, start);
+        CHECK(wanted(2) == both(2h, 2h));
+        SECTION("unless an operator has declared nodes new since") {
+            record_facts declared = kept_for(0s, 3s);
+            declared.init_us = GENERATE(as<std::int64_t>(), 0, noon);
+            g.read(0, declared, start);
+            CHECK(wanted(2) == both(60s, 3s));
+        }
+    }
+}
+
+TEST_CASE("a quorum of new records gets its first ttl_max, and fewer get none") {
+    eligibility g = three();
+    record_facts r = kept_for(0s);
+    r.ttl_max = 0s;
+    g.read(0, r, start);
+    CHECK(g.wanted(1).ttl_max == 0s);
+    g.read(1, r, start);
+    CHECK(g.wanted(2).ttl_max == 60s);
+    g.read(2, kept_for(0s, 3s), start);
+    CHECK(g.wanted(2).ttl_max == 3s);
+}
+
+TEST_CASE("data of an earlier process have survived where a client saw it a short time ago") {
+    eligibility g = three();
+    record_facts r = kept_for(1h);
+    r.is_of_earlier_process = true;
+    g.met(0, server("a"), start);
+    g.read(0, r, start);
+    CHECK_FALSE(g.has_survived(0, 0s));  // no client has seen it
+    r.offset = core::recorded_offset{5, 1, noon + 5};
+    g.read(0, r, start);
+    CHECK(g.has_survived(0, 60s - 1ns));
+    CHECK_FALSE(g.has_survived(0, 60s));
+    SECTION("within the smallest quarantine") {
+        g.read(1, kept_for(0s, 3s), start);
+        CHECK(g.has_survived(0, 3s - 1ns));
+        CHECK_FALSE(g.has_survived(0, 3s));
+    }
+    SECTION("and not before the latest declaration on any record") {
+        record_facts declared = kept_for(1h);
+        declared.init_us = noon;
+        g.read(1, declared, start);
+        CHECK(g.has_survived(0, 1s));
+        declared.init_us = GENERATE(as<std::int64_t>(), 0, noon + 1);
+        g.read(2, declared, start);
+        CHECK_FALSE(g.has_survived(0, 1s));
+    }
+}
+
+TEST_CASE("a record that was written earlier than the one before it shows that the data went back") {
+    eligibility g = three();
+    g.met(0, server("a"), start);
+    record_facts r = kept_for(10s);
+    r.offset = core::recorded_offset{0, 1, noon};
+    g.read(0, r, start);
+    g.compared(0, at_noon, start);
+    record_facts next = r;
+    next.offset->seen_us = noon - 1;
+    SECTION("under the same epoch or another") {
+        if (GENERATE(false, true)) next.epoch = "another";
+        g.read(0, next, start + 1s);
+        CHECK(g.went_back(0));
+        CHECK_FALSE(g.is_compared(0));
+        g.read(0, next, start + 2s);
+        CHECK(g.went_back(0));
+        next.epoch = "struck";
+        g.read(0, next, start + 3s);
+        CHECK_FALSE(g.went_back(0));
+    }
+    SECTION("but not where another client has struck it since: its clock went back") {
+        next.epoch = "struck";
+        next.cluster_since_us = noon + 1;
+        g.read(0, next, start + 1s);
+        CHECK_FALSE(g.went_back(0));
+    }
+    SECTION("nor where an operator has declared it new since") {
+        next.epoch = "declared";
+        next.init_us = GENERATE(as<std::int64_t>(), 0, noon + 1);
+        g.read(0, next, start + 1s);
+        CHECK_FALSE(g.went_back(0));
+    }
+}
+
+TEST_CASE("a node has outlived its leases by the quarantine on its own record") {
+    eligibility g = three();
+    g.met(0, server("a"), start);
+    tell(g, 0, kept_for(0s, 3s), start);
+    record_facts longer = kept_for(0s, 3s);
+    longer.quarantine = 1h;
+    g.read(1, longer, start);
+    constexpr duration three_seconds = 3s + 30ms + 2ms;
+    CHECK_FALSE(g.has_outlived_leases(0, start + three_seconds - 1ns));
+    CHECK(g.has_outlived_leases(0, start + three_seconds));
+    longer.ttl_max = 1h;  // such leases may be alive
+    g.read(1, longer, start);
+    CHECK_FALSE(g.has_outlived_leases(0, start + three_seconds));
 }
 
 TEST_CASE("a node whose clock may have stepped has no vote until it is compared") {

@@ -39,11 +39,14 @@ std::string name(const node_order& o) {
                                                    {step::settle, "settle"},
                                                    {step::open, "open"},
                                                    {step::withdraw, "withdraw"}};
+    using kind = core::amendment::kind;
+    static const std::map<kind, std::string> verbs{
+        {kind::keep, "write"}, {kind::strike, "strike"}, {kind::open, "open"}};
     const std::string node = " " + std::to_string(o.node);
     switch (o.what) {
         case task::bootstrap: return steps.at(o.step) + node;
         case task::look: return "look" + node;
-        case task::write_clock: return (o.found.moved_us == 0 ? "write" : "strike") + node;
+        case task::write_clock: return verbs.at(o.changes.what) + node;
         case task::read_replication: return "role" + node;
         case task::greet_again: return "greet" + node;
         case task::clock_gap: return "gap";
@@ -58,13 +61,17 @@ std::string name(const node_order& o) {
 
 /// Three masters with true clocks. Times are counted from `start`.
 struct client_of_three {
-    explicit client_of_three(const client_options& options = guarded()) : knows(options, "m") {
+    explicit client_of_three(const client_options& options = guarded(),
+                             core::record_role role = core::record_role::keeps)
+        : knows(options, "m") {
         for (std::size_t i = 0; i < 3; ++i) {
             servers[i].run_id = std::string(1, static_cast<char>('a' + i));
             servers[i].replid = "r";
             link(i, false, true);
         }
         knows.start(start);
+        knows.take_role(role, start);
+        knows.take_orders();
     }
 
     void link(std::size_t node, bool is_ready, bool is_unheard_of = false) {
@@ -109,7 +116,7 @@ struct client_of_three {
 // A record that no earlier lease speaks against, its clock on it.
 record_facts open_record() {
     return {.exists = true, .epoch = "e", .time_us = noon, .since_us = 0, .cluster_since_us = 0,
-            .ttl_max = 60s, .offset = core::recorded_offset{0, 1000, noon}};
+            .ttl_max = 60s, .quarantine = 60s, .offset = core::recorded_offset{0, 1000, noon}};
 }
 
 record_facts young_record(std::string epoch = "e") {

@@ -52,6 +52,19 @@ TEST_CASE("a command that may give a vote is waited for one node_timeout longer"
     }
 }
 
+TEST_CASE("where clocks have still to be compared the wait is one node_timeout longer, from the start") {
+    settling s = waiting();
+    s.await_comparison(50ms);
+    s.await_comparison(20ms);
+    CHECK(s.deadline() == start + 550ms);
+    CHECK_FALSE(s.settle(true, start + 500ms));
+    s.extend(start + 500ms, 50ms);
+    CHECK(s.deadline() == start + 550ms);
+    REQUIRE(s.settle(true, start + 550ms));
+    s.await_comparison(50ms);
+    CHECK(s.deadline() == never);
+}
+
 TEST_CASE("what is settled is not extended and waits again where votes are in sight") {
     settling s = waiting();
     REQUIRE(s.settle(false, start + 1ms));
