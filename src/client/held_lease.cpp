@@ -43,8 +43,9 @@ void held_lease::rearm() noexcept {
 
 void held_lease::on_due(time_point now) {
     if (machine_.is_lost()) {
-        // The validity is over: nobody can rely on the keys any more.
-        return give_back(errc::lost, now);
+        // The validity is over. A process that adopted the lease by its token may have prolonged the
+        // keys, and relies on them: those run out by themselves. No other process relies on any.
+        return left_behind().is_known_elsewhere ? end(errc::lost, now) : give_back(errc::lost, now);
     }
     switch (machine_.on_time(now)) {
         case core::renewal::action::none: rearm(); break;

@@ -59,7 +59,7 @@ TEST_CASE("a node that hangs costs nothing, and a quorum that hangs is reported 
     const auto way = GENERATE(100us, 40ms, 100ms);
     world w(measured());
     for (auto& l : w.latency) l = way;
-    w.start();
+    w.connected();
     w.run_for(2s);
     w.set_mode(2, mode::mute);
     auto before = w.now;

@@ -26,6 +26,7 @@ client_options guarded(const memory_cluster& nodes) {
 
 void settle(memory_cluster& nodes, const client_options& options) {
     memory_driver first(options);
+    first.acquire("settling", {.wait = 5s});  // a client that only looks makes no records
     REQUIRE(first.until([&] { return nodes.is_founded(); }));
 }
 

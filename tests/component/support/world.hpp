@@ -272,9 +272,6 @@ public:
     ending_ptr release(lease held) {
         return begin<recorded_release>(std::move(held).surrender());
     }
-    ending_ptr adopt(std::string token, acquire_options how = {}) {
-        return begin<recorded_adopt>(std::move(token), how);
-    }
     ending_ptr lost(const lease& held) { return begin<recorded_lost>(held.state()); }
     ending_ptr inspect(std::string resource) {
         return begin<recorded_inspect>(std::move(resource));
