@@ -191,7 +191,8 @@ void clock_watch::keep(std::size_t node, const clock_check& found, bool is_last,
     if (record.ttl_max == record.ttl_max.zero() && changes.ttl_max == record.ttl_max) return;
     const bool is_urgent = changes.what != amendment::kind::keep ||
                            changes.quarantine > changes.quarantine.zero() ||
-                           changes.ttl_max > changes.ttl_max.zero();
+                           changes.ttl_max > changes.ttl_max.zero() ||
+                           (record.init_us == init_pending && record.since_us == 0);
     // All records are written by one median: one by other nodes' clocks may differ.
     const bool is_fresh = is_written && record.cluster_since_us &&
                           record.init_us != init_pending &&
