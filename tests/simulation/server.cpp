@@ -173,6 +173,19 @@ void server::start(fault_kind how) {
     if (how == fault_kind::crash_rewind) note_brought_back();
 }
 
+void server::swap_files() {
+    stop();
+    is_durable_ = !is_durable_;
+    model_.set_durable(is_durable_);
+    ++process_;
+    is_up_ = true;
+    ++counts_->empty_restarts;
+    ++losses_;
+    checker_.forget();
+    model_.crash(fakes::redis_model::data::others);
+    note_brought_back();
+}
+
 void server::set_copy(bool is) {
     model_.set_replica(is);
     if (!is) return;
