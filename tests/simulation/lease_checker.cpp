@@ -171,7 +171,7 @@ void lease_checker::check_exclusion(const held& of) {
     for (const held& other : open_) {
         if (other.lease == of.lease || other.key != of.key || other.value == of.value) continue;
         if (other.is_shared && of.is_shared) continue;
-        if (partings_.contains(other.value)) continue;  // by another holder
+        if (partings_.contains(other.value)) continue;  // by another holder: see `check_growth`
         require(other.true_until <= now, "exclusion", [&] {
             return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
                    " relies on it for " + in_ms(other.true_until - now) + " more";
@@ -213,6 +213,7 @@ void lease_checker::after_turn(const holder& by, time_point alarm) {
             require(until <= h.until || h.until > by.local_now(), "validity",
                     [&] { return by.name() + " sees a lease revived that was over"; });
             h.until = until;
+            check_growth(h);
             judge_end(h);
         }
         require(alarm <= until, "loss in time", [&] {

@@ -75,6 +75,8 @@ public:
 
     // One lease with several holders: its token proves it to other programs.
     void handed_over(std::string_view owner_value) { handed_over_.emplace(owner_value); }
+    /// Whether some holder of the lease relies on it.
+    bool is_relied_on(std::string_view owner_value) const;
     bool is_handed_over(std::string_view owner_value) const {
         return !handed_over_.empty() && handed_over_.contains(owner_value);
     }
@@ -159,9 +161,11 @@ private:
         std::optional<time_point> done;  // when a quorum of nodes had said so
     };
     static held hold(const holder& by, std::shared_ptr<detail::lease_state> lease);
+    bool was_over(std::string_view value, time_point at) const;
     void check_terms(const held& of, time_point asked, milliseconds ttl);
     void check_granted(held h, const acquire_options& how);
     void check_adopted(held h);
+    void check_growth(const held& of);
     void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);

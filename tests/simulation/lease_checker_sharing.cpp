@@ -6,6 +6,7 @@
 #include "client/held_lease.hpp"
 #include "wire/owner_value.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace redlock::simulation {
@@ -18,6 +19,11 @@ bool is_of(const std::string& key, const std::string& resource) {
 }
 
 }  // namespace
+
+bool lease_checker::was_over(std::string_view value, time_point at) const {
+    const auto parted = partings_.find(value);
+    return parted != partings_.end() && parted->second.done && *parted->second.done <= at;
+}
 
 void lease_checker::adopted(const holder& by, std::shared_ptr<detail::lease_state> lease,
                             time_point asked, const acquire_options& how) {
@@ -58,6 +64,11 @@ void lease_checker::not_adopted(const holder& by, std::string_view owner_value, 
                    h.by->name() + " holds";
         });
     }
+}
+
+bool lease_checker::is_relied_on(std::string_view owner_value) const {
+    const auto is_it = [&](const held& h) { return h.value == owner_value; };
+    return is_handed_over(owner_value) && std::any_of(open_.begin(), open_.end(), is_it);
 }
 
 void lease_checker::begins_release(std::string_view owner_value) {
@@ -101,6 +112,17 @@ void lease_checker::revoked(const std::set<std::string>& from) {
         const bool is_meant = from.contains(wire::abbreviate_owner(value));
         if (is_meant && !parted.done) parted.done = when_->now();
     }
+}
+
+// A holder that was not told goes on until it asks the nodes. No answer to what it sends after a
+// quorum knows may count.
+void lease_checker::check_growth(const held& of) {
+    if (!is_safe() || of.by->is_misled()) return;
+    const duration ttl = of.lease->held_as->machine().ttl();
+    require(!was_over(of.value, of.by->true_time(of.until - ttl)), "taken back", [&] {
+        return of.by->name() + " prolongs its lease of " + of.lease->resource +
+               ", which was given back or revoked";
+    });
 }
 
 }  // namespace redlock::simulation

@@ -299,8 +299,7 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
 }
 
 void node_checker::check_taken(const claim& of, const key_facts& key, time_point now) const {
-    const bool is_judged = is_late_checked_ && !judge_->is_handed_over(key.value);
-    judge_->require(!is_judged || !given_back_.contains(key.value), "litter", [&] {
+    judge_->require(!is_late_checked_ || !given_back_.contains(key.value), "litter", [&] {
         return "a late command takes " + of.of->key + " on " + name() +
                " again, after its lease was given back there";
     });

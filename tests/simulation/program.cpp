@@ -422,7 +422,7 @@ void program::expect_gone(std::string resource, std::string owner_value) {
 // Now and then until it would have run out by itself.
 void program::check_gone(const std::string& resource, const std::string& owner_value,
                          duration after_that, time_point until) {
-    if (around_.judge.is_handed_over(owner_value)) return;
+    if (around_.judge.is_relied_on(owner_value)) return;
     for (const std::size_t n : nodes_) {
         if (!around_.well.is_well(index_, n, around_.when.now())) continue;
         const auto& model = around_.net.at(n).model();
