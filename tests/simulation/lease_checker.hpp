@@ -9,6 +9,7 @@
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>
+#include <redlock/resource_state.hpp>
 
 #include <array>
 #include <cstddef>
@@ -99,6 +100,8 @@ public:
     void revoked(const std::set<std::string>& from);
     /// Whether an operator began to take a resource from this holder.
     bool was_taken_from(const std::string& owner_value) const;
+    /// A program was told who holds a resource, by the answers to what it asked at `asked`.
+    void shown(const holder& by, const resource_state& found, time_point asked);
 
     /// Whoever holds leases has had a turn, and wants to be woken at `alarm` by its own clock.
     void after_turn(const holder& by, time_point alarm);

@@ -31,6 +31,9 @@ void lease_checker::adopted(const holder& by, std::shared_ptr<detail::lease_stat
     h.since = when_->now();
     if (how.max_hold > milliseconds(0)) h.cap = by.local_now() + how.max_hold;
     check_terms(h, asked, how.ttl);
+    require(!is_safe() || !was_over(h.value, by.true_time(asked)), "adoption", [&] {
+        return by.name() + " took over " + h.lease->resource + ", which was given back";
+    });
     const auto others = h.lease->held_as->left().others;
     check_adopted(h);
     for (const auto& other : others) {
@@ -123,6 +126,20 @@ void lease_checker::check_growth(const held& of) {
         return of.by->name() + " prolongs its lease of " + of.lease->resource +
                ", which was given back or revoked";
     });
+}
+
+void lease_checker::shown(const holder& by, const resource_state& found, time_point asked) {
+    if (!is_safe() || !found.held) return;
+    const time_point sent = by.true_time(asked);
+    for (const auto& [value, parted] : partings_) {
+        const std::string& one = value;  // a lambda cannot hold a structured binding
+        const bool is_it = parted.done && *parted.done <= sent &&
+                           wire::abbreviate_owner(value) == found.owner;
+        require(!is_it, "shown", [&] {
+            return by.name() + " sees " + found.resource + " held by " + one +
+                   ", who has given it back";
+        });
+    }
 }
 
 }  // namespace redlock::simulation

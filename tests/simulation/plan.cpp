@@ -127,7 +127,7 @@ private:
         if (has_upheavals_ || out_.double_of || out_.has_lists() || out_.about == style::rolling) {
             return;
         }
-        if (chance dice(out_.seed, 24); dice.happens(0.1) && !out_.has_least_holds()) {
+        if (chance dice(out_.seed, 24); dice.happens(0.1)) {
             draw_tokens(out_, dice);
         }
         if (chance dice(out_.seed, 27); dice.happens(0.05)) draw_revocations(out_, dice);

@@ -157,6 +157,7 @@ void visitor::on_inspected(error_code outcome, const resource_state& found) {
                                            : found.held ? " held by " + found.owner
                                                         : " held by nobody");
     });
+    if (!outcome) in_->around().judge.shown(*in_, found, began_);
     if (in_->terms().does == errand::revoke) return outcome ? in_->leave() : revoke(found);
     look_again();
 }
