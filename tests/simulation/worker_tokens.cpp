@@ -72,6 +72,10 @@ void worker::on_adopted(error_code outcome, std::shared_ptr<detail::lease_state>
     if (outcome) {
         tell([&] { return "can't take it over: " + outcome.message(); });
         judge.not_adopted(*in_, token_.value, began_, outcome);
+        const bool is_over = outcome == errc::not_held && token_.min_hold == 0ms;
+        for (const std::string& key : token_.keys) {
+            if (is_over) in_->expect_gone(key, token_.value);
+        }
         return plan(0ns, &worker::think);
     }
     judge.require(state->is_live(), "validity",
