@@ -41,6 +41,8 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"min_hold", &plan::has_least_holds},
     {"tokens", &plan::has_tokens},
     {"revoke", [](const plan& in) { return in.has_errand(errand::revoke); }},
+    {"lookers",
+     [](const plan& in) { return in.has_errand(errand::look) || in.has_errand(errand::watch); }},
     {"files", &plan::has_other_files},
 };
 

@@ -4,6 +4,7 @@
 
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
+#include "simulation/lookers.hpp"
 #include "simulation/newcomers.hpp"
 #include "simulation/operators.hpp"
 #include "simulation/refusals.hpp"
@@ -131,6 +132,7 @@ private:
             draw_tokens(out_, dice);
         }
         if (chance dice(out_.seed, 27); dice.happens(0.05)) draw_revocations(out_, dice);
+        if (chance dice(out_.seed, 28); dice.happens(0.05)) draw_lookers(out_, dice);
         if (chance dice(out_.seed, 29); dice.happens(0.04)) draw_swaps(dice);
     }
 
