@@ -40,6 +40,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"slots", &plan::has_slots},
     {"min_hold", &plan::has_least_holds},
     {"tokens", &plan::has_tokens},
+    {"init", [](const plan& in) { return in.has_errand(errand::init); }},
     {"revoke", [](const plan& in) { return in.has_errand(errand::revoke); }},
     {"lookers",
      [](const plan& in) { return in.has_errand(errand::look) || in.has_errand(errand::watch); }},

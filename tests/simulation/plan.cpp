@@ -7,6 +7,7 @@
 #include "simulation/lookers.hpp"
 #include "simulation/newcomers.hpp"
 #include "simulation/operators.hpp"
+#include "simulation/other_files.hpp"
 #include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
 #include "simulation/tokens.hpp"
@@ -209,7 +210,17 @@ private:
         } else if (chance fourth(out_.seed, 23); fourth.happens(0.1)) {
             has_upheavals_ = true;
             draw_newcomers(out_, fourth);
+        } else {
+            draw_rarer_worlds();
         }
+    }
+
+    void draw_rarer_worlds() {
+        chance dice(out_.seed, 25);
+        if (!dice.happens(0.02)) return;
+        constexpr std::array draws{draw_other_files};
+        has_upheavals_ = true;
+        dice.pick(draws)(out_, dice);
     }
 
     // Clocks that leap, servers that boot with a wrong one, masters that were replicas meanwhile,
