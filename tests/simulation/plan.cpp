@@ -11,6 +11,7 @@
 #include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
 #include "simulation/tokens.hpp"
+#include "simulation/ttl_maxes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -217,8 +218,8 @@ private:
 
     void draw_rarer_worlds() {
         chance dice(out_.seed, 25);
-        if (!dice.happens(0.02)) return;
-        constexpr std::array draws{draw_other_files};
+        if (!dice.happens(0.04)) return;
+        constexpr std::array draws{draw_other_files, draw_ttl_maxes};
         has_upheavals_ = true;
         dice.pick(draws)(out_, dice);
     }
@@ -822,6 +823,12 @@ bool plan::has_tokens() const noexcept {
 bool plan::has_errand(errand what) const noexcept {
     return std::any_of(programs.begin(), programs.end(),
                        [what](const program_plan& p) { return p.does == what; });
+}
+
+bool plan::has_ttl_maxes() const noexcept {
+    return std::any_of(programs.begin(), programs.end(), [this](const program_plan& p) {
+        return !p.is_brief() && p.ttl_max > milliseconds(0) && p.ttl_max != ttl_max;
+    });
 }
 
 bool plan::has_other_files() const noexcept {

@@ -188,6 +188,8 @@ struct plan {
     bool has_errand(errand what) const noexcept;
     /// Whether servers restart with other files than those of the life before.
     bool has_other_files() const noexcept;
+    /// Whether programs that ask for locks have different ttl_max.
+    bool has_ttl_maxes() const noexcept;
     /// The nodes in a program's list.
     std::vector<std::size_t> nodes_of(std::size_t program) const;
     /// Whether some programs that ask for locks name other nodes than the rest.
