@@ -45,6 +45,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"lookers",
      [](const plan& in) { return in.has_errand(errand::look) || in.has_errand(errand::watch); }},
     {"files", &plan::has_other_files},
+    {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
 };
 

@@ -218,8 +218,8 @@ private:
 
     void draw_rarer_worlds() {
         chance dice(out_.seed, 25);
-        if (!dice.happens(0.04)) return;
-        constexpr std::array draws{draw_other_files, draw_ttl_maxes};
+        if (!dice.happens(0.06)) return;
+        constexpr std::array draws{draw_other_files, draw_first_tries, draw_ttl_maxes};
         has_upheavals_ = true;
         dice.pick(draws)(out_, dice);
     }

@@ -173,6 +173,8 @@ struct plan {
     std::vector<program_plan> programs{};
     std::vector<foreigner_plan> foreigners{};
     std::vector<fault> faults{};
+    /// Who begins from then on is never refused because too few nodes have a vote.
+    std::optional<duration> open_from{};
     std::string promise{};  ///< Nothing else is judged; empty: everything is.
 
     /// When the work and the faults end.

@@ -233,6 +233,9 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
                   "says why",
                   [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
     check_votes(state->votes);
+    const bool is_open = in.open_from && in_->started_at() >= beginning + *in.open_from;
+    judge.require(!is_open || outcome != errc::no_quorum, "available",
+                  [&] { return name() + " was refused though a quorum is well"; });
     if (outcome) {
         ++in_->around().counts.refused;
         tell([&] { return "is refused: " + outcome.message(); });
