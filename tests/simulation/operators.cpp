@@ -39,6 +39,24 @@ void draw_revocations(plan& out, chance& dice) {
                dice.between_orders(200ms, 10s), longest);
 }
 
+void draw_wrong_fences(plan& out, chance& dice) {
+    draw_one_program(out, dice);
+    out.length = 20s;
+    out.open_from = 0ms;
+    const duration longest = 2 * duration(out.connect_timeout) + 6 * out.longest_node_timeout();
+    if (dice.happens(0.5)) {
+        out.programs.front().hands_over = 0.5;
+        const std::uint32_t who = add_brief_program(out, dice, errand::token);
+        out.programs.back().changes_tokens = true;
+        return add_visits(out, dice, who, 1s, longest);
+    }
+    out.faults.push_back({.kind = fault_kind::write_fence,
+                          .at = dice.between(1s, 5s),
+                          .lasts = out.length,
+                          .nodes = 1U << dice.below(out.nodes.size())});
+    add_visits(out, dice, add_brief_program(out, dice, errand::revoke), 2s, longest);
+}
+
 void draw_first_tries(plan& out, chance& dice) {
     draw_one_program(out, dice);
     out.programs.front().is_rival = true;

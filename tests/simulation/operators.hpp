@@ -15,4 +15,8 @@ void draw_revocations(plan& out, chance& dice);
 /// them hangs, and a program begins: it is never refused for lack of votes.
 void draw_first_tries(plan& out, chance& dice);
 
+/// A fence that is far ahead was written by hand on one node, or into tokens that are used. An
+/// operator takes the resource from its holders now and then. The other nodes grant it all the same.
+void draw_wrong_fences(plan& out, chance& dice);
+
 }  // namespace redlock::simulation

@@ -28,7 +28,7 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
                            "copy",       "stall",         "declare",       "evict",   "swap_files",
-                           "visit"};
+                           "write_fence", "visit"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
@@ -218,8 +218,9 @@ private:
 
     void draw_rarer_worlds() {
         chance dice(out_.seed, 25);
-        if (!dice.happens(0.06)) return;
-        constexpr std::array draws{draw_other_files, draw_first_tries, draw_ttl_maxes};
+        if (!dice.happens(0.08)) return;
+        constexpr std::array draws{draw_other_files, draw_first_tries, draw_wrong_fences,
+                                   draw_ttl_maxes};
         has_upheavals_ = true;
         dice.pick(draws)(out_, dice);
     }

@@ -52,6 +52,7 @@ enum class fault_kind : std::uint8_t {
     evict,    ///< The keys of all locks are gone, and nothing else; no client can see it.
     swap_files,  ///< The server restarts with `appendonly` set the other way, and loads the files
                  ///< that this setting wrote last: none, where it was never set so before.
+    write_fence,  ///< For a while a fence that is far ahead stands on `nodes`, as written by hand.
     visit,       ///< Each of `programs`, which are brief, begins, does its errand and ends.
 };
 const char* name_of(fault_kind kind) noexcept;
@@ -135,6 +136,7 @@ struct program_plan {
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
     double hands_over = 0;     ///< How often it hands over its lease's token, or takes one over.
     errand does = errand::none;
+    bool changes_tokens = false;  ///< It writes fences that are far ahead into tokens that it uses.
     bool is_fenced = true;
     bool is_guarded = true;
     std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.

@@ -3,6 +3,7 @@
 #include "simulation/server.hpp"
 
 #include "simulation/holders.hpp"
+#include "wire/keys.hpp"
 
 #include <algorithm>
 #include <array>
@@ -184,6 +185,12 @@ void server::swap_files() {
     checker_.forget();
     model_.crash(fakes::redis_model::data::others);
     note_brought_back();
+}
+
+void server::write_fence(std::size_t resource, bool deletes) {
+    const std::string key = wire::fence_key("", resource_name(resource));
+    const auto ahead_us = model_.wall.us(when_->now() + std::chrono::hours(1));
+    deletes ? execute({"DEL", key}) : execute({"SET", key, std::to_string(ahead_us)});
 }
 
 void server::set_copy(bool is) {

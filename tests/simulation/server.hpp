@@ -63,6 +63,8 @@ public:
     void save() { model_.save(); }
     /// Its process dies, and is back with the other setting of `appendonly`.
     void swap_files();
+    /// Writes a fence of the resource that is an hour ahead, or deletes it.
+    void write_fence(std::size_t resource, bool deletes);
     void lose_data();
     /// Of each lock the key alone, as a server may that runs out of memory.
     void lose_locks();

@@ -10,11 +10,13 @@
 #include "client/revoke.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
+#include "wire/lease_token.hpp"
 
 #include <redlock/clock.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace redlock::simulation {
@@ -71,6 +73,13 @@ std::set<std::string> named_in(const resource_state& found) {
     return out;
 }
 
+std::string with_fence_ahead(const std::string& token) {
+    auto known = wire::read_token(token);
+    constexpr auto hour_us = std::chrono::duration_cast<std::chrono::microseconds>(1h).count();
+    known->fence += static_cast<std::uint64_t>(hour_us);
+    return wire::write_token(known->resources, known->fence, known->proof);
+}
+
 }  // namespace
 
 visitor::visitor(program& in, chance dice) : in_(&in), dice_(dice) {}
@@ -102,6 +111,7 @@ void visitor::use_token() {
     auto token = in_->around().tokens.take(dice_);
     if (!token) return in_->leave();
     token_ = std::move(*token);
+    if (in_->terms().changes_tokens) token_.text = with_fence_ahead(token_.text);
     releases_ = dice_.happens(0.6);
     const milliseconds most = in_->around().in.ttl_max;
     how_.renew = false;

@@ -306,6 +306,11 @@ void world::befall(const fault& f, bool is_end) {
                 net_.server_died(i);
             });
             break;
+        case fault_kind::write_fence:
+            each_server(f, [&](server& s, std::size_t) {
+                for (std::size_t r = 0; r < plan_->resources; ++r) s.write_fence(r, is_end);
+            });
+            break;
         case fault_kind::visit:
             each_program(f, [&](program& p, std::size_t) {
                 is_end ? p.kill() : p.is_running() ? void() : p.start();
