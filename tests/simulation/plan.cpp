@@ -218,9 +218,9 @@ private:
 
     void draw_rarer_worlds() {
         chance dice(out_.seed, 25);
-        if (!dice.happens(0.08)) return;
+        if (!dice.happens(0.10)) return;
         constexpr std::array draws{draw_other_files, draw_first_tries, draw_wrong_fences,
-                                   draw_ttl_maxes};
+                                   draw_tokens_ahead, draw_ttl_maxes};
         has_upheavals_ = true;
         dice.pick(draws)(out_, dice);
     }
