@@ -4,6 +4,7 @@
 
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
+#include "simulation/late_grants.hpp"
 #include "simulation/lookers.hpp"
 #include "simulation/newcomers.hpp"
 #include "simulation/operators.hpp"
@@ -218,9 +219,9 @@ private:
 
     void draw_rarer_worlds() {
         chance dice(out_.seed, 25);
-        if (!dice.happens(0.10)) return;
+        if (!dice.happens(0.12)) return;
         constexpr std::array draws{draw_other_files, draw_first_tries, draw_wrong_fences,
-                                   draw_tokens_ahead, draw_ttl_maxes};
+                                   draw_tokens_ahead, draw_late_grants, draw_ttl_maxes};
         has_upheavals_ = true;
         dice.pick(draws)(out_, dice);
     }
