@@ -113,6 +113,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
+    count_turn(h, by.true_time(asked));
     const auto others = h.lease->held_as->left().others;
     check_granted(h, how);
     for (const auto& other : others) {
@@ -258,6 +259,22 @@ void lease_checker::foreigner_granted(std::size_t resource, time_point until) {
 
 void lease_checker::foreigner_ended(std::size_t resource) {
     foreign_.erase(resource_name(resource));
+}
+
+void lease_checker::waits(const void* worker, std::size_t resource) {
+    if (plan_->most_turns != 0) waiting_[worker] = {resource_name(resource), when_->now()};
+}
+
+void lease_checker::count_turn(const held& of, time_point asked) {
+    constexpr auto long_before = std::chrono::seconds(1);
+    for (auto& [worker, one] : waiting_) {
+        if (one.key != of.key || one.since + long_before > asked) continue;
+        const std::size_t passed_by = ++one.passed_by;
+        require(passed_by <= plan_->most_turns, "order", [&] {
+            return of.by->name() + " is granted " + of.key + " as number " +
+                   std::to_string(passed_by) + " of those who asked long after one who waits";
+        });
+    }
 }
 
 void lease_checker::leaves_idle(std::size_t resource) {

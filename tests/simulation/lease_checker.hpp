@@ -119,6 +119,10 @@ public:
         return at->second;
     }
 
+    /// A worker waits for the resource, and does so no longer.
+    void waits(const void* worker, std::size_t resource);
+    void waits_no_longer(const void* worker) { waiting_.erase(worker); }
+
     /// Somebody with another library relies on the lock until then, if it is one that we exclude.
     void foreigner_granted(std::size_t resource, time_point until);
     void foreigner_ended(std::size_t resource);
@@ -168,6 +172,7 @@ private:
     void check_terms(const held& of, time_point asked, milliseconds ttl);
     void check_granted(held h, const acquire_options& how);
     void check_adopted(held h);
+    void count_turn(const held& of, time_point asked);
     void check_growth(const held& of);
     void judge_end(held& of);
     void check_cover(const held& of);
@@ -193,6 +198,12 @@ private:
         std::optional<time_point> since;
     };
     std::map<std::size_t, idleness> idle_;  // by the number of the resource
+    struct waiter {
+        std::string key;
+        time_point since;
+        std::size_t passed_by = 0;  // by those who asked long after it
+    };
+    std::map<const void*, waiter> waiting_;
     text_map<time_point> dead_;             // by the owner's identity
     text_set handed_over_;                  // owner values
     text_map<parting> partings_;            // by the owner value

@@ -47,6 +47,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"files", &plan::has_other_files},
     {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
+    {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
 
 /// Every world as it is drawn, or with less.

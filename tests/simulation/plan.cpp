@@ -11,6 +11,7 @@
 #include "simulation/other_files.hpp"
 #include "simulation/refusals.hpp"
 #include "simulation/shared_node.hpp"
+#include "simulation/tickets.hpp"
 #include "simulation/tokens.hpp"
 #include "simulation/ttl_maxes.hpp"
 
@@ -219,9 +220,10 @@ private:
 
     void draw_rarer_worlds() {
         chance dice(out_.seed, 25);
-        if (!dice.happens(0.12)) return;
+        if (!dice.happens(0.14)) return;
         constexpr std::array draws{draw_other_files, draw_first_tries, draw_wrong_fences,
-                                   draw_tokens_ahead, draw_late_grants, draw_ttl_maxes};
+                                   draw_tokens_ahead, draw_late_grants, draw_ttl_maxes,
+                                   draw_tickets};
         has_upheavals_ = true;
         dice.pick(draws)(out_, dice);
     }

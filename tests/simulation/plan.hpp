@@ -175,6 +175,8 @@ struct plan {
     std::vector<program_plan> programs{};
     std::vector<foreigner_plan> foreigners{};
     std::vector<fault> faults{};
+    /// So many at most are granted a lock before one who asked for it long before; 0: any number.
+    std::size_t most_turns = 0;
     /// Who begins from then on is never refused because too few nodes have a vote.
     std::optional<duration> open_from{};
     std::string promise{};  ///< Nothing else is judged; empty: everything is.

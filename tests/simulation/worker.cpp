@@ -169,6 +169,7 @@ void worker::take(std::vector<std::size_t> resources, const acquire_options& how
         is_proving ? !has_called_off_ && dice_.happens(0.3) : dice_.happens(0.1);
     const duration soon = is_proving ? std::min<duration>(in_time_, 1s) / 4 : duration(1s);
     if (will_cancel) plan(dice_.between_orders(10us, soon), &worker::cancel);
+    in_->around().judge.waits(this, resources_.front());
     if (names.size() == 1)
         begin<acquiring>(names.front(), how);
     else
@@ -225,6 +226,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
                    (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     lease_checker& judge = in_->around().judge;
+    judge.waits_no_longer(this);
     judge.require(state != nullptr, "says why",
                   [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
@@ -472,6 +474,7 @@ void worker::prove_next() {
 
 void worker::vanish() {
     ++step_;
+    in_->around().judge.waits_no_longer(this);
     if (!held_) return;
     in_->around().judge.ended(*held_);
     for (const std::size_t one : resources_) in_->around().judge.takes_up(one);
