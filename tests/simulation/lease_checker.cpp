@@ -201,7 +201,6 @@ void lease_checker::after_turn(const holder& by, time_point alarm) {
             continue;
         }
         if (!h.lease->is_live()) {
-            begins_release(h.value);  // its client does that for it
             open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
             continue;
         }
