@@ -265,7 +265,8 @@ void lease_checker::waits(const void* worker, std::size_t resource) {
 }
 
 void lease_checker::count_turn(const held& of, time_point asked) {
-    constexpr auto long_before = std::chrono::seconds(1);
+    // By then it is in line, also where the connection to a node was waited for.
+    const duration long_before = std::chrono::seconds(1) + 2 * duration(plan_->connect_timeout);
     for (auto& [worker, one] : waiting_) {
         if (one.key != of.key || one.since + long_before > asked) continue;
         const std::size_t passed_by = ++one.passed_by;

@@ -11,6 +11,7 @@ namespace redlock::simulation {
 void draw_tickets(plan& out, chance& dice) {
     using namespace std::chrono_literals;
     out.ttl_max = milliseconds(dice.between(40'000, 60'000));
+    out.connect_timeout = 200ms;  // an unseen node must not take the time of the whole world
     out.tail = 0;
     out.resources = 1;
     out.foreigners.clear();
