@@ -78,6 +78,7 @@ void foreigner::give_back() {
                             if (!was_there || around_.when.now() > certain || around_.in.double_of)
                                 return;
                             if (around_.in.within == bounds::wild || said.is_error()) return;
+                            if (around_.judge.was_taken_from(name)) return;
                             around_.judge.require(said.number == 1, "interoperates", [&] {
                                 return "the key of " + name + " was taken away on n" +
                                        std::to_string(n);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,6 @@ public:
     health(const plan& in, const schedule& when)
         : plan_(&in),
           when_(&when),
-          begun_(when.now()),
           pairs_(in.programs.size() * in.nodes.size()) {
         for (std::size_t n = 0; n < in.nodes.size(); ++n) {
             if (!is_fit(n)) each(all, 1U << n, [](pair& p) { ++p.troubles; });
@@ -72,6 +72,7 @@ public:
     /// A program begins, and may have to wait for the quarantine of nodes that it never met. New
     /// ones that nothing befalls have none, however many programs meet them at once.
     void begin(std::size_t program) {
+        if (!begun_) begun_ = when_->now();
         const auto like = is_founding() ? fault_kind::cut : fault_kind::kill;
         each(1U << program, all, [&](pair& p) {
             p.is_news = p.troubles > 0;
@@ -131,12 +132,13 @@ private:
         p.well_from = std::max(p.well_from, when_->now() + takes);
     }
 
-    // The world has just begun, and nothing will befall it until its nodes are open.
+    // The first program has just begun, and nothing will befall the nodes until they are open.
     bool is_founding() const {
-        const auto lasts = plan_->aftermath(fault_kind::cut);
-        return !plan_->has_lists() && when_->now() - begun_ < std::chrono::milliseconds(100) &&
-               std::none_of(plan_->faults.begin(), plan_->faults.end(),
-                            [&](const auto& f) { return f.at < lasts; });
+        const time_point open = *begun_ + plan_->aftermath(fault_kind::cut);
+        return !plan_->has_lists() && when_->now() - *begun_ < std::chrono::milliseconds(100) &&
+               std::none_of(plan_->faults.begin(), plan_->faults.end(), [&](const auto& f) {
+                   return f.kind != fault_kind::visit && beginning + f.at < open;
+               });
     }
     // Not too slow, in a world where nothing else is in doubt. Where one clock is far off, whoever
     // sees but that node and another can't tell which of them is right.
@@ -162,7 +164,7 @@ private:
 
     const plan* plan_;
     const schedule* when_;
-    time_point begun_;
+    std::optional<time_point> begun_;  // the first program that asks for locks
     std::vector<pair> pairs_;
 };
 

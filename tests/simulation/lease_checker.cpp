@@ -73,38 +73,50 @@ void lease_checker::check_cover(const held& of) {
     });
 }
 
-void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
-                            time_point asked, const acquire_options& how) {
-    const time_point now = by.local_now();
-    const milliseconds ttl = how.ttl;
-    const duration allowance =
-        std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
-        plan_->drift_min;
+lease_checker::held lease_checker::hold(const holder& by,
+                                        std::shared_ptr<detail::lease_state> lease) {
     const auto& left = lease->held_as->left();
-    held h{.by = &by, .lease = lease};
+    held h{.by = &by, .lease = std::move(lease)};
     h.value = left.value;
     h.is_shared = left.kind->is_shared;
     h.slot = h.lease->proof.slot;
-    h.since = when_->now();
     h.key = left.key;
-    check_number(h, by.true_time(asked));
-    require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion",
-            [&] { return by.name() + " got a slot of " + h.lease->resource + " that is none"; });
-    if (how.max_hold > milliseconds(0)) h.cap = now + how.max_hold;
     h.until = h.lease->valid_until();
-    require(h.until > now, "validity",
+    return h;
+}
+
+void lease_checker::check_terms(const held& of, time_point asked, milliseconds ttl) {
+    const holder& by = *of.by;
+    const time_point now = by.local_now();
+    const duration allowance =
+        std::chrono::duration_cast<duration>(duration(ttl) * plan_->drift_factor) +
+        plan_->drift_min;
+    require(of.until > now, "validity",
             [&] { return by.name() + " was handed a lease that is over"; });
-    require(h.until <= now + ttl - allowance, "validity",
+    require(of.until <= now + ttl - allowance, "validity",
             [&] { return by.name() + " was handed a lease for longer than its ttl allows"; });
     require(asked <= now, "validity",
             [&] { return std::string("granted before it was asked for"); });
+}
+
+void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
+                            time_point asked, const acquire_options& how) {
+    held h = hold(by, std::move(lease));
+    h.since = when_->now();
+    check_number(h, by.true_time(asked));
+    require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion",
+            [&] { return by.name() + " got a slot of " + h.lease->resource + " that is none"; });
+    if (how.max_hold > milliseconds(0)) h.cap = by.local_now() + how.max_hold;
+    check_terms(h, asked, how.ttl);
     const auto votes = std::popcount(support_of(h.value).votes);
     require(static_cast<std::size_t>(votes) >= by.quorum(), "quorum", [&] {
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });
+    count_turn(h, by.true_time(asked));
+    const auto others = h.lease->held_as->left().others;
     check_granted(h, how);
-    for (const auto& other : left.others) {
+    for (const auto& other : others) {
         h.key = other;
         check_granted(h, how);
     }
@@ -158,8 +170,9 @@ void lease_checker::check_exclusion(const held& of) {
     if (!is_safe()) return;
     const time_point now = when_->now();
     for (const held& other : open_) {
-        if (other.lease == of.lease || other.key != of.key) continue;
+        if (other.lease == of.lease || other.key != of.key || other.value == of.value) continue;
         if (other.is_shared && of.is_shared) continue;
+        if (partings_.contains(other.value)) continue;  // by another holder: see `check_growth`
         require(other.true_until <= now, "exclusion", [&] {
             return of.by->name() + " holds " + of.lease->resource + " while " + other.by->name() +
                    " relies on it for " + in_ms(other.true_until - now) + " more";
@@ -200,6 +213,7 @@ void lease_checker::after_turn(const holder& by, time_point alarm) {
             require(until <= h.until || h.until > by.local_now(), "validity",
                     [&] { return by.name() + " sees a lease revived that was over"; });
             h.until = until;
+            check_growth(h);
             judge_end(h);
         }
         require(alarm <= until, "loss in time", [&] {
@@ -233,7 +247,9 @@ void lease_checker::foreigner_granted(std::size_t resource, time_point until) {
     if (!is_safe() || plan_->is_amnesia_possible()) return;
     const std::string name = resource_name(resource);
     for (const held& h : open_) {
-        require(h.key != name || h.true_until <= when_->now(), "exclusion", [&] {
+        const bool is_free =
+            h.key != name || h.true_until <= when_->now() || partings_.contains(h.value);
+        require(is_free, "exclusion", [&] {
             return "a foreigner holds " + name + " while " + h.by->name() + " relies on it";
         });
     }
@@ -242,6 +258,23 @@ void lease_checker::foreigner_granted(std::size_t resource, time_point until) {
 
 void lease_checker::foreigner_ended(std::size_t resource) {
     foreign_.erase(resource_name(resource));
+}
+
+void lease_checker::waits(const void* worker, std::size_t resource) {
+    if (plan_->most_turns != 0) waiting_[worker] = {resource_name(resource), when_->now()};
+}
+
+void lease_checker::count_turn(const held& of, time_point asked) {
+    // By then it is in line, also where the connection to a node was waited for.
+    const duration long_before = std::chrono::seconds(1) + 2 * duration(plan_->connect_timeout);
+    for (auto& [worker, one] : waiting_) {
+        if (one.key != of.key || one.since + long_before > asked) continue;
+        const std::size_t passed_by = ++one.passed_by;
+        require(passed_by <= plan_->most_turns, "order", [&] {
+            return of.by->name() + " is granted " + of.key + " as number " +
+                   std::to_string(passed_by) + " of those who asked long after one who waits";
+        });
+    }
 }
 
 void lease_checker::leaves_idle(std::size_t resource) {

@@ -7,7 +7,9 @@
 #include "simulation/schedule.hpp"
 #include "simulation/texts.hpp"
 
+#include <redlock/error.hpp>
 #include <redlock/options.hpp>
+#include <redlock/resource_state.hpp>
 
 #include <array>
 #include <cstddef>
@@ -15,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,11 +67,42 @@ public:
     /// The process that drew this owner's identity is gone.
     void died(const std::string& identity) { dead_.emplace(identity, when_->now()); }
     /// When the process that drew the owner of this value ended, if it did.
+    /// Not of one whose token was handed over: others may hold the lease still.
     std::optional<time_point> death_of(std::string_view owner_value) const {
         const auto at = dead_.find(owner_value.substr(0, identity_length));
-        if (at == dead_.end()) return std::nullopt;
+        if (at == dead_.end() || is_handed_over(owner_value)) return std::nullopt;
         return at->second;
     }
+
+    // One lease with several holders: its token proves it to other programs.
+    void handed_over(std::string_view owner_value) { handed_over_.emplace(owner_value); }
+    /// Whether some holder of the lease relies on it.
+    bool is_relied_on(std::string_view owner_value) const;
+    bool is_handed_over(std::string_view owner_value) const {
+        return !handed_over_.empty() && handed_over_.contains(owner_value);
+    }
+    /// A program took the lease over by its token, as it asked for at `asked`, as `how` says.
+    void adopted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
+                 const acquire_options& how);
+    /// It was refused.
+    void not_adopted(const holder& by, std::string_view owner_value, time_point asked,
+                     error_code why);
+    /// A holder of the lease gives it back, and then a quorum of nodes has said so.
+    void begins_release(std::string_view owner_value);
+    /// Its client gives back all that it holds.
+    void closes(const holder& by);
+    bool has_parted(std::string_view owner_value) const { return partings_.contains(owner_value); }
+    void released(std::string_view owner_value);
+    /// An operator takes the resource from the holders with these abbreviated owner values. From
+    /// then on they and the next holder may believe to hold it, until the former ask a node. Then a
+    /// quorum of nodes has taken it from these.
+    void begins_revocation(const std::string& resource, const std::set<std::string>& from);
+    void revoked(const std::set<std::string>& from);
+    /// Whether an operator began to take a resource from this holder.
+    bool was_taken_from(const std::string& owner_value) const;
+    /// A program was told who holds a resource, by the answers to what it asked at `asked`.
+    void shown(const holder& by, const resource_state& found, time_point asked);
+
     /// Whoever holds leases has had a turn, and wants to be woken at `alarm` by its own clock.
     void after_turn(const holder& by, time_point alarm);
     /// The program has found that its clock stood still: in this turn its validities may shrink.
@@ -84,6 +118,10 @@ public:
         if (at == keys_kept_.end()) return std::nullopt;
         return at->second;
     }
+
+    /// A worker waits for the resource, and does so no longer.
+    void waits(const void* worker, std::size_t resource);
+    void waits_no_longer(const void* worker) { waiting_.erase(worker); }
 
     /// Somebody with another library relies on the lock until then, if it is one that we exclude.
     void foreigner_granted(std::size_t resource, time_point until);
@@ -125,7 +163,17 @@ private:
         std::array<time_point, 8> until{};  // by server
     };
     support& support_of(std::string_view identity);
+    /// A lease that was given back, or taken from its holders.
+    struct parting {
+        std::optional<time_point> done;  // when a quorum of nodes had said so
+    };
+    static held hold(const holder& by, std::shared_ptr<detail::lease_state> lease);
+    bool was_over(std::string_view value, time_point at) const;
+    void check_terms(const held& of, time_point asked, milliseconds ttl);
     void check_granted(held h, const acquire_options& how);
+    void check_adopted(held h);
+    void count_turn(const held& of, time_point asked);
+    void check_growth(const held& of);
     void judge_end(held& of);
     void check_cover(const held& of);
     void check_exclusion(const held& of);
@@ -150,7 +198,16 @@ private:
         std::optional<time_point> since;
     };
     std::map<std::size_t, idleness> idle_;  // by the number of the resource
+    struct waiter {
+        std::string key;
+        time_point since;
+        std::size_t passed_by = 0;  // by those who asked long after it
+    };
+    std::map<const void*, waiter> waiting_;
     text_map<time_point> dead_;             // by the owner's identity
+    text_set handed_over_;                  // owner values
+    text_map<parting> partings_;            // by the owner value
+    std::set<std::string> taken_from_;          // abbreviated owner values
     std::optional<violation> first_;
 };
 

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -33,6 +34,22 @@ using seconds = std::chrono::duration<double>;
 
 double hours(redlock::duration d) { return seconds(d).count() / 3600; }
 
+/// What not every world has.
+const std::map<std::string, std::function<bool(const plan&)>> features{
+    {"readers", &plan::has_readers},
+    {"slots", &plan::has_slots},
+    {"min_hold", &plan::has_least_holds},
+    {"tokens", &plan::has_tokens},
+    {"init", [](const plan& in) { return in.has_errand(errand::init); }},
+    {"revoke", [](const plan& in) { return in.has_errand(errand::revoke); }},
+    {"lookers",
+     [](const plan& in) { return in.has_errand(errand::look) || in.has_errand(errand::watch); }},
+    {"files", &plan::has_other_files},
+    {"alone", [](const plan& in) { return in.open_from.has_value(); }},
+    {"ttl_max", &plan::has_ttl_maxes},
+    {"turns", [](const plan& in) { return in.most_turns != 0; }},
+};
+
 /// Every world as it is drawn, or with less.
 struct variation {
     std::vector<std::string> missing{};  ///< Safeguards: "guard", "fencing".
@@ -49,16 +66,20 @@ struct variation {
         return out;
     }
     bool fits(const plan& in) const {
-        return std::all_of(with.begin(), with.end(), [&](const std::string& what) {
-            return what == "readers" ? in.has_readers()
-                   : what == "slots" ? in.has_slots()
-                                     : in.has_least_holds();
-        });
+        return std::all_of(with.begin(), with.end(),
+                           [&](const std::string& what) { return features.at(what)(in); });
     }
     bool lacks(const char* what) const {
         return std::find(missing.begin(), missing.end(), what) != missing.end();
     }
 };
+
+template <class Map>
+std::vector<std::string> names_of(const Map& in) {
+    std::vector<std::string> out;
+    for (const auto& [name, what] : in) out.push_back(name);
+    return out;
+}
 
 void print(const std::string& line) { std::cout << line << '\n'; }
 
@@ -220,8 +241,8 @@ int main(int argc, char** argv) {
     app.add_option("--without", terms.how.missing, "Leave this out: guard or fencing")
         ->check(CLI::IsMember({"guard", "fencing"}));
     app.add_option("--with", terms.how.with,
-                   "Leave out worlds without this: readers, slots or min_hold")
-        ->check(CLI::IsMember({"readers", "slots", "min_hold"}));
+                   "Leave out worlds without this: readers, slots, ...")
+        ->check(CLI::IsMember(names_of(features)));
     app.add_option("--promise", terms.how.promise, "Judge this promise only, as exclusion");
     std::string which;
     auto* every = app.add_option("--orders", which,

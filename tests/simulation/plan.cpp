@@ -4,11 +4,18 @@
 
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
+#include "simulation/late_grants.hpp"
+#include "simulation/lookers.hpp"
 #include "simulation/newcomers.hpp"
+#include "simulation/operators.hpp"
+#include "simulation/other_files.hpp"
 #include "simulation/refusals.hpp"
 #include "simulation/replicas.hpp"
 #include "simulation/shared_node.hpp"
 #include "simulation/stalls.hpp"
+#include "simulation/tickets.hpp"
+#include "simulation/tokens.hpp"
+#include "simulation/ttl_maxes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,11 +32,12 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
                            "step_clock", "partition",     "lag",           "cut",     "half_open",
                            "deafen",     "pause",      "suspend",       "kill",          "close",
                            "copy",       "stall",         "nap",           "declare", "evict",
-                           "hitch"};
+                           "hitch",      "swap_files",    "write_fence",   "visit"};
 
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
 
+constexpr std::array errands{"nothing", "token", "init", "revoke", "look", "watch"};
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
 // How fast a world's faults follow each other, and which of them there are, differ from run to run:
@@ -53,6 +61,7 @@ public:
         draw_slots();
         draw_several();
         draw_evictions();
+        draw_visitors();
         return std::move(out_);
     }
 
@@ -116,6 +125,29 @@ private:
             out_.faults.push_back({.kind = fault_kind::evict,
                                    .at = dice.between(duration(0), out_.length),
                                    .nodes = 1U << dice.below(out_.nodes.size())});
+        }
+    }
+
+    // Programs that come, do one thing and end, beside the others. Each kind from a stream of its own,
+    // so that the other worlds are as they are without these.
+    void draw_visitors() {
+        if (has_upheavals_ || out_.double_of || out_.has_lists() || out_.about == style::rolling) {
+            return;
+        }
+        if (chance dice(out_.seed, 24); dice.happens(0.1)) {
+            draw_tokens(out_, dice);
+        }
+        if (chance dice(out_.seed, 27); dice.happens(0.05)) draw_revocations(out_, dice);
+        if (chance dice(out_.seed, 28); dice.happens(0.05)) draw_lookers(out_, dice);
+        if (chance dice(out_.seed, 29); dice.happens(0.04)) draw_swaps(dice);
+    }
+
+    // Servers restart with other files now and then.
+    void draw_swaps(chance& dice) {
+        for (std::int64_t left = dice.between(2, 8); left > 0; --left) {
+            add({.kind = fault_kind::swap_files,
+                 .at = dice.between(duration(0), out_.length),
+                 .nodes = 1U << dice.below(out_.nodes.size())});
         }
     }
 
@@ -189,7 +221,19 @@ private:
         } else if (chance sixth(out_.seed, 25); sixth.happens(0.05)) {
             has_upheavals_ = true;
             draw_stalls(out_, sixth);
+        } else {
+            draw_rarer_worlds();
         }
+    }
+
+    void draw_rarer_worlds() {
+        chance dice(out_.seed, 31);
+        if (!dice.happens(0.14)) return;
+        constexpr std::array draws{draw_other_files, draw_first_tries, draw_wrong_fences,
+                                   draw_tokens_ahead, draw_late_grants, draw_ttl_maxes,
+                                   draw_tickets};
+        has_upheavals_ = true;
+        dice.pick(draws)(out_, dice);
     }
 
     // Clocks that leap, servers that boot with a wrong one, masters that were replicas meanwhile,
@@ -783,10 +827,32 @@ bool plan::has_least_holds() const noexcept {
                        [](const program_plan& p) { return p.keeps > 0; });
 }
 
+bool plan::has_tokens() const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [](const program_plan& p) { return p.hands_over > 0; });
+}
+
+bool plan::has_errand(errand what) const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [what](const program_plan& p) { return p.does == what; });
+}
+
+bool plan::has_ttl_maxes() const noexcept {
+    return std::any_of(programs.begin(), programs.end(), [this](const program_plan& p) {
+        return !p.is_brief() && p.ttl_max > milliseconds(0) && p.ttl_max != ttl_max;
+    });
+}
+
+bool plan::has_other_files() const noexcept {
+    return std::any_of(faults.begin(), faults.end(),
+                       [](const fault& f) { return f.kind == fault_kind::swap_files; });
+}
+
 bool plan::has_lists() const noexcept {
     const std::uint32_t all = (1U << nodes.size()) - 1;
-    return std::any_of(programs.begin(), programs.end(),
-                       [all](const program_plan& p) { return (p.list & all) != all; });
+    return std::any_of(programs.begin(), programs.end(), [all](const program_plan& p) {
+        return !p.is_brief() && (p.list & all) != all;
+    });
 }
 
 duration plan::quiet() const noexcept {
@@ -802,6 +868,7 @@ duration plan::aftermath(fault_kind kind) const noexcept {
         case fault_kind::crash_lose:
         case fault_kind::crash_rewind:
         case fault_kind::flush:
+        case fault_kind::swap_files:
         case fault_kind::step_clock:
         case fault_kind::close:
         case fault_kind::kill:  // its successor may have to wait for every node's quarantine
@@ -871,6 +938,11 @@ std::string plan::describe() const {
     for (std::size_t i = 0; has_lists() && i < programs.size(); ++i) {
         const auto all = static_cast<std::uint32_t>((1U << nodes.size()) - 1);
         out << "    p" << i << " names " << bits(programs[i].list & all, 'n') << '\n';
+    }
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+        if (!programs[i].is_brief()) continue;
+        out << "    p" << i << " is brief: "
+            << errands.at(static_cast<std::size_t>(programs[i].does)) << '\n';
     }
     for (const fault& f : faults) {
         out << "    at " << seconds(f.at).count() << " s " << name_of(f.kind) << ' '

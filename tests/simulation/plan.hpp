@@ -52,6 +52,10 @@ enum class fault_kind : std::uint8_t {
     declare,  ///< `redlock init`: an operator gives all `nodes` to the list of one of `programs`.
     evict,    ///< The keys of all locks are gone, and nothing else; no client can see it.
     hitch,    ///< A server is stopped for so short a time that it must cost no vote.
+    swap_files,  ///< The server restarts with `appendonly` set the other way, and loads the files
+                 ///< that this setting wrote last: none, where it was never set so before.
+    write_fence,  ///< For a while a fence that is far ahead stands on `nodes`, as written by hand.
+    visit,       ///< Each of `programs`, which are brief, begins, does its errand and ends.
 };
 const char* name_of(fault_kind kind) noexcept;
 /// Whether all is to be as if it had not happened.
@@ -60,12 +64,14 @@ constexpr bool is_slight(fault_kind k) noexcept {
 }
 /// Whether it befalls programs, and no node.
 constexpr bool is_of_program(fault_kind k) noexcept {
-    return k >= fault_kind::pause && k < fault_kind::declare && k != fault_kind::copy;
+    return (k >= fault_kind::pause && k < fault_kind::declare && k != fault_kind::copy) ||
+           k == fault_kind::visit;
 }
 
 /// Whether a node comes back without its data, or with older ones.
 constexpr bool forgets(fault_kind k) noexcept {
-    return k == fault_kind::crash_lose || k == fault_kind::crash_rewind || k == fault_kind::flush;
+    return k == fault_kind::crash_lose || k == fault_kind::crash_rewind ||
+           k == fault_kind::flush || k == fault_kind::swap_files;
 }
 
 /// What a world is mostly about.
@@ -108,6 +114,16 @@ struct node_plan {
     duration longest_round_trip() const noexcept { return 2 * 2 * latency; }
 };
 
+/// What a brief program does in each of its processes, as a command of `redlock` does it.
+enum class errand : std::uint8_t {
+    none,    ///< It is not brief: it has workers.
+    token,   ///< Extends the lease of a token that was handed over, or releases it.
+    init,    ///< Declares the nodes of its list new.
+    revoke,  ///< Takes a resource from its holders: `release --force`.
+    look,    ///< Asks who holds the resources, and which there are.
+    watch,   ///< Asks who holds a resource, again and again.
+};
+
 /// One program with one client and some workers, each busy with one lock at a time.
 struct program_plan {
     duration begins{};
@@ -124,9 +140,16 @@ struct program_plan {
     std::uint16_t slots = 0;   ///< So many there are, as it says.
     double takes_several = 0;  ///< How often it would have several resources at once.
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
+    double hands_over = 0;     ///< How often it hands over its lease's token, or takes one over.
+    errand does = errand::none;
+    bool changes_tokens = false;  ///< It writes fences that are far ahead into tokens that it uses.
     bool is_fenced = true;
     bool is_guarded = true;
     std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.
+    milliseconds ttl_max{};          ///< 0: that of the world.
+
+    bool is_brief() const noexcept { return does != errand::none; }
+    bool only_looks() const noexcept { return does == errand::look || does == errand::watch; }
 };
 
 /// Somebody with another library: SET NX PX, and the published compare-and-delete.
@@ -158,6 +181,10 @@ struct plan {
     std::vector<program_plan> programs{};
     std::vector<foreigner_plan> foreigners{};
     std::vector<fault> faults{};
+    /// So many at most are granted a lock before one who asked for it long before; 0: any number.
+    std::size_t most_turns = 0;
+    /// Who begins from then on is never refused because too few nodes have a vote.
+    std::optional<duration> open_from{};
     std::string promise{};  ///< Nothing else is judged; empty: everything is.
 
     /// When the work and the faults end.
@@ -167,9 +194,17 @@ struct plan {
     bool has_readers() const noexcept;
     bool has_slots() const noexcept { return slots != 0; }
     bool has_least_holds() const noexcept;
+    /// Whether some hand over the tokens of their leases.
+    bool has_tokens() const noexcept;
+    /// Whether some program does this in a process of its own.
+    bool has_errand(errand what) const noexcept;
+    /// Whether servers restart with other files than those of the life before.
+    bool has_other_files() const noexcept;
+    /// Whether programs that ask for locks have different ttl_max.
+    bool has_ttl_maxes() const noexcept;
     /// The nodes in a program's list.
     std::vector<std::size_t> nodes_of(std::size_t program) const;
-    /// Whether some programs name other nodes than the rest.
+    /// Whether some programs that ask for locks name other nodes than the rest.
     bool has_lists() const noexcept;
     /// That any node may take over one command.
     milliseconds longest_node_timeout() const noexcept {

@@ -4,6 +4,7 @@
 
 #include "client/declare.hpp"
 #include "simulation/holders.hpp"
+#include "simulation/visitor.hpp"
 #include "simulation/watched.hpp"
 #include "simulation/worker.hpp"
 #include "wire/node_set.hpp"
@@ -108,7 +109,7 @@ client_options options_of(const plan& in, std::size_t index) {
     }
     o.node_timeout = in.node_timeout;
     o.connect_timeout = in.connect_timeout;
-    o.ttl_max = in.ttl_max;
+    o.ttl_max = terms.ttl_max > milliseconds(0) ? terms.ttl_max : in.ttl_max;
     o.drift_factor = in.drift_factor;
     o.drift_min = in.drift_min;
     o.client_name = in.are_twins ? "p" : "p" + std::to_string(index);
@@ -142,6 +143,7 @@ std::string program::name() const {
 void program::start() {
     ++incarnation_;
     is_closed_ = false;
+    started_at_ = around_.when.now();
     traffic_ = std::make_unique<detail::traffic>();
     house_ = std::make_shared<house>(*this);
     const std::size_t nodes = nodes_.size();
@@ -154,12 +156,17 @@ void program::start() {
         workers_.push_back(std::make_unique<worker>(
             *this, i, chance(around_.in.seed, 300 + index_ * 8 + i, incarnation_)));
     }
+    if (terms().is_brief()) {
+        visitor_ = std::make_unique<visitor>(
+            *this, chance(around_.in.seed, 300 + index_ * 8, incarnation_));
+    }
     around_.told.tell(around_.when.now(), [&] { return name() + " starts"; });
     deliver([this] {
         // It will acquire. The quarantine of a node begins with the first client that keeps records.
         engine_->parts().tracker.take_role(core::record_role::keeps, clock::now());
         engine_->start(clock::now());
         for (const auto& w : workers_) w->think();
+        if (visitor_) visitor_->begin();
     });
 }
 
@@ -173,10 +180,12 @@ void program::kill() {
     around_.counts.owed_releases += stats.owed_releases;
     house_->in = nullptr;
     for (const auto& w : workers_) w->vanish();
+    if (visitor_) visitor_->vanish();
     engine_->discard();
     for (const auto& w : cables_) w->drop();
     engine_.reset();
     workers_.clear();
+    visitor_.reset();
     cables_.clear();
     house_.reset();
     backlog_.clear();
@@ -298,6 +307,7 @@ bool program::is_done() const noexcept {
 void program::close() {
     deliver([this] {
         is_closed_ = true;
+        around_.judge.closes(*this);
         const time_point began = clock::now();
         engine_->close(began);
         around_.judge.require(open_operations_ == 0, "once", [&] {
@@ -323,6 +333,14 @@ struct program::declaration final : watched<detail::declare_operation, program> 
 
 void program::declare() {
     deliver([this] { begin(detail::operation_ptr(new declaration(*this, *this))); });
+}
+
+void program::leave() {
+    after(duration(0), [this] { close(); });
+    around_.when.after(duration(around_.in.longest_node_timeout()),
+                       [this, incarnation = incarnation_] {
+                           if (incarnation == incarnation_) kill();
+                       });
 }
 
 // It waits for nodes that answer, and for no others.
@@ -406,6 +424,7 @@ void program::expect_gone(std::string resource, std::string owner_value) {
 // Now and then until it would have run out by itself.
 void program::check_gone(const std::string& resource, const std::string& owner_value,
                          duration after_that, time_point until) {
+    if (around_.judge.is_relied_on(owner_value)) return;
     for (const std::size_t n : nodes_) {
         if (!around_.well.is_well(index_, n, around_.when.now())) continue;
         const auto& model = around_.net.at(n).model();

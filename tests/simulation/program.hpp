@@ -12,6 +12,7 @@
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
 #include "simulation/texts.hpp"
+#include "simulation/tokens.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,7 @@
 
 namespace redlock::simulation {
 
+class visitor;
 class worker;
 
 /// What all parts of a world share.
@@ -36,6 +38,7 @@ struct surroundings {
     lease_checker& judge;
     network& net;
     const health& well;
+    token_box& tokens;
 };
 
 /// Performs what its engine decides, as the Asio side of a client does: bytes, alarms, turns.
@@ -72,8 +75,12 @@ public:
     void close();
     /// Declares its nodes new and of its set, as `redlock init` does.
     void declare();
+    /// Closes its client and ends, as a command does, once the nodes have had the time to answer.
+    void leave();
 
     bool is_running() const noexcept { return engine_ != nullptr; }
+    /// The instant of the world at which its process began.
+    time_point started_at() const noexcept { return started_at_; }
     bool is_connected(std::size_t node) const noexcept { return engine_->node(node).is_ready(); }
     bool awaits(std::size_t node) const noexcept { return !engine_->node(node).is_idle(); }
     /// The instant of the world at which its timer rings next.
@@ -160,6 +167,7 @@ private:
     std::shared_ptr<house> house_;
     std::unique_ptr<detail::engine> engine_;
     std::vector<std::unique_ptr<worker>> workers_;
+    std::unique_ptr<visitor> visitor_;            // of a brief program
     std::vector<std::function<void()>> backlog_;  // of a process that is stopped
     text_set owners_;                             // that this process has drawn
     std::set<std::string, std::less<>> running_out_;
@@ -171,6 +179,7 @@ private:
     int stops_ = 0;
     bool is_resting_ = false;
     bool is_closed_ = false;
+    time_point started_at_{};
     time_point resumed_at_{};  // by its own clock
     std::optional<time_point> found_gap_at_;
     bool is_misled_ = false;

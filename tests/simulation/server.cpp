@@ -3,6 +3,7 @@
 #include "simulation/server.hpp"
 
 #include "simulation/holders.hpp"
+#include "wire/keys.hpp"
 
 #include <algorithm>
 #include <array>
@@ -171,6 +172,25 @@ void server::start(fault_kind how) {
                  : how == fault_kind::crash_lose ? data::lost
                                                  : data::saved);
     if (how == fault_kind::crash_rewind) note_brought_back();
+}
+
+void server::swap_files() {
+    stop();
+    is_durable_ = !is_durable_;
+    model_.set_durable(is_durable_);
+    ++process_;
+    is_up_ = true;
+    ++counts_->empty_restarts;
+    ++losses_;
+    checker_.forget();
+    model_.crash(fakes::redis_model::data::others);
+    note_brought_back();
+}
+
+void server::write_fence(std::size_t resource, bool deletes) {
+    const std::string key = wire::fence_key("", resource_name(resource));
+    const auto ahead_us = model_.wall.us(when_->now() + std::chrono::hours(1));
+    deletes ? execute({"DEL", key}) : execute({"SET", key, std::to_string(ahead_us)});
 }
 
 void server::set_copy(bool is) {

@@ -61,6 +61,10 @@ public:
     void slow_down(duration per_command) noexcept { per_command_ = per_command; }
     /// Writes a snapshot, which is what it goes back to when it is rewound.
     void save() { model_.save(); }
+    /// Its process dies, and is back with the other setting of `appendonly`.
+    void swap_files();
+    /// Writes a fence of the resource that is an hour ahead, or deletes it.
+    void write_fence(std::size_t resource, bool deletes);
     void lose_data();
     /// Of each lock the key alone, as a server may that runs out of memory.
     void lose_locks();

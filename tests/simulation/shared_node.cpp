@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 // The programs and the nodes by their numbers, as bits.
 constexpr std::uint32_t keeper = 1U << 0;
 constexpr std::uint32_t helper = 1U << 1;  // makes the record, or writes to it
-constexpr std::uint32_t shared = 1U << 0;
+constexpr std::uint32_t shared_one = 1U << 0;
 
 class shared_node {
 public:
@@ -71,7 +71,7 @@ private:
         at_ = begun + lease_ * 11 / 10 + dice_->between(0ms, lease_);
         out_->length = at_ + 2 * ttl();
         cut_off(keeper, begun, of_rival_);
-        cut_off(keeper, at_, shared);
+        cut_off(keeper, at_, shared_one);
     }
 
     program_plan& add_program(duration begins) {
@@ -96,7 +96,7 @@ private:
         add_program(up).is_rival = true;
         cut_off(helper, 0ms, of_keeper_ | of_rival_);
         const duration made = up + 2 * duration(out_->connect_timeout) + 500ms;
-        cut_off(helper, made, shared);
+        cut_off(helper, made, shared_one);
         const duration right = made + dice_->between(1ms, 300ms);
         step(right, leap);
         add_rival(right + dice_->between(0ms, 300ms));
@@ -133,21 +133,21 @@ private:
     void draw_copy() {
         const duration lasts = lease_ * 55 / 100;
         out_->faults.push_back(
-            {.kind = fault_kind::copy, .at = at_, .lasts = lasts, .nodes = shared});
+            {.kind = fault_kind::copy, .at = at_, .lasts = lasts, .nodes = shared_one});
         add_rival(at_ + lasts + dice_->between(0ms, 300ms));
     }
 
     // Returns when the node is up again.
     duration restart(fault_kind how, duration by) {
         const duration lasts = dice_->between_orders(2ms, 100ms);
-        out_->faults.push_back({.kind = how, .at = at_ + 1ms, .lasts = lasts, .nodes = shared});
+        out_->faults.push_back({.kind = how, .at = at_ + 1ms, .lasts = lasts, .nodes = shared_one});
         step(at_ + 1ms + lasts / 2, by);
         return at_ + 1ms + lasts;
     }
 
     void step(duration at, duration by) {
         out_->faults.push_back(
-            {.kind = fault_kind::step_clock, .at = at, .nodes = shared, .amount = by});
+            {.kind = fault_kind::step_clock, .at = at, .nodes = shared_one, .amount = by});
     }
 
     // Until the end.

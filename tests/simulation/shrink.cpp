@@ -53,6 +53,7 @@ private:
         alone.foreigners.clear();
         keep_if_broken(std::move(alone));
         for (std::size_t i = 0; i < best_.programs.size(); ++i) {
+            if (best_.programs[i].workers == 0) continue;
             // One without workers asks for nothing; the others keep their numbers.
             plan less = best_;
             less.programs[i].workers = 0;

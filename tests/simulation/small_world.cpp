@@ -35,7 +35,8 @@ passage::passage(const small_world& in, const plan& terms, story& told)
     for (std::size_t i = 0; i < nodes; ++i) {
         servers_.push_back(std::make_unique<server>(i, terms, when_, told, counts_, referee_));
     }
-    const surroundings around{terms, when_, told, counts_, referee_, net_, health_};
+    const surroundings around{terms, when_, told, counts_, referee_, net_, health_,
+                              tokens_};
     const time_point began = when_.now();
     for (std::size_t i = 0; i < in_.programs; ++i) {
         acquire_options how = in_.asks[i];

@@ -214,6 +214,7 @@ private:
     std::vector<std::unique_ptr<server>> servers_;
     network net_;
     health health_;
+    token_box tokens_;
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<actor> actors_;
     std::array<bool, nodes> has_heard_{};  // p0, of each node

@@ -59,23 +59,10 @@ worker::~worker() = default;
 
 std::string worker::name() const { return in_->name() + "." + std::to_string(index_); }
 
-template <class F>
-void worker::tell(F&& say) const {
-    in_->around().told.tell(in_->around().when.now(), [&] { return name() + "  " + say(); });
-}
-
 void worker::plan(duration delay, void (worker::*step)()) {
     in_->after(delay, [this, step, number = step_] {
         if (number == step_) (this->*step)();
     });
-}
-
-template <class Operation, class... Args>
-void worker::begin(Args&&... args) {
-    began_ = clock::now();
-    pauses_ = in_->pauses();
-    current_ = detail::operation_ptr(new Operation(*in_, *this, std::forward<Args>(args)...));
-    in_->begin(current_);
 }
 
 void worker::think() {
@@ -95,6 +82,7 @@ void worker::take() {
     if (in_->is_resting()) return rest();
     ++step_;
     const program_plan& terms = in_->terms();
+    if (terms.hands_over > 0 && dice_.happens(0.4) && take_over()) return;
     const auto longest = duration(terms.longest_ttl);
     acquire_options how;
     const duration ttl =
@@ -181,6 +169,7 @@ void worker::take(std::vector<std::size_t> resources, const acquire_options& how
         is_proving ? !has_called_off_ && dice_.happens(0.3) : dice_.happens(0.1);
     const duration soon = is_proving ? std::min<duration>(in_time_, 1s) / 4 : duration(1s);
     if (will_cancel) plan(dice_.between_orders(10us, soon), &worker::cancel);
+    in_->around().judge.waits(this, resources_.front());
     if (names.size() == 1)
         begin<acquiring>(names.front(), how);
     else
@@ -237,6 +226,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
                    (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     lease_checker& judge = in_->around().judge;
+    judge.waits_no_longer(this);
     judge.require(state != nullptr, "says why",
                   [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
@@ -245,6 +235,9 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
                   "says why",
                   [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
     check_votes(state->votes);
+    const bool is_open = in.open_from && in_->started_at() >= beginning + *in.open_from;
+    judge.require(!is_open || outcome != errc::no_quorum, "available",
+                  [&] { return name() + " was refused though a quorum is well"; });
     if (outcome) {
         ++in_->around().counts.refused;
         tell([&] { return "is refused: " + outcome.message(); });
@@ -278,15 +271,19 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     tell([&] {
         return "holds " + state->resource + " under fence " + std::to_string(state->fence);
     });
+    hold(std::move(state));
+    judge.granted(*in_, held_, began_, how_);
+    for (const std::size_t one : resources_) judge.leaves_idle(one);
+    plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
+}
+
+void worker::hold(std::shared_ptr<detail::lease_state> state) {
     extended_to_ = 0ms;
     held_ = state;
     keys_ = {std::string(state->held_as->left().key)};
     for (const auto& other : state->held_as->left().others) keys_.emplace_back(other);
     value_ = state->held_as->left().value;
     lease_ = lease(std::move(state));
-    judge.granted(*in_, held_, began_, how_);
-    for (const std::size_t one : resources_) judge.leaves_idle(one);
-    plan(dice_.happens(0.8) ? 0ns : dice_.between_orders(1us, 100ms), &worker::keep);
 }
 
 // What to do with it.
@@ -295,6 +292,8 @@ void worker::keep() {
     for (const std::size_t one : resources_) in_->around().judge.takes_up(one);
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
     if (in_->is_resting() || in_->terms().is_rival) return give_back();
+    const double hands_over = in_->terms().hands_over;
+    if (hands_over > 0 && dice_.happens(hands_over) && hand_over()) return;
     if (in_->terms().is_keeper || dice_.happens(0.3)) {
         in_->begin(detail::operation_ptr(new watching(*in_, *this, held_)));
         if (!held_) return;  // it was over already
@@ -388,7 +387,8 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     const auto& around = in_->around();
     const duration ttl = how_.ttl;
     const bool is_due = in_->keepers_since(clock::now() - 2 * ttl, ttl) < in_->quorum() ||
-                        in_->is_displaced();
+                        in_->is_displaced() ||
+                        around.judge.has_parted(std::string(of.proof.value));
     around.judge.require(is_due, "available", [&] {
         return name() + " lost a lease though a quorum was well all the time";
     });
@@ -403,6 +403,7 @@ void worker::let_go() {
         in_->will_run_out(held_->owner);
     else
         expect_gone();
+    if (!detaches) in_->around().judge.begins_release(value_);
     held_.reset();
     if (detaches) {
         lease_.detach();
@@ -421,6 +422,7 @@ void worker::give_back() {
     if (held_->state() == detail::lease_state::status::lost) ++in_->around().counts.lost;
     tell([&] { return std::string("gives it back"); });
     in_->around().judge.ended(*held_);
+    in_->around().judge.begins_release(value_);
     if (how_.min_hold > 0ms)
         in_->will_run_out(held_->owner);
     else
@@ -441,6 +443,7 @@ void worker::on_released(error_code outcome) {
     const auto& in = in_->around().in;
     check_time(duration(in.longest_node_timeout()) + in.connect_timeout + 2ms, "a release");
     tell([&] { return outcome ? "gave it back: " + outcome.message() : "gave it back"; });
+    if (!outcome) in_->around().judge.released(value_);
     if (!to_prove_.empty()) {
         has_called_off_ = false;
         to_prove_.pop_back();
@@ -471,6 +474,7 @@ void worker::prove_next() {
 
 void worker::vanish() {
     ++step_;
+    in_->around().judge.waits_no_longer(this);
     if (!held_) return;
     in_->around().judge.ended(*held_);
     for (const std::size_t one : resources_) in_->around().judge.takes_up(one);

@@ -6,7 +6,10 @@
 #include "client/operation.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/plan.hpp"
+#include "simulation/program.hpp"
+#include "simulation/tokens.hpp"
 
+#include <redlock/clock.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/options.hpp>
@@ -17,11 +20,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::simulation {
-
-class program;
 
 /// Every step is a function that runs in a turn of the program. A step that was planned for a lease
 /// or an operation which is over by then does nothing.
@@ -43,6 +45,7 @@ public:
     // Where the operations end.
     void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
     void on_extended(error_code outcome, const detail::lease_state& of);
+    void on_adopted(error_code outcome, std::shared_ptr<detail::lease_state> state);
     void on_released(error_code outcome);
     void on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since);
 
@@ -52,6 +55,9 @@ private:
     void take(std::size_t resource, const acquire_options& how);
     void take_several(std::size_t count, const acquire_options& how);
     void take(std::vector<std::size_t> resources, const acquire_options& how);
+    bool take_over();
+    void hold(std::shared_ptr<detail::lease_state> state);
+    bool hand_over();
     void expect_gone() const;
     owner_id own_owner() const;
     void prove_next();
@@ -92,7 +98,21 @@ private:
     std::vector<std::size_t> to_prove_;  // one more than there are: all of them at once
     milliseconds patience_{};
     duration in_time_{};
+    handed_token token_{};               // of the lease that it takes over
     bool has_called_off_ = false;  // this resource, while it proves that it gets it
 };
+
+template <class F>
+void worker::tell(F&& say) const {
+    in_->around().told.tell(in_->around().when.now(), [&] { return name() + "  " + say(); });
+}
+
+template <class Operation, class... Args>
+void worker::begin(Args&&... args) {
+    began_ = clock::now();
+    pauses_ = in_->pauses();
+    current_ = detail::operation_ptr(new Operation(*in_, *this, std::forward<Args>(args)...));
+    in_->begin(current_);
+}
 
 }  // namespace redlock::simulation

@@ -22,7 +22,8 @@ bool ends_by_itself(fault_kind k) noexcept {
         case fault_kind::deafen:
         case fault_kind::declare:
         case fault_kind::evict:
-        case fault_kind::half_open: return false;
+        case fault_kind::half_open:
+        case fault_kind::swap_files: return false;
         default: return true;
     }
 }
@@ -49,7 +50,8 @@ world::world(const plan& in, story& told)
         servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_, referee_));
         servers_.back()->on_strike([this, i] { health_.strike(i); });
     }
-    const surroundings around{in, when_, told, counts_, referee_, net_, health_};
+    const surroundings around{in, when_, told, counts_, referee_, net_, health_,
+                              tokens_};
     for (std::size_t i = 0; i < in.programs.size(); ++i) {
         programs_.push_back(std::make_unique<program>(i, around));
     }
@@ -177,7 +179,8 @@ void world::lend_to_foreigner(duration how_long) {
 }
 
 void world::start(std::size_t i) {
-    if (programs_[i]->is_running()) return;
+    // One that is brief comes when it has something to do.
+    if (programs_[i]->is_running() || plan_->programs[i].is_brief()) return;
     health_.begin(i);
     programs_[i]->start();
 }
@@ -291,10 +294,29 @@ void world::befall(const fault& f, bool is_end) {
             each_program(f, [&](program& p, std::size_t i) { is_end ? start(i) : p.kill(); });
             break;
         case fault_kind::declare:
-            each_program(f, [&](program& p, std::size_t) { p.declare(); });
+            each_program(f, [&](program& p, std::size_t i) {
+                plan_->programs[i].is_brief() ? p.start() : p.declare();
+            });
             break;
         case fault_kind::evict:
             each_server(f, [&](server& s, std::size_t) { s.lose_locks(); });
+            break;
+        case fault_kind::swap_files:
+            each_server(f, [&](server& s, std::size_t i) {
+                if (!s.is_up()) return;
+                s.swap_files();
+                net_.server_died(i);
+            });
+            break;
+        case fault_kind::write_fence:
+            each_server(f, [&](server& s, std::size_t) {
+                for (std::size_t r = 0; r < plan_->resources; ++r) s.write_fence(r, is_end);
+            });
+            break;
+        case fault_kind::visit:
+            each_program(f, [&](program& p, std::size_t) {
+                is_end ? p.kill() : p.is_running() ? void() : p.start();
+            });
             break;
         case fault_kind::close:
             each_program(f, [&](program& p, std::size_t i) {
@@ -314,7 +336,7 @@ void world::heal() {
     net_.calm();
     for (std::size_t i = 0; i < programs_.size(); ++i) {
         programs_[i]->rest();
-        if (programs_[i]->is_closed()) programs_[i]->kill();
+        if (programs_[i]->is_closed() || plan_->programs[i].is_brief()) programs_[i]->kill();
         start(i);
     }
     for (const auto& f : foreigners_) f->rest();

@@ -63,6 +63,7 @@ private:
     std::vector<std::unique_ptr<server>> servers_;
     network net_;
     health health_;
+    token_box tokens_;
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<std::unique_ptr<foreigner>> foreigners_;
     std::vector<const fault*> going_on_;  // begun and not ended

@@ -133,6 +133,7 @@ void redis_model::set_attached_replicas(std::size_t n) {
 void redis_model::crash(data what) {
     if (what == data::lost) flush();
     if (what == data::saved) databases_ = saved_;
+    if (what == data::others) std::swap(databases_, others_);
     start_process();
 }
 

@@ -37,7 +37,8 @@ public:
     enum class data {
         kept,
         lost,
-        saved,  ///< As they were at the last `save`.
+        saved,   ///< As they were at the last `save`.
+        others,  ///< As they were when it was last run with its other files; at first there are none.
     };
 
     /// Every seed makes other run_ids.
@@ -120,6 +121,7 @@ private:
 
     std::array<keyspace, 16> databases_{};
     std::array<keyspace, 16> saved_{};
+    std::array<keyspace, 16> others_{};
     std::shared_ptr<channels> channels_{};       // of this process
     std::map<std::string, std::string> cached_;  // the scripts that this process knows, by SHA1
     std::set<std::string> forbidden_;

@@ -1,0 +1,18 @@
+// Draws brief programs, and when a process of one comes; knows not what it does.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "simulation/chance.hpp"
+#include "simulation/plan.hpp"
+
+#include <cstdint>
+
+namespace redlock::simulation {
+
+/// Adds a program of which a process comes now and then. Returns its bit.
+std::uint32_t add_brief_program(plan& out, chance& dice, errand what);
+/// A process of the program comes at about these intervals, as long as the world has work to do. It
+/// stays for `longest` at most.
+void add_visits(plan& out, chance& dice, std::uint32_t program, duration pause, duration longest);
+
+}  // namespace redlock::simulation
