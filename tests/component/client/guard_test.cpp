@@ -186,7 +186,7 @@ TEST_CASE("another client's ttl_max is told, and the larger counts", "[guard]") 
     memory_cluster nodes(3);
     auto large = guarded(nodes);
     large.ttl_max = 30s;
-    { memory_driver d(large); }
+    settle(nodes, large);
     memory_driver d(guarded(nodes));
     CHECK(
         d.until([&] { return d.log().count(event_kind::node_reported, severity::warning) >= 1; }));
