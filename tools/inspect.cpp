@@ -165,7 +165,6 @@ std::string to_json(const resource_state& state) {
     json.begin_object();
     json.key("resource").string(redacted(state.resource));
     json.key("held").boolean(state.held);
-    json.key("kept").boolean(state.kept);
     json.key("owner").string(state.owner);
     json.key("fence").number_unsigned(state.fence);
     json.key("valid_ms").number(state.valid_for.count());
@@ -186,6 +185,7 @@ std::string to_json(const resource_state& state) {
     }
     json.end_array();
     add_company(json, state);
+    json.key("kept").boolean(state.kept);
     json.end_object();
     return json.text() + "\n";
 }
@@ -196,10 +196,10 @@ void add_company(json_writer& json, const resource_state& state) {
     for (const auto& slot : state.slots) {
         json.begin_object();
         json.key("slot").number_unsigned(slot.number);
-        json.key("kept").boolean(slot.kept);
         json.key("owner").string(slot.owner);
         json.key("fence").number_unsigned(slot.fence);
         json.key("valid_ms").number(slot.valid_for.count());
+        json.key("kept").boolean(slot.kept);
         json.end_object();
     }
     json.end_array();

@@ -99,8 +99,8 @@ void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
     if (ec) {
         json.key("error").string(ec.message());
     } else {
-        json.key("held").boolean(state.held).key("kept").boolean(state.kept);
-        json.key("owner").string(state.owner);
+        json.key("held").boolean(state.held).key("owner").string(state.owner);
+        json.key("kept").boolean(state.kept);
         if (request_.lease.slots > 0) json.key("slots").number_unsigned(state.slots.size());
         if (!state.readers.empty()) {
             json.key("readers").begin_array();

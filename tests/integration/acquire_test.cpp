@@ -104,6 +104,7 @@ TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") 
 
 TEST_CASE("somebody else's lease refuses, and says who on which node", "[acquire]") {
     cluster nodes(3);
+    found(nodes);
     auto named = nodes.options();
     named.client_name = "first";
     driver first(named);

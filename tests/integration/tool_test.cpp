@@ -844,6 +844,7 @@ TEST_CASE("init has nothing to do where no node is guarded", "[tool]") {
 
 TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
     cluster nodes(3);
+    found(nodes);
     const auto name = [&](std::size_t i) { return "127.0.0.1:" + std::to_string(nodes[i].port()); };
     auto got = run_tool(on(nodes, {"inspect", "--json", "a \"free\" one\n"}));
     CHECK(got.status == 0);
@@ -854,7 +855,8 @@ TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
         expected += (i == 0 ? "" : ",") + std::string(R"({"name":")") + name(i) +
                     R"(","state":"free","owner":"","ttl_ms":0,"error":"","readers":[]})";
     }
-    CHECK(got.out == expected + R"(],"slot_count":0,"slots":[],"waiting":0,"readers":[]})" + '\n');
+    CHECK(got.out == expected + R"(],"slot_count":0,"slots":[],"waiting":0,"readers":[],)" +
+                         R"("kept":false})" + '\n');
 
     nodes.ask(0).set("r", "somebody");
     nodes.ask(1).set("r", "somebody");
