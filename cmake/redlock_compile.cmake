@@ -16,6 +16,10 @@ target_compile_options(redlock_warnings INTERFACE
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-subobject-linkage>
     $<$<BOOL:${REDLOCK_WARNINGS_AS_ERRORS}>:-Werror>)
 
+# Assertions name a file by its path in the project: so no binary holds a path of the machine that made
+# it, and a compiler cache serves each clone.
+add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+
 # Sanitizers have to reach every object and every link of the build, so they are set for all.
 if(REDLOCK_SANITIZE)
     add_compile_options(-fsanitize=${REDLOCK_SANITIZE} -fno-sanitize-recover=all

@@ -102,6 +102,21 @@ TEST_CASE("a lease whose holder released it is not taken again by one that adopt
     CHECK(w.ours("r") == 0);
 }
 
+TEST_CASE("a lost lease leaves its keys to the process that adopted it") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 2s, .renew = false});
+    const auto lost = w.lost(e->held);
+    const auto other = w.adopted(e->held.token(), {.ttl = 6s});
+    REQUIRE(other->held);
+    w.run_for(4s);
+    REQUIRE(lost->is_over());
+    CHECK(lost->lost_for == loss::expired);
+    CHECK(other->held);
+    CHECK(w.ours("r") == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(noted_on(w, i) == 0);
+}
+
 TEST_CASE("a lease of several resources is noted as released for each of them") {
     world w(fenced_options_for(3));
     w.connected();
