@@ -25,6 +25,7 @@ TEST_CASE("a released key is gone on every node", "[release]") {
 
 TEST_CASE("a node that answers late gets the release behind its acquire", "[release]") {
     cluster nodes(3);
+    found(nodes);
     auto options = nodes.options();
     options.node_timeout = 1s;
     driver d(options);

@@ -54,6 +54,7 @@ bool all_granted(const revocation& done) {
 
 TEST_CASE("a holder that is robbed loses its lease, and cannot take the key again", "[revoke]") {
     cluster nodes(3);
+    found(nodes);
     driver holder(named(nodes, "till-7"));
     driver by(nodes.options());
     auto held = holder.acquire("r", {.ttl = 8s});
@@ -113,6 +114,7 @@ TEST_CASE("without the robbery the same lease takes its lost keys again", "[revo
 
 TEST_CASE("who came since the operator looked keeps the lock", "[revoke]") {
     cluster nodes(3);
+    found(nodes);
     driver holder(named(nodes, "old"));
     driver other(named(nodes, "new"));
     auto held = holder.acquire("r");

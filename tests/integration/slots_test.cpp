@@ -219,6 +219,7 @@ TEST_CASE("as many hold a resource as it has slots, and nobody more", "[slots]")
 
 TEST_CASE("with a node down all slots are held, and by nobody twice", "[slots]") {
     cluster nodes(3);
+    found(nodes);
     driver d(nodes.options());
     nodes.kill(2);
     std::vector<lease> held;
