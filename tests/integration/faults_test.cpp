@@ -193,6 +193,7 @@ TEST_CASE("replicas do not vote", "[faults]") {
     cluster nodes(3);
     auto options = nodes.options();
     options.ttl_max = 2s;
+    found(nodes, options);
     driver d(options);
     for (std::size_t i = 0; i < 2; ++i) {
         nodes.ask(i).command({"REPLICAOF", "127.0.0.1", std::to_string(nodes[2].port())});
@@ -297,8 +298,8 @@ TEST_CASE("a node that loads its data has no vote until it is ready", "[faults]"
 TEST_CASE("scripts may be flushed at any moment", "[faults]") {
     cluster nodes(3);
     auto options = nodes.options(GENERATE(true, false));
+    if (options.fencing) found(nodes);
     driver d(options);
-    if (options.fencing) REQUIRE(d.until([&] { return nodes.is_founded(); }));
     const auto before = nodes.ask(0).calls("eval");
     const auto looked_before = nodes.ask(0).calls("info");
     const auto flush = [&] {
@@ -351,6 +352,7 @@ TEST_CASE("scripts flushed while a refused attempt is given back leave no key", 
 TEST_CASE("connections may be cut between any two calls", "[faults]") {
     cluster nodes(3);
     auto options = nodes.options(GENERATE(true, false));
+    if (options.fencing) found(nodes);  // what breaks in between ends the birth of a cluster
     driver d(options);
     const auto cut = [&] {
         for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).kill_other_clients();
@@ -379,6 +381,7 @@ TEST_CASE("connections may be cut between any two calls", "[faults]") {
 TEST_CASE("connections may be cut at any step of a call", "[faults]") {
     CHECK(failures(both_modes, both_modes.size(), [](const mode& of, std::size_t) {
               cluster nodes(3);
+              if (of.fencing) found(nodes);
               driver d(nodes.options(of.fencing));
               std::vector<direct> ask;
               // Through connections that are not cut themselves: each spares its own.
@@ -412,10 +415,9 @@ TEST_CASE("restarted nodes are found again", "[faults]") {
     SECTION("with the guard off") { options.guard = restart_guard::off; }
     SECTION("in the plain mode") { options.fencing = false; }
     const bool is_guarded = options.fencing && options.guard != restart_guard::off;
+    if (is_guarded) found(nodes, options);
     driver d(options);
     REQUIRE(d.acquire("r").error() == error_code{});
-    // A quorum grants before all have stored that the cluster is new.
-    if (is_guarded) REQUIRE(d.until([&] { return nodes.is_founded(); }));
     for (const auto what : {redis_server::data::keep, redis_server::data::empty}) {
         for (std::size_t i = 0; i < 5; ++i) nodes.kill(i);
         for (std::size_t i = 0; i < 5; ++i) d.await_down("n" + std::to_string(i));
@@ -441,8 +443,8 @@ TEST_CASE("restarted nodes are found again", "[faults]") {
 
 TEST_CASE("a waiter outlasts an outage of all nodes", "[faults]") {
     cluster nodes(3, durable);
+    found(nodes);
     driver d(nodes.options());
-    REQUIRE(d.until([&] { return nodes.is_founded(); }));
     for (std::size_t i = 0; i < 3; ++i) nodes.kill(i);
     auto waiting = d.start_acquire("r", {.ttl = 20s, .wait = 15s});
     REQUIRE(d.until([&] { return d.client().stats().retries >= 3; }));

@@ -34,7 +34,7 @@ void settle(cluster& nodes, const client_options& options) {
         {
             driver first(options);
             first.acquire("settling", {.wait = 5s});
-            if (first.until([&] { return nodes.is_founded(); }, 5s)) return;
+            if (first.until([&] { return nodes.is_founding_dated(); }, 5s)) return;
         }
         for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).command({"FLUSHALL"});
     }

@@ -115,8 +115,8 @@ std::vector<misdeed> broken_greetings() {
          at("EVAL NODE", 0, {.bytes = "", .after = then::fall_silent})},
         {"a node record of other kinds",
          at("EVAL NODE", 0,
-            {.bytes = "*10\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"
-                      ":1\r\n:1\r\n:1\r\n:1\r\n"})},
+            {.bytes = "*12\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"
+                      ":1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"})},
     };
 }
 
@@ -133,17 +133,19 @@ std::vector<misdeed> lies() {
         {"a time of long ago", at("TIME", 0, {.bytes = "*2\r\n$1\r\n7\r\n$1\r\n0\r\n"})},
         {"a time far ahead", at("TIME", 0, {.bytes = "*2\r\n$10\r\n8999999999\r\n$1\r\n0\r\n"})},
         {"a node record of the largest numbers",
-         at("EVAL NODE", 0, {.bytes = "*10\r\n:9223372036854775807\r\n$22\r\n" +
+         at("EVAL NODE", 0, {.bytes = "*12\r\n:9223372036854775807\r\n$22\r\n" +
                                       std::string(22, 'e') + "\r\n:9223372036854775807\r\n" +
                                       ":9223372036854775807\r\n$1\r\n-\r\n:0\r\n" +
                                       ":9223372036854775807\r\n:9223372036854775807\r\n" +
+                                      ":9223372036854775807\r\n:9223372036854775807\r\n" +
                                       ":9223372036854775807\r\n:9223372036854775807\r\n"})},
         {"a node record of the largest that may be",
-         at("EVAL NODE", 0, {.bytes = "*10\r\n:9007199254740992\r\n$22\r\n" +
+         at("EVAL NODE", 0, {.bytes = "*12\r\n:9007199254740992\r\n$22\r\n" +
                                       std::string(22, 'e') + "\r\n:1\r\n:1000\r\n" +
                                       "$1\r\n-\r\n:0\r\n:-9007199254740992\r\n" +
                                       ":-9007199254740992\r\n:9007199254740992\r\n" +
-                                      ":-9007199254740992\r\n"})},
+                                      ":-9007199254740992\r\n:1000\r\n" +
+                                      ":9007199254740992\r\n"})},
     };
 }
 

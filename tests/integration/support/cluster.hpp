@@ -7,10 +7,13 @@
 
 #include <redlock/options.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -72,13 +75,15 @@ public:
     /// Whether a client has declared the cluster new on every server: since when the nodes remember
     /// is the third word of their record.
     bool is_founded() {
-        for (auto& server : servers_) {
-            const auto record =
-                direct(server.port(), server.password()).get("redlock:node").value_or("");
-            constexpr std::size_t epoch_and_run_id = 22 + 1 + 40;
-            if (record.find(" 0 ") != epoch_and_run_id) return false;
-        }
-        return true;
+        return all_records([](const words& of) { return of.size() > 2 && of[2] == "0"; });
+    }
+
+    /// Whether each record says also when, in cluster time: the fourteenth word. A durable server
+    /// that restarts before that counts as one that lost its leases.
+    bool is_founding_dated() {
+        return is_founded() && all_records([](const words& of) {
+            return of.size() > 13 && of[13] != "0" && of[13] != "-";
+        });
     }
 
     /// All nodes, named "n0", "n1", …; time-outs wide enough for a machine that stalls. Who waits
@@ -115,6 +120,18 @@ public:
     }
 
 private:
+    using words = std::vector<std::string>;
+
+    /// Whether `holds` is true of the words of each server's record, of which there may be none.
+    template <class Predicate>
+    bool all_records(Predicate holds) {
+        return std::all_of(servers_.begin(), servers_.end(), [&](const redis_server& server) {
+            std::istringstream record(
+                direct(server.port(), server.password()).get("redlock:node").value_or(""));
+            return holds(words{std::istream_iterator<std::string>(record), {}});
+        });
+    }
+
     std::vector<redis_server> servers_;
 };
 

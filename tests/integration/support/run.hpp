@@ -84,15 +84,20 @@ struct real_time {
 using driver = basic_driver<real_time>;
 
 /// Has a first client declare the cluster new, as it stands now: only where all nodes answer, and
-/// none has a record, does none of them sit out the quarantine of a restarted one. With `of` they
-/// belong to a set of so many nodes, the others of which are still to come.
+/// none has a record, does none of them sit out the quarantine of a restarted one.
 template <class Cluster>
-void found(Cluster& nodes, std::size_t of = 0) {
-    driver first(nodes.options());
+void found(Cluster& nodes, const client_options& options) {
+    driver first(options);
     first.acquire("founding", {.wait = std::chrono::seconds(10)});
-    if (!first.until([&] { return nodes.is_founded(); })) {
+    if (!first.until([&] { return nodes.is_founding_dated(); })) {
         throw std::runtime_error("the cluster was not founded");
     }
+}
+
+/// With `of` the nodes belong to a set of so many, the others of which are still to come.
+template <class Cluster>
+void found(Cluster& nodes, std::size_t of = 0) {
+    found(nodes, nodes.options());
     for (std::size_t i = 0; of != 0 && i < nodes.size(); ++i) {
         const std::string key = "redlock:node";
         std::string record = nodes.ask(i).get(key).value();
