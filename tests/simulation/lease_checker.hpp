@@ -165,7 +165,10 @@ private:
     support& support_of(std::string_view identity);
     /// A lease that was given back, or taken from its holders.
     struct parting {
-        std::optional<time_point> done;  // when a quorum of nodes had said so
+        std::optional<time_point> done{};  // when a quorum of nodes had said so
+        /// That an operator took; empty: the lease was given back, with all of its resources. The
+        /// others of a lease that has several stay until its holder is done with them.
+        std::string resource{};
     };
     static held hold(const holder& by, std::shared_ptr<detail::lease_state> lease);
     bool was_over(std::string_view value, time_point at) const;

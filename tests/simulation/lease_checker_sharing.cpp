@@ -94,7 +94,7 @@ void lease_checker::begins_revocation(const std::string& resource,
                                       const std::set<std::string>& from) {
     for (const held& h : open_) {
         if (is_of(h.key, resource) && from.contains(wire::abbreviate_owner(h.value))) {
-            partings_.try_emplace(h.value);
+            partings_.try_emplace(h.value, parting{.resource = resource});
         }
     }
     taken_from_.insert(from.begin(), from.end());
@@ -133,7 +133,8 @@ void lease_checker::shown(const holder& by, const resource_state& found, time_po
     const time_point sent = by.true_time(asked);
     for (const auto& [value, parted] : partings_) {
         const std::string& one = value;  // a lambda cannot hold a structured binding
-        const bool is_it = parted.done && *parted.done <= sent &&
+        const bool is_gone = parted.resource.empty() || parted.resource == found.resource;
+        const bool is_it = is_gone && parted.done && *parted.done <= sent &&
                            wire::abbreviate_owner(value) == found.owner;
         require(!is_it, "shown", [&] {
             return by.name() + " sees " + found.resource + " held by " + one +

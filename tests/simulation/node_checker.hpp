@@ -28,6 +28,12 @@ public:
     void after(const fakes::model_reply& said, time_point now);
     /// It holds other data from now on.
     void forget() noexcept { given_back_.clear(); }
+    /// It holds nothing from now on. What was released by a token it no longer knows: a renewal by
+    /// another holder, who has not heard of the release, is not late and takes the key again.
+    void forget_notes() {
+        std::erase_if(given_back_,
+                      [this](const auto& value) { return judge_->is_handed_over(value); });
+    }
 
 private:
     struct key_facts {

@@ -162,8 +162,11 @@ void program::start() {
     }
     around_.told.tell(around_.when.now(), [&] { return name() + " starts"; });
     deliver([this] {
-        // It will acquire. The quarantine of a node begins with the first client that keeps records.
-        engine_->parts().tracker.take_role(core::record_role::keeps, clock::now());
+        // Workers will acquire. The quarantine of a node begins with the first client that keeps
+        // records. What is brief takes the role that its errand gives it.
+        if (!terms().is_brief()) {
+            engine_->parts().tracker.take_role(core::record_role::keeps, clock::now());
+        }
         engine_->start(clock::now());
         for (const auto& w : workers_) w->think();
         if (visitor_) visitor_->begin();

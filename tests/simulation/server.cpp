@@ -213,6 +213,7 @@ void server::note_brought_back() {
 
 void server::lose_data() {
     ++losses_;
+    checker_.forget_notes();
     model_.flush();
 }
 
