@@ -115,13 +115,19 @@ duration eligibility::whole_quarantine() const noexcept {
     return quarantine() + drift_.allowance(quarantine());
 }
 
+// The quorum-th largest on record: each attempt asks for it, so it allocates nothing.
 std::chrono::milliseconds eligibility::longest_lease() const noexcept {
-    std::vector<std::chrono::milliseconds> each;
-    each.reserve(nodes_.size());
-    for (const standing& s : nodes_) each.push_back(s.record.ttl_max);
-    const auto nth = each.begin() + static_cast<std::ptrdiff_t>(quorum(each.size()) - 1);
-    std::nth_element(each.begin(), nth, each.end(), std::greater<>());
-    return *nth == nth->zero() ? ttl_max_ : *nth;
+    std::chrono::milliseconds longest{0};
+    for (const standing& s : nodes_) {
+        const auto allows = [&s](const standing& other) {
+            return other.record.ttl_max >= s.record.ttl_max;
+        };
+        const auto n = std::count_if(nodes_.begin(), nodes_.end(), allows);
+        if (static_cast<std::size_t>(n) >= quorum(nodes_.size())) {
+            longest = std::max(longest, s.record.ttl_max);
+        }
+    }
+    return longest == longest.zero() ? ttl_max_ : longest;
 }
 
 std::optional<std::int64_t> eligibility::latest_init() const noexcept {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/node/node_clocks.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -18,8 +20,12 @@ std::int64_t us(duration d) noexcept { return std::chrono::floor<microseconds>(d
 
 std::int64_t us(time_point t) noexcept { return us(t.time_since_epoch()); }
 
+// One of each node. Each attempt asks for cluster time, so it allocates nothing for the usual numbers.
+using instants = boost::container::small_vector<std::int64_t, 9>;
+
 // The two values in the middle; the same one twice where their number is odd. Sorts them.
-std::pair<std::int64_t, std::int64_t> middle_two(std::vector<std::int64_t>& of) {
+template <class Values>
+std::pair<std::int64_t, std::int64_t> middle_two(Values& of) {
     std::sort(of.begin(), of.end());
     return {of[(of.size() - 1) / 2], of[of.size() / 2]};
 }
@@ -141,10 +147,10 @@ std::optional<node_clocks::cluster_offset> node_clocks::cluster(time_point now,
 template <class Use>
 std::optional<node_clocks::cluster_offset> node_clocks::median_of(time_point now, Use use) const {
     duration oldest{};
-    std::vector<std::int64_t> low;
-    std::vector<std::int64_t> high;
-    std::vector<std::int64_t> sure_low;
-    std::vector<std::int64_t> sure_high;
+    instants low;
+    instants high;
+    instants sure_low;
+    instants sure_high;
     for (auto* const all : {&low, &high, &sure_low, &sure_high}) all->reserve(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!use(i)) continue;
@@ -166,7 +172,7 @@ std::optional<node_clocks::cluster_offset> node_clocks::median_of(time_point now
     // known which of them stepped, and the point between them, which is far from both, is taken.
     const std::int64_t apart_us = middle_two(sure_low).second - middle_two(sure_high).first;
     const bool is_in_doubt = apart_us > us(drift_.allowance(oldest)) + 1;
-    const auto pick = [&](std::vector<std::int64_t>& of) {
+    const auto pick = [&](instants& of) {
         const auto [lower, upper] = middle_two(of);
         return is_in_doubt ? lower + (upper - lower) / 2 : lower;
     };
