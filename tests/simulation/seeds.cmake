@@ -5,7 +5,7 @@
 # seeds at random would sometimes judge a change by what it had not touched. Without N the size of the
 # test run says how many.
 if(NOT seeds)
-    set(seeds 2000)
+    set(seeds 800)
     if("$ENV{REDLOCK_TEST_SIZE}" STREQUAL "quick")
         set(seeds 60)
     elseif("$ENV{REDLOCK_TEST_SIZE}" STREQUAL "usual")
