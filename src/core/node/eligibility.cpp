@@ -11,6 +11,10 @@ namespace redlock::core {
 
 namespace {
 
+// The records of one declaration are dated one after the other: one may be seen for the last time
+// before the next is dated. No set is declared new twice in such a time.
+constexpr std::int64_t dated_within_us = 1'000'000;
+
 // How the instants of two declarations compare. One that is not known in cluster time yet was the
 // last: all clients read the records again after it.
 bool is_earlier(const std::optional<std::int64_t>& a,
@@ -163,7 +167,11 @@ bool eligibility::has_survived(std::size_t node, duration seen_for) const noexce
     if (!r.offset || seen_for >= least_quarantine()) return false;
     const auto latest = latest_init();
     if (!latest) return true;
-    return latest != init_pending && r.offset->seen_us - r.offset->ahead_us >= *latest;
+    if (latest == init_pending) return false;
+    if (r.init_us && *r.init_us != init_pending && *latest - *r.init_us <= dated_within_us) {
+        return true;
+    }
+    return r.offset->seen_us - r.offset->ahead_us >= *latest;
 }
 
 bool eligibility::has_outlived_leases(std::size_t node, time_point now) const noexcept {

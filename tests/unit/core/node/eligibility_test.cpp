@@ -234,6 +234,17 @@ TEST_CASE("data of an earlier process have survived where a client saw it a shor
         g.read(2, declared, start);
         CHECK_FALSE(g.has_survived(0, 1s));
     }
+    SECTION("though another record of its own declaration was dated after it was seen") {
+        r.init_us = noon;
+        g.read(0, r, start);
+        record_facts next = kept_for(1h);
+        next.init_us = noon + 3'000;
+        g.read(1, next, start);
+        CHECK(g.has_survived(0, 1s));
+        next.init_us = noon + 1'000'001;
+        g.read(1, next, start);
+        CHECK_FALSE(g.has_survived(0, 1s));
+    }
 }
 
 TEST_CASE("a record that was written earlier than the one before it shows that the data went back") {
