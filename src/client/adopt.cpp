@@ -3,6 +3,7 @@
 #include "client/adopt.hpp"
 
 #include "client/client_parts.hpp"
+#include "client/granting.hpp"
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
 #include "wire/keys.hpp"
@@ -197,27 +198,16 @@ void adopt_operation::take(time_point now) {
                            .max_hold = options_.max_hold,
                            .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
-    const owner_id owner = wire::owner_of(known_->proof.value);
     std::vector<std::string> several;
     if (is_of_several()) several = known_->resources;
-    auto state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), resource(),
-                                                   owner, known_->fence, machine.valid_until(),
-                                                   votes_, known_->proof, std::move(several));
-    state->home = client().host.home();
-    client().shared.counts().granted.add();
-    client().shared.emit({.kind = event_kind::granted,
-                          .severity = severity::debug,
-                          .resource = state->resource,
-                          .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                          .votes = state->votes,
-                          .detail = "taken over from another process"});
-    held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
-                                        machine));
-    lease->begin_span(span_, now);
-    client().host.adopt(std::move(lease));
-    adopted_ = state;
+    adopted_ = keep_lease(client(),
+                          {resource(), std::move(several), std::move(votes_), begun_,
+                           "taken over from another process"},
+                          {wire::owner_of(known_->proof.value), known_->fence, known_->proof,
+                           std::move(left_), machine, {}, span_},
+                          now);
     if (options_.renew) client().tracker.take_role(core::record_role::keeps, now);
-    end({}, std::move(state), now);
+    end({}, adopted_, now);
 }
 
 void adopt_operation::shorten(duration gap) {
@@ -232,17 +222,8 @@ void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state
     const operation_ptr keep(this);
     over_ = true;
     if (!state) {
-        std::string what = resource();
-        client().shared.counts().refused(outcome);
-        client().shared.emit({.kind = event_kind::refused,
-                              .severity = severity::warning,
-                              .resource = what,
-                              .error = outcome,
-                              .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                              .votes = votes_,
-                              .detail = detail});
-        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), std::move(what),
-                                                  std::move(votes_));
+        state = refuse_lease(client(), {resource(), {}, std::move(votes_), begun_, detail}, outcome,
+                             now);
     }
     client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes, detail);
     client().host.finished(*this);

@@ -76,9 +76,9 @@ void engine::forget(held_lease& what) noexcept {
                                    ? core::local_queues::any_number
                                    : std::max<std::size_t>(slot.of, 1);
     for (const std::string& resource : what.state().resources()) {
-        if (what.has_claim()) owners_.end(what.state().owner, resource);
         local_.freed(resource, places, slot.number);
     }
+    what.end_claim();
     what.listed_.unlink();
     intrusive_ptr_release(&what);
 }
