@@ -232,8 +232,8 @@ wire::queue_entry acquire_operation::entry(bool is_entered) const noexcept {
 // each.
 void acquire_operation::write(wire::request& out, bool is_entered) const {
     const wire::queue_entry at = entry(is_entered);
-    left().kind->write_acquire(
-        out, {left().key, left().value, machine_.kept_for(), left().slot, left().others},
+    wire::write_acquire(
+        *left().kind, out, {left().key, left().value, machine_.kept_for(), left().slot, left().others},
         fence_ ? &*fence_ : nullptr, waiter_id_.empty() ? nullptr : &at);
     out.keeps_for = machine_.kept_for();
 }
@@ -284,7 +284,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         return;
     }
     const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
-    auto answer = left().kind->read_acquire(reply);
+    auto answer = wire::read_acquire(*left().kind, reply);
     answer.which = std::min(answer.which, keys() - 1);  // a node may say anything
     // However the votes fall, and whichever nodes are still silent: the nodes keep up with what is
     // asked.
@@ -303,7 +303,7 @@ void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, 
     if (const auto o = client().tracker.object(node, sent_at_, now)) {
         return told(node, {.free_at = now + o->left}, false, now);
     }
-    const auto answer = left().kind->read_acquire(reply);
+    const auto answer = wire::read_acquire(*left().kind, reply);
     const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
     told(node, outlook_of(answer, now), has_voted, now);
 }
@@ -326,7 +326,7 @@ const footprint& acquire_operation::left() const noexcept {
 
 bool acquire_operation::write_again(std::size_t node, std::uint32_t, wire::request& out,
                                     time_point) const {
-    if (left().kind == &wire::plain_lock) return false;  // SET calls no script
+    if (left().kind->is_plain_set) return false;  // SET calls no script
     write(out, machine_.entered().contains(node));
     return true;
 }

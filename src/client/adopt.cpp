@@ -6,6 +6,7 @@
 #include "client/granting.hpp"
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
+#include "wire/extend.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 
@@ -128,8 +129,8 @@ void adopt_operation::write(wire::request& out) const {
     const wire::fence_terms none{0, client().shared.options().key_prefix};
     const footprint& left = this->left();
     const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
-    left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
-                            left.kind->is_fenced ? &none : nullptr);
+    wire::write_extend(*left.kind, out, {left.key, left.value, ttl, left.slot, left.others},
+                       left.kind->is_fenced ? &none : nullptr);
     out.keeps_for = ttl;
 }
 
@@ -148,7 +149,7 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
     if (over_) return;
     const operation_ptr keep(this);
     const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
-    const wire::compare_answer answer = left_.kind->read_extension(reply);
+    const wire::compare_answer answer = wire::read_extension(reply);
     wire::failure why = answer.why;
     if (answer.choice == core::choice::no) {
         why = {vote::refused, errc::not_held, "the key is gone, or another holder's"};

@@ -4,6 +4,7 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "wire/extend.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -45,8 +46,8 @@ extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
 void extension_round::write(wire::request& out, const part& p, time_point now) const {
     const footprint& left = p.lease->left();
     const duration ttl = std::max(machine_.ttl(p.index), left.to_keep(now));
-    left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
-                            fence_ ? &*fence_ : nullptr);
+    wire::write_extend(*left.kind, out, {left.key, left.value, ttl, left.slot, left.others},
+                       fence_ ? &*fence_ : nullptr);
     out.keeps_for = ttl;
 }
 
@@ -91,7 +92,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     const std::size_t quorum = redlock::quorum(client().shared.size());
     if (++answers_[node] == asked_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
-    cast(*p, node, j.weigh(p->lease->left().kind->read_extension(reply)), now);
+    cast(*p, node, j.weigh(wire::read_extension(reply)), now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure&,
