@@ -99,7 +99,6 @@ void acquire_operation::on_settled(time_point now) {
 }
 
 void acquire_operation::carry_out(const core::acquisition::actions& what, time_point now) {
-    const operation_ptr keep(this);
     for (const action one : what) carry_out(one, now);
 }
 
@@ -135,7 +134,6 @@ void acquire_operation::on_due(time_point now) {
 }
 
 void acquire_operation::on_admitted(time_point now) {
-    const operation_ptr keep(this);
     timer::cancel();
     try_without_waiting(now);
 }
@@ -340,7 +338,6 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
 }
 
 void acquire_operation::refused(error_code why, time_point now) {
-    const operation_ptr keep(this);
     client().shared.end_span(span_kind::attempt, attempt_, now, why, votes_.all());
     std::optional<core::acquisition::prospects> further;
     if (is_queued() && machine_.may_wait_on(why, now)) {
@@ -393,7 +390,6 @@ void acquire_operation::take(time_point now) {
 }
 
 void acquire_operation::end(error_code outcome, time_point now, std::string_view detail) {
-    const operation_ptr keep(this);
     machine_.end();
     timer::cancel();
     claim_.end();

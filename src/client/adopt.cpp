@@ -106,7 +106,6 @@ footprint adopt_operation::traces_of_lease(time_point now) {
 
 void adopt_operation::on_settled(time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     const std::size_t nodes = client().shared.size();
     ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
     left_ = traces_of_lease(now);
@@ -147,7 +146,6 @@ bool adopt_operation::write_again(std::size_t, std::uint32_t, wire::request& out
 void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
     const wire::compare_answer answer = wire::read_extension(reply);
     wire::failure why = answer.why;
@@ -162,7 +160,6 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
                                  time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     cast(node, core::choice::unable, why, now);
 }
 
@@ -220,7 +217,6 @@ void adopt_operation::cancel(error_code why, time_point now) { end(why, nullptr,
 void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
                           std::string_view detail) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     if (!state) {
         state = refuse_lease(client(), {resource(), {}, std::move(votes_), begun_, detail}, outcome,

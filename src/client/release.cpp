@@ -89,7 +89,6 @@ void release_round::cancel(error_code why, time_point now) { end(why, now); }
 
 void release_round::end(error_code outcome, time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().shared.end_span(span_kind::release, span_, now, outcome);
     client().host.finished(*this);
