@@ -28,7 +28,7 @@
 --          stand in the way of others: it is not deleted, and runs out then (shared/keep.lua). NOTE,
 --          unless it is empty, is for how long VALUE may not take the key again: that is noted
 --          before all else (shared/revoked.lua), since another process may go on extending the lease
---   share, await_share, extend_share, release_share, leave_share
+--   acquire_share, await_share, extend_share, release_share, leave_share
 --          the same for a reader: shared/readers.lua
 --   acquire_slot VALUE TTL FENCE SLOT K
 --   await_slot VALUE TTL FENCE SLOT K ID TICKET LIFE
@@ -332,7 +332,7 @@ local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request 
 local function readers()
     if not reader_rules then
 -- include shared/readers.lua
-        reader_rules = {share = share, extend = extend_share, release = release_share}
+        reader_rules = {acquire = share, extend = extend_share, release = release_share}
     end
     next_companion = next_companion + 1
     return reader_rules
@@ -355,50 +355,33 @@ local function sets()
     return set_rules
 end
 
--- Of a request of the rarer kinds: how many words follow, what does it, and whether it gives a key
--- back.
+local verbs, single_rules  -- made for the first request of a rarer kind
+
+-- How many words follow, what does it, whether it gives a key back, and whether it is about several
+-- keys. A word is a verb, and a suffix of the kind, whose requests have more words.
 local function rare(what)
-    if what == 'await' then
-        return 6, acquire
-    elseif what == 'leave' then
-        return 7, release, true
-    elseif string.find(what, '_all$') then
-        local rules = sets()
-        if what == 'acquire_all' then
-            return 4, rules.acquire
-        elseif what == 'await_all' then
-            return 7, rules.acquire
-        elseif what == 'extend_all' then
-            return 4, rules.extend
-        end
-        return what == 'release_all' and 2 or 8, rules.release, true
-    elseif string.find(what, '_slot$') then
-        local rules = slots()
-        if what == 'acquire_slot' then
-            return 5, rules.acquire
-        elseif what == 'await_slot' then
-            return 8, rules.acquire
-        elseif what == 'extend_slot' then
-            return 5, rules.extend
-        end
-        return what == 'release_slot' and 3 or 9, rules.release, true
+    verbs = verbs or {acquire = 3, await = 6, extend = 3, release = 1, leave = 7}
+    single_rules = single_rules or {acquire = acquire, extend = extend, release = release}
+    local verb, suffix = string.match(what, '^(%l+)_?(%l*)$')
+    local words, rules, is_of_several = verbs[verb], single_rules, false
+    if suffix == 'share' then
+        rules = readers()
+    elseif suffix == 'slot' then
+        rules, words = slots(), words + 2
+    elseif suffix == 'all' then
+        rules, words, is_of_several = sets(), words + 1, true
     end
-    local rules = readers()
-    if what == 'share' then
-        return 3, rules.share
-    elseif what == 'await_share' then
-        return 6, rules.share
-    elseif what == 'extend_share' then
-        return 3, rules.extend
+    if verb == 'release' or verb == 'leave' then
+        return words, rules.release, true, is_of_several
     end
-    return what == 'release_share' and 1 or 7, rules.release, true
+    return words, verb == 'extend' and rules.extend or rules.acquire, false, is_of_several
 end
 
 local answers = {}
 local refusal  -- nil: not looked for yet
 local at, i, n = 6, 1, 1  -- the next word, key and request
 while i <= count do
-    local what, words, done, gives_back = ARGV[at], 3, nil, false
+    local what, words, done, gives_back, is_of_several = ARGV[at], 3, nil, false, false
     if what == 'acquire' then
         done = acquire
     elseif what == 'extend' then
@@ -406,9 +389,8 @@ while i <= count do
     elseif what == 'release' then
         words, done, gives_back = 1, release, true
     else
-        words, done, gives_back = rare(what)
+        words, done, gives_back, is_of_several = rare(what)
     end
-    local is_of_several = set_rules and string.find(what, '_all$')
     aligned = aligned or is_of_several and n - 1 or nil
     if not gives_back and refusal == nil then
         refusal = find_refusal()

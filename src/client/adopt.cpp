@@ -3,8 +3,10 @@
 #include "client/adopt.hpp"
 
 #include "client/client_parts.hpp"
+#include "client/granting.hpp"
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
+#include "wire/extend.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 
@@ -104,7 +106,6 @@ footprint adopt_operation::traces_of_lease(time_point now) {
 
 void adopt_operation::on_settled(time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     const std::size_t nodes = client().shared.size();
     ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
     left_ = traces_of_lease(now);
@@ -127,8 +128,8 @@ void adopt_operation::write(wire::request& out) const {
     const wire::fence_terms none{0, client().shared.options().key_prefix};
     const footprint& left = this->left();
     const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
-    left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
-                            left.kind->is_fenced ? &none : nullptr);
+    wire::write_extend(*left.kind, out, {left.key, left.value, ttl, left.slot, left.others},
+                       left.kind->is_fenced ? &none : nullptr);
     out.keeps_for = ttl;
 }
 
@@ -145,9 +146,8 @@ bool adopt_operation::write_again(std::size_t, std::uint32_t, wire::request& out
 void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                                time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
-    const wire::compare_answer answer = left_.kind->read_extension(reply);
+    const wire::compare_answer answer = wire::read_extension(reply);
     wire::failure why = answer.why;
     if (answer.choice == core::choice::no) {
         why = {vote::refused, errc::not_held, "the key is gone, or another holder's"};
@@ -160,7 +160,6 @@ void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::repl
 void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
                                  time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     cast(node, core::choice::unable, why, now);
 }
 
@@ -197,27 +196,16 @@ void adopt_operation::take(time_point now) {
                            .max_hold = options_.max_hold,
                            .loss_margin = options_.loss_margin});
     if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
-    const owner_id owner = wire::owner_of(known_->proof.value);
     std::vector<std::string> several;
     if (is_of_several()) several = known_->resources;
-    auto state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), resource(),
-                                                   owner, known_->fence, machine.valid_until(),
-                                                   votes_, known_->proof, std::move(several));
-    state->home = client().host.home();
-    client().shared.counts().granted.add();
-    client().shared.emit({.kind = event_kind::granted,
-                          .severity = severity::debug,
-                          .resource = state->resource,
-                          .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                          .votes = state->votes,
-                          .detail = "taken over from another process"});
-    held_lease_ptr lease(new held_lease(client().shared, client().host, state, std::move(left_),
-                                        machine));
-    lease->begin_span(span_, now);
-    client().host.adopt(std::move(lease));
-    adopted_ = state;
+    adopted_ = keep_lease(client(),
+                          {resource(), std::move(several), std::move(votes_), begun_,
+                           "taken over from another process"},
+                          {wire::owner_of(known_->proof.value), known_->fence, known_->proof,
+                           std::move(left_), machine, {}, span_},
+                          now);
     if (options_.renew) client().tracker.take_role(core::record_role::keeps, now);
-    end({}, std::move(state), now);
+    end({}, adopted_, now);
 }
 
 void adopt_operation::shorten(duration gap) {
@@ -229,20 +217,10 @@ void adopt_operation::cancel(error_code why, time_point now) { end(why, nullptr,
 void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
                           std::string_view detail) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     if (!state) {
-        std::string what = resource();
-        client().shared.counts().refused(outcome);
-        client().shared.emit({.kind = event_kind::refused,
-                              .severity = severity::warning,
-                              .resource = what,
-                              .error = outcome,
-                              .duration = std::chrono::duration_cast<microseconds>(now - begun_),
-                              .votes = votes_,
-                              .detail = detail});
-        state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), std::move(what),
-                                                  std::move(votes_));
+        state = refuse_lease(client(), {resource(), {}, std::move(votes_), begun_, detail}, outcome,
+                             now);
     }
     client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes, detail);
     client().host.finished(*this);

@@ -15,7 +15,6 @@ void close_operation::cancel(error_code why, time_point) {
 
 void close_operation::end(error_code outcome) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().host.finished(*this);
     complete(outcome);

@@ -69,7 +69,6 @@ void declare_operation::cancel(error_code why, time_point) { end(why); }
 
 void declare_operation::end(error_code outcome) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().host.finished(*this);
     complete(outcome, std::move(answers_));

@@ -44,7 +44,7 @@ void engine::start(time_point now) {
 
 void engine::enlist(operation& what) {
     what.client_ = &parts_;
-    intrusive_ptr_add_ref(static_cast<call*>(&what));  // the list's, until `finished`
+    intrusive_ptr_add_ref(static_cast<call*>(&what));  // the lists', until `drop_finished`
     operations_.push_back(what);
 }
 
@@ -57,14 +57,28 @@ void engine::begin(operation_ptr what, time_point now) {
     }
 }
 
+// What calls it may go on to use it: so it lives until the turn is over.
 void engine::finished(operation& what) noexcept {
     what.listed_.unlink();
-    intrusive_ptr_release(static_cast<call*>(&what));
+    finished_.push_back(what);
+}
+
+void engine::drop_finished() noexcept {
+    while (!finished_.empty()) {
+        operation& what = finished_.front();
+        finished_.pop_front();
+        intrusive_ptr_release(static_cast<call*>(&what));
+    }
+    while (!ended_leases_.empty()) {
+        held_lease& what = ended_leases_.front();
+        ended_leases_.pop_front();
+        intrusive_ptr_release(&what);
+    }
 }
 
 void engine::adopt(held_lease_ptr what) {
     assert(!what->listed_.is_linked());
-    intrusive_ptr_add_ref(what.get());  // the list's, until `forget`
+    intrusive_ptr_add_ref(what.get());  // the lists', until `drop_finished`
     shared_.counts().begun_leases.add();
     held_leases_.push_back(*what);
     what->begin();
@@ -76,11 +90,11 @@ void engine::forget(held_lease& what) noexcept {
                                    ? core::local_queues::any_number
                                    : std::max<std::size_t>(slot.of, 1);
     for (const std::string& resource : what.state().resources()) {
-        if (what.has_claim()) owners_.end(what.state().owner, resource);
         local_.freed(resource, places, slot.number);
     }
+    what.end_claim();
     what.listed_.unlink();
-    intrusive_ptr_release(&what);
+    ended_leases_.push_back(what);
 }
 
 void engine::close(time_point now) {
@@ -93,10 +107,10 @@ void engine::close(time_point now) {
     unsettled_.clear();
     renewals_.clear();
     while (!held_leases_.empty()) {
-        const held_lease_ptr lease(&held_leases_.front());
-        const bool was_live = lease->state().end();  // its token is given to nobody any more
-        lease->give_back(errc::client_closed, now);
-        if (was_live) lease->state().alert();
+        held_lease& lease = held_leases_.front();
+        const bool was_live = lease.state().end();  // its token is given to nobody any more
+        lease.give_back(errc::client_closed, now);
+        if (was_live) lease.state().alert();
     }
     end_if_idle(now);
 }
@@ -123,6 +137,7 @@ void engine::end_turn(time_point now) {
     local_.give_turns(now);
     admission_.admit(now);
     for (const auto& s : sessions_) s->end_turn();
+    drop_finished();
     shared_.own_delay().awaits(deadline(), now);
 }
 
@@ -194,17 +209,18 @@ void engine::discard() noexcept {
     renewals_.clear();
     unsettled_.clear();
     while (!held_leases_.empty()) {
-        const held_lease_ptr lease(&held_leases_.front());
-        lease->drop();
-        forget(*lease);
+        held_lease& lease = held_leases_.front();
+        lease.drop();
+        forget(lease);
     }
     for (operation_list* list : {&operations_, &await_end_}) {
         while (!list->empty()) {
-            const operation_ptr what(&list->front());
-            finished(*what);
-            what->discard();
+            operation& what = list->front();
+            finished(what);
+            what.discard();
         }
     }
+    drop_finished();
     sessions_.clear();
     listeners_.clear();
 }

@@ -133,6 +133,7 @@ private:
     void on_clock_gap(duration gap, time_point now) override;
 
     void enlist(operation& what);
+    void drop_finished() noexcept;
     void begin_to_linger(time_point now);
     void on_close_timer(time_point now);
     time_point answer_due(const session& node) const noexcept;
@@ -151,10 +152,12 @@ private:
         boost::intrusive::constant_time_size<false>>;
     operation_list operations_;
     operation_list await_end_;  // those that wait until the client is closed
-    boost::intrusive::list<
+    operation_list finished_;   // in this turn
+    using lease_list = boost::intrusive::list<
         held_lease, boost::intrusive::member_hook<held_lease, list_hook, &held_lease::listed_>,
-        boost::intrusive::constant_time_size<false>>
-        held_leases_;
+        boost::intrusive::constant_time_size<false>>;
+    lease_list held_leases_;
+    lease_list ended_leases_;  // in this turn
     owner_claims owners_;
     std::vector<operation_ptr> unsettled_;  // that wait until it is known who may vote
     renewals renewals_;

@@ -4,6 +4,7 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "wire/extend.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -45,13 +46,12 @@ extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
 void extension_round::write(wire::request& out, const part& p, time_point now) const {
     const footprint& left = p.lease->left();
     const duration ttl = std::max(machine_.ttl(p.index), left.to_keep(now));
-    left.kind->write_extend(out, {left.key, left.value, ttl, left.slot, left.others},
-                            fence_ ? &*fence_ : nullptr);
+    wire::write_extend(*left.kind, out, {left.key, left.value, ttl, left.slot, left.others},
+                       fence_ ? &*fence_ : nullptr);
     out.keeps_for = ttl;
 }
 
 void extension_round::send(time_point now) {
-    const operation_ptr keep(this);
     const std::size_t nodes = client().shared.size();
     const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
                                        client().nodes.time_for(redlock::quorum(nodes)));
@@ -86,17 +86,15 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
                                time_point now) {
     part* const p = find(tag);
     if (p == nullptr) return;
-    const operation_ptr keep(this);
     const time_point sent = machine_.sent();
     const std::size_t quorum = redlock::quorum(client().shared.size());
     if (++answers_[node] == asked_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
-    cast(*p, node, j.weigh(p->lease->left().kind->read_extension(reply)), now);
+    cast(*p, node, j.weigh(wire::read_extension(reply)), now);
 }
 
 void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure&,
                                  time_point now) {
-    const operation_ptr keep(this);
     if (part* const p = find(tag)) cast(*p, node, {}, now);
 }
 
@@ -137,7 +135,6 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
 }
 
 void extension_round::cancel(error_code why, time_point now) {
-    const operation_ptr keep(this);
     if (parts_.empty()) return end_unsent(why, now);
     machine_.end_rounds();
     for (part& p : parts_) end(p, why, now);
@@ -149,7 +146,6 @@ void extension_round::shorten(duration gap) {
 
 void extension_round::end(part& p, error_code outcome, time_point now) {
     if (!machine_.end(p.index)) return;
-    const operation_ptr keep(this);
     p.part::dependent::part();
     client().shared.end_span(traced_as_, p.span, now, outcome);
     on_end(p.lease.get(), outcome, now);

@@ -90,7 +90,6 @@ void held_lease::renewal_failed(error_code why, time_point now, std::uint64_t ra
 }
 
 void held_lease::lose(time_point now) {
-    const held_lease_ptr keep(this);
     const loss why = machine_.reason();
     if (!state_->lose(why)) {
         // The holder was faster: its own message is on its way and does the rest.
@@ -113,7 +112,6 @@ void held_lease::lose(time_point now) {
 
 void held_lease::end(error_code why, time_point now) {
     if (over_) return;
-    const held_lease_ptr keep(this);
     over_ = true;
     cancel();
     state_->held_as = nullptr;
@@ -150,7 +148,6 @@ void held_lease::drop() noexcept {
 }
 
 void held_lease::give_back(error_code why, time_point now) {
-    const held_lease_ptr keep(this);
     const std::uint64_t span = begin_child(span_kind::release, now);
     end(why, now);
     keeper_->release_in_background(left_behind(), false, span, now);

@@ -6,6 +6,7 @@
 #include "client/footprint.hpp"
 #include "client/lease_state.hpp"
 #include "client/operation.hpp"
+#include "client/owner_claims.hpp"
 #include "client/timers.hpp"
 #include "core/lock/refused_fence.hpp"
 #include "core/lock/renewal.hpp"
@@ -86,8 +87,8 @@ public:
 
     /// Takes over the acquire's claim on the owner that the caller gave, and ends it with the
     /// lease.
-    void take_claim() noexcept { has_claim_ = true; }
-    bool has_claim() const noexcept { return has_claim_; }
+    void take_claim(owner_claims::claim what) noexcept { claim_ = std::move(what); }
+    void end_claim() noexcept { claim_.end(); }
 
     void begin();
     /// Tells a tracer that it is held, where `parent` is a span: of what was granted it.
@@ -131,7 +132,7 @@ private:
     core::refused_fence refused_;
     std::uint64_t number_ = 0;  // of the client's leases
     std::uint64_t span_ = 0;    // until it is over, or lost
-    bool has_claim_ = false;
+    owner_claims::claim claim_;
     bool over_ = false;
     bool counted_out_ = false;
     bool is_due_ = false;

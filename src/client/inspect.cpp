@@ -206,7 +206,6 @@ void inspect_operation::tell_age(time_point now) {
 
 void inspect_operation::answered(time_point now) {
     if (--open_ != 0) return;
-    const operation_ptr keep(this);
     slots_.close();
     ask_for_slots(now);
     if (open_ != 0 || over_) return;
@@ -224,7 +223,6 @@ void inspect_operation::cancel(error_code why, time_point) { end(why); }
 
 void inspect_operation::end(error_code outcome) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().host.finished(*this);
     complete(outcome, std::move(state_));

@@ -13,7 +13,6 @@ void list_operation::start(time_point now) { client().host.await_settled(*this, 
 
 void list_operation::on_settled(time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     asked_ = client().shared.size();
     for (const std::size_t node : client().nodes.all()) ask(node, "0", now);
 }
@@ -28,7 +27,6 @@ void list_operation::ask(std::size_t node, const std::string& cursor, time_point
 void list_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                               time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     const auto page = wire::read_scan(reply);
     if (!page) return ended(false);
     const client_options& options = client().shared.options();
@@ -58,7 +56,6 @@ void list_operation::cancel(error_code why, time_point) { end(why); }
 
 void list_operation::end(error_code outcome) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().host.finished(*this);
     complete(outcome, {found_.begin(), found_.end()});

@@ -28,7 +28,6 @@ void lost_operation::cancel(error_code why, time_point) { end(why, {}); }
 
 void lost_operation::end(error_code outcome, loss why) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     part();
     client().host.finished(*this);

@@ -21,7 +21,8 @@ using list_hook = boost::intrusive::list_member_hook<
     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 /// One thing that a caller, or the client itself, waits for. It is alive while the engine lists it,
-/// a call of it is on its way, or its caller still may cancel it.
+/// which is until the end of the turn in which it finished, while a call of it is on its way, or its
+/// caller still may cancel it.
 class operation : public call, public recycled {
 public:
     /// Begins. Called once, by `engine::begin`.

@@ -6,36 +6,74 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace redlock::detail {
 
 /// Owners that the client draws itself are unique, and not kept here.
 class owner_claims {
+    using key = std::pair<owner_id, std::string>;
+    struct hash {
+        std::size_t operator()(const key& k) const noexcept {
+            const auto* const bytes = reinterpret_cast<const char*>(k.first.bytes.data());
+            const std::hash<std::string_view> of;
+            return of({bytes, k.first.bytes.size()}) * 31 + of(k.second);
+        }
+    };
+    using set = std::unordered_set<key, hash>;
+
 public:
-    /// False where the owner is in use for the resource already. Each true must be followed by one
-    /// `end`.
-    bool begin(const owner_id& owner, std::string_view resource) {
-        return in_use_.emplace(owner, resource).second;
-    }
-    void end(const owner_id& owner, std::string_view resource) {
-        in_use_.erase({owner, std::string(resource)});
+    /// The right to use an owner for some resources: of an acquire, and then of the lease that it
+    /// was granted. Ends with its holder, which may outlive the client.
+    class claim {
+    public:
+        claim() = default;
+        claim(claim&& other) noexcept { swap(other); }
+        claim& operator=(claim&& other) noexcept {
+            end();
+            swap(other);
+            return *this;
+        }
+        ~claim() { end(); }
+
+        explicit operator bool() const noexcept { return !keys_.empty(); }
+        void end() noexcept {
+            if (keys_.empty()) return;
+            if (const auto all = in_.lock()) {
+                for (const key& one : keys_) all->erase(one);
+            }
+            keys_.clear();
+        }
+
+    private:
+        friend class owner_claims;
+        void swap(claim& other) noexcept {
+            in_.swap(other.in_);
+            keys_.swap(other.keys_);
+        }
+        std::weak_ptr<set> in_;
+        std::vector<key> keys_;
+    };
+
+    /// For all of the resources; empty where the owner is in use for one of them.
+    claim begin(const owner_id& owner, std::span<const std::string> resources) {
+        claim out;
+        out.in_ = in_use_;
+        for (const std::string& one : resources) {
+            if (!in_use_->emplace(owner, one).second) return {};
+            out.keys_.emplace_back(owner, one);
+        }
+        return out;
     }
 
 private:
-    using claim = std::pair<owner_id, std::string>;
-    struct hash {
-        std::size_t operator()(const claim& c) const noexcept {
-            const auto* const bytes = reinterpret_cast<const char*>(c.first.bytes.data());
-            const std::hash<std::string_view> of;
-            return of({bytes, c.first.bytes.size()}) * 31 + of(c.second);
-        }
-    };
-
-    std::unordered_set<claim, hash> in_use_;
+    std::shared_ptr<set> in_use_ = std::make_shared<set>();
 };
 
 }  // namespace redlock::detail

@@ -38,7 +38,6 @@ void probe_operation::start(time_point now) { client().host.await_settled(*this,
 
 void probe_operation::on_settled(time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     const std::size_t nodes = client().shared.size();
     const bool is_fenced = client().shared.is_fenced();
     reports_.resize(nodes);
@@ -121,7 +120,6 @@ bool probe_operation::is_listened_to(std::size_t node) const {
 }
 
 void probe_operation::on_due(time_point now) {
-    const operation_ptr keep(this);
     bool is_complete = true;
     for (std::size_t i = 0; i < reports_.size(); ++i) {
         is_complete = is_complete && is_listened_to(i);
@@ -165,7 +163,6 @@ void probe_operation::cancel(error_code why, time_point) { end(why); }
 
 void probe_operation::end(error_code outcome) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     timer::cancel();
     client().host.finished(*this);

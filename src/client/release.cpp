@@ -7,6 +7,7 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/queue_entry.hpp"
+#include "wire/release.hpp"
 
 namespace redlock::detail {
 
@@ -31,18 +32,18 @@ void release_round::write(wire::request& out, bool has_place, const wire::fence_
                           time_point now) const {
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
-    left_.kind->write_release(out, {.key = left_.key,
-                                    .value = left_.value,
-                                    .key_prefix = client().shared.options().key_prefix,
-                                    .entry = has_place ? &entry : nullptr,
-                                    .raise = raise,
-                                    .slot = left_.slot,
-                                    .others = left_.others,
-                                    .keep = left_.to_keep_at_most(now),
-                                    .never_prolongs = left_.began_elsewhere,
-                                    .note = left_.is_known_elsewhere
-                                                ? duration(client().tracker.ttl_max())
-                                                : duration::zero()});
+    wire::write_release(*left_.kind, out,
+                        {.key = left_.key,
+                         .value = left_.value,
+                         .key_prefix = client().shared.options().key_prefix,
+                         .entry = has_place ? &entry : nullptr,
+                         .raise = raise,
+                         .slot = left_.slot,
+                         .others = left_.others,
+                         .keep = left_.to_keep_at_most(now),
+                         .never_prolongs = left_.began_elsewhere,
+                         .note = left_.is_known_elsewhere ? duration(client().tracker.ttl_max())
+                                                          : duration::zero()});
 }
 
 void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
@@ -56,7 +57,7 @@ void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_t
 
 void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
                              time_point now) {
-    cast(node, left_.kind->read_release(reply).choice, now);
+    cast(node, wire::read_release(reply).choice, now);
 }
 
 void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&,
@@ -88,7 +89,6 @@ void release_round::cancel(error_code why, time_point now) { end(why, now); }
 
 void release_round::end(error_code outcome, time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().shared.end_span(span_kind::release, span_, now, outcome);
     client().host.finished(*this);

@@ -24,7 +24,6 @@ void revoke_operation::start(time_point now) {
 
 void revoke_operation::on_settled(time_point now) {
     if (over_) return;
-    const operation_ptr keep(this);
     done_.votes.resize(client().shared.size());
     for (std::size_t i = 0; i < done_.votes.size(); ++i) {
         done_.votes[i].node = client().shared.name(i);
@@ -121,7 +120,6 @@ void revoke_operation::note(std::size_t node, const wire::failure& why) {
 
 void revoke_operation::answered(time_point now) {
     if (--open_ != 0) return;
-    const operation_ptr keep(this);
     if (phase_ == phase::rob) return conclude();
     if (client().shared.is_fenced()) {
         // Above all that the robbed holders proposed so far, if node time allows it.
@@ -147,7 +145,6 @@ void revoke_operation::cancel(error_code why, time_point) { end(why); }
 
 void revoke_operation::end(error_code outcome) {
     if (over_) return;
-    const operation_ptr keep(this);
     over_ = true;
     client().host.finished(*this);
     complete(outcome, std::move(done_));

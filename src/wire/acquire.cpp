@@ -15,94 +15,30 @@ namespace redlock::wire {
 
 using std::chrono::milliseconds;
 
+void append_lease(const lock_kind& kind, request& out, std::string_view verb,
+                  const lease_request& lease, const fence_terms* fencing) {
+    assert(kind.is_fenced == (fencing != nullptr) && kind.has_slot == (lease.slot.of > 0));
+    append_keys(out, kind, fencing != nullptr ? fencing->key_prefix : std::string_view(), lease.key,
+                lease.others);
+    append_verb(out, kind, verb);
+    append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
+    if (fencing != nullptr) append(out, {decimal(fencing->fence)});
+    if (kind.has_slot) append(out, {decimal(lease.slot.number), decimal(lease.slot.of)});
+}
+
+void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
+                   const fence_terms* fencing, const queue_entry* entry) {
+    assert(entry == nullptr || kind.is_fenced);
+    if (kind.is_plain_set) {
+        const decimal ttl(in<milliseconds>(lease.ttl));
+        return resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
+    }
+    append_lease(kind, out, entry == nullptr ? "acquire" : "await", lease, fencing);
+    if (entry == nullptr) return;
+    append(out, {entry->id, decimal(entry->ticket), decimal(in<milliseconds>(entry->life))});
+}
+
 namespace {
-
-void write_words(request& out, std::string_view at_once, std::string_view waiting,
-                 const lease_request& lease, const fence_terms& fencing,
-                 const queue_entry* entry) {
-    const decimal ttl(in<milliseconds>(lease.ttl));
-    const decimal fence(fencing.fence);
-    if (entry == nullptr) {
-        resp::append_words(out.words, {at_once, lease.value, ttl, fence});
-        out.count = 4;
-    } else {
-        resp::append_words(out.words,
-                           {waiting, lease.value, ttl, fence, entry->id, decimal(entry->ticket),
-                            decimal(in<milliseconds>(entry->life))});
-        out.count = 7;
-    }
-}
-
-}  // namespace
-
-void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
-                   const queue_entry* entry) {
-    assert(fencing != nullptr);
-    append_keys(out, fencing->key_prefix, lease.key);
-    write_words(out, "acquire", "await", lease, *fencing, entry);
-}
-
-void write_share(request& out, const lease_request& lease, const fence_terms* fencing,
-                 const queue_entry* entry) {
-    assert(fencing != nullptr);
-    append_readers_keys(out, fencing->key_prefix, lease.key);
-    write_words(out, "share", "await_share", lease, *fencing, entry);
-}
-
-void write_acquire_slot(request& out, const lease_request& lease, const fence_terms* fencing,
-                        const queue_entry* entry) {
-    assert(fencing != nullptr && lease.slot.of > 0);
-    const decimal ttl(in<milliseconds>(lease.ttl));
-    const decimal fence(fencing->fence);
-    const decimal slot(lease.slot.number);
-    const decimal slots(lease.slot.of);
-    append_slot_keys(out, fencing->key_prefix, lease.key);
-    if (entry == nullptr) {
-        resp::append_words(out.words, {"acquire_slot", lease.value, ttl, fence, slot, slots});
-        out.count = 6;
-    } else {
-        resp::append_words(out.words, {"await_slot", lease.value, ttl, fence, slot, slots, entry->id,
-                                       decimal(entry->ticket),
-                                       decimal(in<milliseconds>(entry->life))});
-        out.count = 9;
-    }
-}
-
-void write_acquire_all(request& out, const lease_request& lease, const fence_terms* fencing,
-                       const queue_entry* entry) {
-    assert(fencing != nullptr);
-    const decimal ttl(in<milliseconds>(lease.ttl));
-    const decimal fence(fencing->fence);
-    append_all_keys(out, fencing->key_prefix, lease.key, lease.others);
-    const decimal keys(out.locks);
-    if (entry == nullptr) {
-        resp::append_words(out.words, {"acquire_all", keys, lease.value, ttl, fence});
-        out.count = 5;
-    } else {
-        resp::append_words(out.words, {"await_all", keys, lease.value, ttl, fence, entry->id,
-                                       decimal(entry->ticket),
-                                       decimal(in<milliseconds>(entry->life))});
-        out.count = 8;
-    }
-}
-
-void write_set_all(request& out, const lease_request& lease,
-                   [[maybe_unused]] const fence_terms* fencing,
-                   [[maybe_unused]] const queue_entry* entry) {
-    assert(fencing == nullptr && entry == nullptr);
-    append_plain_keys(out, lease.key, lease.others);
-    resp::append_words(out.words, {"acquire_all", decimal(out.locks), lease.value,
-                                   decimal(in<milliseconds>(lease.ttl))});
-    out.count = 4;
-}
-
-void write_set(request& out, const lease_request& lease,
-               [[maybe_unused]] const fence_terms* fencing,
-               [[maybe_unused]] const queue_entry* entry) {
-    assert(fencing == nullptr && entry == nullptr);
-    const decimal ttl(in<milliseconds>(lease.ttl));
-    resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
-}
 
 acquire_answer read_set(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::status && reply.text() == "OK") {
@@ -111,8 +47,6 @@ acquire_answer read_set(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::nil) return {.answer = vote::held};
     return {.why = read_failure(reply)};
 }
-
-namespace {
 
 // Where it is not this slot that is taken, others wait for the one that is free.
 acquire_answer read_slot_refusal(const resp::reply& reply) {
@@ -137,9 +71,7 @@ std::uint64_t read_map(std::string_view bytes) {
     return map;
 }
 
-}  // namespace
-
-acquire_answer read_acquire(const resp::reply& reply) {
+acquire_answer read_one(const resp::reply& reply) {
     if (reply.type() == resp::reply_type::integer && reply.integer() == 1) {
         return {.answer = vote::granted};
     }
@@ -169,21 +101,20 @@ acquire_answer read_acquire(const resp::reply& reply) {
     }
 }
 
-acquire_answer read_acquire_all(const resp::reply& reply) {
-    acquire_answer answer = read_acquire(reply);
+}  // namespace
+
+acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply) {
+    if (kind.is_plain_set) return read_set(reply);
+    acquire_answer answer = read_one(reply);
     const bool is_held = answer.answer == vote::held;
-    if (is_held || answer.answer == vote::queued) {
+    if (kind.is_of_several && (is_held || answer.answer == vote::queued)) {
         const std::size_t at = is_held ? 5 : 3;
         answer.blocked = read_map(reply[at].text());
         answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
+        answer.lacks_fence =
+            is_held && reply[7].integer() == 1 && is_of_our_form(reply[2].text());
     }
-    if (is_held) answer.lacks_fence = reply[7].integer() == 1 && is_of_our_form(reply[2].text());
-    return answer;
-}
-
-acquire_answer read_set_all(const resp::reply& reply) {
-    acquire_answer answer = read_acquire_all(reply);
-    answer.lacks_fence = false;
+    if (!kind.is_fenced) answer.lacks_fence = false;
     return answer;
 }
 

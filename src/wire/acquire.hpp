@@ -1,4 +1,4 @@
-// Acquire, as it is asked and answered: of requests.lua, or SET for a plain lock; counts nothing.
+// Acquire, as it is asked and answered, of every kind of lock; counts nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/keys.hpp"
+#include "wire/lock_kind.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
@@ -29,25 +30,14 @@ struct lease_request {
     slot_number slot{};   ///< Of which that is the key.
     more_keys others{};   ///< That it is about besides.
 };
+/// The words of `verb`, but for those of a waiter.
+void append_lease(const lock_kind& kind, request& out, std::string_view verb,
+                  const lease_request& lease, const fence_terms* fencing);
 
-/// Of requests.lua. With `entry` the waiter stands at its ticket.
-void write_acquire(request& out, const lease_request& lease, const fence_terms* fencing,
-                   const queue_entry* entry = nullptr);
-/// The same for a reader.
-void write_share(request& out, const lease_request& lease, const fence_terms* fencing,
-                 const queue_entry* entry = nullptr);
-/// The same for a slot.
-void write_acquire_slot(request& out, const lease_request& lease, const fence_terms* fencing,
-                        const queue_entry* entry = nullptr);
-/// The same for several keys at once.
-void write_acquire_all(request& out, const lease_request& lease, const fence_terms* fencing,
-                       const queue_entry* entry = nullptr);
-/// The command of every Redlock; a plain lock has neither a fence nor an entry.
-void write_set(request& out, const lease_request& lease, const fence_terms* fencing,
-               const queue_entry* entry);
-/// Of plain.lua: the same for several keys at once.
-void write_set_all(request& out, const lease_request& lease, const fence_terms* fencing,
-                   const queue_entry* entry);
+/// Of requests.lua, plain.lua, or SET. A fenced kind has `fencing`. With `entry` the waiter stands at
+/// its ticket.
+void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
+                   const fence_terms* fencing, const queue_entry* entry = nullptr);
 
 /// The answer to an acquire: `SET key value NX PX ttl`, or requests.lua.
 struct acquire_answer {
@@ -69,9 +59,6 @@ struct acquire_answer {
     std::uint64_t blocked = 0;
     std::size_t which = 0;
 };
-acquire_answer read_set(const resp::reply& reply);
-acquire_answer read_set_all(const resp::reply& reply);
-acquire_answer read_acquire(const resp::reply& reply);
-acquire_answer read_acquire_all(const resp::reply& reply);
+acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply);
 
 }  // namespace redlock::wire

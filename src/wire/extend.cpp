@@ -2,57 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "wire/extend.hpp"
 
-#include "wire/resp/command.hpp"
-#include "wire/words.hpp"
-
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 namespace redlock::wire {
 
-using std::chrono::milliseconds;
-
-void write_extend(request& out, const lease_request& lease, const fence_terms* fencing) {
-    const decimal ttl(in<milliseconds>(lease.ttl));
-    if (fencing == nullptr) {
-        resp::append_words(out.keys, {lease.key});
-        resp::append_words(out.words, {"extend", lease.value, ttl});
-        out.count = 3;
-        return;
-    }
-    append_keys(out, fencing->key_prefix, lease.key);
-    resp::append_words(out.words, {"extend", lease.value, ttl, decimal(fencing->fence)});
-    out.count = 4;
-}
-
-void write_extend_all(request& out, const lease_request& lease, const fence_terms* fencing) {
-    const decimal ttl(in<milliseconds>(lease.ttl));
-    if (fencing == nullptr) {
-        append_plain_keys(out, lease.key, lease.others);
-        resp::append_words(out.words, {"extend_all", decimal(out.locks), lease.value, ttl});
-        out.count = 4;
-        return;
-    }
-    append_all_keys(out, fencing->key_prefix, lease.key, lease.others);
-    resp::append_words(
-        out.words, {"extend_all", decimal(out.locks), lease.value, ttl, decimal(fencing->fence)});
-    out.count = 5;
-}
-
-void write_extend_share(request& out, const lease_request& lease, const fence_terms* fencing) {
-    append_readers_keys(out, fencing->key_prefix, lease.key);
-    resp::append_words(out.words, {"extend_share", lease.value,
-                                   decimal(in<milliseconds>(lease.ttl)), decimal(fencing->fence)});
-    out.count = 4;
-}
-
-void write_extend_slot(request& out, const lease_request& lease, const fence_terms* fencing) {
-    append_slot_keys(out, fencing->key_prefix, lease.key);
-    resp::append_words(
-        out.words, {"extend_slot", lease.value, decimal(in<milliseconds>(lease.ttl)),
-                    decimal(fencing->fence), decimal(lease.slot.number), decimal(lease.slot.of)});
-    out.count = 6;
+void write_extend(const lock_kind& kind, request& out, const lease_request& lease,
+                  const fence_terms* fencing) {
+    append_lease(kind, out, "extend", lease, fencing);
 }
 
 compare_answer read_extension(const resp::reply& reply) {

@@ -2,40 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/fenced.hpp"
 
-#include "wire/keys.hpp"
-#include "wire/resp/command.hpp"
-
 namespace redlock::wire {
-
-void append_keys(request& out, std::string_view key_prefix, std::string_view key) {
-    resp::append_words(out.keys, {key, fence_of(key_prefix, key)});
-    resp::append_words(out.queues, {queue_of(key_prefix, key)});
-}
-
-void append_all_keys(request& out, std::string_view key_prefix, std::string_view key,
-                     more_keys others) {
-    append_keys(out, key_prefix, key);
-    for (const auto& other : others) append_keys(out, key_prefix, other);
-    out.locks = static_cast<std::uint32_t>(1 + others.size());
-}
-
-void append_plain_keys(request& out, std::string_view key, more_keys others) {
-    resp::append_words(out.keys, {key});
-    for (const auto& other : others) resp::append_words(out.keys, {other});
-    out.locks = static_cast<std::uint32_t>(1 + others.size());
-}
-
-void append_readers_keys(request& out, std::string_view key_prefix, std::string_view key) {
-    append_keys(out, key_prefix, key);
-    resp::append_words(out.set, {readers_of(key_prefix, key)});
-}
-
-void append_slot_keys(request& out, std::string_view key_prefix, std::string_view slot_key) {
-    const std::string_view key = without_slot(slot_key);
-    resp::append_words(out.keys, {slot_key, fence_of(key_prefix, slot_key)});
-    resp::append_words(out.queues, {queue_of(key_prefix, key)});
-    resp::append_words(out.set, {slots_of(key_prefix, key)});
-}
 
 bool is_amnesiac(const resp::reply& reply) noexcept {
     return reply.type() == resp::reply_type::status && reply.text() == "AMNESIAC";

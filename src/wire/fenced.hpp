@@ -4,8 +4,6 @@
 
 #include "core/node/node_signs.hpp"
 #include "wire/failure.hpp"
-#include "wire/keys.hpp"
-#include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
 
 #include <cstdint>
@@ -19,17 +17,6 @@ struct fence_terms {
     std::uint64_t fence = 0;      ///< That is proposed.
     std::string_view key_prefix;  ///< Names where it is kept.
 };
-
-/// The keys that each request of requests.lua names; that for several keys; that of a reader; that
-/// for a slot.
-void append_keys(request& out, std::string_view key_prefix, std::string_view key);
-void append_all_keys(request& out, std::string_view key_prefix, std::string_view key,
-                     more_keys others);
-void append_readers_keys(request& out, std::string_view key_prefix, std::string_view key);
-void append_slot_keys(request& out, std::string_view key_prefix, std::string_view slot_key);
-
-/// The keys that a request of plain.lua names.
-void append_plain_keys(request& out, std::string_view key, more_keys others);
 
 /// From a request to take a key: nothing was done, since the node record is another than in the
 /// handshake.

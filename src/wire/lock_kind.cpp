@@ -1,63 +1,41 @@
-// The kinds of lock.
+// The kinds of lock, as data.
 // SPDX-License-Identifier: MIT
 #include "wire/lock_kind.hpp"
 
-#include "wire/extend.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/words.hpp"
+
+#include <boost/container/small_vector.hpp>
 
 namespace redlock::wire {
 
-constinit const lock_kind plain_lock{.is_fenced = false,
-                                     .is_shared = false,
-                                     .write_acquire = write_set,
-                                     .read_acquire = read_set,
-                                     .write_extend = write_extend,
-                                     .read_extension = read_extension,
-                                     .write_release = write_plain_release,
-                                     .read_release = read_release};
+void append_keys(request& out, const lock_kind& kind, std::string_view key_prefix,
+                 std::string_view key, more_keys others) {
+    const std::string_view resource_key = kind.has_slot ? without_slot(key) : key;
+    const auto append_one = [&](std::string_view one, std::string_view queue_for) {
+        resp::append_words(out.keys, {one});
+        if (!kind.is_fenced) return;
+        resp::append_words(out.keys, {fence_of(key_prefix, one)});
+        resp::append_words(out.queues, {queue_of(key_prefix, queue_for)});
+    };
+    append_one(key, resource_key);
+    for (const auto& other : others) append_one(other, other);
+    out.locks = static_cast<std::uint32_t>(1 + others.size());
+    if (kind.set_of != nullptr) {
+        resp::append_words(out.set, {kind.set_of(key_prefix, resource_key)});
+    }
+}
 
-constinit const lock_kind fenced_lock{.is_fenced = true,
-                                      .is_shared = false,
-                                      .write_acquire = write_acquire,
-                                      .read_acquire = read_acquire,
-                                      .write_extend = write_extend,
-                                      .read_extension = read_extension,
-                                      .write_release = write_release,
-                                      .read_release = read_release};
+void append_verb(request& out, const lock_kind& kind, std::string_view verb) {
+    boost::container::small_vector<char, 24> word(verb.begin(), verb.end());
+    word.insert(word.end(), kind.suffix.begin(), kind.suffix.end());
+    append(out, {std::string_view(word.data(), word.size())});
+    if (kind.is_of_several) append(out, {decimal(out.locks)});
+}
 
-constinit const lock_kind shared_lock{.is_fenced = true,
-                                      .is_shared = true,
-                                      .write_acquire = write_share,
-                                      .read_acquire = read_acquire,
-                                      .write_extend = write_extend_share,
-                                      .read_extension = read_extension,
-                                      .write_release = write_release_share,
-                                      .read_release = read_release};
-
-constinit const lock_kind set_lock{.is_fenced = true,
-                                   .is_shared = false,
-                                   .write_acquire = write_acquire_all,
-                                   .read_acquire = read_acquire_all,
-                                   .write_extend = write_extend_all,
-                                   .read_extension = read_extension,
-                                   .write_release = write_release_all,
-                                   .read_release = read_release};
-
-constinit const lock_kind plain_set_lock{.is_fenced = false,
-                                         .is_shared = false,
-                                         .write_acquire = write_set_all,
-                                         .read_acquire = read_set_all,
-                                         .write_extend = write_extend_all,
-                                         .read_extension = read_extension,
-                                         .write_release = write_plain_release_all,
-                                         .read_release = read_release};
-
-constinit const lock_kind slot_lock{.is_fenced = true,
-                                    .is_shared = false,
-                                    .write_acquire = write_acquire_slot,
-                                    .read_acquire = read_acquire,
-                                    .write_extend = write_extend_slot,
-                                    .read_extension = read_extension,
-                                    .write_release = write_release_slot,
-                                    .read_release = read_release};
+void append(request& out, std::initializer_list<std::string_view> words) {
+    resp::append_words(out.words, words);
+    out.count += static_cast<std::uint32_t>(words.size());
+}
 
 }  // namespace redlock::wire

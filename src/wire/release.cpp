@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "wire/release.hpp"
 
-#include "wire/resp/command.hpp"
 #include "wire/words.hpp"
 
 #include <cassert>
@@ -30,76 +29,35 @@ std::string_view text_or_nothing(bool is_there, const decimal& number) {
 }
 
 // What is left to do besides deleting the key.
-void write_rest(request& out, const release_request& what) {
+void append_rest(request& out, const release_request& what) {
     const queue_entry entry = what.entry != nullptr ? *what.entry : queue_entry{};
     const decimal fence(what.raise != nullptr ? what.raise->fence : 0);
     const decimal keep(kept_ms(what));
     const decimal note(in<milliseconds>(what.note));
-    resp::append_words(out.words, {text_or_nothing(what.raise != nullptr, fence), entry.id,
-                                   decimal(entry.ticket), decimal(in<milliseconds>(entry.life)),
-                                   text_or_nothing(what.keep > duration::zero(), keep),
-                                   text_or_nothing(what.note > duration::zero(), note)});
-    out.count += 6;
+    append(out, {text_or_nothing(what.raise != nullptr, fence), entry.id, decimal(entry.ticket),
+                 decimal(in<milliseconds>(entry.life)),
+                 text_or_nothing(what.keep > duration::zero(), keep),
+                 text_or_nothing(what.note > duration::zero(), note)});
 }
 
-void write_words(request& out, std::string_view alone, std::string_view with_more,
-                 const release_request& what) {
-    resp::append_words(out.words, {is_short(what) ? alone : with_more, what.value});
-    out.count = 2;
-    if (!is_short(what)) write_rest(out, what);
+// Without fences there is nothing else to do than to keep the key.
+void write_plain(const lock_kind& kind, request& out, const release_request& what) {
+    assert(what.entry == nullptr && what.raise == nullptr);
+    const bool is_kept = what.keep > duration::zero();
+    append_verb(out, kind, is_kept ? "keep" : "release");
+    append(out, {what.value});
+    if (is_kept) append(out, {decimal(kept_ms(what))});
 }
 
 }  // namespace
 
-void write_release(request& out, const release_request& what) {
-    append_keys(out, what.key_prefix, what.key);
-    write_words(out, "release", "leave", what);
-}
-
-void write_release_share(request& out, const release_request& what) {
-    append_readers_keys(out, what.key_prefix, what.key);
-    write_words(out, "release_share", "leave_share", what);
-}
-
-void write_release_slot(request& out, const release_request& what) {
-    append_slot_keys(out, what.key_prefix, what.key);
-    resp::append_words(out.words, {is_short(what) ? "release_slot" : "leave_slot", what.value,
-                                   decimal(what.slot.number), decimal(what.slot.of)});
-    out.count = 4;
-    if (!is_short(what)) write_rest(out, what);
-}
-
-void write_release_all(request& out, const release_request& what) {
-    append_all_keys(out, what.key_prefix, what.key, what.others);
-    resp::append_words(out.words,
-                       {is_short(what) ? "release_all" : "leave_all", decimal(out.locks), what.value});
-    out.count = 3;
-    if (!is_short(what)) write_rest(out, what);
-}
-
-void write_plain_release_all(request& out, const release_request& what) {
-    assert(what.entry == nullptr && what.raise == nullptr);
-    append_plain_keys(out, what.key, what.others);
-    const decimal keys(out.locks);
-    if (what.keep > duration::zero()) {
-        resp::append_words(out.words, {"keep_all", keys, what.value, decimal(kept_ms(what))});
-        out.count = 4;
-    } else {
-        resp::append_words(out.words, {"release_all", keys, what.value});
-        out.count = 3;
-    }
-}
-
-void write_plain_release(request& out, const release_request& what) {
-    assert(what.entry == nullptr && what.raise == nullptr);
-    resp::append_words(out.keys, {what.key});
-    if (what.keep > duration::zero()) {
-        resp::append_words(out.words, {"keep", what.value, decimal(kept_ms(what))});
-        out.count = 3;
-    } else {
-        resp::append_words(out.words, {"release", what.value});
-        out.count = 2;
-    }
+void write_release(const lock_kind& kind, request& out, const release_request& what) {
+    append_keys(out, kind, what.key_prefix, what.key, what.others);
+    if (!kind.is_fenced) return write_plain(kind, out, what);
+    append_verb(out, kind, is_short(what) ? "release" : "leave");
+    append(out, {what.value});
+    if (kind.has_slot) append(out, {decimal(what.slot.number), decimal(what.slot.of)});
+    if (!is_short(what)) append_rest(out, what);
 }
 
 compare_answer read_release(const resp::reply& reply) {

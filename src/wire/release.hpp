@@ -7,6 +7,7 @@
 #include "wire/compare_answer.hpp"
 #include "wire/fenced.hpp"
 #include "wire/keys.hpp"
+#include "wire/lock_kind.hpp"
 #include "wire/queue_entry.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
@@ -30,17 +31,8 @@ struct release_request {
 };
 
 /// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a waiter.
-void write_release(request& out, const release_request& what);
-/// Of a reader: the key goes with the last of them.
-void write_release_share(request& out, const release_request& what);
-/// Of a slot.
-void write_release_slot(request& out, const release_request& what);
-/// Of several keys at once.
-void write_release_all(request& out, const release_request& what);
-/// Compares and deletes, or has the key run out.
-void write_plain_release(request& out, const release_request& what);
-/// Of several keys at once.
-void write_plain_release_all(request& out, const release_request& what);
+/// Of a reader the key goes with the last of them.
+void write_release(const lock_kind& kind, request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 
 }  // namespace redlock::wire

@@ -55,7 +55,7 @@ command alone(const wire::request& what, const std::string& record_key = "p:redl
 
 TEST_CASE("a plain lock is taken by the command that every Redlock uses") {
     wire::request out;
-    wire::plain_lock.write_acquire(out, {"k", "v", 1500ms}, nullptr, nullptr);
+    wire::write_acquire(wire::plain_lock, out, {"k", "v", 1500ms}, nullptr, nullptr);
     CHECK(out.is_command());
     CHECK(only(out.words) == command{"SET", "k", "v", "NX", "PX", "1500"});
 }
@@ -64,7 +64,7 @@ TEST_CASE("a fenced lock names its fence, the node record, the epoch and how lon
     wire::request out;
     const auto form = GENERATE(script_form::by_hash, script_form::whole);
     const auto& script = resp::requests();
-    wire::write_acquire(out, {"p:k", "v", 1500ms}, &terms);
+    wire::write_acquire(wire::fenced_lock, out, {"p:k", "v", 1500ms}, &terms);
     const bool whole = form == script_form::whole;
     CHECK(alone(out, "p:redlock:node", form) ==
           command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4",
@@ -74,7 +74,7 @@ TEST_CASE("a fenced lock names its fence, the node record, the epoch and how lon
 
 TEST_CASE("where the node's clock is not known a command has no time limit") {
     wire::request what;
-    wire::write_acquire(what, {"k", "v", 1500ms}, &terms);
+    wire::write_acquire(wire::fenced_lock, what, {"k", "v", 1500ms}, &terms);
     wire::batch all("N");
     all.add(what);
     std::string out;
@@ -87,7 +87,7 @@ TEST_CASE("where the node's clock is not known a command has no time limit") {
 TEST_CASE("one that waits names its place") {
     wire::request out;
     const wire::queue_entry entry{"client:7", 1'700'000'000'000'001, 2s};
-    wire::write_acquire(out, {"k", "v", 1500ms}, &terms, &entry);
+    wire::write_acquire(wire::fenced_lock, out, {"k", "v", 1500ms}, &terms, &entry);
     CHECK(alone(out) ==
           command{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k", "p:{k}:fence",
                   "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1", "await", "v", "1500",
@@ -104,33 +104,33 @@ TEST_CASE("a release names the key alone, or who is to be woken, or raises the f
     };
     wire::release_request what{.key = "k", .value = "v"};
     SECTION("plain") {
-        wire::plain_lock.write_release(out, what);
+        wire::write_release(wire::plain_lock, out, what);
         CHECK(alone(out, "") ==
               command{"EVALSHA", text(resp::plain().sha1), "1", "k", "release", "v"});
     }
     what.key_prefix = "p:";
     SECTION("fenced") {
-        wire::write_release(out, what);
+        wire::write_release(wire::fenced_lock, out, what);
         fenced({"release", "v"});
     }
     const wire::queue_entry entry{"client:7", 9, 2s};
     SECTION("of one that waits on") {
         what.entry = &entry;
-        wire::write_release(out, what);
+        wire::write_release(wire::fenced_lock, out, what);
         fenced({"leave", "v", "", "client:7", "9", "2000", "", ""});
     }
     SECTION("raising") {
         what.raise = &terms;
-        wire::write_release(out, what);
+        wire::write_release(wire::fenced_lock, out, what);
         fenced({"leave", "v", "1700000000000123", "", "0", "0", "", ""});
     }
 }
 
 TEST_CASE("many requests are one command, in their order") {
     std::vector<wire::request> each(3);
-    wire::write_release(each[0], {.key = "k", .value = "old", .key_prefix = "p:"});
-    wire::write_acquire(each[1], {"k", "new", 1500ms}, &terms);
-    wire::write_extend(each[2], {"other", "v", 24h}, &terms);
+    wire::write_release(wire::fenced_lock, each[0], {.key = "k", .value = "old", .key_prefix = "p:"});
+    wire::write_acquire(wire::fenced_lock, each[1], {"k", "new", 1500ms}, &terms);
+    wire::write_extend(wire::fenced_lock, each[2], {"other", "v", 24h}, &terms);
     wire::batch all("p:redlock:node");
     for (const auto& one : each) all.add(one);
     CHECK(all.size() == 3);
@@ -159,8 +159,8 @@ TEST_CASE("plain leases are prolonged, and given back, by their keys alone") {
     wire::batch all("");
     wire::request first;
     wire::request second;
-    wire::write_extend(first, {"k1", "v1", 24h}, nullptr);
-    wire::plain_lock.write_release(second, {.key = "k2", .value = "v2"});
+    wire::write_extend(wire::plain_lock, first, {"k1", "v1", 24h}, nullptr);
+    wire::write_release(wire::plain_lock, second, {.key = "k2", .value = "v2"});
     all.add(first);
     all.add(second);
     std::string out;

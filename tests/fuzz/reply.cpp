@@ -31,14 +31,14 @@ using texts = std::vector<std::string>;
 namespace {
 
 void read_as_request(const resp::reply& r) {
-    wire::read_acquire(r);
+    for (const auto* kind : {&wire::fenced_lock, &wire::set_lock}) wire::read_acquire(*kind, r);
     wire::read_extension(r);
     wire::read_release(r);
     wire::read_signs(r);
 }
 
 void read_as_everything(const resp::reply& r) {
-    wire::read_set(r);
+    wire::read_acquire(wire::plain_lock, r);
     read_as_request(r);
     for (const std::size_t i : {0U, 1U, 64U}) {
         read_as_request(r[i]);

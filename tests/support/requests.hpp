@@ -95,7 +95,6 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
                 one.others.push_back(key_at(i++));
             }
         }
-        if (what == "share") what = "acquire_share";
         if (const auto suffix = what.find("_share"); suffix != what.npos) {
             what.resize(suffix);
             one.readers = command.at(next_set++);
@@ -141,7 +140,7 @@ inline std::vector<std::string> words_of(const asked& one) {
         asked alone = one;
         alone.readers.clear();
         auto words = words_of(alone);
-        words.front() = words.front() == "acquire" ? "share" : words.front() + "_share";
+        words.front() += "_share";
         return words;
     }
     if (one.is_of_slot()) {

@@ -2,19 +2,30 @@
 // SPDX-License-Identifier: MIT
 #include "core/lock/acquisition.hpp"
 
-#include <algorithm>
-#include <cassert>
+#include "value/lease_terms.hpp"
+
+#include <utility>
 
 namespace redlock::core {
 
-void acquisition::begin(std::size_t nodes, duration ttl, drift_policy drift, duration longest_wait,
+void acquisition::begin(const client_options& all, const acquire_options& how, std::size_t keys,
                         time_point now) {
-    assert(nodes > 0 && nodes <= max_nodes && phase_ == phase::queued);
-    nodes_ = nodes;
-    ttl_ = ttl;
-    drift_ = drift;
-    if (longest_wait > duration::zero())
-        retry_ = std::make_unique<retry>(nodes, now + longest_wait);
+    assert(phase_ == phase::queued && all_ == nullptr);
+    all_ = &all;
+    nodes_ = all.nodes.size();
+    assert(nodes_ > 0 && nodes_ <= max_nodes && keys > 0);
+    terms_ = {.ttl = effective_ttl(all, how.ttl),
+              .renew = how.renew,
+              .max_hold = how.max_hold,
+              .loss_margin = how.loss_margin};
+    min_hold_ = how.min_hold;
+    ttl_ = terms_.ttl;
+    slot_count_ = how.slots;
+    slots_ = {nodes_, how.slots};
+    if (how.wait <= duration::zero()) return;
+    retry_ = std::make_unique<retry>(nodes_, now + how.wait);
+    is_known_to_nodes_ = all.fencing;
+    if (keys > 1) blocked_ = std::make_unique<blocked_keys>(keys);
 }
 
 void acquisition::settled(time_point now, duration longest) noexcept {
@@ -29,91 +40,183 @@ void acquisition::stands_behind() noexcept {
     due_at_ = retry_->deadline();
 }
 
-acquisition::step acquisition::turn() noexcept {
-    if (!is_trying()) return step::begin_try;
+acquisition::actions acquisition::turn() {
+    using enum action;
+    if (!is_trying()) return {begin_try};
     is_called_again_ = true;
-    return step::none;
+    return {};
 }
 
-void acquisition::begin_try(time_point now) noexcept {
+void acquisition::begin_try(duration longest, time_point now) noexcept {
     assert(!is_over());
     phase_ = phase::trying;
     is_called_again_ = false;
     voters_ = {};
     ++tries_;
-    attempt_.emplace(nodes_, now, ttl_, drift_);
+    ttl_ = std::min(terms_.ttl, longest);
+    attempt_.emplace(nodes_, now, ttl_, drift_policy{all_->drift_factor, all_->drift_min});
     if (!retry_) return;
     retry_->tried(now);
     due_at_ = tries_ == 1 ? std::max(retry_->deadline(), nodes_until_) : retry_->deadline();
 }
 
-std::uint32_t acquisition::begin_round(time_point now) noexcept {
+std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept {
     assert(attempt_);
     attempt_->begin_second(now);
+    // The grant may come so late, and a holder that dies then tells no node when it was.
+    kept_for_ = std::max<duration>(ttl_, longest_stay(*all_, min_hold_, later));
+    keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
+    unheard_ = {};
+    entered_now_ = {};
     return ++round_;
 }
 
-acquisition::step acquisition::cast(std::size_t node, vote v, const outlook& what,
-                                    time_point now) noexcept {
-    assert(attempt_);
+void acquisition::sent(node_mask nodes, bool is_entered) noexcept {
+    if (blocked_) blocked_->asked(nodes);
+    if (!is_entered) return;
+    entered_ |= nodes;
+    entered_now_ |= nodes;
+}
+
+// That all the keys it waited for on a node are free there now is as good as a wake-up.
+void acquisition::hear(std::size_t node, const outlook& what, time_point now) noexcept {
+    if (blocked_ && blocked_->told(node, what.blocked)) retry_->woken(node, now);
+}
+
+acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& what,
+                                       const slots_seen& slots, time_point now) {
+    using enum action;
+    assert(attempt_ && node < nodes_);
+    unheard_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
+    if (slots.count != 0) slots_.refused(slots.free, slots.count);
+    hear(node, what, now);
     if (retry_) retry_->told(node, what, now);
     switch (attempt_->cast(node, v, now)) {
-        case attempt::verdict::open: break;
-        case attempt::verdict::again: return step::second_round;
-        case attempt::verdict::granted: phase_ = phase::judged; return step::grant;
+        case attempt::verdict::open: return {};
+        case attempt::verdict::again: return {second_round};
+        case attempt::verdict::granted:
+            phase_ = phase::judged;
+            if (lasts(now)) return {grant};
+            reason_ = errc::validity_exhausted;
+            return {judge};
         case attempt::verdict::refused:
             phase_ = phase::judged;
             reason_ = attempt_->reason();
-            return step::judge;
+            return {judge};
     }
-    return step::none;
+    return {};
 }
 
-acquisition::step acquisition::refused(error_code why, time_point now,
-                                       std::optional<prospects> further) noexcept {
+// Where the holder died at once the keys must not run out before the least time is over.
+bool acquisition::lasts(time_point now) const noexcept {
+    const bool is_kept = min_hold_.count() == 0 || keys_until_ >= now + min_hold_;
+    return is_kept && lease(now).report_at() > now;
+}
+
+renewal acquisition::lease(time_point now) const noexcept {
+    assert(attempt_);
+    renewal::terms terms = terms_;
+    terms.ttl = ttl_;
+    return {now, attempt_->valid_until(), terms};
+}
+
+acquisition::actions acquisition::give_up(error_code why) {
+    using enum action;
+    reason_ = why;
+    actions next;
+    if (is_trying()) next.push_back(recall_votes);
+    next.push_back(leave);
+    next.push_back(refuse);
+    return next;
+}
+
+acquisition::actions acquisition::refused(error_code why, time_point now,
+                                          std::optional<prospects> further) {
+    using enum action;
     phase_ = phase::judged;
     reason_ = why;
-    const bool waits_on =
-        further && retry_->refused(why, now, further->random, further->others);
+    // It need not wait for a slot that is free, as far as the nodes said.
+    if (tries_another_slot(why)) return {may_queue_ ? release : leave, begin_try};
+    slots_.rest();
+    const bool waits_on = further && retry_->refused(why, now, further->random, further->others);
     may_queue_ = why == errc::contended;
-    if (!waits_on) return step::give_up;
-    if (is_called_again_) return step::begin_try;
+    if (!waits_on) return give_up(why);
+    const action back = may_queue_ ? release : leave;
+    if (is_called_again_) return {back, begin_try};
     phase_ = phase::asleep;
     due_at_ = retry_->next();
-    return step::sleep;
+    actions next{back};
+    if (retry_->is_resting())
+        next.push_back(is_cut_off() ? rest_in_turn : rest);
+    else
+        next.push_back(end_turn);
+    if (is_known_to_nodes_) next.push_back(await_wake_up);
+    next.push_back(arm);
+    return next;
 }
 
-void acquisition::woken(std::size_t node, time_point now) noexcept {
+void acquisition::draw_ticket(std::optional<std::int64_t> time_us) noexcept {
+    if (!is_known_to_nodes_ || ticket_ != 0 || !time_us || *time_us <= 0) return;
+    ticket_ = static_cast<std::uint64_t>(*time_us);
+}
+
+void acquisition::asked(node_mask nodes) noexcept {
     assert(waits());
-    retry_->woken(node, now);
-    if (phase_ == phase::asleep) due_at_ = retry_->next();
+    retry_->asked(nodes);
+    if (blocked_) blocked_->asked(nodes);
 }
 
-void acquisition::told(std::size_t node, const outlook& what, bool has_vote,
-                       time_point now) noexcept {
+acquisition::actions acquisition::woken(std::size_t node, std::size_t key,
+                                        std::optional<std::uint16_t> slot, time_point now) {
+    using enum action;
+    assert(waits());
+    if (slot) slots_.suggest(*slot);
+    if (blocked_ && !blocked_->woken(node, key)) return {};
+    retry_->woken(node, now);
+    if (phase_ != phase::asleep) return {};
+    due_at_ = retry_->next();
+    return {arm};
+}
+
+acquisition::actions acquisition::told(std::size_t node, const outlook& what, bool has_vote,
+                                       time_point now) {
+    using enum action;
+    assert(waits());
+    hear(node, what, now);
     voters_.set(node, has_vote);
     // Whether it is in others' way only a try tells; one that has made that may sleep.
     retry_->told(node, has_vote || !may_queue_ ? what : outlook{}, now);
     due_at_ = retry_->next();
+    if (retry_->is_resting()) return {arm};
+    // What ended its rest ended its turn, too.
+    actions next{end_turn};
+    if (voters_.size() >= quorum(nodes_)) {
+        // No try will tell that a quorum can be reached again: the answers did.
+        may_queue_ = true;
+        if (is_known_to_nodes_ && ticket_ == 0) next.push_back(draw_ticket);
+    }
+    next.push_back(arm);
+    return next;
 }
 
-bool acquisition::may_reach_quorum() const noexcept {
-    return voters_.size() >= quorum(nodes_);
-}
-
-bool acquisition::postpone(time_point now, duration extra) noexcept {
-    if (!retry_ || !is_trying() || tries_ != 1) return false;
-    const time_point until = std::max(retry_->deadline(), nodes_until_ + extra);
-    if (until <= now) return false;
-    due_at_ = until;
-    return true;
-}
-
-acquisition::step acquisition::due(time_point now, bool is_queued) noexcept {
-    if (tries_ == 0) return is_queued ? step::stand_aside : step::turn_away;
-    if (is_trying() || now >= retry_->deadline()) return step::give_up;
+acquisition::actions acquisition::due(time_point now, duration extra, bool is_queued) {
+    using enum action;
+    if (retry_ && is_trying() && tries_ == 1) {
+        const time_point until = std::max(retry_->deadline(), nodes_until_ + extra);
+        if (until > now) {
+            due_at_ = until;
+            return {arm};
+        }
+    }
+    if (tries_ == 0) return {is_queued ? stand_aside : turn_away};
+    if (is_trying() || now >= retry_->deadline()) return give_up(reason_);
     due_at_ = retry_->deadline();  // for as long as its turn does not come
-    return step::ask_for_turn;
+    return {arm, ask_for_turn};
+}
+
+void acquisition::shorten(duration gap) noexcept {
+    if (attempt_) attempt_->shorten(gap);
+    keys_until_ -= gap;
 }
 
 }  // namespace redlock::core

@@ -1,30 +1,47 @@
-// One acquire, from its call to its verdict: when to try, and what becomes of a try; sends nothing.
+// One acquire, from its call to its verdict: when to try, what to ask for, and what becomes of a
+// try; sends nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "core/lock/attempt.hpp"
+#include "core/lock/renewal.hpp"
+#include "core/lock/slot_choice.hpp"
+#include "core/wait/blocked_keys.hpp"
 #include "core/wait/retry.hpp"
 #include "value/node_mask.hpp"
 #include "value/quorum.hpp"
+#include "value/slot.hpp"
 
 #include <redlock/error.hpp>
+#include <redlock/options.hpp>
 #include <redlock/vote.hpp>
 
+#include <boost/container/static_vector.hpp>
+
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace redlock::core {
+
+/// What a node answered about the slots of the resource: a bit for each one that is free there, from
+/// the lowest of the first byte on; and how many there are. 0: nothing.
+struct slots_seen {
+    std::string_view free{};
+    std::uint16_t count = 0;
+};
 
 /// Tries until one try is granted, or refused for good, or the time is over. Without a wait there
 /// is one try.
 ///
-/// Facts go in, with the time and random words among them, and the next step comes out. It calls
-/// nobody. Its driver sends the rounds, arms a timer for `due_at`, and gives back the votes of
-/// every refused try, also between two tries. (Kept votes would let contenders block each other,
-/// each with a minority.)
+/// Facts go in, with the time and random words among them, and actions come out. It calls nobody.
+/// Its driver carries the actions out in their sequence. The votes of every refused try are given
+/// back, also between two tries. (Kept votes would let contenders block each other, each with a
+/// minority.)
 class acquisition {
 public:
     enum class phase : std::uint8_t {
@@ -34,23 +51,39 @@ public:
         asleep,  ///< Until the nodes would let it have the key, or its turn comes.
         over,
     };
-    enum class step : std::uint8_t {
-        none,          ///< Until the next fact.
+    enum class action : std::uint8_t {
+        // What is sent.
         begin_try,     ///< Call `begin_try` and `begin_round`, and send.
         second_round,  ///< Call `begin_round` and send, under a fence above all that were seen.
-        grant,         ///< Within `valid_until`.
-        judge,         ///< The try was refused, for `reason`: call `refused`.
-        sleep,         ///< It waits on; until a turn comes or `due_at`.
+        release,       ///< Give back what the nodes granted; its place in their queues stays.
+        leave,         ///< Give back what the nodes granted, and its place in their queues.
+
+        // Among the waiters of this client.
         ask_for_turn,  ///< Its time has come: it tries when its turn comes.
-        give_up,       ///< It is refused, for `reason`.
-        stand_aside,   ///< It is refused: others of this client are before it.
-        turn_away,     ///< It is refused: there was no time in which it could have asked the nodes.
+        end_turn,      ///< Its turn is over.
+        rest,          ///< Its turn is over; the nodes told nothing that is worth waiting for.
+        rest_in_turn,  ///< The same, and no resource has a quorum: its turn lasts until the next try.
+
+        // How it waits.
+        arm,            ///< A timer for `due_at`.
+        await_wake_up,  ///< The nodes are asked about it now and then, and wake it.
+        draw_ticket,    ///< Call `draw_ticket`.
+
+        // How a try, or all of it, ends.
+        judge,         ///< The try was refused, for `reason`: call `refused`.
+        recall_votes,  ///< No node need have answered this try: the one before says why it waited.
+        grant,         ///< With the lease of `lease`.
+        refuse,        ///< For `reason`.
+        stand_aside,   ///< Refused: others of this client are before it.
+        turn_away,     ///< Refused: there was no time in which it could have asked the nodes.
     };
+    using actions = boost::container::static_vector<action, 5>;
 
     acquisition() = default;
 
-    /// Called once, before everything else. `longest_wait`: zero for one that would not wait.
-    void begin(std::size_t nodes, duration ttl, drift_policy drift, duration longest_wait,
+    /// Called once, before everything else. The options are valid; `all` outlives this. `keys`: that
+    /// it wants at once.
+    void begin(const client_options& all, const acquire_options& how, std::size_t keys,
                time_point now);
 
     /// It is about to stand in line. However short the wait, its first try may take as long as a
@@ -59,49 +92,68 @@ public:
     /// Others of this client stand before it.
     void stands_behind() noexcept;
     /// It is the first of this client.
-    step turn() noexcept;
+    actions turn();
 
-    /// What the tries from now on ask for.
-    void set_ttl(duration ttl) noexcept { ttl_ = ttl; }
-    void begin_try(time_point now) noexcept;
-    /// Returns its number. Only answers to it are votes.
-    std::uint32_t begin_round(time_point now) noexcept;
+    /// The nodes grant no ttl above `longest`.
+    void begin_try(duration longest, time_point now) noexcept;
+    /// Which slot the try asks for. `freed`: one that this client gave back.
+    template <class Random>
+    slot_number draw_slot(std::optional<std::uint16_t> freed, Random random_word) {
+        if (slot_count_ == 0) return {};
+        return {slots_.draw(random_word(), freed), slot_count_};
+    }
+    /// Returns its number. Only answers to it are votes. `later`: so much later a grant may come.
+    std::uint32_t begin_round(duration later, time_point now) noexcept;
     /// A node has seen this fence: the next proposed one has to be above it.
     void saw(std::uint64_t fence) noexcept { seen_fence_ = std::max(seen_fence_, fence); }
+    /// The present round goes to these nodes; with `is_entered` it is in their queues from now on.
+    void sent(node_mask nodes, bool is_entered) noexcept;
     /// A node answered the present round, or did not in time.
-    step cast(std::size_t node, vote v, const outlook& what, time_point now) noexcept;
+    actions cast(std::size_t node, vote v, const outlook& what, const slots_seen& slots,
+                 time_point now);
     /// Where it may wait on: a random word, and how many others of this client rest.
     struct prospects {
         std::uint64_t random;
         std::size_t others;
     };
-    bool may_wait_on(time_point now) const noexcept { return retry_ && now < retry_->deadline(); }
+    bool may_wait_on(error_code why, time_point now) const noexcept {
+        return !tries_another_slot(why) && retry_ && now < retry_->deadline();
+    }
     /// The try came to nothing.
-    step refused(error_code why, time_point now, std::optional<prospects> further) noexcept;
+    actions refused(error_code why, time_point now, std::optional<prospects> further);
+
+    /// A ticket is the time of the first try, by what all clients go by: one that followed clocks
+    /// which were ahead, and drew its fences by them, must not stand behind all that come later.
+    /// Without a time it would stand before all.
+    void draw_ticket(std::optional<std::int64_t> time_us) noexcept;
+    /// 0: it stands in no node's queue.
+    std::uint64_t ticket() const noexcept { return ticket_; }
+    /// The nodes were asked to enter it in their queues.
+    void entered(node_mask nodes) noexcept { entered_ |= nodes; }
+    /// The nodes in whose queues it may stand.
+    node_mask entered() const noexcept { return entered_; }
+    /// Those that were asked for that with the present round.
+    node_mask entered_now() const noexcept { return entered_now_; }
+    /// What was granted is being given back; with `leaves` its place in the queues, too.
+    void given_back(bool leaves) noexcept {
+        if (leaves) entered_ = {};
+    }
 
     /// What these nodes will have `told` is newer than their wake-ups so far.
-    void asked(node_mask nodes) noexcept { retry_->asked(nodes); }
-    void woken(std::size_t node, time_point now) noexcept;
+    void asked(node_mask nodes) noexcept;
+    /// A node says that the key of that index is free, or that slot of it.
+    actions woken(std::size_t node, std::size_t key, std::optional<std::uint16_t> slot,
+                  time_point now);
     /// Asleep: when a node would let it have the key; or, where it has no vote, when it has one.
-    void told(std::size_t node, const outlook& what, bool has_vote, time_point now) noexcept;
-    /// Whether it rests: the nodes told nothing that is worth waiting for.
-    bool is_resting() const noexcept { return retry_->is_resting(); }
-    /// Whether those that told something since the last try could grant it.
-    bool may_reach_quorum() const noexcept;
-    /// It may stand in others' way again: a quorum can be reached.
-    void queue_again() noexcept { may_queue_ = true; }
+    actions told(std::size_t node, const outlook& what, bool has_vote, time_point now);
 
     /// The timer went off, and this client's timers ring late: the nodes have `extra` time more for
-    /// the first try. True where the time is not over, then.
-    bool postpone(time_point now, duration extra) noexcept;
-    /// The timer went off, and is not postponed.
-    step due(time_point now, bool is_queued) noexcept;
+    /// the first try.
+    actions due(time_point now, duration extra, bool is_queued);
     /// When to call it. Without a wait, and from `judged` on, there is no such time.
     time_point due_at() const noexcept { return due_at_; }
     /// Our own clock stood still for `gap`.
-    void shorten(duration gap) noexcept {
-        if (attempt_) attempt_->shorten(gap);
-    }
+    void shorten(duration gap) noexcept;
     /// Granted, given up or cancelled: no fact matters any more.
     void end() noexcept { phase_ = phase::over; }
 
@@ -111,32 +163,60 @@ public:
     /// Whether an answer to that round is a vote.
     bool is_open(std::uint32_t round) const noexcept { return is_trying() && round == round_; }
     bool waits() const noexcept { return retry_ != nullptr; }
-    /// It would get the lock if it were the first. Where it can reach no quorum others may, and
-    /// would wait for it in vain.
-    bool may_queue() const noexcept { return may_queue_; }
+    /// It would get the lock if it were the first, and the nodes can enter it in their queues. Where
+    /// it can reach no quorum others may, and would wait for it in vain.
+    bool may_be_entered() const noexcept { return may_queue_ && ticket_ != 0; }
     std::uint32_t tries() const noexcept { return tries_; }
     std::uint32_t round() const noexcept { return round_; }
     /// The highest fence that was passed to `saw`, in all tries.
     std::uint64_t seen_fence() const noexcept { return seen_fence_; }
-    time_point valid_until() const noexcept { return attempt_->valid_until(); }
+    /// What the try asks for.
+    duration ttl() const noexcept { return ttl_; }
+    /// How long the nodes keep a key that nobody gives back: `ttl` or, with a least time, longer.
+    duration kept_for() const noexcept { return kept_for_; }
+    /// The lease of a try that is granted now.
+    renewal lease(time_point now) const noexcept;
     error_code reason() const noexcept { return reason_; }
 
 private:
+    void hear(std::size_t node, const outlook& what, time_point now) noexcept;
+    bool tries_another_slot(error_code why) const noexcept {
+        return why == errc::contended && slots_.is_another_free();
+    }
+    actions give_up(error_code why);
+    bool is_cut_off() const noexcept { return unheard_.size() > nodes_ - quorum(nodes_); }
+    bool lasts(time_point now) const noexcept;
+
+    const client_options* all_ = nullptr;
     std::size_t nodes_ = 0;
+    renewal::terms terms_{};      // as the caller asked for
+    std::chrono::milliseconds min_hold_{0};
     duration ttl_{};
-    drift_policy drift_;
     std::unique_ptr<retry> retry_;  // null for one that would not wait: it is large
     time_point nodes_until_{};    // until then the first try may take, however short the wait
     time_point due_at_{};
     std::optional<attempt> attempt_;
     phase phase_ = phase::queued;
     bool is_called_again_ = false;  // its turn came again during a try
+    bool is_known_to_nodes_ = false;  // where it waits: they queue and wake it
     bool may_queue_ = true;
     std::uint32_t tries_ = 0;
     std::uint32_t round_ = 0;
     node_mask voters_;  // have a vote, and told something since the last try
+    node_mask unheard_;  // that could not vote in this round
     std::uint64_t seen_fence_ = 0;
     error_code reason_ = errc::no_quorum;  // what is said when the time is over before a first try
+
+    duration kept_for_{};
+    time_point keys_until_{};  // until then those that were granted in this round live
+
+    std::uint16_t slot_count_ = 0;
+    slot_choice slots_;
+    std::unique_ptr<blocked_keys> blocked_;  // of several; large, and null for one
+
+    std::uint64_t ticket_ = 0;
+    node_mask entered_;
+    node_mask entered_now_;
 };
 
 }  // namespace redlock::core

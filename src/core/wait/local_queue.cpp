@@ -83,20 +83,12 @@ void local_queues::enter(stand& at, waiter& who, std::string_view resource) {
     if (who.places_ == 1) ++l.alone;
 }
 
-void local_queues::join(waiter& who, std::string_view resource, std::size_t places) {
-    assert(!who.is_queued());
+void local_queues::join(waiter& who, std::span<const std::string> resources, std::size_t places) {
+    assert(!who.is_queued() && !resources.empty() && places > 0);
     who.places_ = places;
-    who.behind_ = 1;
-    enter(who.stand_, who, resource);
-    move_up(*who.stand_.line);
-}
-
-void local_queues::join(waiter& who, std::span<const std::string> resources) {
-    assert(!who.is_queued() && !resources.empty());
-    who.places_ = 1;
     who.behind_ = resources.size();
     who.more_count_ = resources.size() - 1;
-    who.more_ = std::make_unique<stand[]>(who.more_count_);
+    if (who.more_count_ > 0) who.more_ = std::make_unique<stand[]>(who.more_count_);
     enter(who.stand_, who, resources.front());
     for (std::size_t i = 0; i < who.more_count_; ++i) enter(who.more_[i], who, resources[i + 1]);
     who.for_each_stand([this](stand& s) { move_up(*s.line); });

@@ -102,11 +102,10 @@ public:
     local_queues& operator=(const local_queues&) = delete;
     ~local_queues() { clear(); }
 
-    /// At the end of the line. Whoever is in front that way gets its turn at the next `give_turns`.
-    /// `places`: so many may hold the resource at once. 1: it would hold it alone.
-    void join(waiter& who, std::string_view resource, std::size_t places = 1);
-    /// At the end of all their lines. Precondition: they are distinct, and not none.
-    void join(waiter& who, std::span<const std::string> resources);
+    /// At the end of the lines of all these resources, which are distinct, and not none. Whoever is in
+    /// front that way gets its turn at the next `give_turns`. `places`: so many may hold a resource at
+    /// once. 1: it would hold it alone.
+    void join(waiter& who, std::span<const std::string> resources, std::size_t places = 1);
     /// From whatever place; does nothing for who stands in no line.
     void leave(waiter& who) noexcept;
     /// Its turn is over, and it waits for a wake-up or an instant that it was told.

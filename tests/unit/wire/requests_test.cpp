@@ -37,13 +37,16 @@ auto with_reply(std::string_view bytes, F&& read) {
 }
 
 wire::acquire_answer set_answer_to(std::string_view bytes) {
-    return with_reply(bytes, wire::read_set);
+    return with_reply(
+        bytes, [](const resp::reply& r) { return wire::read_acquire(wire::plain_lock, r); });
 }
 wire::acquire_answer acquire_answer_to(std::string_view bytes) {
-    return with_reply(bytes, wire::read_acquire);
+    return with_reply(
+        bytes, [](const resp::reply& r) { return wire::read_acquire(wire::fenced_lock, r); });
 }
 wire::acquire_answer several_answer_to(std::string_view bytes) {
-    return with_reply(bytes, wire::read_acquire_all);
+    return with_reply(
+        bytes, [](const resp::reply& r) { return wire::read_acquire(wire::set_lock, r); });
 }
 wire::compare_answer release_answer_to(std::string_view bytes) {
     return with_reply(bytes, wire::read_release);
@@ -311,9 +314,9 @@ TEST_CASE("one answer to an extension says that the lease was revoked") {
 
 TEST_CASE("a release that has to keep the key says for how long, in ms that are over by then") {
     using namespace std::chrono_literals;
-    const auto words = [](auto write, const wire::release_request& what) {
+    const auto words = [](const wire::lock_kind& kind, const wire::release_request& what) {
         wire::request out;
-        write(out, what);
+        wire::write_release(kind, out, what);
         return std::to_string(out.count) + ": " + out.words;
     };
     const auto in_words = [](std::initializer_list<std::string_view> all) {
@@ -323,26 +326,27 @@ TEST_CASE("a release that has to keep the key says for how long, in ms that are 
     };
     const wire::fence_terms raise{7, ""};
     const wire::queue_entry place{"id", 9, 2s};
-    using wire::write_release;
-    CHECK(words(write_release, {.key = "k", .value = "v"}) == in_words({"release", "v"}));
-    CHECK(words(write_release, {.key = "k", .value = "v", .keep = 1500us}) ==
+    using wire::fenced_lock;
+    using wire::plain_lock;
+    CHECK(words(fenced_lock, {.key = "k", .value = "v"}) == in_words({"release", "v"}));
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .keep = 1500us}) ==
           in_words({"leave", "v", "", "", "0", "0", "2", ""}));
-    CHECK(words(write_release, {.key = "k", .value = "v", .raise = &raise, .keep = 1s}) ==
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .raise = &raise, .keep = 1s}) ==
           in_words({"leave", "v", "7", "", "0", "0", "1000", ""}));
-    CHECK(words(write_release, {.key = "k", .value = "v", .entry = &place, .keep = 1s}) ==
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .entry = &place, .keep = 1s}) ==
           in_words({"leave", "v", "", "id", "9", "2000", "1000", ""}));
-    CHECK(words(write_release, {.key = "k", .value = "v", .raise = &raise}) ==
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .raise = &raise}) ==
           in_words({"leave", "v", "7", "", "0", "0", "", ""}));
-    CHECK(words(write_release, {.key = "k", .value = "v", .note = 60s}) ==
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .note = 60s}) ==
           in_words({"leave", "v", "", "", "0", "0", "", "60000"}));
-    CHECK(words(write_release, {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
           in_words({"leave", "v", "", "", "0", "0", "-1000", ""}));
-    CHECK(words(wire::write_plain_release,
+    CHECK(words(plain_lock,
                 {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
           in_words({"keep", "v", "-1000"}));
-    CHECK(words(wire::write_plain_release, {.key = "k", .value = "v", .keep = 1ns}) ==
+    CHECK(words(plain_lock, {.key = "k", .value = "v", .keep = 1ns}) ==
           in_words({"keep", "v", "1"}));
-    CHECK(words(wire::write_plain_release, {.key = "k", .value = "v"}) ==
+    CHECK(words(plain_lock, {.key = "k", .value = "v"}) ==
           in_words({"release", "v"}));
 }
 

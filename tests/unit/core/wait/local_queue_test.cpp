@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,16 @@ struct somebody final : core::waiter {
     std::function<void()> then{};
 };
 
+void join(local_queues& all, somebody& who, const std::string& resource, std::size_t places = 1) {
+    all.join(who, std::span(&resource, 1), places);
+}
+
 }  // namespace
 
 TEST_CASE("the first has its turn at once, the others one after the other") {
     somebody a, b, c;
     local_queues all;
-    for (somebody* w : {&a, &b, &c}) all.join(*w, "x");
+    for (somebody* w : {&a, &b, &c}) join(all, *w, "x");
     CHECK(a.turns == 0);  // not from within the call
     all.give_turns(now);
     all.give_turns(now);
@@ -59,11 +64,11 @@ TEST_CASE("the first has its turn at once, the others one after the other") {
 TEST_CASE("while the resource is held here nobody has a turn") {
     somebody a, b;
     local_queues all;
-    all.join(a, "x");
+    join(all, a, "x");
     all.give_turns(now);
     all.taken(a);
     CHECK_FALSE(a.is_queued());
-    all.join(b, "x");
+    join(all, b, "x");
     all.give_turns(now);
     CHECK(b.turns == 0);
     CHECK(all.first("x") == nullptr);
@@ -76,8 +81,8 @@ TEST_CASE("while the resource is held here nobody has a turn") {
 TEST_CASE("a resource that is given back again gives the first another turn") {
     somebody a, b;
     local_queues all;
-    all.join(a, "x");
-    all.join(b, "x");
+    join(all, a, "x");
+    join(all, b, "x");
     all.give_turns(now);
     all.freed("x");
     all.freed("x");
@@ -89,8 +94,8 @@ TEST_CASE("a resource that is given back again gives the first another turn") {
 TEST_CASE("a turn that is due is not given to who has the resource, or has left") {
     somebody a, b;
     local_queues all;
-    all.join(a, "x");
-    all.join(b, "x");
+    join(all, a, "x");
+    join(all, b, "x");
     SECTION("taken before the turn") {
         all.taken(a);
         all.give_turns(now);
@@ -115,7 +120,7 @@ TEST_CASE("who leaves, from whatever place, changes nobody else's order") {
     for (std::size_t gone = 0; gone < 5; ++gone) {
         std::deque<somebody> crowd(5);
         local_queues all;
-        for (somebody& w : crowd) all.join(w, "x");
+        for (somebody& w : crowd) join(all, w, "x");
         all.leave(crowd[gone]);
         all.leave(crowd[gone]);  // once more does nothing
         std::vector<std::size_t> order;
@@ -136,8 +141,8 @@ TEST_CASE("who leaves, from whatever place, changes nobody else's order") {
 TEST_CASE("lines of other resources do not know of each other") {
     somebody a, b;
     local_queues all;
-    all.join(a, "x");
-    all.join(b, "y");
+    join(all, a, "x");
+    join(all, b, "y");
     all.give_turns(now);
     CHECK(a.turns == 1);
     CHECK(b.turns == 1);
@@ -158,11 +163,11 @@ TEST_CASE("within a turn one may leave, join again, and be joined by others") {
     a.then = [&] {
         if (a.turns > 1) return;
         all.leave(a);
-        all.join(b, "x");
-        all.join(a, "x");
+        join(all, b, "x");
+        join(all, a, "x");
     };
     b.then = [&] { all.leave(b); };
-    all.join(a, "x");
+    join(all, a, "x");
     all.give_turns(now);
     CHECK(b.turns == 1);
     CHECK(a.turns == 2);
@@ -181,9 +186,9 @@ TEST_CASE("however a turn ends, another that had to wait for it begins") {
         std::deque<somebody> crowd(local_queues::most_turns);
         somebody late;
         local_queues all;
-        for (std::size_t k = 0; k < crowd.size(); ++k) all.join(crowd[k], std::to_string(k));
+        for (std::size_t k = 0; k < crowd.size(); ++k) join(all, crowd[k], std::to_string(k));
         all.give_turns(now);
-        all.join(late, "late");
+        join(all, late, "late");
         all.give_turns(now);
         CHECK(late.turns == 0);
         all.ask(crowd.front());  // again, and before its turn is over
@@ -198,8 +203,8 @@ TEST_CASE("who rests because nobody answered keeps its turn until it asks for an
     std::deque<somebody> crowd(local_queues::most_turns);
     somebody late;
     local_queues all;
-    for (std::size_t k = 0; k < crowd.size(); ++k) all.join(crowd[k], std::to_string(k));
-    all.join(late, "late");
+    for (std::size_t k = 0; k < crowd.size(); ++k) join(all, crowd[k], std::to_string(k));
+    join(all, late, "late");
     all.give_turns(now);
     all.rests(crowd.front(), false);
     all.give_turns(now);
@@ -217,8 +222,8 @@ TEST_CASE("who rests because nobody answered keeps its turn until it asks for an
 TEST_CASE("who rests is counted until its next turn, or until it leaves") {
     somebody a, b;
     local_queues all;
-    all.join(a, "a");
-    all.join(b, "b");
+    join(all, a, "a");
+    join(all, b, "b");
     all.give_turns(now);
     all.rests(a, true);
     all.rests(a, true);
@@ -240,7 +245,7 @@ TEST_CASE("when the lines are cleared nobody hears of it, and everybody may be d
     {
         std::deque<somebody> crowd(100);
         for (std::size_t i = 0; i < crowd.size(); ++i) {
-            all.join(crowd[i], std::to_string(i % 10));
+            join(all, crowd[i], std::to_string(i % 10));
         }
         all.clear();
         for (const somebody& w : crowd) {
@@ -264,7 +269,7 @@ TEST_CASE("any order of joining, leaving, taking and freeing is that of a queue"
             switch (random() % 4) {
                 case 0:
                     if (w.is_queued()) break;
-                    all.join(w, "x");
+                    join(all, w, "x");
                     model.push_back(&w);
                     break;
                 case 1:
@@ -291,10 +296,10 @@ TEST_CASE("any order of joining, leaving, taking and freeing is that of a queue"
 TEST_CASE("readers in front have their turns together, and one behind a writer waits") {
     somebody a, b, writer, late;
     local_queues all;
-    all.join(a, "x", any);
-    all.join(b, "x", any);
-    all.join(writer, "x");
-    all.join(late, "x", any);
+    join(all, a, "x", any);
+    join(all, b, "x", any);
+    join(all, writer, "x");
+    join(all, late, "x", any);
     all.give_turns(now);
     CHECK(a.turns == 1);
     CHECK(b.turns == 1);
@@ -333,10 +338,10 @@ TEST_CASE("readers in front have their turns together, and one behind a writer w
 TEST_CASE("a reader that comes while others hold the resource has its turn at once") {
     somebody a, b;
     local_queues all;
-    all.join(a, "x", any);
+    join(all, a, "x", any);
     all.give_turns(now);
     all.taken(a);
-    all.join(b, "x", any);
+    join(all, b, "x", any);
     all.give_turns(now);
     CHECK(b.turns == 1);
     CHECK(all.first("x") == &b);
@@ -350,7 +355,7 @@ TEST_CASE("a reader that comes while others hold the resource has its turn at on
 TEST_CASE("each slot that is given back here is named to one try, the latest first") {
     std::deque<somebody> all_who(6);
     local_queues all;
-    for (somebody& one : all_who) all.join(one, "x", 3);
+    for (somebody& one : all_who) join(all, one, "x", 3);
     all.give_turns(now);
     for (std::size_t i = 0; i < 3; ++i) all.taken(all_who[i]);
     CHECK(all.freed_slot("x") == std::nullopt);
@@ -371,8 +376,8 @@ TEST_CASE("a writer has a turn while readers hold the resource, and again after 
     std::deque<somebody> readers(3);
     somebody writer;
     local_queues all;
-    for (somebody& r : readers) all.join(r, "x", any);
-    all.join(writer, "x");
+    for (somebody& r : readers) join(all, r, "x", any);
+    join(all, writer, "x");
     all.give_turns(now);
     for (somebody& r : readers) all.taken(r);
     all.give_turns(now);
@@ -393,11 +398,11 @@ TEST_CASE("a writer has a turn while readers hold the resource, and again after 
 TEST_CASE("readers wait for a writer that holds the resource, and then go together") {
     somebody writer, a, b;
     local_queues all;
-    all.join(writer, "x");
+    join(all, writer, "x");
     all.give_turns(now);
     all.taken(writer);
-    all.join(a, "x", any);
-    all.join(b, "x", any);
+    join(all, a, "x", any);
+    join(all, b, "x", any);
     all.give_turns(now);
     CHECK(a.turns + b.turns == 0);
     CHECK_FALSE(all.is_in_front(a));
@@ -413,10 +418,10 @@ TEST_CASE("readers wait for a writer that holds the resource, and then go togeth
 TEST_CASE("a wake-up reaches all in front, and nobody else") {
     somebody a, b, writer, late;
     local_queues all;
-    all.join(a, "x", any);
-    all.join(b, "x", any);
-    all.join(writer, "x");
-    all.join(late, "x", any);
+    join(all, a, "x", any);
+    join(all, b, "x", any);
+    join(all, writer, "x");
+    join(all, late, "x", any);
     all.wake("x", 0, std::nullopt, now);
     all.wake("y", 0, std::nullopt, now);
     CHECK(a.wakes == 1);
@@ -434,10 +439,10 @@ TEST_CASE("one that does not wait may pass waiters with which it would share, an
     somebody reader, writer;
     local_queues all;
     CHECK_FALSE(all.is_waited_for("x", any));
-    all.join(reader, "x", any);
+    join(all, reader, "x", any);
     CHECK(all.is_waited_for("x"));
     CHECK_FALSE(all.is_waited_for("x", any));
-    all.join(writer, "x");
+    join(all, writer, "x");
     CHECK(all.is_waited_for("x", any));
     all.leave(reader);
     CHECK(all.is_waited_for("x", any));
@@ -451,8 +456,8 @@ TEST_CASE("readers that did not wait may give the resource back beside those tha
     local_queues all;
     all.freed("x", any);  // nobody waits here
     CHECK(all.empty());
-    all.join(a, "x", any);
-    all.join(writer, "x");
+    join(all, a, "x", any);
+    join(all, writer, "x");
     all.give_turns(now);
     all.taken(a);
     all.give_turns(now);
@@ -497,7 +502,7 @@ TEST_CASE("any order in which readers and writers join, leave, take and free is 
                 case 0:
                     if (w.is_queued()) break;
                     shares[who] = random() % 3 != 0;
-                    all.join(w, "x", shares[who] ? any : 1);
+                    join(all, w, "x", shares[who] ? any : 1);
                     model.push_back(&w);
                     break;
                 case 1:
@@ -548,8 +553,8 @@ TEST_CASE("a hundred thousand resources and a line of ten thousand are nothing s
     std::deque<somebody> each(100'000);
     std::deque<somebody> crowd(10'000);
     local_queues all;
-    for (std::size_t i = 0; i < each.size(); ++i) all.join(each[i], "r" + std::to_string(i));
-    for (somebody& w : crowd) all.join(w, "crowd");
+    for (std::size_t i = 0; i < each.size(); ++i) join(all, each[i], "r" + std::to_string(i));
+    for (somebody& w : crowd) join(all, w, "crowd");
     // So many at once, and no more until theirs are over.
     for (std::size_t i = 0; i < each.size(); i += local_queues::most_turns) {
         all.give_turns(now);
@@ -573,10 +578,10 @@ TEST_CASE("one that wants several resources has its turn when it is in front for
     somebody a, b, all_three, c;
     local_queues all;
     const std::vector<std::string> three{"x", "y", "z"};
-    all.join(a, "x");
-    all.join(b, "y");
+    join(all, a, "x");
+    join(all, b, "y");
     all.join(all_three, three);
-    all.join(c, "z");
+    join(all, c, "z");
     all.give_turns(now);
     CHECK(a.turns == 1);
     CHECK(b.turns == 1);
@@ -604,7 +609,7 @@ TEST_CASE("of several resources one that is held here keeps back who wants them 
     somebody a, both;
     local_queues all;
     const std::vector<std::string> two{"x", "y"};
-    all.join(a, "y");
+    join(all, a, "y");
     all.taken(a);
     all.join(both, two);
     all.give_turns(now);
