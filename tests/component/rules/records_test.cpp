@@ -4,6 +4,7 @@
 #include "component/support/records.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
+#include "support/requests.hpp"
 #include "testing/redis_model/sorted_set.hpp"
 
 #include <chrono>
@@ -400,6 +401,20 @@ TEST_CASE("nodes that no client saw for longer than a quarantine vote at once wh
     const auto next = latecomer(w, w.options);
     if (is_one_empty) next->nodes[1].flush();
     SECTION("where all answer") {
+TEST_CASE("fences and clocks may be 15 s from the others, however long ttl_max is") {
+    world w(with_limit(1h));
+    const duration ahead = GENERATE(duration(14s), duration(16s));
+    w.nodes[1].wall.set_offset(ahead);
+    w.connected();
+    CHECK(has_vote(w, 1) == (ahead < 15s));
+    CHECK(w.granted("r")->outcome() == error_code{});
+    std::string allowed;
+    for (const auto& c : w.nodes[0].seen) {
+        if (const auto all = testing::requests_of(c)) allowed = all->tolerance_us;
+    }
+    CHECK(allowed == "15000000");
+}
+
         next->start();
         const auto e = next->granted("r");
         CHECK((e->outcome() == error_code{}) == (time == 1h));

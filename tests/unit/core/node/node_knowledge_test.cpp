@@ -461,7 +461,7 @@ TEST_CASE("another ttl_max is reported once for all nodes and counts where it is
     c.records[2].ttl_max = 30s;
     CHECK(c.greet(2, 2ms) == "ttl_max 2");
     CHECK(c.knows.votes().ttl_max() == 90s);
-    CHECK(c.knows.clocks().tolerance() == 22'500ms);
+    CHECK(c.knows.clocks().tolerance() == 15s);
 }
 
 TEST_CASE("a session is told which record and which clock its commands go by") {
