@@ -128,6 +128,7 @@ void node_knowledge::order_bootstrap(time_point now) {
 
 void node_knowledge::compare_clocks(time_point now) {
     const std::size_t before = orders_.size();
+    watch_.set_making(bootstrap_.is_pending());
     if (watch_.compare(eligibility_, now, orders_)) settling_.unsettle(now);
     for (std::size_t i = before; i < orders_.size(); ++i) {
         const node_order& o = orders_[i];
