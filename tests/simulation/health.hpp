@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/node/fence_source.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 
@@ -145,7 +146,7 @@ private:
     bool is_fit(std::size_t node) const {
         const bool is_off =
             std::any_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {
-                return std::chrono::abs(n.clock_offset) > duration(plan_->ttl_max) / 8;
+                return std::chrono::abs(n.clock_offset) > core::fence_tolerance(plan_->ttl_max) / 2;
             });
         const duration limit = plan_->longest_node_timeout();
         const bool is_slow = plan_->nodes[node].latency > limit / 8;

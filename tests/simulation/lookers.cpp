@@ -37,6 +37,11 @@ void draw_lookers(plan& out, chance& dice) {
         }
         add_visits(out, dice, who, dice.between_orders(500ms, 20s), longest);
     }
+    // The first keeps the records meanwhile.
+    for (std::size_t i = 1; i < out.programs.size(); ++i) {
+        program_plan& p = out.programs[i];
+        p.looks_first = !p.is_brief() && dice.happens(0.5);
+    }
 }
 
 }  // namespace redlock::simulation

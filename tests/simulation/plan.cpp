@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/plan.hpp"
 
+#include "core/node/fence_source.hpp"
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
 #include "simulation/late_grants.hpp"
@@ -409,7 +410,7 @@ private:
     void draw_two_lists() {
         const auto size = static_cast<std::size_t>(dice_.pick(std::array{3, 5, 5}));
         while (out_.nodes.size() < size) out_.nodes.push_back(out_.nodes.front());
-        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        const auto spread = core::fence_tolerance(out_.ttl_max) * 7 / 20;
         for (node_plan& n : out_.nodes) {
             n.clock_offset = std::clamp<duration>(n.clock_offset, -spread, spread);
         }
@@ -440,7 +441,7 @@ private:
         dice_ = chance(out_.seed, 12);
         if (!dice_.happens(0.05) || !may_be_upset() || has_upheavals_ || out_.has_lists()) return;
         while (out_.nodes.size() < 5) out_.nodes.push_back(out_.nodes.front());
-        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        const auto spread = core::fence_tolerance(out_.ttl_max) * 7 / 20;
         for (node_plan& n : out_.nodes) {
             n.clock_offset = std::clamp<duration>(n.clock_offset, -spread, spread);
         }
@@ -495,7 +496,7 @@ private:
     void draw_nodes() {
         const auto size = static_cast<std::size_t>(dice_.pick(std::array{1, 3, 3, 3, 5, 5, 4}));
         const bool some_last = dice_.happens(0.4);
-        const auto a = duration(out_.ttl_max) / 4;
+        const auto a = core::fence_tolerance(out_.ttl_max);
         const int spread = static_cast<int>(dice_.below(4));
         const bool has_double = size >= 3 && dice_.happens(0.06);
         const bool is_near = dice_.happens(0.5);
@@ -575,7 +576,7 @@ private:
         out_.programs.push_back(p);
         const std::size_t size = out_.nodes.size();
         if (size < 3 || out_.double_of) return;
-        const auto spread = duration(out_.ttl_max) / 4 * 7 / 20;
+        const auto spread = core::fence_tolerance(out_.ttl_max) * 7 / 20;
         for (std::size_t i = 0; i < size; ++i) {
             const auto steps = static_cast<duration::rep>(2 * i);
             out_.nodes[i].clock_offset =

@@ -145,6 +145,7 @@ struct program_plan {
     bool changes_tokens = false;  ///< It writes fences that are far ahead into tokens that it uses.
     bool is_fenced = true;
     bool is_guarded = true;
+    bool looks_first = false;  ///< It keeps no records before its first acquire.
     std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.
     milliseconds ttl_max{};          ///< 0: that of the world.
 

@@ -164,7 +164,7 @@ void program::start() {
     deliver([this] {
         // Workers will acquire. The quarantine of a node begins with the first client that keeps
         // records. What is brief takes the role that its errand gives it.
-        if (!terms().is_brief()) {
+        if (!terms().is_brief() && !terms().looks_first) {
             engine_->parts().tracker.take_role(core::record_role::keeps, clock::now());
         }
         engine_->start(clock::now());

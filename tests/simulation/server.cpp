@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/server.hpp"
 
+#include "core/node/fence_source.hpp"
 #include "simulation/holders.hpp"
 #include "wire/keys.hpp"
 
@@ -67,15 +68,14 @@ server::server(std::size_t index, const plan& in, schedule& when, story& told, c
     is_durable_ = n.is_durable;
     model_.set_durable(n.is_durable);
     model_.wall.set_offset(n.clock_offset);
-    slew(n.drift_ppm, in.ttl_max);
+    slew(n.drift_ppm, core::fence_tolerance(in.ttl_max) / 8);
 }
 
-// As a time service does: the clock is off by a little, now this way, now that.
-void server::slew(std::int64_t ppm, duration ttl_max) {
+// As a time service does: the clock is off by `most`, now this way, now that.
+void server::slew(std::int64_t ppm, duration most) {
     model_.wall.set_drift_ppm(ppm, when_->now());
     if (ppm == 0) return;
-    when_->after(ttl_max / 32 / std::abs(ppm) * 1'000'000,
-                 [this, ppm, ttl_max] { slew(-ppm, ttl_max); });
+    when_->after(most / std::abs(ppm) * 1'000'000, [this, ppm, most] { slew(-ppm, most); });
 }
 
 bool server::accept(const socket_ptr& from) {

@@ -86,7 +86,7 @@ public:
     bool is_frozen() const noexcept { return freezes_ != 0; }
 
 private:
-    void slew(std::int64_t ppm, duration ttl_max);
+    void slew(std::int64_t ppm, duration most);
     void read(const socket_ptr& at);
     void answer(std::int64_t commands, std::function<void()> what);
     void drain();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/tickets.hpp"
 
+#include "core/node/fence_source.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -10,7 +12,7 @@ namespace redlock::simulation {
 
 void draw_tickets(plan& out, chance& dice) {
     using namespace std::chrono_literals;
-    out.ttl_max = milliseconds(dice.between(40'000, 60'000));
+    out.ttl_max = milliseconds(dice.between(40'000, 120'000));
     out.connect_timeout = 200ms;  // an unseen node must not take the time of the whole world
     out.tail = 0;
     out.resources = 1;
@@ -23,7 +25,7 @@ void draw_tickets(plan& out, chance& dice) {
         n.drift_ppm = 0;  // no record suits two programs that see other clocks
         n.latency = std::min<duration>(n.latency, 1ms);
     }
-    out.nodes.back().clock_offset = duration(out.ttl_max) * dice.between(15, 23) / 100;
+    out.nodes.back().clock_offset = core::fence_tolerance(out.ttl_max) * dice.between(60, 92) / 100;
     for (int i = 0; i < 3; ++i) {
         program_plan& p = out.programs.emplace_back();
         p.begins = dice.between(0ms, 50ms);

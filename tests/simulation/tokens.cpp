@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/tokens.hpp"
 
+#include "core/node/fence_source.hpp"
 #include "simulation/visits.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ void draw_tokens(plan& out, chance& dice) {
 }
 
 void draw_tokens_ahead(plan& out, chance& dice) {
-    out.ttl_max = milliseconds(dice.between(30'000, 60'000));
+    out.ttl_max = milliseconds(dice.between(30'000, 120'000));
     out.tail = 0;
     out.resources = 1;
     out.foreigners.clear();
@@ -34,7 +35,7 @@ void draw_tokens_ahead(plan& out, chance& dice) {
         n.drift_ppm = 0;  // no record suits two programs that see other clocks
         n.latency = std::min<duration>(n.latency, duration(out.node_timeout) / 10);
     }
-    out.nodes.back().clock_offset = duration(out.ttl_max) * dice.between(10, 23) / 100;
+    out.nodes.back().clock_offset = core::fence_tolerance(out.ttl_max) * dice.between(40, 92) / 100;
     for (int i = 0; i < 3; ++i) {
         program_plan& p = out.programs.emplace_back();
         p.begins = dice.between(0ms, 50ms);

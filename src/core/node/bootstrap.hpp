@@ -72,6 +72,8 @@ public:
     bool expects_record(std::size_t node) const noexcept {
         return nodes_[node].is == state::settled || nodes_[node].is == state::ours;
     }
+    /// An order has no answer yet.
+    bool is_asking() const noexcept { return has(state::asked); }
     /// Nodes may get their vote any moment: whoever can wait a little waits.
     bool is_pending() const noexcept;
 

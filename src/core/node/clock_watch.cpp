@@ -187,6 +187,7 @@ void clock_watch::keep(std::size_t node, const clock_check& found, bool is_last,
     if (is_written || (is_last && role_ == record_role::looks)) votes.compared(node, found, now);
     if (!is_last) return;
     const amendment changes = changes_due(node, votes, now);
+    if (is_making_ && !record.offset) return;
     // It votes when it has a ttl_max, which it gets with those of a quorum: one command does both.
     if (record.ttl_max == record.ttl_max.zero() && changes.ttl_max == record.ttl_max) return;
     const bool is_urgent = changes.what != amendment::kind::keep ||

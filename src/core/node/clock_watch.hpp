@@ -47,6 +47,11 @@ enum class record_role : std::uint8_t {
 ///   clients strikes the node once, and after each strike the other nine greet it again.
 /// - A jump that a quorum of clocks shares is our own clock's: it is reported as a gap.
 ///
+/// The records of a new cluster get their first offsets together, when all have been made, by the
+/// median of all clocks. Of records that are written one after the other the first ones decide what
+/// cluster time is for the rest: they may have been read badly, which only they say. The next client
+/// would strike a node whose clock runs true.
+///
 /// With the clock other things are written to the record, since each needs cluster time:
 /// - whether the data of an earlier process are the node's last ones (`eligibility::has_survived`);
 /// - a larger quarantine, and then a larger ttl_max. A node whose age had reached the smaller
@@ -67,6 +72,8 @@ public:
     const node_clocks& clocks() const noexcept { return clocks_; }
 
     void set_role(record_role role) noexcept { role_ = role; }
+    /// Whether records are being made: the first offsets wait until that is over.
+    void set_making(bool is_making) noexcept { is_making_ = is_making; }
     /// How long after a probe the next one is due. Clients tell by `seen` whether a node's data are
     /// its last ones, so it is written several times within a quarantine.
     static duration between_probes(const eligibility& votes) noexcept;
@@ -136,6 +143,7 @@ private:
 
     bool is_guarded_;
     record_role role_ = record_role::looks;
+    bool is_making_ = false;
     node_clocks clocks_;
     std::vector<node_state> nodes_;
     bool has_started_over_ = false;  // all clocks and records are being read again

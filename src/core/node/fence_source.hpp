@@ -14,9 +14,15 @@ namespace redlock::core {
 /// Beyond it Lua's numbers are no longer exact.
 inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
 
+inline constexpr duration most_fence_tolerance = std::chrono::seconds(15);
+
 /// How far from node time a fence may lie: a quarter of `ttl_max`, so that what a lease proposed
-/// counts as old by the time its key has run out.
-constexpr duration fence_tolerance(duration ttl_max) noexcept { return ttl_max / 4; }
+/// counts as old by the time its key has run out. Not further where `ttl_max` is long: a clock that
+/// is wrong by minutes is no better for it, and the fences that it led to would be refused for as
+/// long.
+constexpr duration fence_tolerance(duration ttl_max) noexcept {
+    return std::min(ttl_max / 4, most_fence_tolerance);
+}
 
 class fence_source {
 public:

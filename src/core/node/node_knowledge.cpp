@@ -128,6 +128,7 @@ void node_knowledge::order_bootstrap(time_point now) {
 
 void node_knowledge::compare_clocks(time_point now) {
     const std::size_t before = orders_.size();
+    watch_.set_making(bootstrap_.is_pending());
     if (watch_.compare(eligibility_, now, orders_)) settling_.unsettle(now);
     for (std::size_t i = before; i < orders_.size(); ++i) {
         const node_order& o = orders_[i];
@@ -139,18 +140,23 @@ void node_knowledge::compare_clocks(time_point now) {
     }
 }
 
-bool node_knowledge::is_worth_waiting(time_point now) const noexcept {
-    if (!bootstrap_.is_pending() && !watch_.is_looking() && !watch_.is_writing()) return false;
+bool node_knowledge::has_quorum(time_point now) const noexcept {
     std::size_t voters = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (watch_.link(i).is_ready && eligibility_.votes_from(i) <= now) ++voters;
     }
-    return voters < quorum(nodes_.size());
+    return voters >= quorum(nodes_.size());
 }
 
 void node_knowledge::settle(time_point now) {
     if (settling_.is_settled()) return;
-    if (settling_.settle(is_worth_waiting(now), now)) order(task::settled, 0);
+    bool is_worth_waiting =
+        bootstrap_.is_pending() || watch_.is_looking() || watch_.is_writing();
+    if (is_worth_waiting && has_quorum(now)) {
+        is_worth_waiting = bootstrap_.is_asking();
+        settling_.note_quorum(now);
+    }
+    if (settling_.settle(is_worth_waiting, now)) order(task::settled, 0);
 }
 
 // Reports once what keeps a node from voting; while nodes may still be opened that is nothing.

@@ -13,6 +13,10 @@ namespace redlock::core {
 /// moment later. So it waits until a quorum may vote, or until nothing is under way that could give
 /// a node its vote, or until a deadline.
 ///
+/// Where a node is connected, and its record is still to be read or made when a quorum may vote,
+/// that node would refuse what is sent to it now. It is given as long again as the quorum took: a
+/// node that hangs costs no more.
+///
 /// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, and one
 /// node_timeout more where a command is out whose answer may give a node its vote. So it is where
 /// clocks have still to be compared: that begins when the last node has answered, or was out of
@@ -44,6 +48,12 @@ public:
     /// Clocks are compared when no node may answer for the first time any more, and then written.
     void await_comparison(duration node_timeout) noexcept {
         if (!is_settled_) settle_by_ = std::max(settle_by_, connect_by_ + node_timeout);
+    }
+    /// A quorum may vote, and the record of a node that is connected is still to be read.
+    void note_quorum(time_point now) noexcept {
+        if (is_settled_) return;
+        const duration took = now - (connect_by_ - connect_timeout_);
+        settle_by_ = std::min(settle_by_, now + took);
     }
     /// Whether the wait has just ended. `is_worth_waiting`: no quorum may vote yet, and something
     /// is under way that may change that.

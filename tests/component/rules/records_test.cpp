@@ -4,11 +4,13 @@
 #include "component/support/records.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
+#include "support/requests.hpp"
 #include "testing/redis_model/sorted_set.hpp"
 
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -208,6 +210,47 @@ TEST_CASE("who only looks at new nodes finds them free, and writes nothing") {
     }
 }
 
+TEST_CASE("who looked before the nodes were founded reads all records before it asks for a lock") {
+    world w(with_limit());
+    w.looking();
+    const auto founder = newcomer(w, w.options);
+    for (std::size_t i = 0; i < 3; ++i) {
+        auto words = record_on(*founder, i);
+        REQUIRE(words[since] == "0");
+        words[run_id] = w.nodes[i].run_id();
+        words[replid] = "-";
+        put_record(w, i, words);
+    }
+    w.take_elsewhere("r", 1);  // the votes of both others are needed
+    SECTION("of a node that is slower than a quorum, too") {
+        w.latency[2] = 150us;
+        CHECK(w.granted("r")->outcome() == error_code{});
+    }
+    SECTION("but does not wait for one that hangs") {
+        w.set_mode(0, mode::mute);
+        const auto began = w.now;
+        CHECK(w.granted("r")->outcome() == error_code{});
+        CHECK(w.now - began < 5ms);
+    }
+}
+
+TEST_CASE("a new cluster's clocks go by one median, however badly one of them was read at first") {
+    world w(with_limit());
+    // The answer to its handshake is 60 ms late.
+    w.after(150us, [&] { w.latency[0] = 60ms; });
+    w.after(250us, [&] { w.latency[0] = 100us; });
+    w.start();
+    w.run_for(70ms);
+    w.latency[1] = w.latency[2] = 2ms;  // so the first one's commands are answered before theirs
+    CHECK(w.granted("r")->outcome() == error_code{});
+    w.run_for(50ms);
+    CHECK(words_of(w, since) == three("0"));
+    CHECK(voters(w) == 3);
+    const auto other = newcomer(w, w.options);
+    CHECK(voters(*other) == 3);
+    for (const auto& e : other->events) CHECK(e.error != errc::clock_skew);
+}
+
 TEST_CASE("who only looks at one node that restarted empty does not name a set of one") {
     world w(with_limit());
     w.connected();
@@ -322,12 +365,19 @@ TEST_CASE("no node is asked for a longer lease than its record allows") {
     words[ttl_max] = "3000";
     words[quarantine] = "60000";
     put_record(w, 2, words);
+    // It has no memory left to raise that.
+    w.nodes[2].instead = [](const fakes::command& c) -> std::optional<std::string> {
+        if (c.size() > 4 && c[4] == "keep") return "-OOM command not allowed\r\n";
+        return std::nullopt;
+    };
     w.cut(2);
-    w.run_for(5ms);  // greeted, and not raised yet
+    w.run_for(1s);
     w.nodes[2].remove("r");
     const auto x = w.extend(held->held, 40s);
     REQUIRE(w.run_until_over(*x));
     CHECK(x->outcome() == error_code{});
+    w.run_for(50ms);
+    CHECK(record_on(w, 2)[ttl_max] == "3000");
     CHECK(w.ours("r") == 2);
 }
 
@@ -349,6 +399,20 @@ TEST_CASE("a declaration sets both numbers, down, too") {
     other->run_for(5s);
     CHECK(other->granted("r")->outcome() == error_code{});
     CHECK(words_of(*other, ttl_max) == three("3000"));
+}
+
+TEST_CASE("fences and clocks may be 15 s from the others, however long ttl_max is") {
+    world w(with_limit(1h));
+    const duration ahead = GENERATE(duration(14s), duration(16s));
+    w.nodes[1].wall.set_offset(ahead);
+    w.connected();
+    CHECK(has_vote(w, 1) == (ahead < 15s));
+    CHECK(w.granted("r")->outcome() == error_code{});
+    std::string allowed;
+    for (const auto& c : w.nodes[0].seen) {
+        if (const auto all = testing::requests_of(c)) allowed = all->tolerance_us;
+    }
+    CHECK(allowed == "15000000");
 }
 
 TEST_CASE("the first try beside a hung node waits until the clocks are compared") {

@@ -111,8 +111,10 @@ TEST_CASE("before the nodes have told their time the fences begin at one") {
     CHECK_FALSE(s.next(noon_fence, 0, 15s).has_value());
 }
 
-TEST_CASE("the tolerance is a quarter of ttl_max") {
+TEST_CASE("the tolerance is a quarter of ttl_max, and at most 15 s") {
     STATIC_REQUIRE(core::fence_tolerance(60s) == 15s);
+    STATIC_REQUIRE(core::fence_tolerance(60'001ms) == 15s);
+    STATIC_REQUIRE(core::fence_tolerance(24h) == 15s);
     STATIC_REQUIRE(core::fence_tolerance(10ms) == 2500us);
 }
 

@@ -52,6 +52,21 @@ TEST_CASE("a command that may give a vote is waited for one node_timeout longer"
     }
 }
 
+TEST_CASE("when a quorum votes the others are waited for as long again") {
+    settling s = waiting();
+    SECTION("as of when the quorum was first seen") {
+        s.note_quorum(start + 3ms);
+        s.note_quorum(start + 5ms);
+        CHECK(s.deadline() == start + 6ms);
+        CHECK_FALSE(s.settle(true, start + 6ms - 1ns));
+        CHECK(s.settle(true, start + 6ms));
+    }
+    SECTION("and never longer than for the quorum") {
+        s.note_quorum(start + 400ms);
+        CHECK(s.deadline() == start + 500ms);
+    }
+}
+
 TEST_CASE("where clocks have still to be compared the wait is one node_timeout longer, from the start") {
     settling s = waiting();
     s.await_comparison(50ms);
