@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -94,6 +95,15 @@ TEST_CASE("of two nodes that disagree both are as far from node time") {
     CHECK(c.is_skewed(0));
     CHECK(c.is_skewed(1));
     CHECK(c.is_in_doubt());
+}
+
+TEST_CASE("clocks that are on no record count alike, however often each was read") {
+    node_clocks c(5, 15s, {});
+    const std::array ahead{-40s, 0s, 40s, 80s, 120s};
+    for (std::size_t i = 0; i < 5; ++i) c.read(i, reading(0s, ahead[i]));
+    for (std::size_t i = 0; i < 3; ++i) c.read(i, reading(1ms, ahead[i]));
+    CHECK(c.is_in_doubt());
+    CHECK(c.now_us(start) == noon + 40'000'000);
 }
 
 TEST_CASE("a node whose clock is behind ours has a negative offset like any other") {
