@@ -18,6 +18,8 @@
 -- the values that held the key and do not any more; the first 128 bytes of the values that hold it
 -- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
 --
+-- A key that says that it is shared, and has no readers, is held by that value itself.
+--
 -- A robbed holder believes in its lease until it extends it next. Then the key is another's, or is
 -- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with it.
 -- The fence keeps out what its earlier commands still have to say.
@@ -29,9 +31,12 @@ local slot = ARGV[5]
 local marker = 'redlock:shared'
 local most_holders = 1000
 
-local current = redis.pcall('GET', key)
+-- All of a value that this library writes, and no more of another program's, which has no limit.
+local current = redis.pcall('GETRANGE', key, 0, 127)
 if type(current) == 'table' then
     return current
+elseif current == '' then
+    current = redis.call('EXISTS', key) == 1 and current
 end
 local wanted = {}
 for i = 6, #ARGV do
@@ -59,8 +64,11 @@ local function delete()
     is_free = true
 end
 
+local alive = {}
 if current == marker and set and slot == '' then
-    local alive = redis.call('ZRANGEBYSCORE', set, string.format('%.0f', node_ms() + 1), '+inf')
+    alive = redis.call('ZRANGEBYSCORE', set, string.format('%.0f', node_ms() + 1), '+inf')
+end
+if alive[1] then
     for _, value in ipairs(alive) do
         if wanted[value] then
             redis.call('ZREM', set, value)
@@ -75,14 +83,14 @@ if current == marker and set and slot == '' then
     elseif ARGV[6] and holders[1] then
         redis.call('ZADD', set, string.format('-%.0f', seen), 'base')
     end
-elseif current and wanted[string.sub(current, 1, 128)] then
+elseif current and wanted[current] then
     delete()
-    robbed[1] = string.sub(current, 1, 128)
+    robbed[1] = current
     if slot ~= '' then
         redis.pcall('ZREM', set, slot)
     end
 elseif current then
-    holders[1] = string.sub(current, 1, 128)
+    holders[1] = current
 end
 if fence_key and is_free then
     wake_first(queue, ARGV[4], key, nil, false, 1)

@@ -6,6 +6,7 @@
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
+#include "tools/signals.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/clock.hpp>
@@ -36,6 +37,7 @@ public:
         : longest_answer_(tool::longest_answer(options)),
           contact_(observe(options)),
           client_(context_.get_executor(), std::move(options)) {
+        for (const int s : not_ignored({SIGINT, SIGTERM, SIGHUP})) signals_.add(s);
         signals_.async_wait([this](error_code ec, int signal) {
             if (ec) return;
             ended_by_ = signal;
@@ -109,7 +111,7 @@ private:
     int ended_by_ = 0;
     std::chrono::milliseconds longest_answer_;
     boost::asio::io_context context_{1};
-    boost::asio::signal_set signals_{context_, SIGINT, SIGTERM, SIGHUP};
+    boost::asio::signal_set signals_{context_};
     boost::asio::cancellation_signal give_up_;
     first_contact contact_;
     client client_;

@@ -9,6 +9,7 @@
 #include "tools/question.hpp"
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
+#include "tools/signals.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/owner_id.hpp>
@@ -144,6 +145,7 @@ public:
     bench_run(const bench_request& request, const configuration& found)
         : request_(&request), found_(&found) {
         terms_.ttl = std::min<milliseconds>(10s, found.client.ttl_max);
+        for (const int s : not_ignored({SIGINT, SIGTERM, SIGHUP})) signals_.add(s);
         signals_.async_wait([this](error_code ec, int signal) {
             if (ec) return;
             ended_by_ = signal;
@@ -203,7 +205,7 @@ private:
     const configuration* found_;
     acquire_options terms_;
     asio::io_context context_{1};
-    asio::signal_set signals_{context_, SIGINT, SIGTERM, SIGHUP};
+    asio::signal_set signals_{context_};
     int ended_by_ = 0;
     part now_;
     client clients_[2]{client(context_.get_executor(), found_->client),

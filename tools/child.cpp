@@ -26,21 +26,25 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return out;
 }
 
-// The stop watcher. Async-signal-safe calls only; every signal is blocked.
-[[noreturn]] void watch_for_stop(pid_t group, pid_t parent) noexcept {
-    ::setpgid(0, group);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(0);
+// The watcher. Async-signal-safe calls only; every signal is blocked.
+[[noreturn]] void watch(pid_t group, pid_t parent) noexcept {
+    if (::setpgid(0, group) != 0) ::_exit(0);  // the group has ended
     ::close_range(0, ~0U, 0);  // an open end of a pipe would keep its reader waiting
     sigset_t all_others;
     sigfillset(&all_others);
-    for (const int signal : {SIGTTIN, SIGTTOU}) {
-        struct sigaction plain {};
-        plain.sa_handler = SIG_DFL;
-        ::sigaction(signal, &plain, nullptr);
+    const auto await = [&](int signal, void (*action)(int)) {
+        struct sigaction wanted {};
+        wanted.sa_handler = action;
+        ::sigaction(signal, &wanted, nullptr);
         sigdelset(&all_others, signal);
-    }
-    for (;;) ::sigsuspend(&all_others);
+    };
+    await(SIGTTIN, SIG_DFL);
+    await(SIGTTOU, SIG_DFL);
+    await(SIGUSR1, [](int) {});  // which also others may send to the group
+    ::prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    while (::getppid() == parent) ::sigsuspend(&all_others);
+    ::kill(0, SIGKILL);
+    ::_exit(0);
 }
 
 void shut(int& descriptor) noexcept {
@@ -65,8 +69,19 @@ std::vector<std::string> merged(const environment& additions) {
     return out;
 }
 
+std::string explain_exec(const std::vector<std::string>& command, int why) {
+    const std::string& program = command.front();
+    std::string line = program + ": " + std::strerror(why) + ": ";
+    const bool is_line = program.find_first_of(" \t\n|&;<>()$`*?\"'") != program.npos;
+    if (command.size() == 1 && is_line) {
+        return line + "CMD is one program and its arguments; for a line of the shell give sh -c "
+                      "and the line: redlock run RESOURCE -- sh -c 'LINE'";
+    }
+    return line + "give CMD as a program in PATH or as the path of an executable file";
+}
+
 child::~child() {
-    end_stop_watcher();
+    end_watcher();
     shut(exec_report_[0]);
     shut(exec_report_[1]);
 }
@@ -91,7 +106,7 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     // In both processes, because neither may go on before it is done.
     ::setpgid(pid_, pid_);
     if (foreground) screen_->hand_to(pid_);
-    if (screen_->exists()) start_stop_watcher(parent);
+    start_watcher(parent);
     shut(exec_report_[1]);
 }
 
@@ -109,19 +124,18 @@ void child::become(char* const* arguments, char* const* variables, pid_t parent,
     ::_exit(own_failure);
 }
 
-// Without it only a stop of CMD itself is seen.
-void child::start_stop_watcher(pid_t parent) noexcept {
-    stop_watcher_ = ::fork();
-    if (stop_watcher_ == 0) watch_for_stop(pid_, parent);
-    if (stop_watcher_ > 0) ::setpgid(stop_watcher_, pid_);
+void child::start_watcher(pid_t parent) noexcept {
+    watcher_ = ::fork();
+    if (watcher_ == 0) watch(pid_, parent);
+    if (watcher_ > 0) ::setpgid(watcher_, pid_);
 }
 
-void child::end_stop_watcher() noexcept {
-    if (stop_watcher_ <= 0) return;
-    ::kill(stop_watcher_, SIGKILL);
-    while (::waitpid(stop_watcher_, nullptr, 0) < 0 && errno == EINTR) {
+void child::end_watcher() noexcept {
+    if (watcher_ <= 0) return;
+    ::kill(watcher_, SIGKILL);
+    while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    stop_watcher_ = -1;
+    watcher_ = -1;
 }
 
 void child::send(int signal) const noexcept {
@@ -139,9 +153,9 @@ child::news child::reap() noexcept {
         const pid_t who = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (who < 0 && errno == EINTR) continue;
         if (who <= 0) return what;
-        if (who == stop_watcher_) {
+        if (who == watcher_) {
             if (!WIFSTOPPED(status)) {
-                stop_watcher_ = -1;
+                watcher_ = -1;
             } else if (what == news::none) {
                 stop_signal_ = WSTOPSIG(status);
                 what = news::stopped;
@@ -155,7 +169,7 @@ child::news child::reap() noexcept {
         } else {
             wait_status_ = status;
             ended_ = true;
-            end_stop_watcher();
+            end_watcher();
             read_exec_error();
             what = news::ended;
         }

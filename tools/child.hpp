@@ -19,11 +19,14 @@ using environment = std::vector<std::pair<std::string, std::optional<std::string
 /// This process's own environment with these, as "NAME=VALUE".
 std::vector<std::string> merged(const environment& additions);
 
-/// CMD in a process group of its own. If redlock dies, the kernel kills CMD, but nothing that CMD
-/// started. Processes that leave the group (setsid, a shell with job control) or run as another
-/// user are out of reach.
+/// Why CMD could not be run, `why` being the `errno` of exec, and what would be right.
+std::string explain_exec(const std::vector<std::string>& command, int why);
+
+/// CMD in a process group of its own. Processes that leave the group (setsid, a shell with job
+/// control) or run as another user are out of reach.
 ///
-/// A second process of redlock's own, the stop watcher, is in the group and does nothing but stop
+/// A second process of redlock's own, the watcher, is in the group while CMD runs. If redlock dies,
+/// the watcher kills the group; the kernel kills CMD also where the watcher is dead. And it stops
 /// when the terminal stops the group. Redlock is its parent, so it learns of the stop; the stop of
 /// CMD's own children is reported to CMD only, which may ignore it.
 class child {
@@ -66,14 +69,14 @@ public:
 private:
     [[noreturn]] void become(char* const* arguments, char* const* variables, pid_t parent,
                              bool foreground) const noexcept;
-    void start_stop_watcher(pid_t parent) noexcept;
-    void end_stop_watcher() noexcept;
+    void start_watcher(pid_t parent) noexcept;
+    void end_watcher() noexcept;
     void read_exec_error() noexcept;
 
     const inherited_signals* given_;
     const terminal* screen_;
     pid_t pid_ = -1;
-    pid_t stop_watcher_ = -1;
+    pid_t watcher_ = -1;
     int exec_report_[2] = {-1, -1};  // closed by a successful exec
     int wait_status_ = 0;
     int stop_signal_ = 0;

@@ -33,20 +33,30 @@ constexpr const char* statuses =
 
 Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
 holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no
-quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed; 126 CMD
-can't be executed; 127 CMD was not found.
+quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed, or the key of
+RESOURCE holds other data; 126 CMD can't be executed; 127 CMD was not found.
 
 CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its
 environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE
 does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD under the lock
 that is held already.
 
+CMD has the signals blocked and ignored, and of the standard streams those closed, that redlock
+was started with. Redlock itself blocks no signal, and ignores those that it found ignored.
+
 When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin,
 so that it is gone before the lease ends. Redlock can't end processes that leave the group,
 nor any while it is itself stopped with SIGSTOP, nor those that run as another user (sudo):
-it reports these, and ends with 122 all the same. If redlock is killed, CMD is killed with it,
-but not what CMD started. Processes that CMD leaves in the background when it ends run on
-without the lease.)";
+it reports these, and ends with 122 all the same. If redlock is killed (KILL, out of memory), a
+second process of its own kills CMD's whole process group at once; if that one is killed, too,
+the kernel kills CMD, but not what CMD started. To be sure of all, run redlock in a unit of
+systemd or in a container, which end together. Processes that CMD leaves in the background when
+it ends run on without the lease.)";
+
+constexpr const char* durations =
+    R"(A DURATION is a number with a unit, ms, s, m or h, or several of them: 500ms, 1.5s, 1m30s.
+
+)";
 
 // CLI11 does not see CMD, so its usage line has to be completed.
 class formatter final : public CLI::Formatter {
@@ -153,6 +163,16 @@ parser::parser() {
     config_->type_name("FILE");
     app_.add_flag("--json", json_,
                   "Print JSON; run writes what it does to standard error, an object a line");
+    app_.add_option("--tls-ca", nodes_.tls.ca_file,
+                    "Trusted roots of the nodes of --node rediss://; without: the system's")
+        ->type_name("FILE");
+    app_.add_option("--tls-cert", nodes_.tls.cert_file,
+                    "Certificate of this client for them, and its chain")
+        ->type_name("FILE");
+    app_.add_option("--tls-key", nodes_.tls.key_file, "The private key of --tls-cert")
+        ->type_name("FILE");
+    app_.add_flag("--verbose", nodes_.verbose,
+                  "Say also what is doubtful in the configuration, and, run, what it waits for");
     app_.footer("redlock help CMD explains one command.");
 
     add_run();
@@ -183,7 +203,7 @@ void parser::conflict_status(CLI::App& to, int& into, const std::string& text) {
 
 void parser::add_run() {
     run_ = app_.add_subcommand("run", "Run a command while holding a lock");
-    run_->footer(statuses);
+    run_->footer(std::string(durations) + statuses);
     duration(*run_, "--ttl", running_.lease.ttl,
              "Length of the lease, such as 10s; renewed at a third");
     lease_terms(*run_, running_.lease);
@@ -194,8 +214,6 @@ void parser::add_run() {
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
-    run_->add_flag("--verbose", running_.verbose,
-                   "Say what redlock waits for also where standard error is no terminal");
     run_->add_option("--metrics", running_.metrics_file,
                      "Write OpenMetrics for Prometheus here, every 10s and at the end")
         ->type_name("FILE");
@@ -209,6 +227,7 @@ void parser::add_run() {
 void parser::add_token_commands() {
     acquire_ = app_.add_subcommand("acquire", "Take a lock that later commands extend and release");
     acquire_->footer(
+        std::string(durations) +
         R"(Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token
 goes to standard output, or to --token-file. The token is a secret: any program that has it
 can release the lock.
@@ -217,7 +236,8 @@ The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
 With --json: one object.
 
 Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum
-of nodes; 128+n if signal n ended it; 125 on failure.)");
+of nodes; 128+n if signal n ended it; 125 on failure, or where the key of a RESOURCE holds other
+data.)");
     duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
     lease_terms(*acquire_, acquiring_.lease);
     acquire_
@@ -235,9 +255,9 @@ With --json: one object.
 
 Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held
 any more: no other lease was touched, and what was left of this one on a node is released;
-125 on failure.)";
+125 on failure, such as a --ttl out of its range.)";
     extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
-    extend_->footer(token_rules);
+    extend_->footer(std::string(durations) + token_rules);
     duration(*extend_, "--ttl", extending_.ttl,
              "At least so long from now on, such as 50s; it shortens nothing");
     release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
@@ -250,7 +270,10 @@ later, and can't take it back.
 With --force RESOURCE: takes RESOURCE from those that hold it, without their token, and
 prints whom it robbed. It asks for confirmation first. A robbed program learns of it when
 it renews its lease, at the latest a ttl later: until then it may go on beside the next
-holder, and only the fence tells them apart. It can't come back.)");
+holder, and only the fence tells them apart. It can't come back.
+
+Also removes a string that another program keeps under that name, with or without expiry. What is
+no string is no lock: it is left alone, with status 125.)");
     release_->add_flag("--force", releasing_.force, "Rob the holders of RESOURCE");
     release_->add_flag("--yes", releasing_.yes, "With --force: do not ask");
     release_->add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
@@ -314,6 +337,7 @@ Exit status: 0; 121 if a node did not take it; 125 on failure.)");
 
     bench_ = app_.add_subcommand("bench", "Measure how fast locks are on these nodes");
     bench_->footer(
+        std::string(durations) +
         R"(Three parts, a line each: one acquire at a time; many at once; from the release of one
 program to the grant of another that waits. It asks for confirmation first, uses resources of its
 own, whose names begin with redlock-bench:, and releases them; their fences run out within

@@ -8,8 +8,8 @@
 
 namespace redlock::tool {
 
-/// Reads a whole number with a unit: ms, s, m or h. Returns what is wrong and what would be right;
-/// empty when it was read.
+/// Reads numbers with units, ms, s, m or h, and adds them up: "10s", "0.5s", "1m30s", "1 m 30 s".
+/// Returns what is wrong and what would be right; empty when it was read.
 std::string parse_duration(std::string_view text, std::chrono::milliseconds& out);
 
 /// "1500ms", "10s", "5m": the largest unit in which it is a whole number.

@@ -128,7 +128,9 @@ std::string holders(const resource_state& state) {
         return n.state == key_state::shared;
     });
     return state.owner.empty() && is_shared ? "shared by readers"
-                                            : "held by " + shown(state.owner);
+                                            : "held by " + (state.owner.empty()
+                                                                ? std::string("an empty value")
+                                                                : shown(state.owner));
 }
 
 std::string utc_text(std::chrono::system_clock::time_point at) {

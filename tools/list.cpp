@@ -68,6 +68,7 @@ std::string line_of(const resource_state& state) {
                       static_cast<double>(state.valid_for.count()) / 1e3);
         out += text;
     }
+    if (state.held && state.valid_for.count() < 0) out += ", without expiry";
     return out + "\n";
 }
 
@@ -108,9 +109,8 @@ private:
     void answered(error_code ec, const resource_state& state) {
         --asked_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
-        // A lock always has an expiry: what has none is another program's.
-        const bool is_lock = is_in_the_way(state) && state.valid_for.count() >= 0;
-        const bool is_new = !ec && is_lock && shown_.insert(state.resource).second;
+        const bool is_new =
+            !ec && is_in_the_way(state) && shown_.insert(state.resource).second;
         if (is_new && status_ != own_failure && !print(json_ ? to_json(state) : line_of(state))) {
             status_ = own_failure;
             left_.clear();

@@ -4,9 +4,12 @@
 #include "tools/exit_status.hpp"
 #include "tools/report.hpp"
 
+#include <boost/system/system_error.hpp>
+
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -37,10 +40,23 @@ struct performer {
     int operator()(const init_request& request) const { return init(request); }
 };
 
+// What Asio says beside it means something to its programmers.
+std::string system_failure(const boost::system::error_code& why) {
+    const bool is_limit = why == boost::system::errc::too_many_files_open;
+    return "the system refused what redlock needs: " + why.message() +
+           (is_limit ? ": raise ulimit -n" : "");
+}
+
+std::string without_type_name(std::string_view what) {
+    constexpr std::string_view type = "redlock::client_options: ";
+    return std::string(what.substr(what.starts_with(type) ? type.size() : 0));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const inherited_signals given;
+    given.unblock_all();
     fill_closed_streams();
     int status = own_failure;
     try {
@@ -50,8 +66,10 @@ int main(int argc, char** argv) {
         }
         keep_secret(words);
         status = std::visit(performer{given}, parse_command_line(argc, argv));
+    } catch (const boost::system::system_error& e) {
+        complain(system_failure(e.code()));
     } catch (const std::exception& e) {
-        complain(e.what());
+        complain(without_type_name(e.what()));
     }
     take_time();
     return status;

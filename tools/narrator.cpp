@@ -57,7 +57,7 @@ std::chrono::milliseconds narrator::since_start() const { return ms(clock::now()
 
 std::optional<std::chrono::seconds> narrator::pause() const {
     if (draws_) return 1s;
-    if (!request_.json && !request_.verbose) return std::nullopt;
+    if (!request_.json && !request_.nodes.verbose) return std::nullopt;
     return since_start() < 1s ? 1s : 10s;
 }
 
@@ -126,7 +126,7 @@ void narrator::granted(const lease& got) const {
 void narrator::nested(std::uint64_t fence) const {
     if (request_.json) {
         tell(begin("nested", request_.resources).key("fence").number_unsigned(fence).end_object());
-    } else if (request_.verbose) {
+    } else if (request_.nodes.verbose) {
         complain(quoted(request_.resources) + " is held by the redlock run around this one: CMD "
                  "runs under its lock");
     }

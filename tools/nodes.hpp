@@ -14,6 +14,8 @@ namespace redlock::tool {
 struct node_source {
     std::vector<std::string> uris;
     std::string config_file;
+    tls_options tls{};     ///< Files for the nodes of `uris` that have TLS.
+    bool verbose = false;  ///< Says also what is doubtful: without it only doctor does.
 };
 
 /// Complains about everything that is wrong; empty when the nodes can't be used. The client's name

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -51,8 +50,7 @@ int become(const std::vector<std::string>& command, const environment& additions
         ::execvpe(words.front().c_str(), pointers(words).data(), pointers(variables).data());
         why = errno;
     }
-    complain(words.front() + ": " + std::strerror(why) +
-             ": give CMD as a program in PATH or as the path of an executable file");
+    complain(explain_exec(command, why));
     return why == ENOENT ? not_found : not_executable;
 }
 

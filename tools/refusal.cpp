@@ -5,14 +5,59 @@
 #include "tools/exit_status.hpp"
 #include "tools/report.hpp"
 
+#include <algorithm>
+
 namespace redlock::tool {
+
+namespace {
+
+// Whether so many votes are like that that the others are no quorum.
+template <class Predicate>
+bool decides(const std::vector<node_vote>& votes, Predicate is_so) {
+    const auto those = static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), is_so));
+    return those > 0 && those > votes.size() - (votes.size() / 2 + 1);
+}
+
+bool stands_for_ever(const node_vote& v) {
+    return v.answer == vote::held && v.retry_in.count() < 0;
+}
+
+// The record of the node itself is another matter.
+bool is_other_data(const node_vote& v) {
+    return v.error == errc::foreign_data && v.detail.find("node record") == std::string::npos;
+}
+
+// How somebody who waits for it gets the lock in the end.
+std::string remedy_of_contention(const refusal& why, const std::vector<std::string>& resources) {
+    if (!decides(why.votes, stands_for_ever)) {
+        return "wait longer (--wait), or find the holder with redlock inspect";
+    }
+    const auto one = std::find_if(why.votes.begin(), why.votes.end(), stands_for_ever);
+    const std::string name = one->resource.empty() ? resources.front() : std::string(one->resource);
+    return "the key has no expiry, so waiting can't help: where nobody needs it any more, take it "
+           "away with redlock release --force '" + name + "', else choose another RESOURCE";
+}
+
+// With --node there is no configuration that could name a file.
+std::string remedy_of_nodes(const refusal& why) {
+    const bool is_about_files = std::any_of(why.votes.begin(), why.votes.end(), [](const auto& v) {
+        const std::string said = v.error.message() + v.detail;
+        return said.find("ca_file") != said.npos || said.find("cert_file") != said.npos;
+    });
+    return std::string("fix these nodes, or their entries in the configuration") +
+           (is_about_files ? "; with --node, ca_file, cert_file and key_file are --tls-ca, "
+                             "--tls-cert and --tls-key"
+                           : "");
+}
+
+}  // namespace
 
 int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,
             int contended) {
     const std::string name = quoted(resources);
     const std::string line = name + ": " + why.message();
     if (why.code == errc::contended) {
-        complain(line + ": wait longer (--wait), or find the holder with redlock inspect");
+        complain(line + ": " + remedy_of_contention(why, resources));
         return contended;
     }
     if (why.code == errc::validity_exhausted) {
@@ -23,9 +68,13 @@ int explain(const refusal& why, const std::vector<std::string>& resources, std::
         complain(name + ": " + (detail.empty() ? why.code.message() : std::string(detail)));
         return own_failure;
     }
+    if (decides(why.votes, is_other_data)) {
+        complain(line + ": " + used_for_something_else);
+        return own_failure;
+    }
     if (why.code == errc::no_quorum || why.code == condition::unreachable ||
         why.code == condition::configuration) {
-        complain(line + ": fix these nodes, or their entries in the configuration");
+        complain(line + ": " + remedy_of_nodes(why));
         return no_quorum;
     }
     complain(line);

@@ -10,6 +10,10 @@
 
 namespace redlock::tool {
 
+inline constexpr const char* used_for_something_else =
+    "the key is used for something else: choose another RESOURCE, or another \"key_prefix\" in "
+    "every client's configuration";
+
 /// Complains, and returns the exit status. `detail`: that of the event `refused`.
 /// `contended`: the status where another holder was in the way.
 int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,

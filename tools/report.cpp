@@ -6,6 +6,7 @@
 
 #include <redlock/detail/printable.hpp>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -96,8 +97,23 @@ bool& complains_in_json() noexcept {
     return is;
 }
 
-// "host", or "host:port" and what may follow a port.
+// Also with a scope, as in fe80::1%eth0.
+bool is_ipv6(std::string_view text) {
+    const std::string address(text.substr(0, text.find('%')));
+    in6_addr unused{};
+    return ::inet_pton(AF_INET6, address.c_str(), &unused) == 1;
+}
+
+// "host", "[address]" or an address without brackets; or one of the first two with ":port", and
+// what may follow.
 bool is_address(std::string_view text) {
+    if (is_ipv6(text)) return true;
+    if (text.starts_with('[')) {
+        const auto end = text.find(']');
+        if (end == text.npos || !is_ipv6(text.substr(1, end - 1))) return false;
+        text.remove_prefix(end + 1);
+        if (!text.empty() && std::string_view(":/?").find(text.front()) == text.npos) return false;
+    }
     const auto colon = text.rfind(':');
     if (colon == text.npos) return true;
     const auto port = text.substr(colon + 1, text.find_first_of("/?", colon) - colon - 1);

@@ -7,6 +7,7 @@
 #include "tools/inspect.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/question.hpp"
+#include "tools/refusal.hpp"
 #include "tools/report.hpp"
 
 #include <algorithm>
@@ -17,17 +18,26 @@ namespace redlock::tool {
 
 namespace {
 
+// Also where its value is empty.
+bool has_key(const node_state& node) { return !node.owner.empty() || node.ttl.count() != 0; }
+
 bool has_holder(const resource_state& state) {
-    return !state.slots.empty() ||
-           std::any_of(state.nodes.begin(), state.nodes.end(), [](const node_state& node) {
-               return !node.owner.empty() || !node.readers.empty();
-           });
+    return !state.slots.empty() || std::any_of(state.nodes.begin(), state.nodes.end(), has_key);
 }
 
 bool has_no_expiry(const resource_state& state) {
-    return std::any_of(state.nodes.begin(), state.nodes.end(), [](const node_state& node) {
-        return !node.owner.empty() && node.ttl.count() < 0;
-    });
+    return std::any_of(state.nodes.begin(), state.nodes.end(),
+                       [](const node_state& node) { return node.ttl.count() < 0; });
+}
+
+// On which nodes the key is of a type that no lock has; empty where it is on none.
+std::string other_types(const resource_state& state) {
+    std::string out;
+    for (const auto& node : state.nodes) {
+        if (node.error != errc::foreign_data || has_key(node)) continue;
+        out += (out.empty() ? "" : "; ") + node.node.str() + ": " + node.detail;
+    }
+    return out;
 }
 
 // What the nodes show, and what the operator should know before the answer.
@@ -52,13 +62,16 @@ resource_state slot_alone(const resource_state& whole, std::uint16_t number) {
         if (!node.owner.empty() || !node.readers.empty()) node.state = key_state::free;
         node.owner.clear();
         node.readers.clear();
+        node.ttl = {};
     }
     return out;
 }
 
 std::string list_of(const std::vector<std::string>& owners) {
     std::string out;
-    for (const auto& one : owners) out += (out.empty() ? "" : ", ") + shown(one);
+    for (const auto& one : owners) {
+        out += (out.empty() ? "" : ", ") + (one.empty() ? "an empty value" : shown(one));
+    }
     return out;
 }
 
@@ -93,13 +106,13 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
         const std::string name = "'" + shown(resource) + "'";
         if (!done.robbed.empty()) {
             text = name + " was taken from " + list_of(done.robbed) + "\n";
-        } else if (done.freed.empty()) {
+        } else if (done.freed.empty() && done.holders.empty()) {
             text = name + ": nobody was robbed\n";
         }
         if (!done.freed.empty()) {
             text += name + " was kept, released by " + list_of(done.freed) + ": that is over\n";
         }
-        if (!done.holders.empty()) {
+        if (!done.holders.empty() && !text.empty()) {
             text += "it is held by " + list_of(done.holders) + ", since then\n";
         }
     }
@@ -118,7 +131,18 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
         return own_failure;
     }
     if (!failures.empty()) complain("not on every node: " + failures);
+    if (done.robbed.empty() && done.freed.empty() && !done.holders.empty()) {
+        complain("'" + resource + "' was not taken: " + list_of(done.holders) +
+                 " came since you were shown its holders; run it again to take it from them");
+        return own_failure;
+    }
     return success;
+}
+
+void complain_of_other_data(const std::string& resource, const std::string& where) {
+    complain("'" + resource + "' is no lock, and was not removed: " + where + ": " +
+             used_for_something_else + "; or, where nobody needs it, delete it with redis-cli DEL "
+             "on each node");
 }
 
 }  // namespace
@@ -153,6 +177,11 @@ int revoke(const revoke_request& request) {
         // Its signals are no longer caught: the operator may end the question with ^C.
         if (const int status = by.end(success); status != success) return status;
     }
+    const std::string others = other_types(state);
+    if (!others.empty() && !has_holder(state)) {
+        complain_of_other_data(request.resource, others);
+        return own_failure;
+    }
     if (!has_holder(state) && !state.decided) {
         complain_of_silence(state);
         return no_quorum;
@@ -171,7 +200,12 @@ int revoke(const revoke_request& request) {
         complain("it was called off: on some nodes the lock may have been taken from its holders");
         return by.end(own_failure);
     }
-    return by.end(show_revocation(ec, request.resource, done, request.json));
+    int status = show_revocation(ec, request.resource, done, request.json);
+    if (status == success && !others.empty()) {
+        complain_of_other_data(request.resource, others);
+        status = own_failure;
+    }
+    return by.end(status);
 }
 
 }  // namespace redlock::tool

@@ -31,7 +31,6 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -394,9 +393,7 @@ void runner::on_child_ended() {
     killed_by_ = child_.death_signal();
     pass_on_key(had_screen);
     if (const int why = child_.exec_error(); why != 0) {
-        complain(request_.command.front() + ": " + std::strerror(why) +
-                 ": give CMD as a program in "
-                 "PATH or as the path of an executable file");
+        complain(explain_exec(request_.command, why));
     } else if (is_over()) {
         complain("the lease of " + name() + " ended before CMD did, which ended with status " +
                  std::to_string(status_) + ": check what CMD wrote last");

@@ -16,7 +16,6 @@ struct run_request {
     lease_request lease;
     std::vector<std::string> resources;  // held at once
     bool json = false;           // reports on standard error in JSON, one object a line
-    bool verbose = false;        // reports the wait also where standard error is no terminal
     std::string metrics_file;    // gets the metrics of the client; empty: none does
     int contended_status = 120;  // the exit status in place of `contended`
     std::vector<std::string> command;

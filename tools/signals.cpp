@@ -18,20 +18,29 @@ sigset_t only(int signal) noexcept {
     return out;
 }
 
+bool is_ignored(int signal) noexcept {
+    struct sigaction now {};
+    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 inherited_signals::inherited_signals() noexcept {
     ::sigprocmask(SIG_SETMASK, nullptr, &mask_);
     sigemptyset(&ignored_);
     for (int s = 1; s < NSIG; ++s) {
-        struct sigaction now {};
-        if (::sigaction(s, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
-            sigaddset(&ignored_, s);
+        if (is_ignored(s)) sigaddset(&ignored_, s);
     }
 }
 
+void inherited_signals::unblock_all() const noexcept {
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 void inherited_signals::ignore_own() const noexcept {
-    ::signal(SIGPIPE, SIG_IGN);
+    for (const int s : {SIGPIPE, SIGXFSZ}) ::signal(s, SIG_IGN);
 }
 
 void inherited_signals::restore() const noexcept {
@@ -43,6 +52,14 @@ void inherited_signals::restore() const noexcept {
         if (now.sa_handler != wanted.sa_handler) ::sigaction(s, &wanted, nullptr);
     }
     ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+}
+
+std::vector<int> not_ignored(std::initializer_list<int> signals) {
+    std::vector<int> out;
+    for (const int s : signals) {
+        if (!is_ignored(s)) out.push_back(s);
+    }
+    return out;
 }
 
 void die_of(int signal) noexcept {

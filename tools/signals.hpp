@@ -4,16 +4,23 @@
 
 #include <signal.h>
 
+#include <initializer_list>
+#include <vector>
+
 namespace redlock::tool {
 
 /// Taken once, before anything is changed. What was ignored (nohup, a job in the background of a
-/// script) stays ignored, here and in CMD.
+/// script) stays ignored, here and in CMD. What was blocked is blocked in CMD only: redlock could
+/// neither see CMD end nor be ended.
 class inherited_signals {
 public:
     inherited_signals() noexcept;
 
     bool ignores(int signal) const noexcept { return sigismember(&ignored_, signal) == 1; }
-    /// Redlock must not die of SIGPIPE when the reader of its output is gone.
+    /// Lets every signal reach redlock.
+    void unblock_all() const noexcept;
+    /// Redlock must not die when the reader of its output is gone (SIGPIPE), nor when a file
+    /// reaches the size that `ulimit -f` sets (SIGXFSZ).
     void ignore_own() const noexcept;
     /// In the child, with all signals blocked: back to what redlock was given. Async-signal-safe.
     void restore() const noexcept;
@@ -22,6 +29,9 @@ private:
     sigset_t mask_;
     sigset_t ignored_;
 };
+
+/// Those of the signals that this process does not ignore.
+std::vector<int> not_ignored(std::initializer_list<int> signals);
 
 /// Ends this process by `signal`, as if it were not handled, without a core file.
 [[noreturn]] void die_of(int signal) noexcept;

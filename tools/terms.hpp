@@ -28,4 +28,7 @@ struct lease_request {
 /// Returns what is wrong and what would be right; empty when `out` is good.
 std::string settle(const lease_request& request, const configuration& from, acquire_options& out);
 
+/// Why a lease can't be prolonged by this ttl, and what would be right; empty where it can.
+std::string refuse_ttl(std::chrono::milliseconds ttl, const client_options& client);
+
 }  // namespace redlock::tool

@@ -4,7 +4,6 @@
 
 #include "tools/asking.hpp"
 #include "tools/drain.hpp"
-#include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/json_writer.hpp"
 #include "tools/refusal.hpp"
@@ -116,9 +115,9 @@ int extend(const extend_request& request) {
     const auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     const milliseconds ttl = request.ttl.value_or(found->defaults.ttl);
-    if (request.ttl == 0ms || ttl > found->client.ttl_max) {
-        complain("--ttl must be longer than 0 and at most the longest that the nodes take, " +
-                 format_duration(found->client.ttl_max));
+    const auto why = request.ttl ? refuse_ttl(ttl, found->client) : "";
+    if (!why.empty()) {
+        complain(why);
         return own_failure;
     }
     const auto token = read_token(request.token_file);

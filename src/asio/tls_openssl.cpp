@@ -12,7 +12,9 @@
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <cstring>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace redlock::detail {
@@ -36,12 +38,19 @@ bool is_address(const std::string& host) {
     return !no_address;
 }
 
+// In words alone: OpenSSL's numbers say nothing to the reader.
+std::string first_reason() {
+    const auto error = ERR_peek_error();
+    const char* const words = ERR_SYSTEM_ERROR(error) ? std::strerror(ERR_GET_REASON(error))
+                                                      : ERR_reason_error_string(error);
+    return words != nullptr ? words : "it is of no known form";
+}
+
 [[noreturn]] void reject(const std::string& field, const std::string& file, const char* remedy) {
-    std::array<char, 200> why{};
-    ERR_error_string_n(ERR_peek_last_error(), why.data(), why.size());
+    const std::string why = first_reason();
     ERR_clear_error();
-    throw std::invalid_argument("/tls/" + field + ": " + file + " can't be used (" + why.data() +
-                                "): " + remedy);
+    throw std::invalid_argument("/tls/" + field + ": " + file + " can't be used: " + why + ": " +
+                                remedy);
 }
 
 error_code certificate_error(long found) {

@@ -45,6 +45,12 @@ void revoke_operation::find_targets() {
     for (const node_state& node : shown_.nodes) {
         if (node.state != key_state::shared) add(node.owner);
         for (const std::string& reader : node.readers) add(reader);
+        // Other programs write empty values, and leave a shared key without its readers.
+        const bool has_key = node.ttl.count() != 0;
+        if (has_key && node.owner.empty() && node.readers.empty()) {
+            whole.owners.insert(wire::abbreviate_owner(
+                node.state == key_state::shared ? wire::shared_marker : std::string_view()));
+        }
     }
     if (!whole.owners.empty()) targets_.push_back(std::move(whole));
     for (const slot_state& slot : shown_.slots) {
@@ -55,6 +61,9 @@ void revoke_operation::find_targets() {
 void revoke_operation::ask(phase next, time_point now) {
     phase_ = next;
     const auto is_asked = [&](const target& t) { return next == phase::look || !t.values.empty(); };
+    for (const target& t : targets_) {
+        if (!is_asked(t)) holders_.insert(t.others.begin(), t.others.end());
+    }
     const node_mask nodes = client().nodes.all() - failed_;
     open_ = nodes.size() *
             static_cast<std::size_t>(std::count_if(targets_.begin(), targets_.end(), is_asked));
@@ -93,7 +102,7 @@ void revoke_operation::on_reply(std::size_t node, std::uint32_t round, const res
     if (phase_ == phase::look) {
         for (const std::string& value : answer->holders) {
             const auto owner = wire::abbreviate_owner(wire::without_kept_mark(value));
-            if (t.owners.contains(owner)) t.values.insert(value);
+            (t.owners.contains(owner) ? t.values : t.others).insert(value);
         }
     } else {
         robbed_.insert(answer->robbed.begin(), answer->robbed.end());

@@ -36,6 +36,7 @@ private:
         std::optional<std::uint16_t> slot{};
         std::set<std::string> owners{};  // abbreviated, as they were shown
         std::set<std::string> values{};  // of these
+        std::set<std::string> others{};  // who came since
     };
     enum class phase : std::uint32_t { look, rob };
 

@@ -227,25 +227,43 @@ private:
 
     std::string from_file(object_reader& in, const std::string& name) {
         const auto complain = [&](const std::string& why) {
-            in.error("password_file", "names the file " + text::printable(name) + ", which " + why);
+            in.error("password_file", "names the file " + text::printable((base_ / name).native()) +
+                                          ", which " + why);
             return std::string();
         };
         if (name.find('\0') != std::string::npos) return complain("is no file name");
         auto content = read_file(base_ / name, max_password_bytes);
         if (!content) return complain("can't be read: " + content.error().message());
         if (content->size() > max_password_bytes) return complain("is longer than 4096 bytes");
+        if (content->starts_with("\xff\xfe") || content->starts_with("\xfe\xff")) {
+            return complain("is in UTF-16: save it in UTF-8, or as plain ASCII");
+        }
+        if (content->starts_with("\xef\xbb\xbf")) content->erase(0, 3);  // a byte order mark
         if (content->ends_with('\n')) content->pop_back();
         if (content->ends_with('\r')) content->pop_back();
         if (content->empty()) return complain("is empty");
         return std::move(*content);
     }
 
+    // Of a file that can be read; empty where none is named.
+    std::string read_path(object_reader& in, std::string_view member) {
+        const std::string name = in.read_filled(member);
+        if (name.empty()) return {};
+        const auto path = base_ / name;
+        const auto content = read_file(path, 0);
+        if (!content) {
+            in.error(member, "names the file " + text::printable(path.native()) +
+                                 ", which can't be read: " + content.error().message());
+        }
+        return path.string();
+    }
+
     void read_tls(const json& value, const std::string& where, node_options& node) {
         object_reader in(value, where, tls_names, *out_);
         tls_options& tls = node.tls.emplace();
-        tls.ca_file = in.read_filled("ca_file");
-        tls.cert_file = in.read_filled("cert_file");
-        tls.key_file = in.read_filled("key_file");
+        tls.ca_file = read_path(in, "ca_file");
+        tls.cert_file = read_path(in, "cert_file");
+        tls.key_file = read_path(in, "key_file");
         tls.server_name = in.read_filled("server_name");
         in.read("verify", tls.verify);
     }

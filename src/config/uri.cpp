@@ -49,16 +49,18 @@ public:
         : rest_(uri), issues_(&issues), where_(where) {}
 
     result<node_options> read() {
+        const std::string_view whole = rest_;
         parse();
-        if (failed_) return error_code(errc::config_invalid);
-        return std::move(node_);
+        if (!failed_) return std::move(node_);
+        issues_->push_back({config_issue::level::error, where_, why_ + cut_password(whole)});
+        return error_code(errc::config_invalid);
     }
 
 private:
     void parse() {
         if (rest_.size() > max_uri_bytes) return fail("is longer than 4096 bytes");
         if (rest_.find('#') != rest_.npos) {
-            return fail("has a \"#\"; write %23 where it is part of a name or a password");
+            return fail("has a \"#\": write %23 where it is part of a name or a password");
         }
         if (take_prefix("unix://")) return parse_socket();
         if (take_prefix("rediss://")) {
@@ -218,9 +220,21 @@ private:
         return true;
     }
 
+    // What to do where a "/", "?", "#" or "@" before the last "@" may be part of a password.
+    static std::string cut_password(std::string_view uri) {
+        uri.remove_prefix(std::min(uri.find("://") + 3, uri.size()));
+        const auto at = uri.rfind('@');
+        if (at == uri.npos) return {};
+        const std::string_view info = uri.substr(0, at);
+        if (info.find_first_of("/?#@") == info.npos) return {};
+        return "; if they are part of a password, percent-encode it: write %2F for \"/\", %3F for "
+               "\"?\", %23 for \"#\", %40 for \"@\", %3A for \":\" and %25 for \"%\"";
+    }
+
+    // The first failure says why.
     void fail(std::string message) {
+        if (!failed_) why_ = std::move(message);
         failed_ = true;
-        issues_->push_back({config_issue::level::error, where_, std::move(message)});
     }
 
     std::string_view rest_;
@@ -228,6 +242,7 @@ private:
     std::string where_;
     node_options node_;
     bool failed_ = false;
+    std::string why_;
 };
 
 }  // namespace

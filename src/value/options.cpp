@@ -5,6 +5,7 @@
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
 
+#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,39 @@ private:
     std::vector<config_issue> list_;
 };
 
+// With a scope, as in fe80::1%eth0, too.
+bool is_ipv6(const std::string& text) {
+    in6_addr unused{};
+    return ::inet_pton(AF_INET6, text.substr(0, text.find('%')).c_str(), &unused) == 1;
+}
+
+std::string with_port(const std::string& host, std::string_view port) {
+    std::string out = "write \"host\": \"" + host + "\"";
+    const bool is_port = !port.empty() && port.find_first_not_of("0123456789") == port.npos;
+    return is_port ? out + ", \"port\": " + std::string(port) : out;
+}
+
+// What is wrong with a host that no resolver could know, and what would be right; empty where
+// nothing is.
+std::string refuse_host(const std::string& host) {
+    if (std::any_of(host.begin(), host.end(), [](char c) {
+            return is_control(c) || c == ' ' || c == '/' || c == '@';
+        })) {
+        return "must be a host name or an address, and nothing else; a URI stands in place of the "
+               "whole node";
+    }
+    const auto colon = host.rfind(':');
+    const auto close = host.find(']');
+    if (host.starts_with('[') && close != host.npos && is_ipv6(host.substr(1, close - 1))) {
+        const std::string port = host.substr(std::min(host.size(), std::max(colon, close) + 1));
+        return "has the brackets of a URI: " + with_port(host.substr(1, close - 1), port);
+    }
+    if (host.find_first_of("[]") != host.npos) return "has a bracket: write the address alone";
+    if (colon == host.npos || is_ipv6(host)) return {};
+    if (host.find(':') != colon) return "is no IPv6 address, and only these have several \":\"";
+    return "has a port in it: " + with_port(host.substr(0, colon), host.substr(colon + 1));
+}
+
 void check_address(const node_options& node, const std::string& where, findings& out) {
     if (!node.unix_socket.empty()) {
         if (node.unix_socket.size() > max_socket_path) {
@@ -65,15 +99,12 @@ void check_address(const node_options& node, const std::string& where, findings&
         }
         return;
     }
-    const bool odd_character = std::any_of(node.host.begin(), node.host.end(), [](char c) {
-        return is_control(c) || c == ' ' || c == '/' || c == '@';
-    });
     if (node.host.empty()) {
         out.error(where + "/host", "is empty; name the host, or set unix_socket");
     } else if (node.host.size() > max_host) {
         out.error(where + "/host", "is longer than 253 characters");
-    } else if (odd_character) {
-        out.error(where + "/host", "must be a host name or an address, and nothing else");
+    } else if (const auto why = refuse_host(node.host); !why.empty()) {
+        out.error(where + "/host", why);
     }
     if (node.port == 0) out.error(where + "/port", "must be 1 to 65535");
 }

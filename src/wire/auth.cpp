@@ -44,6 +44,12 @@ failure read_auth_refusal(const resp::reply& error) {
         return {vote::refused, errc::auth_failed, "the node asks for a password: " + cause.detail};
     }
     if (auto away = read_turned_away(error)) return *away;
+    for (const auto* words : {"without any password configured", "no password is set"}) {
+        if (error.text().find(words) == error.text().npos) continue;
+        return {vote::refused, errc::auth_failed,
+                "the node has no password set: leave the password out of its entry, or set one "
+                "there"};
+    }
     return {vote::refused, errc::auth_failed,
             "the node answered AUTH with " + cause.detail.substr(0, cause.detail.find(' '))};
 }

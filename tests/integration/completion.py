@@ -35,7 +35,7 @@ def options_in_help(*words):
 GLOBAL = options_in_help()
 COMMANDS = re.findall(r"^  ([a-z]+) ", said("help").split("Subcommands:")[1], re.MULTILINE)
 OPTIONS = {command: options_in_help(command) for command in COMMANDS}
-FILES = {"--config", "--token-file", "--metrics"}
+FILES = {"--config", "--token-file", "--metrics", "--tls-ca", "--tls-cert", "--tls-key"}
 
 
 def needs(program):

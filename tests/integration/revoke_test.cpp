@@ -127,6 +127,7 @@ TEST_CASE("who came since the operator looked keeps the lock", "[revoke]") {
     const auto done = revoke_with(by, shown);
     CHECK(done.error() == error_code{});
     CHECK(done.value().robbed.empty());
+    CHECK(done.value().holders == std::vector{brief_owner(next.value(), "new")});
     CHECK(nodes.holding("r") == 3);
     CHECK(other.extend(next.value(), 20s) == error_code{});
     const auto nothing = revoke_all_of(by, "never held");

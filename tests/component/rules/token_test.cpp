@@ -286,6 +286,54 @@ TEST_CASE("a fence that nobody would have drawn goes from one node to no other b
     CHECK(w.granted("r")->outcome() == error_code());
 }
 
+namespace {
+
+// Of a resource of which the operator was shown no readers.
+ending_ptr revoked(world& w, const std::string& resource) {
+    const auto seen = w.inspect(resource);
+    w.run_until_over(*seen);
+    for (node_state& node : seen->state.nodes) node.readers.clear();
+    seen->state.readers.clear();
+    auto done = w.revoke(seen->state);
+    w.run_until_over(*done);
+    CHECK(done->outcome() == error_code());
+    return done;
+}
+
+}  // namespace
+
+TEST_CASE("a revocation removes a key of which nobody is the holder, whatever its value says") {
+    const std::string value = GENERATE("", "redlock:shared", "{}");
+    world w(fenced_options_for(3));
+    w.connected();
+    for (auto& node : w.nodes) node.put("r", value, time_point::max());
+    const auto done = revoked(w, "r");
+    CHECK(done->revoked.robbed.size() == 1);
+    CHECK(done->revoked.holders.empty());
+    for (const auto& node : w.nodes) CHECK_FALSE(node.keys(w.now).contains("r"));
+}
+
+TEST_CASE("a revocation of a shared key without readers leaves it where there are some") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto reader =
+        w.granted("r", {.ttl = 30s, .renew = false, .mode = lock_mode::shared});
+    SECTION("that came since") {
+        const auto done = revoked(w, "r");
+        CHECK(done->revoked.robbed.empty());
+        CHECK(done->revoked.holders.size() == 1);
+        CHECK(w.ours("r") == 3);
+    }
+    SECTION("on other nodes") {
+        w.nodes[0].remove(std::string(std::string_view(wire::readers_key("", "r"))));
+        const auto done = revoked(w, "r");
+        CHECK(done->revoked.robbed == std::vector<std::string>{"readers"});
+        CHECK(done->revoked.holders.size() == 1);
+        CHECK_FALSE(w.nodes[0].keys(w.now).contains("r"));
+        CHECK(w.ours("r") == 2);
+    }
+}
+
 TEST_CASE("an adopter whose clocks are ahead does not shorten min_hold") {
     world w(fenced_options_for(3));
     w.connected();

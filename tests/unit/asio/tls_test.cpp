@@ -244,9 +244,16 @@ TEST_CASE("what is no TLS ends the connection, and says what it is", "[tls]") {
 TEST_CASE("files that can't be used are named", "[tls]") {
     node_options node = tls_node();
     std::string field;
+    std::string why;
     SECTION("no root") {
         node.tls->ca_file = papers().file("none");
         field = "/tls/ca_file";
+        why = "No such file or directory";
+    }
+    SECTION("what is no certificate") {
+        node.tls->ca_file = papers().key("ca");
+        field = "/tls/ca_file";
+        why = "no certificate or crl found";
     }
     SECTION("no certificate") {
         node.tls->cert_file = papers().file("none");
@@ -275,5 +282,7 @@ TEST_CASE("files that can't be used are named", "[tls]") {
     } catch (const std::invalid_argument& e) {
         INFO(e.what());
         CHECK(std::string(e.what()).starts_with(field));
+        CHECK(std::string(e.what()).find(" can't be used: " + why) != std::string::npos);
+        CHECK(std::string(e.what()).find("error:") == std::string::npos);
     }
 }

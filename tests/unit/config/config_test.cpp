@@ -280,6 +280,46 @@ TEST_CASE("passwords come from the environment and from files") {
     CHECK(contains(message_at(issues, "/nodes/2/password_file"), "absent"));
 }
 
+TEST_CASE("a byte order mark is no part of a password") {
+    const scratch folder;
+    folder.write("utf8", "\xef\xbb\xbfpw\n");
+    folder.write("utf16", std::string("\xff\xfep\0w\0", 6));
+    folder.write("mark", "\xef\xbb\xbf");
+    const auto config_with = [&](const std::string& file) {
+        return folder.write("c.json",
+                            R"({"nodes": [{"host": "a", "password_file": ")" + file + "\"}]}");
+    };
+    std::vector<config_issue> issues;
+    const auto read = load_options(config_with("utf8"), issues);
+    REQUIRE(read.has_value());
+    CHECK(read->nodes[0].password == "pw");
+    for (const auto& [file, why] :
+         {std::pair("utf16", "UTF-16: save it in UTF-8"), std::pair("mark", "is empty")}) {
+        issues.clear();
+        CHECK_FALSE(load_options(config_with(file), issues).has_value());
+        CHECK(contains(message_at(issues, "/nodes/0/password_file"), why));
+    }
+}
+
+TEST_CASE("the files of TLS stand beside the configuration, and can be read") {
+    const scratch folder;
+    for (const auto* name : {"ca", "cert", "key"}) folder.write(name, "PEM");
+    const std::string key = (folder.path / "key").string();
+    const auto config = folder.write("c.json", R"({"nodes": [{"host": "a", "tls": {"ca_file": "ca",
+        "cert_file": "./cert", "key_file": ")" + key + "\"}}]}");
+    std::vector<config_issue> issues;
+    const auto read = load_options(config, issues);
+    REQUIRE(read.has_value());
+    CHECK(read->nodes[0].tls->ca_file == (folder.path / "ca").string());
+    CHECK(std::filesystem::path(read->nodes[0].tls->cert_file) == folder.path / "./cert");
+    CHECK(read->nodes[0].tls->key_file == key);
+    std::filesystem::remove(folder.path / "cert");
+    issues.clear();
+    CHECK_FALSE(load_options(config, issues).has_value());
+    CHECK(contains(message_at(issues, "/nodes/0/tls/cert_file"),
+                   (folder.path / "./cert").string() + ", which can't be read: No such file"));
+}
+
 TEST_CASE("a file that can't be read is the system's error") {
     std::vector<config_issue> issues;
     const auto read = load_configuration("/no/such/redlock.json", issues);

@@ -111,6 +111,12 @@ TEST_CASE("each refusal says what would be right") {
     CHECK(complains("redis://user:@h", "user:password@"));
     CHECK(complains("redis://@h", "user:password@"));
     CHECK(complains("redis://u:p@ss@h", "%40"));
+    for (const auto* raw : {"redis://:p/w@h", "redis://u:p?w@h:1", "redis://u:p#w@h",
+                            "redis://u:p@w@h/0", "rediss://:/@h", "unix://u:p/w@/run/s"}) {
+        CHECK(complains(raw, "percent-encode it: write %2F for \"/\""));
+    }
+    CHECK(complaint("redis://h/x").find("percent") == std::string::npos);
+    CHECK(good("redis://h/0?name=me@x").name == "me@x");
     CHECK(complains("redis://h:", "port"));
     CHECK(complains("redis://h:0", "port"));
     CHECK(complains("redis://h:65536", "port"));

@@ -41,6 +41,20 @@ TEST_CASE("a password that a blank cut in two words is left out") {
     CHECK(redacted("redis://u:alone") == "redis://***");
 }
 
+TEST_CASE("a node that is an IPv6 address is shown, with a port and without") {
+    for (const std::string node : {"[::1]", "[2001:db8::ab]", "[::1]:6379", "[::1]/2",
+                                   "[::1]:7/2?name=a", "[fe80::1%25eth0]", "2001:db8::ab",
+                                   "::ffff:192.0.2.1", "host", "host:1/0"}) {
+        keep_secret({"--node", "redis://" + node, "--node", "rediss://u:p@" + node, "run"});
+        CHECK(redacted(node + ": unreachable") == node + ": unreachable");
+        CHECK(redacted("redis://" + node) == "redis://" + node);
+    }
+    for (const std::string word : {"[::1", "[u:pw]", "u:ab:cd", "[::1]pw"}) {
+        keep_secret({"--node", "redis://" + word});
+        CHECK(redacted(word) == "***");
+    }
+}
+
 TEST_CASE("what comes from outside is escaped for a terminal") {
     CHECK(shown("r") == "r");
     CHECK(shown("\x1b[2J\xc2\x9b\xe2\x80\xae\n") == "\\x1b[2J\\xc2\\x9b\\xe2\\x80\\xae\\x0a");

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/catch.hpp"
 
+#include "tools/duration.hpp"
 #include "tools/terms.hpp"
 
+#include <algorithm>
 #include <string>
 
 using namespace redlock;
@@ -93,6 +95,88 @@ TEST_CASE("terms that can't be kept are refused with a remedy") {
     CHECK(refused({.ttl = 10s, .margin = 5s}).empty());
     CHECK(refused({.ttl = 1ms}).find("--ttl 1ms is too short") == 0);
     CHECK(refused({.max_hold = 1s, .margin = 1s}).find("--max-hold 1s") != std::string::npos);
+    CHECK(refused({.min_hold = 1s, .shared = true}).find("--min-hold is for exclusive") == 0);
+}
+
+namespace {
+
+// The duration behind the last "at least" or "at most".
+std::chrono::milliseconds bound_in(const std::string& text) {
+    const auto at = std::max(text.rfind("at least ") + 9, text.rfind("at most ") + 8);
+    std::chrono::milliseconds out{};
+    CHECK(parse_duration(text.substr(at, text.find_first_of(" ,;", at) - at), out).empty());
+    return out;
+}
+
+bool is_in_words_of_options(const std::string& text) { return text.find("_ms") == text.npos; }
+
+}  // namespace
+
+TEST_CASE("a bound that is named holds at its value, and is the last one that does") {
+    configuration usual;
+    configuration uneven;
+    uneven.client.drift_factor = 0.3;
+    uneven.client.drift_min = 50ms;
+    configuration with_defaults;
+    with_defaults.defaults.loss_margin = 3s;
+    for (const configuration& from : {usual, uneven, with_defaults}) {
+        lease_request request{.ttl = 1ms};
+        auto why = refused(request, from);
+        INFO(why);
+        CHECK(why.find("--ttl 1ms is too short: at least ") == 0);
+        CHECK(is_in_words_of_options(why));
+        request.ttl = bound_in(why);
+        CHECK(refused(request, from).empty());
+        *request.ttl -= 1ms;
+        CHECK_FALSE(refused(request, from).empty());
+
+        request = {.ttl = 10s, .margin = 9s};
+        why = refused(request, from);
+        CHECK(why.find("--margin 9s leaves too little of --ttl 10s: at most ") == 0);
+        request.margin = bound_in(why);
+        CHECK(refused(request, from).empty());
+        *request.margin += 1ms;
+        CHECK_FALSE(refused(request, from).empty());
+
+        request = {.wait = 1'000'000h};
+        why = refused(request, from);
+        CHECK(why.find("--wait 1000000h is too long: at most ") == 0);
+        CHECK(is_in_words_of_options(why));
+        request.wait = bound_in(why);
+        CHECK(refused(request, from).empty());
+        *request.wait += 1ms;
+        CHECK_FALSE(refused(request, from).empty());
+
+        request = {.max_hold = 1'000'000h};
+        request.max_hold = bound_in(refused(request, from));
+        CHECK(refused(request, from).empty());
+        *request.max_hold += 1ms;
+        CHECK_FALSE(refused(request, from).empty());
+
+        request = {.max_hold = 1ms};
+        why = refused(request, from);
+        CHECK(why.find("--max-hold 1ms is too short: at least ") == 0);
+        CHECK(is_in_words_of_options(why));
+        request.max_hold = bound_in(why);
+        CHECK(refused(request, from).empty());
+        *request.max_hold -= 1ms;
+        CHECK_FALSE(refused(request, from).empty());
+
+        why = refuse_ttl(1ms, from.client);
+        CHECK(why.find("--ttl 1ms is too short: at least ") == 0);
+        CHECK(refuse_ttl(bound_in(why), from.client).empty());
+        CHECK_FALSE(refuse_ttl(bound_in(why) - 1ms, from.client).empty());
+        CHECK(refuse_ttl(from.client.ttl_max, from.client).empty());
+        why = refuse_ttl(from.client.ttl_max + 1ms, from.client);
+        CHECK(why.find("--ttl 60001ms is above") == 0);
+    }
+}
+
+TEST_CASE("where no ttl is long enough that is said") {
+    configuration from;
+    from.client.ttl_max = 3ms;
+    const auto why = refused({}, from);
+    CHECK(why.find("and so is the longest that the nodes take, 3ms") != std::string::npos);
 }
 
 TEST_CASE("one of so many slots is held where that is asked for, and nodes keep fences") {

@@ -333,3 +333,29 @@ TEST_CASE("several resources are one to sixty-four, and all different") {
     many.pop_back();
     CHECK(validate_resources(o, many).empty());
 }
+
+TEST_CASE("a host is a name or an address, without port and brackets") {
+    const auto complaint_of = [](const std::string& host) {
+        client_options o = good();
+        o.nodes[0].host = host;
+        const auto issues = validate(o);
+        return issues.empty() ? "" : issues[0].where + ": " + issues[0].message;
+    };
+    for (const auto* host : {"h", "lock-1.example", "127.0.0.1", "::1", "2001:db8::3",
+                             "fe80::1%eth0", "::ffff:127.0.0.1", "under_score"}) {
+        CHECK(complaint_of(host).empty());
+    }
+    const std::pair<std::string, std::string> refused[] = {
+        {"h:7001", "has a port in it: write \"host\": \"h\", \"port\": 7001"},
+        {"h:", "has a port in it: write \"host\": \"h\""},
+        {"[::1]", "has the brackets of a URI: write \"host\": \"::1\""},
+        {"[::1]:7001", "has the brackets of a URI: write \"host\": \"::1\", \"port\": 7001"},
+        {"[h]", "has a bracket: write the address alone"},
+        {"[::1", "has a bracket: write the address alone"},
+        {"fe80:1:2", "is no IPv6 address, and only these have several \":\""},
+        {"redis://h", "must be a host name or an address, and nothing else; a URI stands in place "
+                      "of the whole node"}};
+    for (const auto& [host, message] : refused) {
+        CHECK(complaint_of(host) == "/nodes/0/host: " + message);
+    }
+}
