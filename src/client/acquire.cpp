@@ -9,6 +9,8 @@
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 
+#include <redlock/detail/waiting_time.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -81,6 +83,7 @@ void acquire_operation::end_claims(std::size_t count) {
 
 void acquire_operation::start(time_point now) {
     begun_ = now;
+    options_.wait = std::min(options_.wait, longest_wait);
     span_ = client().shared.begin_span(span_kind::acquire, options_.span, resource_, now);
     if (const auto why = check(); !why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
@@ -584,7 +587,7 @@ void acquire_operation::end(error_code outcome, std::shared_ptr<lease_state> sta
                               .detail = detail});
         state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
                                                   std::move(resource_), std::move(votes_),
-                                                  std::move(several_));
+                                                  std::move(several_), std::string(detail));
     }
     client().shared.end_span(span_kind::attempt, attempt_, now, outcome, state->votes);
     client().shared.end_span(span_kind::acquire, span_, now, outcome, state->votes, detail);

@@ -242,7 +242,8 @@ void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state
                               .votes = votes_,
                               .detail = detail});
         state = std::allocate_shared<lease_state>(recycling_memory<lease_state>(), std::move(what),
-                                                  std::move(votes_));
+                                                  std::move(votes_), std::vector<std::string>(),
+                                                  std::string(detail));
     }
     client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes, detail);
     client().host.finished(*this);
