@@ -5,7 +5,7 @@
 -- ARGV     the requests, each a word and its arguments:
 --   release VALUE
 --   keep VALUE TTL     instead of a release: the key runs out in so many ms (shared/keep.lua)
---   extend VALUE TTL   in ms; a key that would live longer, or for ever, keeps its time
+--   extend VALUE TTL   in ms; a key that would live longer keeps its time
 --   acquire_all M VALUE TTL  takes M keys, or none of them
 --   release_all M VALUE, keep_all M VALUE TTL, extend_all M VALUE TTL
 --

@@ -63,8 +63,8 @@
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
 -- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence, but for a value that was revoked: then
--- it is -2. To acquire or to extend shortens nothing: a key that would live longer, or for ever,
--- keeps its time.
+-- it is -2. To acquire or to extend shortens nothing: a key that would live longer keeps its
+-- time. One without expiry gets its ttl: see shared/prolong.lua.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
 -- To release: 1 if the key was deleted, or will run out, 0 if it holds another value, -1 if there is no key. The

@@ -27,11 +27,16 @@ namespace redlock {
 /// errors, and what each call leaves behind on the nodes are those of the function of the same
 /// name in `client`; what differs is said here.
 ///
+/// **Fork.** In a child process a client that the parent made is closed: each call ends at once
+/// with `client_closed`, leases are over, and destructors do nothing; a program that forks makes its
+/// client in the child. The parent's client and leases are not touched. The child keeps the
+/// sockets of the parent open until it ends, or executes a program.
 /// **Thread safety.** Any thread may call any member at any time. Only moving, assigning and
 /// destroying the client exclude all other calls to it.
 /// **Errors.** `would_deadlock`: the call came from the client's own thread, that is, from a
 /// callback of `lost_token()`, `on_event` or `on_span`; the call would wait for itself.
-/// `client_closed`: the client was closed before or during the call, or moved from.
+/// `client_closed`: the client was closed before or during the call, moved from, or inherited from
+/// a parent process.
 class REDLOCK_EXPORT blocking_client {
 public:
     /// Starts to connect.

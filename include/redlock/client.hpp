@@ -40,7 +40,12 @@ namespace redlock {
 /// `asio::error::operation_aborted`, or as usual if its outcome was decided before.
 ///
 /// **Errors.** `errc::client_closed` if the client is closed before or during the operation, was
-/// moved from, or has lost its execution context.
+/// moved from, was inherited from a parent process, or has lost its execution context.
+///
+/// **Fork.** In a child process a client that the parent made is closed, its leases are over, and
+/// destructors do nothing; the parent's client and leases are not touched. A child that runs the
+/// inherited context calls `context.notify_fork(execution_context::fork_child)` first, as Asio
+/// wants it: that lets go of the connections, and destroys the handlers of what was under way.
 ///
 /// **Thread safety.** Any thread may call any member at any time; the client works on a strand of
 /// its own. Only moving, assigning and destroying a client exclude all other calls to it.
@@ -329,13 +334,14 @@ public:
 
     /// Asks every node for what an operator should know of it: whether it votes, how it keeps its
     /// data, its clock, its memory, the rights of this user. `node_report::findings` names what is
-    /// wrong, and what to do about it.
+    /// wrong, and what to do about it. It tries what a lock needs: it writes and deletes a key of its
+    /// own, `redlock:probe` behind the key prefix.
     ///
     /// **Completion.** When every node has answered or failed: within two `connect_timeout` and
     /// one `node_timeout`. One report per node, in the order of the options; nodes that are down
     /// are no error.
-    /// **Leaves behind.** Nothing on the nodes. With `fencing` on the client listens to the nodes
-    /// for half a minute, as after a wait.
+    /// **Leaves behind.** Nothing on the nodes; for a user that may not delete, that key for a
+    /// second. With `fencing` on the client listens to the nodes for half a minute, as after a wait.
     template <detail::token_for<void(error_code, std::vector<node_report>)> T =
                   detail::default_token>
     auto async_probe(T&& token = T{}) {

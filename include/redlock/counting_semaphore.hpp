@@ -55,6 +55,7 @@ public:
     /// zero.
     ///
     /// **Preconditions.** The client outlives the semaphore and is not moved from.
+    /// **Errors.** Throws `std::invalid_argument` where `slots` is out of its range.
     counting_semaphore(blocking_client& client, std::string resource, std::uint16_t slots,
                        acquire_options options = {});
     ~counting_semaphore();
@@ -64,7 +65,7 @@ public:
     /// Blocks until there is a slot. Those who wait, in all programs, are served first come, first
     /// served. A thread that already has slots may wait for itself: nobody notices that.
     ///
-    /// **Errors.** `lost`: see above. `invalid_argument`: no or too many slots were named, or the
+    /// **Errors.** `lost`: see above. `invalid_argument`: an option is out of its range, or the
     /// client has no `fencing`. Else those of `blocking_client::acquire`, such as `contended` or
     /// `no_quorum` when `options.wait` is over.
     void acquire();

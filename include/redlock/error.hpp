@@ -43,6 +43,7 @@ enum class errc {
     in_quarantine = 107,     ///< The node restarted without its data and may not vote yet.
     foreign_data = 108,      ///< A key of this library holds what this library did not write.
     other_set = 109,         ///< A node belongs to another set of nodes than this client's list.
+    missing_right = 110,     ///< The user may not run a command there, or not on these keys.
 };
 
 /// Conditions to compare an `error_code` with if the exact code does not matter. Both enums also

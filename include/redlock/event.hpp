@@ -17,14 +17,21 @@ namespace redlock {
 /// What happened. Later versions may add kinds: a switch over them needs a default.
 enum class event_kind : std::uint8_t {
     node_up,          ///< The handshake with a node succeeded; `duration` is how long it took.
-    node_down,        ///< The connection to a node ended or could not be made; `error` says why.
+    /// The connection to a node ended or could not be made; `error` says why. Once for each `error`
+    /// until the node is up again; for one that stays away also once a minute, and then `detail`
+    /// says how often it was tried.
+    node_down,
     granted,          ///< A lease was granted; `duration` counts from the call, with all waiting.
     /// An acquire ended without a lease. `error` and `votes` say why, `duration` counts from the
     /// call.
     refused,
     renewed,          ///< A lease was prolonged by a quorum.
-    renewal_failed,   ///< A renewal reached no quorum; the client retries until the lease is lost.
-    lost,             ///< A lease was lost; `detail` says why, `duration` counts from the grant.
+    /// A renewal reached no quorum; the client retries until the lease is lost. `detail` says why,
+    /// node by node.
+    renewal_failed,
+    /// A lease was lost; `detail` says why, and what the nodes said where they did not renew it;
+    /// `duration` counts from the grant.
+    lost,
     released,         ///< A quorum answered a release; `duration` is from the grant to the call.
     release_owed,     ///< A node did not get, or answer, a release; it is sent on reconnection.
     /// An operator should look at a node to which the client is connected. Reported once per node

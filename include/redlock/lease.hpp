@@ -27,6 +27,9 @@ class lease_state;
 /// in the background; it never blocks and never throws. To learn whether the nodes answered, use
 /// `client::async_release`. A lease may outlive its client: its members still answer by the clock,
 /// and its keys remain until their ttl ends, unless `client::close()` has released them.
+/// **Fork.** In a child process an inherited lease is over: it is false, its `lost_token()` is
+/// stopped, and its destructor does nothing. In the parent nothing changes. A token that was taken
+/// before the fork does not fire in the child.
 /// **Thread safety.** One thread at a time may use a lease object, as with `std::unique_lock`. The
 /// state that it shares with the client is synchronised.
 class REDLOCK_EXPORT lease {
@@ -77,12 +80,19 @@ public:
     /// as the lease.
     std::span<const node_vote> votes() const noexcept;
 
+    /// If an acquire failed with `errc::invalid_argument`: which argument was refused, and its
+    /// bounds. Else empty.
+    const std::string& why() const noexcept;
+
     /// Stop is requested when the lease is lost, before `valid_until()`, or when the client is
     /// closed while the lease is held; not by a release. After a loss the keys stay on the nodes
     /// until `valid_until()`, or until this object releases them, so that no other client acquires
     /// the lock while the holder stops its work.
     ///
-    /// **Thread safety.** Callbacks run on the client's internal strand: keep them short.
+    /// **Thread safety.** Callbacks run on the client's internal strand: keep them short. One that
+    /// ends the program has to call `std::quick_exit` or `_exit`: `std::exit` destroys static
+    /// objects, and the destructor of a `blocking_client` among them joins the thread that runs the
+    /// callback, which would wait for itself.
     std::stop_token lost_token() const noexcept;
 
     /// Ends renewal without a release, and makes this object empty.

@@ -33,6 +33,8 @@ enum class node_problem : std::uint8_t {
     has_replicas,        ///< Replicas are attached: it counts as not durable.
     no_hash_tag,         ///< It is in cluster mode, and the key prefix has no hash tag.
     no_vote,             ///< It has no vote for another reason.
+    refuses_writes,      ///< It grants no lock: a failed save, too few replicas, no memory.
+    save_failed,         ///< Its last snapshot failed: it may come to refuse writes.
 };
 
 REDLOCK_EXPORT std::string_view to_string(node_problem what) noexcept;
@@ -64,7 +66,9 @@ struct node_report {
     std::chrono::microseconds round_trip{0};      ///< That the probe took.
     std::chrono::milliseconds node_timeout{0};    ///< That this client gives the node.
     std::chrono::milliseconds ttl_max{0};         ///< On its record; 0: none is known.
-    std::vector<std::string> missing_rights{};    ///< Commands that this user may not run.
+    /// Commands that this user may not run, and the patterns of keys ("~lock:*") and channels
+    /// ("&lock:redlock:wake:*") that it may not use.
+    std::vector<std::string> missing_rights{};
     std::vector<node_finding> findings{};         ///< Empty: the node is healthy.
 };
 

@@ -99,7 +99,9 @@ enum class lock_mode : std::uint8_t { exclusive, shared };
 /// safe in a `co_await` expression with g++ 12.
 struct acquire_options {
     std::chrono::milliseconds ttl{0};          ///< 0: the smaller of 10 s and ttl_max.
-    std::chrono::milliseconds wait{0};         ///< How long to queue for the lock; 0: one attempt.
+    /// How long to queue for the lock; 0: one attempt. More than a year: a year, as if there were
+    /// no limit.
+    std::chrono::milliseconds wait{0};
     bool renew = true;                         ///< Renew the lease until it is released or lost.
     std::chrono::milliseconds max_hold{0};     ///< Limit of the validity, from the grant; 0: none.
     /// The nodes keep the resource for at least so long after the grant, also when it is released

@@ -17,8 +17,10 @@ namespace redlock {
 struct refusal {
     boost::system::error_code code;
     std::vector<node_vote> votes;
+    /// With `errc::invalid_argument`: which argument was refused, and its bounds.
+    std::string detail{};
 
-    /// The code and the votes in one sentence, without secrets.
+    /// The code, the detail and the votes in one sentence, without secrets.
     REDLOCK_EXPORT std::string message() const;
 
     friend bool operator==(const refusal& r, const error_code& e) noexcept { return r.code == e; }

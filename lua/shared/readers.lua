@@ -49,6 +49,25 @@ local function remove_dead(set)
     end
 end
 
+-- Who besides `value` has the key for longest, and until when; false where nobody has. Or nil, and
+-- the server's error.
+local function last_besides(set, value)
+    local of = about(set)
+    if of.last and of.last ~= value then
+        return of.last, of.last_ms
+    end
+    local found = redis.pcall('ZRANGE', set, -2, -1, 'WITHSCORES')
+    if found.err then
+        return nil, found
+    end
+    for j = #found - 1, 1, -2 do
+        if found[j] ~= value and found[j] ~= 'base' then
+            return found[j], tonumber(found[j + 1])
+        end
+    end
+    return false
+end
+
 -- The key lives until then or longer, and the set as long as the key. Returns 1, or the error.
 local function live_until(key, set, until_ms)
     local of = about(set)
@@ -57,7 +76,15 @@ local function live_until(key, set, until_ms)
         if type(left_ms) == 'table' then
             return left_ms
         end
-        of.lives_ms = left_ms < 0 and math.huge or now_ms + left_ms
+        of.lives_ms = left_ms < 0 and 0 or now_ms + left_ms
+        if left_ms < 0 then
+            -- Its expiry was taken away (shared/prolong.lua): it lives as long as its last reader.
+            local last, last_ms = last_besides(set)
+            if last == nil then
+                return last_ms
+            end
+            until_ms = math.max(until_ms, last_ms or 0)
+        end
     end
     if of.lives_ms < until_ms then
         local done = redis.pcall('PEXPIRE', key, until_ms - now_ms)
@@ -66,7 +93,7 @@ local function live_until(key, set, until_ms)
         end
         of.lives_ms, of.has_set_expiry = until_ms, false
     end
-    if not of.has_set_expiry and of.lives_ms < math.huge then
+    if not of.has_set_expiry then
         local done = redis.pcall('PEXPIRE', set, of.lives_ms - now_ms)
         if type(done) == 'table' then
             return done
@@ -195,25 +222,6 @@ local function extend_share(i, value, ttl, fence)
     end
     local enter = current and join_readers or open_readers
     return enter(i, set, value, ttl, fence, least, is_missing, until_ms)
-end
-
--- Who besides that one has the key for longest, and until when; false where nobody has. Or nil, and
--- the server's error.
-local function last_besides(set, value)
-    local of = about(set)
-    if of.last and of.last ~= value then
-        return of.last, of.last_ms
-    end
-    local found = redis.pcall('ZRANGE', set, -2, -1, 'WITHSCORES')
-    if found.err then
-        return nil, found
-    end
-    for j = #found - 1, 1, -2 do
-        if found[j] ~= value and found[j] ~= 'base' then
-            return found[j], tonumber(found[j + 1])
-        end
-    end
-    return false
 end
 
 -- Of those that are left the last one decides for how long the key lives; where none is left it

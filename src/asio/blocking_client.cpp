@@ -4,6 +4,8 @@
 
 #include <redlock/client.hpp>
 
+#include "value/process.hpp"
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
@@ -89,13 +91,20 @@ struct blocking_client::worker {
 
     /// Why nothing can be asked of `of`, which was moved from if it is null.
     static error_code unusable(const std::unique_ptr<worker>& of) noexcept {
-        if (!of) return errc::client_closed;
+        if (!of || !of->born.is_here()) return errc::client_closed;
         if (of->is_this_thread()) return errc::would_deadlock;
         return {};
     }
 
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
 
+    /// A fork copies neither the thread nor the state in which it left the mutexes.
+    static void end(std::unique_ptr<worker> of) noexcept {
+        if (!of || of->born.is_here()) return;
+        detail::leave_to_parent(std::shared_ptr<worker>(std::move(of)));
+    }
+
+    const detail::birthplace born;
     const client_options options;
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
@@ -138,7 +147,7 @@ result<lease, refusal> acquire_with(asio::io_context& context, const std::stop_t
     start(asio::bind_cancellation_slot(cancel.slot(), done.handler()));
     const std::stop_callback on_stop(stop, cancel);
     auto [ec, got] = done.wait();
-    if (ec) return refusal{ec, {got.votes().begin(), got.votes().end()}};
+    if (ec) return refusal{ec, {got.votes().begin(), got.votes().end()}, got.why()};
     return std::move(got);
 }
 
@@ -152,9 +161,16 @@ result<void> as_result(error_code ec) {
 blocking_client::blocking_client(client_options options)
     : worker_(std::make_unique<worker>(std::move(options))) {}
 
-blocking_client::~blocking_client() = default;
+blocking_client::~blocking_client() { worker::end(std::move(worker_)); }
+
 blocking_client::blocking_client(blocking_client&&) noexcept = default;
-blocking_client& blocking_client::operator=(blocking_client&&) noexcept = default;
+
+blocking_client& blocking_client::operator=(blocking_client&& other) noexcept {
+    if (this == &other) return *this;
+    worker::end(std::move(worker_));
+    worker_ = std::move(other.worker_);
+    return *this;
+}
 
 result<lease, refusal> blocking_client::acquire(std::string resource, acquire_options options,
                                                 std::stop_token stop) {
@@ -241,7 +257,7 @@ result<void, refusal> blocking_client::init() {
 
 result<void> blocking_client::close() {
     if (!worker_) return {};
-    if (worker_->is_this_thread()) return error_code(errc::would_deadlock);
+    if (const auto ec = worker::unusable(worker_)) return ec;
     outcome<error_code> done;
     worker_->async.async_close(done.handler());
     return as_result(std::get<0>(done.wait()));

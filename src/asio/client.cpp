@@ -111,8 +111,10 @@ class asio_close final : public asio_operation<close_operation, error_code> {
     void complete(error_code outcome) override { finish(outcome); }
 };
 
-// The client was moved from, or its execution context was destroyed.
-bool is_out_of_reach(const impl_ptr& impl) noexcept { return !impl || impl->has_lost_context(); }
+// The client was moved from or is the parent process's, or its execution context was destroyed.
+bool is_out_of_reach(const impl_ptr& impl) noexcept {
+    return !impl || impl->is_inherited() || impl->has_lost_context();
+}
 
 template <class Operation, class Handler, class... Args>
 void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
@@ -124,7 +126,7 @@ void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
 }  // namespace
 
 asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {
-    if (is_out_of_reach(impl)) return asio::system_executor();
+    if (!impl || impl->has_lost_context()) return asio::system_executor();
     return impl->executor();
 }
 
@@ -199,7 +201,7 @@ void start_probe(const impl_ptr& impl, probe_handler handler) {
 
 void start_close(const impl_ptr& impl, plain_handler handler) {
     if (!impl) return std::move(handler)(error_code());  // there is nothing to close
-    if (impl->has_lost_context()) return std::move(handler)(errc::client_closed);
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
     launch<asio_close>(impl, std::move(handler));
 }
 
@@ -218,18 +220,23 @@ client_options checked(client_options options) {
     return options;
 }
 
+void end(detail::impl_ptr of) noexcept {
+    if (of) of->close();
+    if (of && of->is_inherited()) detail::leave_to_parent(std::move(of));
+}
+
 }  // namespace
 
 client::client(boost::asio::any_io_executor executor, client_options options)
     : impl_(detail::client_impl::make(executor, checked(std::move(options)))) {}
 
-client::~client() { close(); }
+client::~client() { end(std::move(impl_)); }
 
 client::client(client&& other) noexcept = default;
 
 client& client::operator=(client&& other) noexcept {
     if (this != &other) {
-        close();
+        end(std::move(impl_));
         impl_ = std::move(other.impl_);
     }
     return *this;

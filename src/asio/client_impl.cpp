@@ -67,12 +67,18 @@ void client_service::shutdown() {
     for (const auto& c : alive) c->discard();
 }
 
+void client_service::notify_fork(asio::execution_context::fork_event event) {
+    if (event != asio::execution_context::fork_child) return;
+    for (client_impl* c : clients_) c->abandon();  // no other thread runs in the child
+}
+
 client_impl::client_impl(const asio::any_io_executor& executor, client_options options)
     : io_(std::make_unique<performers>(executor)),
-      service_(&asio::use_service<client_service>(asio::query(executor, asio::execution::context))),
+      service_(nullptr),
       options_(completed(std::move(options))),
       random_(std::random_device{}()) {
     make_performers();
+    service_ = &asio::use_service<client_service>(asio::query(executor, asio::execution::context));
     engine_host& host = *this;
     engine_ = std::make_unique<engine>(options_, host, traffic_);
     service_->add(*this);
@@ -164,6 +170,7 @@ void client_impl::end_turn() {
 }
 
 void client_impl::put(mail& m) noexcept {
+    if (is_inherited()) return m.discard();
     const bool taken = mailbox_.put(m, [this] {
         asio::post(io_->strand, [self = shared_from_this()] {
             self->mailbox_.collect();
@@ -174,7 +181,7 @@ void client_impl::put(mail& m) noexcept {
 }
 
 void client_impl::close() noexcept {
-    std::call_once(closed_, [this] { put(closing_); });
+    if (!is_inherited()) std::call_once(closed_, [this] { put(closing_); });
 }
 
 void client_impl::cancel() {
@@ -196,6 +203,14 @@ void client_impl::discard() noexcept {
     engine_->discard();
     io_.reset();
     service_ = nullptr;
+}
+
+void client_impl::abandon() noexcept {
+    if (!io_) return;
+    mailbox_.close();
+    io_->alarm->abandon();
+    for (const auto& w : io_->wires) w->abandon();
+    engine_->discard();
 }
 
 void client_impl::part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept {

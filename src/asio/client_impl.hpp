@@ -9,6 +9,7 @@
 #include "client/engine.hpp"
 #include "client/lease_state.hpp"
 #include "client/mailbox.hpp"
+#include "value/process.hpp"
 
 #include <redlock/options.hpp>
 
@@ -40,6 +41,7 @@ public:
 
 private:
     void shutdown() override;
+    void notify_fork(boost::asio::execution_context::fork_event event) override;
 
     std::mutex mutex_;
     std::list<client_impl*> clients_;
@@ -57,6 +59,8 @@ public:
     static std::shared_ptr<client_impl> make(const boost::asio::any_io_executor& executor,
                                              client_options options);
 
+    /// Whether this is a child process of the one that made it: nothing of it may be used here.
+    bool is_inherited() const noexcept { return !born_.is_here(); }
     /// Whether the execution context was destroyed: nothing of it may be touched any more.
     bool has_lost_context() const noexcept { return io_ == nullptr; }
     /// Empty once the context is lost.
@@ -70,6 +74,9 @@ public:
     void cancel();
     /// The execution context is being destroyed.
     void discard() noexcept;
+    /// In a child process whose program goes on to run the context: lets go of the parent's
+    /// connections without a word to the nodes, and of all that was under way.
+    void abandon() noexcept;
     /// On the strand.
     void begin(operation_ptr what) { engine_->begin(std::move(what), clock::now()); }
 
@@ -113,11 +120,13 @@ private:
     void start();
 
     // Both null once the execution context is gone. No executor is kept besides: destroying a
-    // strand touches its context. The strand is made before the service, since a context shuts its
-    // latest service down first: other threads may post until `discard`, but not to a strand that
-    // Asio shuts down.
+    // strand touches its context. The strand and the sockets are made before the service, since a
+    // context shuts its latest service down first, and tells it last of a fork: other threads may
+    // post until `discard`, but not to a strand that Asio shuts down; and `abandon` needs the
+    // child's own reactor.
     std::unique_ptr<performers> io_;
     client_service* service_;
+    const birthplace born_;
     client_options options_;
     std::mt19937_64 random_;
     mailbox mailbox_;

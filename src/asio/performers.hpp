@@ -23,6 +23,8 @@ public:
     virtual ~wire_performer() = default;
     /// Takes the connection's outgoing bytes, as far as they can leave now.
     virtual void flush() = 0;
+    /// In a child process: lets go of the parent's connection, and says nothing on it.
+    virtual void abandon() noexcept {}
 };
 
 /// Calls at a given time.
@@ -34,6 +36,8 @@ public:
     /// Rings at `when`, or earlier: an alarm that is due later is not put off.
     virtual void set(time_point when) noexcept = 0;
     virtual void stop() noexcept = 0;
+    /// In a child process: stops without a change for the parent.
+    virtual void abandon() noexcept { stop(); }
 };
 
 /// To whom a wire reports that stands in for a socket, by the index of its connection; on the

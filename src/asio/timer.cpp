@@ -63,6 +63,16 @@ void asio_timer::set(time_point when) noexcept {
     ::timerfd_settime(timer_.native_handle(), TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
+// See `asio_transport::abandon`.
+void asio_timer::abandon() noexcept {
+    if (!timer_.is_open()) return;
+    try {
+        ::close(timer_.release());
+    } catch (const boost::system::system_error&) {
+        // It stays open, and nobody waits for it.
+    }
+}
+
 void asio_timer::stop() noexcept {
     error_code ignored;
     timer_.close(ignored);

@@ -22,6 +22,7 @@ public:
     void start(std::shared_ptr<void> keep, std::function<void()> ring) override;
     void set(time_point when) noexcept override;
     void stop() noexcept override;
+    void abandon() noexcept override;
 
 private:
     void wait(std::shared_ptr<void> keep);

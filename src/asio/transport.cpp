@@ -287,4 +287,18 @@ void asio_transport::drop() {
     socket_.close(ignored);
 }
 
+// Not by closing the socket: Asio would leave it to the system to forget it in epoll, which the
+// parent's copy of it prevents.
+void asio_transport::abandon() noexcept {
+    ++generation_;
+    is_connected_ = false;
+    is_open_ = false;
+    resolver_.cancel();
+    address_timer_.cancel();
+    if (!socket_.is_open()) return;
+    error_code ignored;
+    const int descriptor = socket_.release(ignored);
+    if (!ignored) ::close(descriptor);
+}
+
 }  // namespace redlock::detail

@@ -56,6 +56,7 @@ public:
     void open() override;
     void drop() override;
     void flush() override;
+    void abandon() noexcept override;
 
 private:
     using socket =

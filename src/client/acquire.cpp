@@ -10,6 +10,8 @@
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 
+#include <redlock/detail/waiting_time.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -70,6 +72,7 @@ std::string acquire_operation::check() {
 
 void acquire_operation::start(time_point now) {
     begun_ = now;
+    options_.wait = std::min(options_.wait, longest_wait);
     span_ = client().shared.begin_span(span_kind::acquire, options_.span, resource_, now);
     if (const auto why = check(); !why.empty()) return end(errc::invalid_argument, now, why);
     machine_.begin(client().shared.options(), options_, keys(), now);

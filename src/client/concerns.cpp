@@ -85,6 +85,9 @@ server_settings read_settings(std::string_view info) {
     s.eviction_policy = wire::field(info, "maxmemory_policy");
     s.memory_limit = number(wire::field(info, "maxmemory"));
     s.memory_used = number(wire::field(info, "used_memory"));
+    s.has_failed_save = wire::field(info, "rdb_last_bgsave_status") == "err";
+    s.has_failed_log = wire::field(info, "aof_last_write_status") == "err";
+    s.good_replicas = wire::field(info, "min_slaves_good_slaves");
     if (const auto log = wire::field(info, "aof_enabled"); !log.empty()) s.has_log = log == "1";
     return s;
 }

@@ -23,6 +23,9 @@ struct server_settings {
     std::optional<bool> has_log{};      ///< appendonly
     std::string fsync{};                ///< appendfsync
     bool skips_fsync = false;           ///< While the log is rewritten.
+    bool has_failed_save = false;       ///< The last snapshot failed.
+    bool has_failed_log = false;        ///< The last write to the log failed.
+    std::string good_replicas{};        ///< Of those that a write needs, where it needs any.
 
     /// Whether each write is on disk before it is answered, also while the log is rewritten.
     bool syncs_always() const { return fsync == "always" && !skips_fsync; }

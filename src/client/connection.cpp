@@ -20,11 +20,12 @@ connection::connection(std::size_t index, const client_options& options, transpo
       parser_(limits) {}
 
 void connection::start(time_point now) {
-    if (link_.start(now) == action::open) wire_->open();
+    if (link_.start(now) == action::open) open(now);
 }
 
 void connection::on_open(time_point now) {
     link_.opened();
+    connecting_took_ = now - opening_since_;
     parser_.reset();
     round_trip_.begin();
     asked(now);
@@ -76,7 +77,7 @@ void connection::give_up(wire::failure why, bool stalled, time_point now) {
     hang_up();
     opens_again_ = link_.down(now, stalled, owner_->random_word()) == action::open;
     on_end(why, now);  // it may be stopped there, and even started
-    if (std::exchange(opens_again_, false)) wire_->open();
+    if (std::exchange(opens_again_, false)) open(now);
 }
 
 time_point connection::link_deadline() const noexcept {
@@ -88,13 +89,30 @@ void connection::on_link_time(time_point now) {
     switch (link_.on_time(now)) {
         case action::none: break;
         case action::give_up:
-            return give_up({vote::timed_out, errc::timed_out,
-                            has_tls() ? "could not connect in time: if the server expects no TLS, "
-                                        "use redis://"
-                                      : "could not connect in time"},
-                           true, now);
-        case action::open: wire_->open(); break;
+            return give_up({vote::timed_out, errc::timed_out, tell_of_distance(now)}, true, now);
+        case action::open: open(now); break;
     }
+}
+
+// The longest of what was measured, or waited for in vain, is no longer than a round trip.
+std::string connection::tell_of_distance(time_point now) const {
+    using std::chrono::milliseconds;
+    const duration waited = std::max(
+        {connecting_took_, round_trip_.get(), now - opening_since_ - connecting_took_});
+    const auto enough = std::chrono::ceil<milliseconds>(
+        std::max<duration>(core::round_trips_to_connect * waited, 2 * options_->connect_timeout));
+    std::string out = "could not connect in time: if the server is only far away, set "
+                      "connect_timeout_ms, which is " +
+                      std::to_string(options_->connect_timeout.count()) + ", to " +
+                      std::to_string(enough.count());
+    if (has_tls()) out += "; if it expects no TLS, use redis://";
+    return out;
+}
+
+void connection::open(time_point now) {
+    opening_since_ = now;
+    connecting_took_ = {};
+    wire_->open();
 }
 
 void connection::stop() {

@@ -114,8 +114,10 @@ private:
     /// It could not be made, or ended. From here, as from the other three, it may be stopped.
     virtual void on_end(const wire::failure& why, time_point now) = 0;
 
+    void open(time_point now);
     void hang_up();
     bool has_tls() const noexcept;
+    std::string tell_of_distance(time_point now) const;
 
     std::size_t index_;
     const client_options* options_;
@@ -124,6 +126,8 @@ private:
     core::reconnection link_;
     resp::parser parser_;
     core::round_trip round_trip_;
+    time_point opening_since_{};
+    duration connecting_took_{};  // zero as long as it is under way
     std::string outgoing_;
     time_point last_bytes_{};
     bool was_ready_ = false;

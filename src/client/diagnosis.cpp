@@ -4,6 +4,7 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
+#include "wire/rights.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,22 +20,19 @@ using enum node_problem;
 // that may not look can't tell that nobody is there.
 bool is_needed_for_locks(const std::string& right) {
     constexpr std::array<std::string_view, 3> for_waiting{"publish", "subscribe", "zcard"};
-    return std::find(for_waiting.begin(), for_waiting.end(), right) == for_waiting.end();
+    const bool is_channel = right.starts_with('&');
+    return !is_channel &&
+           std::find(for_waiting.begin(), for_waiting.end(), right) == for_waiting.end();
 }
 
-bool is_about_rights(const wire::failure& why) {
-    return why.detail.find("NOPERM") != why.detail.npos ||
-           why.detail.find("executing the script can't") != why.detail.npos;
-}
-
-node_finding about_silence(const wire::failure& why) {
+node_finding about_silence(const wire::failure& why, const std::string& key_prefix) {
     const std::string found = text::printable(why.error.message()) +
                               (why.detail.empty() ? "" : ": " + text::printable(why.detail));
-    if (is_about_rights(why)) {
-        const bool is_of_record = why.detail.find("the node record") != why.detail.npos;
+    if (why.error == errc::missing_right || wire::is_forbidden(why.detail)) {
+        const bool says_what_to_do = why.detail.find("give this user") != why.detail.npos;
         return {missing_right, severity::error,
-                found + ": give the user the rights that docs/nodes.md lists" +
-                    (is_of_record ? ", here +get +set +time" : "")};
+                says_what_to_do ? found
+                                : found + ": " + wire::remedy_for(why.detail, key_prefix)};
     }
     if (why.error == errc::auth_failed) {
         return {auth_failed, severity::error,
@@ -49,6 +47,8 @@ node_finding about_silence(const wire::failure& why) {
         remedy = "look whether the server hangs, and whether a firewall drops its packets";
     } else if (why.error == errc::protocol_error) {
         remedy = "check that a Redis server listens there";
+    } else if (why.detail.find("LOADING") != why.detail.npos) {
+        remedy = "wait until the server has read its files";
     } else if (why.error == errc::server_error) {
         remedy = "correct what the server says";
     }
@@ -59,6 +59,10 @@ node_finding about_vote(const objection& why) {
     const std::string found = text::printable(why.why.error.message()) +
                               (why.why.detail.empty() ? "" : ": " + why.why.detail);
     const error_code error = why.why.error;
+    if (why.lacks_quorum) {
+        return {no_vote, severity::warning,
+                why.why.detail + ": bring the other nodes back; redlock init is not called for"};
+    }
     if (error == errc::not_master) {
         return {not_master, severity::error, found + ": name a master in its place"};
     }
@@ -82,18 +86,43 @@ node_finding about_vote(const objection& why) {
     return {no_vote, severity::error, found};
 }
 
-node_finding about_rights(const std::vector<std::string>& missing) {
-    std::string all;
-    for (const std::string& right : missing) {
-        all += ' ';
-        all += right.starts_with('~') ? right : "+" + text::printable(right);
-    }
+node_finding about_rights(const std::vector<std::string>& missing, const std::string& key_prefix) {
     const bool is_serious = std::any_of(missing.begin(), missing.end(), is_needed_for_locks);
     return {missing_right, is_serious ? severity::error : severity::warning,
-            std::string(is_serious
-                            ? "the user may not take all kinds of locks"
-                            : "the user may not do all that waiting needs") +
-                ": add" + all + " to its rights"};
+            std::string(is_serious ? "this user may not take all kinds of locks: "
+                                   : "this user may not do all that waiting needs: ") +
+                wire::remedy_for_missing(missing, key_prefix)};
+}
+
+// What an operator does about it, by the code with which the server refused to write.
+std::string about_write(const std::string& words, const server_settings& s) {
+    if (words.starts_with("MISCONF")) {
+        return s.has_failed_log
+                   ? ": it can't write its append-only file (aof_last_write_status is err): make "
+                     "room on its disk"
+                   : ": its last snapshot failed (rdb_last_bgsave_status is err): make room on its "
+                     "disk and say BGSAVE, or set stop-writes-on-bgsave-error no";
+    }
+    if (words.starts_with("NOREPLICAS")) {
+        return ": it has " + (s.good_replicas.empty() ? "too few" : s.good_replicas) +
+               " of the replicas that min-replicas-to-write asks for: set min-replicas-to-write 0, "
+               "since a node of redlock needs none";
+    }
+    if (words.starts_with("OOM")) return ": raise maxmemory, or keep other data elsewhere";
+    return ": correct what the server says";
+}
+
+void add_writes(const probed& facts, std::vector<node_finding>& to) {
+    if (!facts.refused_write.empty()) {
+        to.push_back({refuses_writes, severity::error,
+                      "the server refuses to write, so it grants no lock: " + facts.refused_write +
+                          about_write(facts.refused_write, facts.settings)});
+    } else if (facts.settings.has_failed_save) {
+        to.push_back({save_failed, severity::warning,
+                      "the last snapshot failed (rdb_last_bgsave_status is err), and with "
+                      "stop-writes-on-bgsave-error yes the server would grant no lock: make room "
+                      "on its disk and say BGSAVE"});
+    }
 }
 
 node_problem problem_of(concern::kind what) {
@@ -122,12 +151,17 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
         // One that is too slow for its time-out is connected to again and again.
         const bool is_slow = !facts.lateness.empty();
         found.push_back(is_slow ? node_finding{slow, severity::error, facts.lateness}
-                                : about_silence(*facts.failure));
+                                : about_silence(*facts.failure, client.key_prefix));
         return found;
     }
     auto missing = of.missing_rights;
-    if (facts.deafness && is_about_rights(*facts.deafness)) missing.emplace_back("subscribe");
-    if (!missing.empty()) found.push_back(about_rights(missing));
+    if (facts.deafness && facts.deafness->error == errc::missing_right) {
+        auto right = wire::missing_right(facts.deafness->detail, client.key_prefix, "subscribe");
+        const bool is_known = std::find(missing.begin(), missing.end(), right) != missing.end();
+        if (!is_known) missing.push_back(std::move(right));
+    }
+    if (!missing.empty()) found.push_back(about_rights(missing, client.key_prefix));
+    add_writes(facts, found);
     if (facts.against) found.push_back(about_vote(*facts.against));
     if (!facts.lateness.empty()) found.push_back({slow, severity::warning, facts.lateness});
     if (!facts.of_ttl_max.empty()) {

@@ -20,6 +20,7 @@ struct probed {
     std::optional<wire::failure> failure{};    ///< Why it does not answer.
     std::optional<objection> against{};        ///< Why it has no vote.
     std::optional<wire::failure> deafness{};   ///< Why it can't be listened to.
+    std::string refused_write{};               ///< What it answered to a write of the probe's.
     server_settings settings{};
     std::string lateness{};                    ///< That its round trip is too long; see `session`.
     std::string of_ttl_max{};                  ///< That another client's differs.

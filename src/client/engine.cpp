@@ -304,6 +304,7 @@ void engine::on_greeted(std::size_t node, const greeting& told, time_point began
 }
 
 void engine::on_node_up(std::size_t node, duration took, time_point now) {
+    outages_[node].ended();
     shared_.emit({.kind = event_kind::node_up,
                   .severity = severity::info,
                   .node = shared_.name(node),
@@ -312,11 +313,18 @@ void engine::on_node_up(std::size_t node, duration took, time_point now) {
 }
 
 void engine::on_node_down(std::size_t node, const wire::failure& why, time_point now) {
-    shared_.emit({.kind = event_kind::node_down,
-                  .severity = severity::warning,
-                  .node = shared_.name(node),
-                  .error = why.error,
-                  .detail = why.detail});
+    if (const auto tries = outages_[node].failed(why.error, now); tries > 0) {
+        std::string detail = why.detail;
+        if (tries > 1) {
+            detail += (detail.empty() ? "tried " : "; tried ") + std::to_string(tries) +
+                      " times since it was last reported";
+        }
+        shared_.emit({.kind = event_kind::node_down,
+                      .severity = severity::warning,
+                      .node = shared_.name(node),
+                      .error = why.error,
+                      .detail = detail});
+    }
     tracker_.on_node_down(node, now);
 }
 

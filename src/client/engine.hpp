@@ -15,12 +15,14 @@
 #include "client/remote_queue.hpp"
 #include "client/renewals.hpp"
 #include "client/statistics.hpp"
+#include "core/node/outage.hpp"
 
 #include <redlock/options.hpp>
 #include <redlock/stats.hpp>
 
 #include <boost/intrusive/list.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -147,6 +149,7 @@ private:
     node_listeners listeners_;
     node_mask reported_deaf_;  // since they last could be listened to
     node_mask reported_late_;  // that node_timeout is too short for them
+    std::array<core::outage, max_nodes> outages_;
     using operation_list = boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,
         boost::intrusive::constant_time_size<false>>;

@@ -4,6 +4,7 @@
 
 #include "client/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "value/text.hpp"
 #include "wire/extend.hpp"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ void extension_round::send(time_point now) {
     const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
                                        client().nodes.time_for(redlock::quorum(nodes)));
     answers_ = {};
+    failures_.clear();
     asked_ = machine_.open();
     complete_ = 0;
     if (client().shared.is_fenced()) {
@@ -71,6 +73,7 @@ void extension_round::send(time_point now) {
         const auto result = client().nodes.send(*this, tag(p), wire, now, ask);
         p.lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
         const node_mask missing = client().nodes.all() - result.sent;
+        for (const auto& [node, why] : result.failures) note(node, why);
         if (!missing.empty()) unsent.emplace_back(&p, missing);
     }
     // The last lease that is decided may begin the next round.
@@ -90,12 +93,37 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     const std::size_t quorum = redlock::quorum(client().shared.size());
     if (++answers_[node] == asked_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
+    if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
+    else if (j.against) note(node, j.against->why);
     cast(*p, node, j.weigh(wire::read_extension(reply)), now);
 }
 
-void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure&,
+void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
                                  time_point now) {
-    if (part* const p = find(tag)) cast(*p, node, {}, now);
+    part* const p = find(tag);
+    if (p == nullptr) return;
+    note(node, why);
+    cast(*p, node, {}, now);
+}
+
+// The first of each node: what it refuses for one lease it refuses for the others, too.
+void extension_round::note(std::size_t node, const wire::failure& why) {
+    const auto is_of_node = [node](const auto& known) { return known.first == node; };
+    if (std::any_of(failures_.begin(), failures_.end(), is_of_node)) return;
+    failures_.emplace_back(node, why);
+}
+
+std::string extension_round::reasons() const {
+    std::string out;
+    for (const auto& [node, why] : failures_) {
+        node_vote as_vote;
+        as_vote.answer = why.answer;
+        as_vote.error = why.error;
+        as_vote.detail = why.detail;
+        out += (out.empty() ? "" : "; ") + text::printable(client().shared.name(node)) + ": " +
+               text::cause(as_vote);
+    }
+    return out;
 }
 
 // A lease that is over must not be taken again.
@@ -192,7 +220,7 @@ void renewal_round::on_end(held_lease* lease, error_code outcome, time_point now
     const bool is_closing = outcome == errc::client_closed;
     const bool is_missed = outcome && !is_closing;
     if (is_missed && lease != nullptr && !lease->is_over()) {
-        lease->renewal_failed(outcome, now, random_);
+        lease->renewal_failed(outcome, reasons(), now, random_);
     }
 }
 
@@ -228,7 +256,7 @@ void extend_operation::on_end(held_lease* lease, error_code outcome, time_point 
     complete(outcome);
     // If a quorum of nodes denies the lease it ends, as after a renewal.
     if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {
-        lease->renewal_failed(outcome, now, 0);
+        lease->renewal_failed(outcome, reasons(), now, 0);
     }
 }
 

@@ -20,6 +20,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace redlock::detail {
 
@@ -41,6 +44,8 @@ protected:
     void send(time_point now);
     /// Ends it without having sent anything.
     void end_unsent(error_code outcome, time_point now);
+    /// Why nodes did not extend, in the latest round: their own words, where they said any.
+    std::string reasons() const;
     /// `lease` is null where the round was not about one.
     virtual void on_end(held_lease* lease, error_code outcome, time_point now) = 0;
     /// A quorum of nodes has answered what was sent at `sent`.
@@ -75,6 +80,7 @@ private:
     /// Null where the tag is of an earlier round.
     part* find(std::uint32_t tag) noexcept;
     void write(wire::request& out, const part& p, time_point now) const;
+    void note(std::size_t node, const wire::failure& why);
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);
@@ -86,6 +92,7 @@ private:
     std::size_t asked_ = 0;                         // leases that it asks for
     std::size_t complete_ = 0;                      // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
+    std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
     span_kind traced_as_{};
     bool is_finished_ = false;
 };

@@ -7,6 +7,7 @@
 #include <redlock/detail/recycling.hpp>
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace redlock::detail {
@@ -50,7 +51,7 @@ std::shared_ptr<lease_state> refuse_lease(client_parts& client, asked_lease aske
                         .detail = asked.detail});
     return std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
                                              std::move(asked.resource), std::move(asked.votes),
-                                             std::move(asked.several));
+                                             std::move(asked.several), std::string(asked.detail));
 }
 
 }  // namespace redlock::detail

@@ -8,6 +8,7 @@
 #include "wire/info.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/resp/scripts.hpp"
+#include "wire/rights.hpp"
 #include "wire/time.hpp"
 
 #include <string>
@@ -33,6 +34,21 @@ bool has_settled_log(std::string_view info) {
 }
 
 }  // namespace
+
+// As a user is given the right to it.
+std::string_view handshake::command_of(step what) noexcept {
+    switch (what) {
+        case step::auth: return "auth";
+        case step::select: return "select";
+        case step::set_name: return "client|setname";
+        case step::info: return "info";
+        case step::durability: return "config|get";
+        case step::time: return "time";
+        case step::load: return "script|load";
+        case step::record: return "get +set +time";  // of its script: older servers name none
+    }
+    return {};
+}
 
 void read_replication(std::string_view info, core::server_facts& to) {
     const std::string_view replicas = wire::field(info, "connected_slaves");
@@ -89,7 +105,10 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
 }
 
 handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
-    const wire::failure cause = wire::read_failure(reply);
+    wire::failure cause = wire::read_failure(reply);
+    if (cause.error == errc::missing_right) {
+        cause.detail += ": " + wire::remedy_for(cause.detail, client_->key_prefix, command_of(at));
+    }
     if (reply.is_error("NOAUTH")) return fail(wire::read_auth_refusal(reply));
     switch (at) {
         case step::auth: return fail(wire::read_auth_refusal(reply));
@@ -105,7 +124,7 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
             if (!client_->fencing) break;
             return fail(cause.error, "TIME, which the fences need: " + cause.detail);
         case step::load:
-            return fail(reply.is_error("NOPERM") ? errc::script_rejected : cause.error,
+            return fail(cause.error == errc::missing_right ? errc::script_rejected : cause.error,
                         "SCRIPT LOAD: " + cause.detail);
         case step::record:
             if (!is_guarded(*client_)) break;

@@ -56,6 +56,7 @@ public:
 private:
     enum class step : std::uint8_t { auth, select, set_name, info, durability, time, load, record };
 
+    static std::string_view command_of(step what) noexcept;
     void say(std::string& out, step what, std::initializer_list<std::string_view> words);
     outcome on_error(step at, const resp::reply& reply);
     outcome on_answer(step at, const resp::reply& reply);

@@ -100,7 +100,8 @@ public:
     /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
     /// holder asked for, where it was the holder.
     bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
-    void renewal_failed(error_code why, time_point now, std::uint64_t random);
+    /// `said`: why the nodes did not renew it; a loss that follows tells that.
+    void renewal_failed(error_code why, std::string said, time_point now, std::uint64_t random);
     /// Our own clock stood still for `gap`. Where that ends the lease, its loss is reported at
     /// once.
     void shorten(duration gap, time_point now);
@@ -130,6 +131,7 @@ private:
     footprint left_;
     core::renewal machine_;
     core::refused_fence refused_;
+    std::string said_;  // by the nodes, since they last renewed it
     std::uint64_t number_ = 0;  // of the client's leases
     std::uint64_t span_ = 0;    // until it is over, or lost
     owner_claims::claim claim_;

@@ -155,6 +155,11 @@ void inspect_operation::on_failure(std::size_t node, std::uint32_t round, const 
 
 // What a node without a vote says is told, but decides nothing.
 void inspect_operation::note_standing(time_point now) {
+    const auto answers = std::count_if(state_.nodes.begin(), state_.nodes.end(), [](const auto& n) {
+        return n.state != key_state::unreachable && n.state != key_state::timed_out;
+    });
+    const bool is_decided =
+        static_cast<std::size_t>(answers) >= redlock::quorum(state_.nodes.size());
     for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
         node_state& n = state_.nodes[i];
         if (n.state != key_state::free && n.state != key_state::held &&
@@ -162,7 +167,7 @@ void inspect_operation::note_standing(time_point now) {
             continue;
         }
         const auto o = client().tracker.object(i, now, now);
-        if (!o) continue;
+        if (!o || (o->lacks_quorum && !is_decided)) continue;
         const bool is_quarantine = o->why.answer == vote::quarantine;
         n.state = is_quarantine ? key_state::quarantine : key_state::refused;
         n.error = o->why.error;

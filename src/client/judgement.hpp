@@ -16,6 +16,8 @@ namespace redlock::detail {
 struct objection {
     wire::failure why;
     std::chrono::milliseconds left{0};  ///< Until the quarantine is over.
+    /// It is the others' fault: too few of them answer to know the time of the cluster.
+    bool lacks_quorum = false;
 };
 
 /// Every answer that is counted as a vote for or against a lease passes through here, after

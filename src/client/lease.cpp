@@ -76,6 +76,11 @@ std::span<const node_vote> lease::votes() const noexcept {
     return state_ ? std::span<const node_vote>(state_->votes) : std::span<const node_vote>();
 }
 
+const std::string& lease::why() const noexcept {
+    static const std::string none;
+    return state_ ? state_->why : none;
+}
+
 std::stop_token lease::lost_token() const noexcept {
     return state_ ? state_->lost_token() : std::stop_token();
 }

@@ -59,6 +59,11 @@ void lease_state::alert() {
 }
 
 std::stop_token lease_state::lost_token() {
+    if (!born_.is_here()) {  // where another thread of the parent may hold the mutex for good
+        std::stop_source over;
+        over.request_stop();
+        return over.get_token();
+    }
     const std::lock_guard lock(alarm_mutex_);
     if (!alarm_) {
         alarm_.emplace();

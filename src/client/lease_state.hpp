@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/mailbox.hpp"
+#include "value/process.hpp"
 #include "wire/lease_token.hpp"
 
 #include <redlock/clock.hpp>
@@ -74,9 +75,13 @@ public:
           proof(std::move(known)),
           status_(status::live),
           valid_until_(as_open(until)) {}
-    /// An acquire that was refused: nothing but its votes.
-    lease_state(std::string what, cast_votes cast, std::vector<std::string> all = {})
-        : resource(std::move(what)), several(std::move(all)), votes(std::move(cast)) {}
+    /// An acquire that was refused: nothing but its votes, and which argument was refused, if any.
+    lease_state(std::string what, cast_votes cast, std::vector<std::string> all = {},
+                std::string because = {})
+        : resource(std::move(what)),
+          several(std::move(all)),
+          votes(std::move(cast)),
+          why(std::move(because)) {}
 
     // Never changed once a lease points here.
     const std::string resource;  // of several: all their names, for people
@@ -84,6 +89,7 @@ public:
     const owner_id owner{};
     const std::uint64_t fence = 0;
     const cast_votes votes;
+    const std::string why;
     const wire::lease_proof proof{};
     std::weak_ptr<lease_home> home;
 
@@ -97,7 +103,10 @@ public:
     std::span<const std::string> resources() const noexcept {
         return several.empty() ? std::span(&resource, 1) : std::span(several);
     }
-    bool is_live() const noexcept { return status_.load(std::memory_order_acquire) == status::live; }
+    /// In a child process nothing is: see `lease`.
+    bool is_live() const noexcept {
+        return status_.load(std::memory_order_acquire) == status::live && born_.is_here();
+    }
     /// On the client's strand: the client still keeps it.
     bool is_held() const noexcept { return is_live() && held_as != nullptr; }
     status state() const noexcept { return status_.load(std::memory_order_acquire); }
@@ -140,6 +149,7 @@ private:
         return status_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);
     }
 
+    const birthplace born_;
     std::atomic<status> status_{status::refused};
     std::atomic<bool> parted_{false};
     mutable std::atomic<std::uint8_t> tokens_out_{0};

@@ -5,6 +5,7 @@
 #include "wire/auth.hpp"
 #include "wire/failure.hpp"
 #include "wire/resp/command.hpp"
+#include "wire/rights.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -64,6 +65,9 @@ void listener::on_greeting(const resp::reply& reply, time_point now) {
 void listener::on_subscribed(const resp::reply& reply, time_point now) {
     if (!is_push(reply, "subscribe", 3) || reply[1].text() != channel_) {
         wire::failure why = wire::read_failure(reply);
+        if (why.error == errc::missing_right) {
+            why.detail += ": " + wire::remedy_for(why.detail, options().key_prefix, "subscribe");
+        }
         why.detail.insert(0, "SUBSCRIBE: ");
         return give_up(why, true, now);
     }

@@ -47,6 +47,11 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = tell_of_sets(node);
     } else if (!eligibility_->may_be_asked(node)) {
         o.why.detail = "it is a replica";
+    } else if (lacks_quorum(node, now)) {
+        o.lacks_quorum = true;
+        o.why.error = errc::no_quorum;
+        o.why.detail = "no quorum of nodes answers, so the time of the cluster is not known, and "
+                       "whether this node may vote can't be told";
     } else {
         o.why.answer = vote::quarantine;
         o.why.error = errc::in_quarantine;
@@ -56,6 +61,12 @@ objection node_reports::object(std::size_t node, time_point now) const {
         else if (!eligibility_->is_compared(node)) o.why.detail = "its clock was not compared yet";
     }
     return o;
+}
+
+// Nothing is wrong with the node itself, as far as is known.
+bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
+    const core::record_facts& record = eligibility_->record_of(node);
+    return !record.is_void && !eligibility_->is_compared(node) && !clocks_->cluster_us(now);
 }
 
 std::string node_reports::tell_of_skew(std::size_t node) const {

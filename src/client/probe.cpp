@@ -59,8 +59,8 @@ wire::request probe_operation::write(std::uint32_t question) const {
             break;
         case ask_evalsha: wire::write_evalsha_check(out.words); break;
         default:
-            wire::write_rights_check(out.words, prefix, wire::wake_channel(prefix, "probe"),
-                                     client().shared.is_fenced());
+            wire::write_trial(out.words, prefix, wire::wake_channel(prefix, "probe"),
+                              client().shared.is_fenced());
     }
     return out;
 }
@@ -75,9 +75,10 @@ void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp
     if (over_) return;
     node_report& r = reports_[node];
     r.is_reachable = true;
+    const bool is_forbidden = reply.is_error("NOPERM");
     switch (round) {
         case ask_info:
-            if (wire::is_forbidden(reply)) {
+            if (is_forbidden) {
                 r.missing_rights.emplace_back("info");
                 break;
             }
@@ -87,12 +88,13 @@ void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp
             break;
         case ask_fsync: add_fsync(facts_[node].settings, reply); break;
         case ask_evalsha:
-            if (wire::is_forbidden(reply)) r.missing_rights.emplace_back("evalsha");
+            if (is_forbidden) r.missing_rights.emplace_back("evalsha");
             break;
-        default:
-            for (auto& right : wire::read_rights(reply)) {
-                r.missing_rights.push_back(std::move(right));
-            }
+        default: {
+            auto found = wire::read_trial(reply, client().shared.options().key_prefix);
+            facts_[node].refused_write = std::move(found.refused_write);
+            for (auto& right : found.missing) r.missing_rights.push_back(std::move(right));
+        }
     }
     answered(now);
 }
@@ -150,7 +152,7 @@ void probe_operation::report(std::size_t node, time_point now) {
     }
     r.ttl_max = client().tracker.ttl_max_on_record(node);
     facts.against = client().tracker.object(node, now, now);
-    r.has_vote = r.is_reachable && !facts.against;
+    r.has_vote = r.is_reachable && !facts.against && facts.refused_write.empty();
     if (const auto* const why = client().remote.why_deaf(node)) facts.deafness = *why;
     facts.lateness = from.lateness();
     const bool differs = r.ttl_max != milliseconds(0) &&

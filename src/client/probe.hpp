@@ -1,4 +1,4 @@
-// Asking every node for what an operator should know of it; takes nothing, and changes nothing.
+// Asking every node for what an operator should know of it; takes no lock.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,7 +27,7 @@ protected:
     virtual void complete(error_code outcome, std::vector<node_report> reports) = 0;
 
 private:
-    enum question : std::uint32_t { ask_info, ask_fsync, ask_rights, ask_evalsha };
+    enum question : std::uint32_t { ask_info, ask_fsync, ask_trial, ask_evalsha };
     static constexpr std::size_t questions = 4;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,

@@ -8,10 +8,23 @@
 
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace redlock {
+
+namespace {
+
+// 0 would be the resource itself, which is another lock.
+std::uint16_t checked(std::uint16_t slots) {
+    if (slots > 0 && slots <= max_slots) return slots;
+    throw std::invalid_argument("redlock::counting_semaphore: slots must be 1 to " +
+                                std::to_string(max_slots));
+}
+
+}  // namespace
 
 struct counting_semaphore::state {
     state(blocking_client& c, std::string name, std::uint16_t slots, acquire_options how)
@@ -34,8 +47,6 @@ struct counting_semaphore::state {
 };
 
 void counting_semaphore::state::arrive() {
-    // That would be the resource itself, which is another lock.
-    if (options.slots == 0) detail::fail(errc::invalid_argument, resource);
     const auto now = [&] {
         const std::lock_guard lock(gate);
         return permits.arrive(detail::this_thread_number());
@@ -52,7 +63,7 @@ void counting_semaphore::state::begin(lease granted) {
 
 counting_semaphore::counting_semaphore(blocking_client& client, std::string resource,
                                        std::uint16_t slots, acquire_options options)
-    : state_(std::make_unique<state>(client, std::move(resource), slots, options)) {}
+    : state_(std::make_unique<state>(client, std::move(resource), checked(slots), options)) {}
 
 counting_semaphore::~counting_semaphore() = default;
 

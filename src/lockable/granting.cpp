@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "lockable/granting.hpp"
 
+#include "value/reasons.hpp"
 #include "value/text.hpp"
 
 #include <redlock/detail/waiting_time.hpp>
@@ -24,7 +25,8 @@ void fail(errc why, const std::string& resource, const std::string& detail) {
 }
 
 void fail(const refusal& why, const std::string& resource) {
-    throw std::system_error(why.code, named(resource) + ": " + why.message());
+    const std::string reasons = reasons_of(why);  // what() ends with the text of the code
+    throw std::system_error(why.code, named(resource) + (reasons.empty() ? "" : ": ") + reasons);
 }
 
 lease acquire_or_throw(blocking_client& client, const std::string& resource,

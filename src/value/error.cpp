@@ -34,6 +34,7 @@ const char* text_of(int value) noexcept {
         case errc::in_quarantine: return "the node is in quarantine after a restart";
         case errc::foreign_data: return "a key holds what this library did not write";
         case errc::other_set: return "the node belongs to another set of nodes";
+        case errc::missing_right: return "the user lacks a right";
     }
     return "unknown error";
 }
@@ -55,7 +56,8 @@ bool falls_under(const error_code& code, condition what) noexcept {
         case condition::configuration:
             return is_one_of(code, {errc::auth_failed, errc::script_rejected, errc::config_invalid,
                                     errc::not_master, errc::duplicate_node, errc::clock_skew,
-                                    errc::foreign_data, errc::other_set});
+                                    errc::foreign_data, errc::other_set,
+                                    errc::missing_right});
     }
     return false;
 }

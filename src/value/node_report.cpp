@@ -22,6 +22,8 @@ std::string_view to_string(node_problem what) noexcept {
         case node_problem::has_replicas: return "has_replicas";
         case node_problem::no_hash_tag: return "no_hash_tag";
         case node_problem::no_vote: return "no_vote";
+        case node_problem::refuses_writes: return "refuses_writes";
+        case node_problem::save_failed: return "save_failed";
     }
     return "unknown";
 }

@@ -290,7 +290,7 @@ std::vector<config_issue> validate(const client_options& options) {
 std::vector<config_issue> validate(const acquire_options& options, const client_options& client) {
     findings out;
     check_ttl(options, client, out);
-    out.range("/wait_ms", options.wait, milliseconds(0), longest_patience);
+    if (options.wait < milliseconds(0)) out.error("/wait_ms", "must be 0 or more");
     if (out.range("/max_hold_ms", options.max_hold, milliseconds(0), longest_patience)) {
         check_max_hold(options, client, out);
     }

@@ -3,6 +3,7 @@
 #include <redlock/refusal.hpp>
 
 #include "value/quorum.hpp"
+#include "value/reasons.hpp"
 #include "value/text.hpp"
 
 #include <boost/system/system_error.hpp>
@@ -13,12 +14,19 @@
 namespace redlock {
 
 std::string refusal::message() const {
-    std::string out = text::printable(code.message());
+    const std::string reasons = detail::reasons_of(*this);
+    return text::printable(code.message()) + (reasons.empty() ? "" : ": ") + reasons;
+}
+
+std::string detail::reasons_of(const refusal& r) {
+    std::string out = text::printable(r.detail);
+    const auto& votes = r.votes;
     if (votes.empty()) return out;
     const auto granted = std::count_if(votes.begin(), votes.end(), [](const node_vote& v) {
         return v.answer == vote::granted;
     });
-    out += ": " + std::to_string(granted) + " of " + std::to_string(votes.size()) +
+    out += (out.empty() ? "" : ": ") + std::to_string(granted) + " of " +
+           std::to_string(votes.size()) +
            (votes.size() == 1 ? " node granted, " : " nodes granted, ") +
            std::to_string(redlock::quorum(votes.size())) + " needed";
     for (const node_vote& v : votes) {

@@ -3,6 +3,7 @@
 #include "wire/failure.hpp"
 
 #include "value/text.hpp"
+#include "wire/rights.hpp"
 
 #include <string_view>
 
@@ -13,9 +14,10 @@ failure read_failure(const resp::reply& reply) {
         return {vote::refused, errc::protocol_error, "a reply of a kind the command can't have"};
     }
     error_code why = errc::server_error;
-    for (const auto* code : {"NOAUTH", "WRONGPASS", "NOPERM"}) {
+    for (const auto* code : {"NOAUTH", "WRONGPASS"}) {
         if (reply.is_error(code)) why = errc::auth_failed;
     }
+    if (is_forbidden(reply.text())) why = errc::missing_right;
     if (reply.is_error("NOSCRIPT")) why = errc::script_rejected;
     if (reply.is_error("READONLY")) why = errc::not_master;
     if (reply.is_error("WRONGTYPE") || reply.is_error("FOREIGN")) why = errc::foreign_data;

@@ -1,31 +1,33 @@
-// Which commands a user may not run on our keys and channels.
+// Which commands, keys and channels a user may not use.
 // SPDX-License-Identifier: MIT
 #include "wire/rights.hpp"
 
+#include "value/text.hpp"
+#include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace redlock::wire {
 
 namespace {
 
-// Not among the scripts of lua/: those are loaded in every handshake, and this one runs once. The key
-// never exists; SET with XX, ZADD with XX, PEXPIRE and the rest do nothing to a key that does not.
+// Not among the scripts of lua/: those are loaded in every handshake, and this one runs once. SET
+// comes first: a server without memory refuses it unless the script has written before. The other
+// commands do nothing to a key that does not exist. Returns those that failed, each with the error.
 constexpr std::string_view script = R"lua(
-local refused = {}
+local failed = {}
 local function try(...)
     local answer = redis.pcall(...)
-    local why = type(answer) == 'table' and answer.err or ''
-    if string.find(why, 'NOPERM', 1, true) or string.find(why, "executing the script can't", 1, true)
-        or string.find(why, 'No permissions', 1, true) then
-        refused[#refused + 1] = string.lower((...))
+    if type(answer) == 'table' and answer.err then
+        failed[#failed + 1] = {string.lower((...)), answer.err}
     end
 end
 local key = KEYS[1]
-try('GET', key)
-try('SET', key, '', 'XX')
+try('SET', key, '', 'PX', 1000)
 try('DEL', key)
+try('GET', key)
 try('GETRANGE', key, 0, 0)
 try('PTTL', key)
 try('PEXPIRE', key, 1)
@@ -42,13 +44,42 @@ if ARGV[2] == '1' then
     try('ZREMRANGEBYSCORE', key, 0, 0)
     try('PUBLISH', ARGV[1], '')
 end
-return refused
+return failed
 )lua";
+
+bool has(std::string_view text, std::string_view part) noexcept {
+    return text.find(part) != text.npos;
+}
+
+// The word between the quotes behind `before`; empty where there is none.
+std::string_view quoted_after(std::string_view text, std::string_view before) noexcept {
+    const auto at = text.find(before);
+    if (at == text.npos) return {};
+    const auto first = at + before.size();
+    return text.substr(first, text.find('\'', first) - first);
+}
+
+// Each version of Redis and Valkey has words of its own for these.
+bool is_about_command(std::string_view words) noexcept {
+    return has(words, "permissions to run") || has(words, "can't run");
+}
+bool is_about_channel(std::string_view words) noexcept {
+    return has(words, "channels used as") || has(words, "access a channel") ||
+           has(words, "to the channel") || has(words, "' channel");
+}
+bool is_about_key(std::string_view words) noexcept {
+    return has(words, "keys used as") || has(words, "access a key") ||
+           has(words, "one of the keys") || has(words, "' key");
+}
+
+void add_once(std::vector<std::string>& to, std::string right) {
+    if (std::find(to.begin(), to.end(), right) == to.end()) to.push_back(std::move(right));
+}
 
 }  // namespace
 
-void write_rights_check(std::string& out, std::string_view key_prefix, std::string_view channel,
-                        bool is_fenced) {
+void write_trial(std::string& out, std::string_view key_prefix, std::string_view channel,
+                 bool is_fenced) {
     const std::string key = std::string(key_prefix) + "redlock:probe";
     resp::append_command(out, {"EVAL", script, "1", key, channel, is_fenced ? "1" : "0"});
 }
@@ -57,16 +88,63 @@ void write_evalsha_check(std::string& out) {
     resp::append_command(out, {"EVALSHA", "0000000000000000000000000000000000000000", "0"});
 }
 
-std::vector<std::string> read_rights(const resp::reply& reply) {
+trial read_trial(const resp::reply& reply, std::string_view key_prefix) {
     constexpr std::size_t most = 32;
-    if (is_forbidden(reply)) return {"eval"};
-    std::vector<std::string> refused;
+    trial found;
+    const auto note = [&](std::string_view command, std::string_view words) {
+        if (is_forbidden(words)) {
+            add_once(found.missing, missing_right(words, key_prefix, command));
+        } else if (command == "set") {
+            found.refused_write = text::printable(words);
+        }
+    };
+    if (reply.type() == resp::reply_type::error) note("eval", reply.text());
     for (std::size_t i = 0; i < reply.size() && i < most; ++i) {
-        refused.emplace_back(reply[i].text());
+        if (reply[i].size() == 2) note(reply[i][0].text(), reply[i][1].text());
     }
-    return refused;
+    return found;
 }
 
-bool is_forbidden(const resp::reply& reply) noexcept { return reply.is_error("NOPERM"); }
+bool is_forbidden(std::string_view words) noexcept {
+    return has(words, "NOPERM") || has(words, "executing the script can't") ||
+           has(words, "No permissions") || has(words, "has no permissions");
+}
+
+std::string missing_right(std::string_view words, std::string_view key_prefix,
+                          std::string_view command) {
+    const std::string prefix = text::printable(key_prefix);
+    if (is_about_command(words)) {
+        const auto named = quoted_after(words, "permissions to run the '");
+        const auto what = named.empty() ? command : named;
+        return text::printable(what);
+    }
+    if (is_about_channel(words)) return "&" + text::printable(wake_channel(key_prefix, "*"));
+    if (is_about_key(words)) return "~" + prefix + "*";
+    return text::printable(command);
+}
+
+std::string remedy_for(std::string_view words, std::string_view key_prefix,
+                       std::string_view command) {
+    std::vector<std::string> missing;
+    if (auto right = missing_right(words, key_prefix, command); !right.empty()) {
+        missing.push_back(std::move(right));
+    }
+    return remedy_for_missing(missing, key_prefix);
+}
+
+std::string remedy_for_missing(const std::vector<std::string>& missing,
+                               std::string_view key_prefix) {
+    if (missing.empty()) return "give this user the rights that docs/nodes.md lists";
+    std::string out = "give this user";
+    bool needs_keys = false;
+    for (const std::string& right : missing) {
+        const bool is_pattern = right.starts_with('~') || right.starts_with('&');
+        out += (is_pattern ? " " : " +") + right;
+        needs_keys = needs_keys || right.starts_with('~');
+    }
+    if (!needs_keys) return out;
+    return out + ", or give all clients " + (key_prefix.empty() ? "a" : "another") +
+           " key_prefix that it may use";
+}
 
 }  // namespace redlock::wire

@@ -1,4 +1,4 @@
-// Which commands a user may not run on our keys and channels, as it is asked and answered.
+// Which commands, keys and channels a user may not use, as it is asked and answered.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,15 +10,33 @@
 
 namespace redlock::wire {
 
-/// One EVAL, which runs each command that the library's scripts use, in a form that changes nothing.
-/// `is_fenced`: else only those that plain locks need.
-void write_rights_check(std::string& out, std::string_view key_prefix, std::string_view channel,
-                        bool is_fenced);
+/// One EVAL, which does what a lock needs: it writes and deletes a key of its own, which would run
+/// out by itself, publishes to a channel of nobody's, and runs each other command that the library's
+/// scripts use in a form that changes nothing. `is_fenced`: else only those that plain locks need.
+void write_trial(std::string& out, std::string_view key_prefix, std::string_view channel,
+                 bool is_fenced);
 /// One EVALSHA of a script that no node has: whether the user may send it.
 void write_evalsha_check(std::string& out);
-/// The commands that were refused, in lower case. A user who may not run scripts lacks "eval".
-std::vector<std::string> read_rights(const resp::reply& reply);
-/// Whether a node refused a command for want of a right.
-bool is_forbidden(const resp::reply& reply) noexcept;
+
+struct trial {
+    std::vector<std::string> missing;  ///< Rights, as `missing_right` names them; each once.
+    /// What the server answered to the write, where it refuses it to every user.
+    std::string refused_write;
+};
+trial read_trial(const resp::reply& reply, std::string_view key_prefix);
+
+/// Whether a node refused a command, or a command of a script, for want of a right.
+bool is_forbidden(std::string_view words) noexcept;
+/// What a user lacks whom a node refused with these words: a command, or a pattern as ACL SETUSER
+/// takes it: "get", "~lock:*" or "&lock:redlock:wake:*". `command` is the one that was tried; where
+/// it is empty, the words have to name it. Empty where nothing names it.
+std::string missing_right(std::string_view words, std::string_view key_prefix,
+                          std::string_view command = {});
+/// What to do about it: "give this user +get".
+std::string remedy_for(std::string_view words, std::string_view key_prefix,
+                       std::string_view command = {});
+/// The same of what was found to be missing.
+std::string remedy_for_missing(const std::vector<std::string>& missing,
+                               std::string_view key_prefix);
 
 }  // namespace redlock::wire

@@ -558,3 +558,15 @@ TEST_CASE("votes of the first round that come late count for nothing") {
     w.run_for(20ms);
     CHECK(w.ours("r") == 0);
 }
+
+TEST_CASE("a wait beyond a year is a wait without limit") {
+    world w;
+    w.connected();
+    const auto first = w.granted("r", {.ttl = 10s});
+    const auto next = w.acquire("r", {.wait = std::chrono::milliseconds::max()});
+    w.run_for(30s);
+    REQUIRE_FALSE(next->is_over());
+    w.release(std::move(first->held));
+    w.run_until_over(*next);
+    CHECK(next->outcome() == error_code());
+}

@@ -88,6 +88,8 @@ private:
     }
 };
 
+std::string ms(std::chrono::milliseconds span) { return std::to_string(span.count()); }
+
 }  // namespace
 
 TEST_CASE("a connection opens once, and tells the replies to its greeting from the others") {
@@ -144,7 +146,9 @@ TEST_CASE("a connection that is not greeted in time is given up, and rests") {
     CHECK(l.take() == lines{"drop", "end"});
     REQUIRE(l.ends.size() == 1);
     CHECK(l.ends[0].answer == vote::timed_out);
-    CHECK(l.ends[0].detail == "could not connect in time");
+    CHECK(l.ends[0].detail ==
+          "could not connect in time: if the server is only far away, set connect_timeout_ms, "
+          "which is " + ms(l.given.connect_timeout) + ", to " + ms(6 * l.given.connect_timeout));
     CHECK_FALSE(l.is_unheard_of());
     l.pass(1s);
     CHECK(l.take() == lines{"open"});

@@ -321,7 +321,7 @@ TEST_CASE("a node that can't be listened to is told of once, until it can be") {
     CHECK(w.nodes[0].count("SUBSCRIBE") > 10);
     REQUIRE(w.count(event_kind::node_reported) == 1);
     const auto told = w.events.back();
-    CHECK(told.error == errc::auth_failed);
+    CHECK(told.error == errc::missing_right);
     CHECK(told.detail.find("late") != std::string::npos);
     CHECK(told.detail.find("NOPERM no channel") != std::string::npos);
     w.nodes[0].instead = able;
@@ -333,6 +333,26 @@ TEST_CASE("a node that can't be listened to is told of once, until it can be") {
     CHECK(listening(w) == 3);
     CHECK(w.count(event_kind::node_reported) == 2);
     CHECK(w.count(event_kind::node_down) == 1);  // the cut is of both connections
+}
+
+TEST_CASE("a node that stays away is told of once, then once a minute, and when it is back") {
+    world w;
+    w.connected();
+    w.set_mode(0, mode::refuses);
+    w.run_for(59s);
+    REQUIRE(w.count(event_kind::node_down) == 2);  // it hung up, and then refused
+    w.run_for(3s);
+    REQUIRE(w.count(event_kind::node_down) == 3);
+    CHECK(w.events.back().detail.find("tried ") != std::string::npos);
+    w.run_for(5min);  // a summary comes with the next try
+    CHECK(w.count(event_kind::node_down) == 7);
+    w.set_mode(0, mode::up);
+    w.run_for(2s);
+    CHECK(w.events.back().kind == event_kind::node_up);
+    CHECK(w.events.back().node == "n0");
+    w.set_mode(0, mode::refuses);
+    w.run_for(5s);
+    CHECK(w.count(event_kind::node_down) == 9);
 }
 
 TEST_CASE("a closed client listens to nothing") {

@@ -98,6 +98,31 @@ TEST_CASE("a lease whose renewals reach no quorum is lost as unreachable") {
     CHECK(w.engine->stats().leases == 0);
 }
 
+TEST_CASE("a loss because the nodes refused the renewal tells their words") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 3s});
+    const auto lost = w.lost(e->held);
+    for (const std::size_t i : {0U, 1U}) {
+        w.nodes[i].instead = [](const fakes::command& c) {
+            return c.front() == "EVALSHA" || c.front() == "EVAL"
+                       ? std::optional<std::string>("-MISCONF no disk\r\n")
+                       : std::nullopt;
+        };
+    }
+    REQUIRE(w.run_until_over(*lost));
+    CHECK(lost->lost_for == loss::unreachable);
+    for (const auto kind : {event_kind::renewal_failed, event_kind::lost}) {
+        const auto at = std::find_if(w.events.begin(), w.events.end(),
+                                     [&](const auto& t) { return t.kind == kind; });
+        REQUIRE(at != w.events.end());
+        INFO(at->detail);
+        CHECK(at->detail.find("n0: refused: MISCONF no disk") != std::string::npos);
+        CHECK(at->detail.find("n1: refused: MISCONF no disk") != std::string::npos);
+        CHECK(at->detail.find("n2") == std::string::npos);
+    }
+}
+
 TEST_CASE("a renewal that fails is tried again until it succeeds") {
     world w;
     w.connected();

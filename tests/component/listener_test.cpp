@@ -210,7 +210,7 @@ TEST_CASE("each step of the greeting can fail, with its cause, and is tried agai
         failing{"not authenticated at SETNAME", ok + noauth, errc::auth_failed},
         failing{"not authenticated after all", ok + ok + noauth, errc::auth_failed},
         failing{"no right to the channel", ok + ok + "-NOPERM no permissions\r\n",
-                errc::auth_failed},
+                errc::missing_right},
         failing{"loading", ok + ok + loading, errc::server_error},
         failing{"no such command", ok + ok + "-ERR unknown command `SUBSCRIBE`\r\n",
                 errc::server_error},

@@ -10,7 +10,11 @@
 #include <redlock/blocking_client.hpp>
 #include <redlock/node_report.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -76,6 +80,13 @@ std::vector<std::string> uris_of(cluster& nodes) {
     return words;
 }
 
+// Whether a lock can be had there now, which is the last word on a remedy.
+bool can_lock(const client_options& options) {
+    blocking_client locker(options);
+    const auto got = locker.acquire("r", {.ttl = 10s, .wait = 5s});
+    return got.has_value() && *got;
+}
+
 }  // namespace
 
 TEST_CASE("healthy nodes are one line, and nothing is left on them", "[doctor]") {
@@ -128,7 +139,10 @@ TEST_CASE("settings that endanger locks are found, each with its remedy", "[doct
         remedy = "set appendonly yes";
     }
     SECTION("memory nearly full") {
-        bad.config_set("maxmemory", std::to_string(std::stoll(bad.info("used_memory")) + 50'000));
+        // Room enough for the connections and the scripts, of which memory is full otherwise.
+        bad.set("other", std::string(20'000'000, 'x'));
+        bad.config_set("maxmemory",
+                       std::to_string(std::stoll(bad.info("used_memory")) + 1'000'000));
         what = node_problem::memory_nearly_full;
         remedy = "raise maxmemory";
     }
@@ -242,6 +256,176 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
         grant(rest);
         CHECK_FALSE(said_of(reports_of(options), 0, node_problem::missing_right).empty());
     }
+}
+
+TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor]") {
+    const auto folder = std::filesystem::temp_directory_path() /
+                        ("redlock-saves-" + std::to_string(::getpid()));
+    std::filesystem::create_directory(folder);
+    const auto in_the_way = folder / "dump.rdb";  // a directory by the name of the snapshot
+    server_options each;
+    each.args = {"--save", "3600 1000000", "--dir", folder.string()};
+    cluster nodes(3, each);
+    found(nodes);
+    std::string code;
+    std::string remedy;
+    std::function<void(direct&)> harm;
+    std::function<void(direct&)> mend;
+    SECTION("too few replicas") {
+        code = "NOREPLICAS";
+        remedy = "it has 0 of the replicas that min-replicas-to-write asks for: set "
+                 "min-replicas-to-write 0";
+        harm = [](direct& node) { node.config_set("min-replicas-to-write", "1"); };
+        mend = [](direct& node) { node.config_set("min-replicas-to-write", "0"); };
+    }
+    SECTION("a save that failed") {
+        code = "MISCONF";
+        remedy = "make room on its disk and say BGSAVE";
+        const auto save = [](direct& node, const std::string& outcome) {
+            node.command({"BGSAVE"});
+            REQUIRE(eventually([&] {
+                return node.info("rdb_bgsave_in_progress") == "0" &&
+                       node.info("rdb_last_bgsave_status") == outcome;
+            }));
+        };
+        harm = [=](direct& node) {
+            std::filesystem::create_directory(in_the_way);
+            save(node, "err");
+        };
+        mend = [=](direct& node) {
+            std::filesystem::remove(in_the_way);
+            save(node, "ok");
+            std::filesystem::remove(in_the_way);
+        };
+    }
+    SECTION("a save that failed, with the other remedy") {
+        code = "MISCONF";
+        remedy = "or set stop-writes-on-bgsave-error no";
+        harm = [=](direct& node) {
+            std::filesystem::create_directory(in_the_way);
+            node.command({"BGSAVE"});
+            REQUIRE(eventually([&] { return node.info("rdb_last_bgsave_status") == "err"; }));
+        };
+        mend = [](direct& node) { node.config_set("stop-writes-on-bgsave-error", "no"); };
+    }
+    SECTION("no memory") {
+        code = "OOM";
+        remedy = "raise maxmemory";
+        harm = [](direct& node) { node.config_set("maxmemory", "1"); };
+        mend = [](direct& node) { node.config_set("maxmemory", "0"); };
+    }
+    const auto on_each = [&](const std::function<void(direct&)>& what) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            auto node = nodes.ask(i);
+            what(node);
+        }
+    };
+    REQUIRE(can_lock(nodes.options()));
+    on_each(harm);
+    REQUIRE_FALSE(can_lock(nodes.options()));
+    const auto reports = reports_of(nodes.options());
+    INFO(findings_of(reports));
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto said = said_of(reports, i, node_problem::refuses_writes);
+        CHECK(mentions(said, code));
+        CHECK(mentions(said, remedy));
+        CHECK_FALSE(reports[i].has_vote);
+        CHECK_FALSE(nodes.ask(i).exists("redlock:probe"));
+    }
+    const auto got = examine({"--config", nodes.config()});
+    CHECK(got.status == 2);
+    CHECK(mentions(got.out, "0 of 3 nodes vote, and a lock needs 2"));
+    on_each(mend);
+    CHECK(can_lock(nodes.options()));
+    CHECK(said_of(reports_of(nodes.options()), 0, node_problem::refuses_writes).empty());
+    std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("what the server refused is named, and granting that helps", "[doctor]") {
+    cluster nodes(1, durable);
+    found(nodes);
+    auto admin = nodes.ask(0);
+    auto options = nodes.options();
+    options.nodes[0].username = "locker";
+    options.nodes[0].password = "pw";
+    options.key_prefix = GENERATE("", "lock:");
+    std::vector<std::string> has;
+    std::string lacks;
+    SECTION("keys") {
+        has = {"~localhost:*", "&*", "+@all"};
+        lacks = "~" + options.key_prefix + "*";
+    }
+    SECTION("the channel") {
+        has = {"~*", "resetchannels", "+@all"};
+        lacks = "&" + options.key_prefix + "redlock:wake:*";
+    }
+    SECTION("a command") {
+        has = {"~*", "&*", "+@all", "-set"};
+        lacks = "+set";
+    }
+    const auto grant = [&](const std::vector<std::string>& words) {
+        std::vector<std::string> all{"locker", "on", ">pw"};
+        all.insert(all.end(), words.begin(), words.end());
+        admin.acl_setuser(all);
+    };
+    grant(has);
+    auto reports = reports_of(options);
+    INFO(findings_of(reports));
+    CHECK(mentions(said_of(reports, 0, node_problem::missing_right), "give this user " + lacks));
+    CHECK(said_of(reports, 0, node_problem::auth_failed).empty());
+    grant({lacks});
+    CHECK(said_of(reports_of(options), 0, node_problem::missing_right).empty());
+    CHECK(can_lock(options));
+}
+
+TEST_CASE("a user who may only read is told that it may not lock", "[doctor]") {
+    cluster nodes(3, durable);
+    found(nodes);
+    auto options = nodes.options();
+    for (std::size_t i = 0; i < 3; ++i) {
+        nodes.ask(i).acl_setuser({"reader", "on", ">pw", "~*", "&*", "-@all", "+@read", "+eval",
+                                  "+evalsha", "+script|load", "+info", "+time", "+select", "+ping",
+                                  "+subscribe", "+config|get"});
+        options.nodes[i].username = "reader";
+        options.nodes[i].password = "pw";
+    }
+    const auto reports = reports_of(options);
+    INFO(findings_of(reports));
+    const auto said = said_of(reports, 0, node_problem::missing_right);
+    CHECK(mentions(said, "this user may not take all kinds of locks"));
+    CHECK(mentions(said, "+set"));
+    CHECK(mentions(said, "+del"));
+}
+
+TEST_CASE("in an outage the node that is left is not blamed, and shows what it holds", "[doctor]") {
+    cluster nodes(3);
+    found(nodes);
+    driver d(nodes.options());
+    const auto held = d.acquire("r", {.ttl = 60s});
+    REQUIRE(held.value());
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    auto options = nodes.options();
+    options.connect_timeout = 2s;
+    if (GENERATE(false, true)) {
+        nodes.stop(0);
+        nodes.stop(1);
+    } else {
+        nodes.kill(0);
+        nodes.kill(1);
+    }
+    const auto reports = reports_of(options);
+    INFO(findings_of(reports));
+    CHECK(said_of(reports, 2, node_problem::in_quarantine).empty());
+    const auto said = said_of(reports, 2, node_problem::no_vote);
+    CHECK(mentions(said, "no quorum of nodes answers"));
+    CHECK_FALSE(mentions(said, "or say redlock init"));
+    blocking_client looker(options);
+    const auto seen = looker.inspect("r");
+    REQUIRE(seen.has_value());
+    CHECK_FALSE(seen->decided);
+    CHECK(seen->nodes[2].state == key_state::held);
+    CHECK(mentions(seen->nodes[2].owner, "@test"));
+    CHECK_FALSE(seen->nodes[2].error);
 }
 
 TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {

@@ -148,7 +148,7 @@ TEST_CASE("a user who may not subscribe is told so") {
     const auto e = std::make_shared<ear>(node);
     e->listener().open(clock::now());
     REQUIRE(e->run_until([&] { return !e->deaf.empty(); }));
-    CHECK(e->deaf[0].error == errc::auth_failed);
+    CHECK(e->deaf[0].error == errc::missing_right);
     CHECK(e->deaf[0].detail.find("SUBSCRIBE: NOPERM") == 0);
     other.acl_setuser({"ann", "&redlock:wake:*"});
     CHECK(e->listens());

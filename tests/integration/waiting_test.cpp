@@ -599,7 +599,7 @@ TEST_CASE("a user who may not listen waits all the same, and is told", "[waiting
     const auto refused_nodes = [&] {
         std::set<std::string> names;
         for (const auto& e : log.all()) {
-            if (e.kind != event_kind::node_reported || e.error != errc::auth_failed) continue;
+            if (e.kind != event_kind::node_reported || e.error != errc::missing_right) continue;
             CHECK(e.severity == severity::warning);
             CHECK(has(e.text, "NOPERM"));
             CHECK(has(e.text, "listened"));
@@ -610,7 +610,7 @@ TEST_CASE("a user who may not listen waits all the same, and is told", "[waiting
     REQUIRE(eventually([&] { return refused_nodes() == 5; }));
     CHECK(all_know_of(nodes, 0));  // nobody could wake it
     for (const auto& e : log.all()) {
-        if (e.severity >= severity::warning && e.error != errc::auth_failed) {
+        if (e.severity >= severity::warning && e.error != errc::missing_right) {
             std::printf("also reported: %s\n", e.text.c_str());
         }
     }

@@ -24,6 +24,10 @@ constexpr duration least_node_timeout(duration ttl) noexcept {
 /// The ttl that is no reason to hurry.
 inline constexpr duration any_ttl = duration::max();
 
+/// Over so many round trips a connection is made and greeted, TLS and the first load of the scripts
+/// included.
+inline constexpr int round_trips_to_connect = 6;
+
 /// What would do for a node that is so far away: four round trips, and no less than the least.
 constexpr duration enough_for(duration round_trip, duration ttl = any_ttl) noexcept {
     return std::max(least_node_timeout(ttl), 4 * round_trip);

@@ -110,6 +110,13 @@ r pexpire(keyspace& in, const command& c, std::int64_t now_ms) {
     return r::integer(1);
 }
 
+r persist(keyspace& in, const command& c, std::int64_t now_ms) {
+    stored* k = in.find(c[1], now_ms);
+    if (k == nullptr || !k->expires_ms) return r::integer(0);
+    k->expires_ms.reset();
+    return r::integer(1);
+}
+
 r rpush(keyspace& in, const command& c, std::int64_t now_ms) {
     stored* k = in.find(c[1], now_ms);
     if (k == nullptr) {
@@ -155,6 +162,7 @@ const data_command* find_data_command(std::string_view name) {
         {"TYPE", {{2, 0}, type}},
         {"PTTL", {{2, 0}, pttl}},
         {"PEXPIRE", {{3, trait::writes}, pexpire}},
+        {"PERSIST", {{2, trait::writes}, persist}},
         {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
         {"SADD", {{-3, trait::writes | trait::needs_memory}, sadd}},
         {"SISMEMBER", {{3, 0}, sismember}},

@@ -127,11 +127,13 @@ TEST_CASE("an acquire with a duration at its extreme is refused") {
     asio::io_context context;
     client c(context, unreachable());
     int called = 0;
-    for (const auto& options : {acquire_options{.ttl = extreme}, acquire_options{.wait = extreme},
+    for (const auto& options : {acquire_options{.ttl = extreme},
+                                acquire_options{.wait = std::chrono::milliseconds::min()},
                                 acquire_options{.max_hold = extreme},
                                 acquire_options{.loss_margin = extreme}}) {
-        c.async_acquire("r", options, [&](error_code ec, lease) {
+        c.async_acquire("r", options, [&](error_code ec, const lease& none) {
             CHECK(ec == errc::invalid_argument);
+            CHECK(none.why().find("_ms ") != std::string::npos);
             ++called;
         });
     }

@@ -40,7 +40,7 @@ bool says(const node_finding& f, const std::string& part) {
     return f.text.find(part) != f.text.npos;
 }
 
-constexpr auto last_problem = node_problem::no_vote;
+constexpr auto last_problem = node_problem::save_failed;
 
 }  // namespace
 
@@ -101,11 +101,44 @@ TEST_CASE("a right that locks need is an error, another a warning", "[diagnosis]
     p.report.missing_rights = {"zcard", "publish"};
     CHECK(p.only_finding().severity == severity::warning);
     CHECK(says(p.only_finding(), "+zcard +publish"));
-    for (const std::string right : {"zrange", "zrangebyscore", "zscore", "zadd", "pexpire", "~"}) {
+    p.report.missing_rights = {"&redlock:wake:*"};
+    CHECK(p.only_finding().severity == severity::warning);
+    for (const std::string right : {"zrange", "zrangebyscore", "zscore", "zadd", "pexpire", "~*"}) {
         p.report.missing_rights = {"zcard", right};
         CHECK(p.only_finding().severity == severity::error);
         CHECK(says(p.only_finding(), right));
     }
+}
+
+TEST_CASE("a node that refuses to write says why in the server's words, and what to do",
+          "[diagnosis]") {
+    patient p;
+    p.facts.settings.has_failed_log = true;
+    p.facts.refused_write = "MISCONF Errors writing to the AOF file: No space left on device";
+    const auto f = p.only_finding();
+    CHECK(f.problem == node_problem::refuses_writes);
+    CHECK(f.severity == severity::error);
+    CHECK(says(f, "No space left on device"));
+    CHECK(says(f, "append-only file"));
+}
+
+TEST_CASE("a failed snapshot is a warning as long as the server writes", "[diagnosis]") {
+    patient p;
+    p.facts.settings.has_failed_save = true;
+    CHECK(p.only_finding().problem == node_problem::save_failed);
+    CHECK(p.only_finding().severity == severity::warning);
+    p.facts.refused_write = "MISCONF Redis is configured to save RDB snapshots";
+    CHECK(p.only_finding().problem == node_problem::refuses_writes);
+    CHECK(says(p.only_finding(), "stop-writes-on-bgsave-error no"));
+}
+
+TEST_CASE("a node that can't be judged without the others is not blamed", "[diagnosis]") {
+    patient p;
+    p.object(errc::no_quorum, "no quorum of nodes answers");
+    p.facts.against->lacks_quorum = true;
+    CHECK(p.only_finding().problem == node_problem::no_vote);
+    CHECK(p.only_finding().severity == severity::warning);
+    CHECK_FALSE(says(p.only_finding(), "say redlock init"));
 }
 
 TEST_CASE("only a tag with something in it keeps the keys of a lock together", "[diagnosis]") {
@@ -134,6 +167,6 @@ TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
         CHECK(guide.find("| `" + name + "` |") != guide.npos);
         ++problems;
     }
-    CHECK(problems == 16);
+    CHECK(problems == 18);
     CHECK(to_string(static_cast<node_problem>(problems)) == "unknown");
 }

@@ -113,6 +113,34 @@ TEST_CASE("to share a mutex is refused in the same way") {
     CHECK(thrown_by([&] { m.try_lock_shared(); }) == redlock::errc::client_closed);
 }
 
+TEST_CASE("an argument that is refused is named once, with its bound") {
+    redlock::blocking_client client(unreachable());
+    const auto text_of = [&](redlock::acquire_options how) -> std::string {
+        redlock::mutex m(client, "r", how);
+        try {
+            m.lock();
+        } catch (const std::system_error& e) {
+            return e.what();
+        }
+        return "locked";
+    };
+    CHECK(text_of({.ttl = 2min}) ==
+          "lock \"r\": ttl_ms must be 1 to ttl_max_ms, which is 60000, or 0 for the usual one: an "
+          "argument is out of its range");
+    CHECK(text_of({.ttl = 2ms}) ==
+          "lock \"r\": ttl_ms is not longer than its own drift allowance; raise it: an argument is "
+          "out of its range");
+    CHECK(text_of({.wait = -1ms}) ==
+          "lock \"r\": wait_ms must be 0 or more: an argument is out of its range");
+    const auto got = client.acquire("r", {.ttl = 2min});
+    REQUIRE(got.has_error());
+    CHECK(got.error().message() ==
+          "an argument is out of its range: ttl_ms must be 1 to ttl_max_ms, which is 60000, or 0 "
+          "for the usual one");
+    // The remedy: a value within the bound is not refused.
+    CHECK(client.acquire("r", {.ttl = 60'000ms}).error() == redlock::errc::no_quorum);
+}
+
 TEST_CASE("the text of an exception names the resource and the nodes, escaped") {
     redlock::blocking_client client(unreachable());
     redlock::mutex m(client, "a\033b", {.wait = 1ms});

@@ -393,7 +393,9 @@ TEST_CASE("errors keep their cause and the server's words") {
     const auto cause = [](std::string_view bytes) { return with_reply(bytes, wire::read_failure); };
     CHECK(cause("-NOAUTH x\r\n").error == errc::auth_failed);
     CHECK(cause("-WRONGPASS x\r\n").error == errc::auth_failed);
-    CHECK(cause("-NOPERM x\r\n").error == errc::auth_failed);
+    CHECK(cause("-NOPERM x\r\n").error == errc::missing_right);
+    CHECK(cause("-ERR The user executing the script can't run this command or subcommand\r\n")
+              .error == errc::missing_right);
     CHECK(cause("-NOSCRIPT x\r\n").error == errc::script_rejected);
     CHECK(cause("-READONLY x\r\n").error == errc::not_master);
     CHECK(cause("-WRONGTYPE x\r\n").error == errc::foreign_data);

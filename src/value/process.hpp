@@ -1,0 +1,26 @@
+// Whether an object is still in the process that made it; knows no object.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace redlock::detail {
+
+/// How many forks this process is away from the one that loaded the library. Cheap: no system call.
+std::uint32_t process_number() noexcept;
+
+/// A fork copies an object, but not the threads that work for it, and its sockets are the parent's.
+class birthplace {
+public:
+    bool is_here() const noexcept { return number_ == process_number(); }
+
+private:
+    std::uint32_t number_ = process_number();
+};
+
+/// Keeps what a child process has inherited until it ends, so that it is never destroyed there: to
+/// destroy it would wait for threads of the parent, and hang up the parent's connections.
+void leave_to_parent(std::shared_ptr<void> what) noexcept;
+
+}  // namespace redlock::detail
