@@ -316,8 +316,8 @@ Exit status: 125 on failure.)");
     doctor_->footer(
         R"(Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round
 trip, rights of the user, other clients' settings. One line for each finding. It
-takes no lock and writes nothing. The record of each node names the list of nodes: name
-them all.
+takes no lock and writes no node record; whether a node takes writes it tries on a key of its own,
+<prefix>redlock:probe. The record of each node names the list of nodes: name them all.
 The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
 With --json: one object.
 

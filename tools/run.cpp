@@ -100,6 +100,7 @@ private:
     client_options options_;
     std::map<std::string, std::string> down_;  // node: why
     std::string last_detail_;
+    std::string renewal_failure_;  // what the nodes said of the last renewals
     narrator says_{request_};
     terminal terminal_;
     asio::io_context context_{1};
@@ -158,6 +159,8 @@ void runner::observe(const event& e) {
                 e.error.message() + (e.detail.empty() ? "" : ": " + std::string(e.detail));
             break;
         case event_kind::refused: last_detail_ = e.detail; break;
+        case event_kind::renewed: renewal_failure_.clear(); break;
+        case event_kind::renewal_failed: renewal_failure_ = e.detail; break;
         default: break;
     }
     say_the_rest();
@@ -424,7 +427,8 @@ void runner::on_lost(loss why) {
                 "inspect; an operator may have taken it (release --force), or a program deletes keys";
             break;
         case loss::unreachable:
-            line += "no quorum of nodes renewed it" + nodes_down() + "; check the nodes";
+            line += "no quorum of nodes renewed it" + nodes_down();
+            line += renewal_failure_.empty() ? "; check the nodes" : ": " + renewal_failure_;
             break;
         case loss::max_hold: line += "--max-hold is over; lengthen it if CMD needs longer"; break;
     }

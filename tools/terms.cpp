@@ -99,15 +99,6 @@ std::string refuse_hold(const acquire_options& o, bool has_margin, const client_
            ": it must be shorter, or --max-hold at least " + least;
 }
 
-std::string refuse_wait(const acquire_options& o, const client_options& client) {
-    const auto is_bad = [&](milliseconds wait) {
-        return !validate({.wait = wait}, client).empty();
-    };
-    if (!is_bad(o.wait)) return {};
-    return "--wait " + format_duration(o.wait) + " is too long: at most " +
-           format_duration(first_above(0ms, o.wait, is_bad) - 1ms);
-}
-
 std::string refuse_kind(const lease_request& request, const client_options& client) {
     if (request.slots > 0 && request.shared) {
         return "--slots and --shared can't be had together: with --slots " +
@@ -148,7 +139,6 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (out.ttl > client.ttl_max) return above_longest("--ttl", out.ttl, client.ttl_max);
     const bool has_margin = request.margin.has_value();
     auto why = refuse_times(out, has_margin, client);
-    if (why.empty()) why = refuse_wait(out, client);
     if (why.empty()) why = refuse_hold(out, has_margin, client);
     out = with_margin(out);
     return why;

@@ -4,17 +4,17 @@
 
 #include "asio/client_impl.hpp"
 #include "asio/operations.hpp"
-#include "client/acquire.hpp"
-#include "client/adopt.hpp"
-#include "client/close.hpp"
-#include "client/declare.hpp"
-#include "client/extend.hpp"
-#include "client/inspect.hpp"
-#include "client/list.hpp"
-#include "client/lost.hpp"
-#include "client/probe.hpp"
-#include "client/release.hpp"
-#include "client/revoke.hpp"
+#include "client/operation/acquire.hpp"
+#include "client/operation/adopt.hpp"
+#include "client/operation/close.hpp"
+#include "client/operation/declare.hpp"
+#include "client/operation/extend.hpp"
+#include "client/operation/inspect.hpp"
+#include "client/operation/list.hpp"
+#include "client/operation/lost.hpp"
+#include "client/operation/probe.hpp"
+#include "client/operation/release.hpp"
+#include "client/operation/revoke.hpp"
 
 #include <boost/asio/system_executor.hpp>
 

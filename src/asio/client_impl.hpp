@@ -7,8 +7,8 @@
 #include "asio/timer.hpp"
 #include "asio/transport.hpp"
 #include "client/engine.hpp"
-#include "client/lease_state.hpp"
-#include "client/mailbox.hpp"
+#include "client/lease/lease_state.hpp"
+#include "client/base/mailbox.hpp"
 #include "value/process.hpp"
 
 #include <redlock/options.hpp>

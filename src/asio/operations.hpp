@@ -3,8 +3,8 @@
 #pragma once
 
 #include "asio/client_impl.hpp"
-#include "client/mailbox.hpp"
-#include "client/operation.hpp"
+#include "client/base/mailbox.hpp"
+#include "client/base/operation.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>

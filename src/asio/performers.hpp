@@ -3,7 +3,7 @@
 #pragma once
 
 #include "asio/io_strand.hpp"
-#include "client/connection.hpp"
+#include "client/node/connection.hpp"
 #include "value/quorum.hpp"
 
 #include <redlock/export.hpp>

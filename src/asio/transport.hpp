@@ -5,8 +5,8 @@
 #include "asio/io_strand.hpp"
 #include "asio/performers.hpp"
 #include "asio/tls.hpp"
-#include "client/connection.hpp"
-#include "client/statistics.hpp"
+#include "client/node/connection.hpp"
+#include "client/base/statistics.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/options.hpp>

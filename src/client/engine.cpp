@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "client/engine.hpp"
 
-#include "client/extend.hpp"
-#include "client/release.hpp"
+#include "client/operation/extend.hpp"
+#include "client/operation/release.hpp"
 #include "wire/keys.hpp"
 
 #include <algorithm>

@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/call.hpp"
-#include "client/client_parts.hpp"
-#include "client/connection.hpp"
-#include "client/context.hpp"
-#include "client/lease_state.hpp"
-#include "client/node_listeners.hpp"
-#include "client/node_sessions.hpp"
-#include "client/node_tracker.hpp"
-#include "client/operation.hpp"
-#include "client/owner_claims.hpp"
-#include "client/remote_queue.hpp"
-#include "client/renewals.hpp"
-#include "client/statistics.hpp"
+#include "client/base/call.hpp"
+#include "client/operation/client_parts.hpp"
+#include "client/node/connection.hpp"
+#include "client/base/context.hpp"
+#include "client/lease/lease_state.hpp"
+#include "client/node/node_listeners.hpp"
+#include "client/node/node_sessions.hpp"
+#include "client/node/node_tracker.hpp"
+#include "client/base/operation.hpp"
+#include "client/base/owner_claims.hpp"
+#include "client/wait/remote_queue.hpp"
+#include "client/operation/renewals.hpp"
+#include "client/base/statistics.hpp"
 #include "core/node/outage.hpp"
 
 #include <redlock/options.hpp>

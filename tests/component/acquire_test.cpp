@@ -1,6 +1,6 @@
 // Tests acquiring on nodes in memory and in virtual time; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/acquire.hpp"
+#include "client/operation/acquire.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "support/requests.hpp"

@@ -1,6 +1,6 @@
 // Tests prolonging a lease at its holder's wish; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/extend.hpp"
+#include "client/operation/extend.hpp"
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"

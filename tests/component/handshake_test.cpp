@@ -1,6 +1,6 @@
 // Tests what is said to a node first, and every way in which it may refuse; knows no connection.
 // SPDX-License-Identifier: MIT
-#include "client/handshake.hpp"
+#include "client/node/handshake.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
 #include "wire/resp/parser.hpp"

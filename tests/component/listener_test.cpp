@@ -1,6 +1,6 @@
 // Tests what a client listens to on one node, fact by fact: greeting, pulse, life; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/listener.hpp"
+#include "client/node/listener.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
 #include "wire/resp/parser.hpp"

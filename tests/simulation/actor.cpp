@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/actor.hpp"
 
-#include "client/acquire.hpp"
-#include "client/extend.hpp"
-#include "client/release.hpp"
+#include "client/operation/acquire.hpp"
+#include "client/operation/extend.hpp"
+#include "client/operation/release.hpp"
 #include "simulation/watched.hpp"
 
 #include <redlock/clock.hpp>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/lease_state.hpp"
-#include "client/operation.hpp"
+#include "client/lease/lease_state.hpp"
+#include "client/base/operation.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/program.hpp"
 
-#include "client/declare.hpp"
+#include "client/operation/declare.hpp"
 #include "simulation/holders.hpp"
 #include "simulation/visitor.hpp"
 #include "simulation/watched.hpp"

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/visitor.hpp"
 
-#include "client/adopt.hpp"
-#include "client/declare.hpp"
-#include "client/inspect.hpp"
-#include "client/list.hpp"
-#include "client/release.hpp"
-#include "client/revoke.hpp"
+#include "client/operation/adopt.hpp"
+#include "client/operation/declare.hpp"
+#include "client/operation/inspect.hpp"
+#include "client/operation/list.hpp"
+#include "client/operation/release.hpp"
+#include "client/operation/revoke.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
 #include "wire/lease_token.hpp"

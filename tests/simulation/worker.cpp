@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/worker.hpp"
 
-#include "client/acquire.hpp"
-#include "client/extend.hpp"
-#include "client/lost.hpp"
-#include "client/release.hpp"
+#include "client/operation/acquire.hpp"
+#include "client/operation/extend.hpp"
+#include "client/operation/lost.hpp"
+#include "client/operation/release.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/session.hpp"
+#include "client/node/session.hpp"
 #include "component/support/fake_node.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/resp/scripts.hpp"

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/acquire.hpp"
-#include "client/adopt.hpp"
-#include "client/close.hpp"
-#include "client/declare.hpp"
+#include "client/operation/acquire.hpp"
+#include "client/operation/adopt.hpp"
+#include "client/operation/close.hpp"
+#include "client/operation/declare.hpp"
 #include "client/engine.hpp"
-#include "client/extend.hpp"
-#include "client/inspect.hpp"
-#include "client/lost.hpp"
-#include "client/release.hpp"
-#include "client/revoke.hpp"
+#include "client/operation/extend.hpp"
+#include "client/operation/inspect.hpp"
+#include "client/operation/lost.hpp"
+#include "client/operation/release.hpp"
+#include "client/operation/revoke.hpp"
 #include "component/support/fake_node.hpp"
 
 #include <redlock/clock.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "lockable/permits.hpp"
 
-#include "client/lease_state.hpp"
+#include "client/lease/lease_state.hpp"
 #include "tests/support/catch.hpp"
 
 #include <chrono>

@@ -1,0 +1,75 @@
+// What is said to a node before the first command; knows no connection and no time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/base/call.hpp"
+#include "client/node/concerns.hpp"
+#include "core/node/eligibility.hpp"
+#include "wire/node_record.hpp"
+#include "wire/resp/reply.hpp"
+
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// What a node told of itself.
+struct greeting {
+    core::server_facts server;
+    server_settings settings;
+    std::optional<std::int64_t> time_us;
+    core::record_facts record;  ///< Of a master, where `fencing` is on.
+};
+
+/// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
+void read_replication(std::string_view info, core::server_facts& to);
+
+/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT LOAD leave in one write and are
+/// answered in order. Then, on a master and where `fencing` is on, node.lua, which needs the
+/// answers.
+class handshake {
+public:
+    enum class outcome : std::uint8_t {
+        more,
+        ask_record,  ///< Say which by `ask_record`.
+        done,
+        failed
+    };
+
+    handshake(const node_options& node, const client_options& client)
+        : node_(&node), client_(&client) {}
+
+    /// Starts anew: what to say first, appended to `out`.
+    void begin(std::string& out);
+    void ask_record(std::string& out, const wire::record_request& r);
+    outcome on_reply(const resp::reply& reply);
+    /// Why it failed; secrets never appear.
+    const wire::failure& why() const noexcept { return why_; }
+    const greeting& told() const noexcept { return told_; }
+
+private:
+    enum class step : std::uint8_t { auth, select, set_name, info, durability, time, load, record };
+
+    static std::string_view command_of(step what) noexcept;
+    void say(std::string& out, step what, std::initializer_list<std::string_view> words);
+    outcome on_error(step at, const resp::reply& reply);
+    outcome on_answer(step at, const resp::reply& reply);
+    outcome fail(wire::failure why);
+    outcome fail(error_code error, std::string detail);
+
+    const node_options* node_;
+    const client_options* client_;
+    std::vector<step> said_;
+    std::size_t answered_ = 0;
+    std::size_t loaded_ = 0;
+    greeting told_;
+    wire::failure why_;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,63 @@
+// The sessions of all nodes as one: hands commands to them; knows no operation and no answer.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/base/call.hpp"
+#include "client/node/session.hpp"
+#include "value/node_mask.hpp"
+#include "wire/request.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+class node_sessions {
+public:
+    void add(std::unique_ptr<session> s) { sessions_.push_back(std::move(s)); }
+    void clear() noexcept { sessions_.clear(); }
+
+    std::size_t size() const noexcept { return sessions_.size(); }
+    session& operator[](std::size_t node) const noexcept { return *sessions_[node]; }
+    auto begin() const noexcept { return sessions_.begin(); }
+    auto end() const noexcept { return sessions_.end(); }
+
+    node_mask all() const noexcept { return node_mask::first(size()); }
+
+    struct fan_out {
+        node_mask sent{};
+        std::vector<std::pair<std::size_t, wire::failure>> failures;
+    };
+    /// Hands it to the nodes of `mask`. The failures are for the caller to count, after it has noted
+    /// what was sent.
+    fan_out send(call& what, std::uint32_t round, const wire::request& text, time_point now,
+                 node_mask mask) const;
+    /// An empty one to write, before it is sent. Each call ends the use of the one before.
+    wire::request& blank() noexcept {
+        blank_.clear();
+        return blank_;
+    }
+    /// In what time so many nodes have answered one command about a lease of `ttl`, if they ever
+    /// do: the longest time-out of those that have the shortest. Of all nodes, it bounds how long an
+    /// operation waits for them.
+    duration time_for(std::size_t nodes, duration ttl = core::any_ttl) const noexcept;
+    /// The same by the shortest time-outs that they have for any ttl: of a quorum, it is what the
+    /// windows on the load go by.
+    duration shortest_time_for(std::size_t nodes) const noexcept;
+    /// How long after it is asked the last node may vote: it may have to be sent the scripts first.
+    duration time_to_vote(duration ttl = core::any_ttl) const noexcept {
+        return 2 * time_for(sessions_.size(), ttl);
+    }
+
+private:
+    template <class F>
+    duration nth_shortest(std::size_t nodes, F&& time_of) const noexcept;
+
+    std::vector<std::unique_ptr<session>> sessions_;
+    wire::request blank_;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,138 @@
+// Rounds that prolong leases, asked for by a holder or due by the clock; knows no timers.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/lease/held_lease.hpp"
+#include "client/base/operation.hpp"
+#include "core/load/window.hpp"
+#include "core/lock/extension_rounds.hpp"
+#include "wire/compare_answer.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/request.hpp"
+
+#include <redlock/span.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Prolongs leases: one request per lease, node and round. What a round decides, and whether another
+/// one follows, its machine says; all leases share one fresh fence, under which a node that lost a
+/// key may take it again.
+class extension_round : public operation {
+public:
+    void cancel(error_code why, time_point now) final;
+    void shorten(duration gap) final;
+
+protected:
+    /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.
+    void add(held_lease_ptr lease, duration ttl, bool sets_ttl);
+    std::size_t size() const noexcept { return parts_.size(); }
+    /// A span for each of its leases, which ends with its outcome.
+    void begin_spans(span_kind kind, time_point now);
+    /// The outcome of each lease comes through `on_end`, exactly once.
+    void send(time_point now);
+    /// Ends it without having sent anything.
+    void end_unsent(error_code outcome, time_point now);
+    /// Why nodes did not extend, in the latest round: their own words, where they said any.
+    std::string reasons() const;
+    /// `lease` is null where the round was not about one.
+    virtual void on_end(held_lease* lease, error_code outcome, time_point now) = 0;
+    /// A quorum of nodes has answered what was sent at `sent`.
+    virtual void on_answered(time_point /*sent*/, time_point /*now*/) {}
+    /// Of all its leases the outcome is known.
+    virtual void on_finished(time_point /*sent*/, time_point /*now*/) {}
+
+private:
+    /// One lease of it.
+    class part final : public dependent {
+    public:
+        part(extension_round& in, held_lease_ptr of, std::size_t at)
+            : round(&in), lease(std::move(of)), index(at) {}
+        void on_lease_over(std::optional<loss> lost, error_code why, time_point now) override {
+            round->end(*this, lost ? error_code(errc::lost) : why, now);
+        }
+
+        extension_round* round;
+        held_lease_ptr lease;
+        std::size_t index;       // in the machine
+        std::uint64_t span = 0;  // 0 where nobody traces
+    };
+
+    void on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
+                    time_point now) final;
+    bool is_wanted(std::uint32_t tag) const noexcept final;
+    duration lease_ttl(std::uint32_t tag) const noexcept final;
+    bool write_again(std::size_t node, std::uint32_t tag, wire::request& out, time_point now) const final;
+    std::uint32_t tag(const part& p) const noexcept;
+    /// Null where the tag is of an earlier round.
+    part* find(std::uint32_t tag) noexcept;
+    void write(wire::request& out, const part& p, time_point now) const;
+    void note(std::size_t node, const wire::failure& why);
+    void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
+    void end(part& p, error_code outcome, time_point now);
+    void go_on(time_point now);
+    void finish(time_point sent, time_point now);
+
+    std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
+    core::extension_rounds machine_;
+    std::array<std::size_t, max_nodes> answers_{};  // of the present round, of each node
+    std::size_t asked_ = 0;                         // leases that it asks for
+    std::size_t complete_ = 0;                      // nodes that have answered for all of them
+    std::optional<wire::fence_terms> fence_;
+    std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
+    span_kind traced_as_{};
+    bool is_finished_ = false;
+};
+
+/// The renewal of all leases that are due, each for its present ttl.
+class renewal_round final : public extension_round {
+public:
+    /// Enters the window when it begins, and leaves it when a quorum has answered, or never will.
+    explicit renewal_round(core::window& window) noexcept : window_(window) {}
+    /// False when it is full.
+    bool take(const held_lease_ptr& lease);
+    void start(time_point now) override;
+    bool has_caller() const noexcept override { return false; }
+    void discard() noexcept override {}
+
+private:
+    void on_end(held_lease* lease, error_code outcome, time_point now) override;
+    void on_answered(time_point sent, time_point now) override;
+    void on_finished(time_point sent, time_point now) override;
+
+    core::window& window_;
+    std::uint64_t random_ = 0;  // of all its leases, for when they are to be tried again
+    bool is_counted_ = true;    // among those that are under way
+};
+
+/// Asked for by the holder.
+class extend_operation : public extension_round {
+public:
+    extend_operation(std::shared_ptr<lease_state> state, std::chrono::milliseconds ttl)
+        : state_(std::move(state)), asked_(ttl) {}
+    void start(time_point now) final;
+
+protected:
+    virtual void complete(error_code outcome) = 0;
+
+private:
+    void on_end(held_lease* lease, error_code outcome, time_point now) final;
+
+    std::shared_ptr<lease_state> state_;
+    std::chrono::milliseconds asked_;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,57 @@
+// How an acquire or an adoption ends.
+// SPDX-License-Identifier: MIT
+#include "client/operation/granting.hpp"
+
+#include "client/lease/held_lease.hpp"
+
+#include <redlock/detail/recycling.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace redlock::detail {
+
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+
+std::shared_ptr<lease_state> keep_lease(client_parts& client, asked_lease asked, granted_lease what,
+                                        time_point now) {
+    auto state = std::allocate_shared<lease_state>(
+        recycling_memory<lease_state>(), std::move(asked.resource), what.owner, what.fence,
+        what.machine.valid_until(), std::move(asked.votes), std::move(what.proof),
+        std::move(asked.several));
+    state->home = client.host.home();
+    client.shared.counts().granted.add();
+    client.shared.emit({.kind = event_kind::granted,
+                        .severity = severity::debug,
+                        .resource = state->resource,
+                        .duration = duration_cast<microseconds>(now - asked.begun),
+                        .votes = state->votes,
+                        .detail = asked.detail});
+    held_lease_ptr lease(new held_lease(client.shared, client.host, state, std::move(what.left),
+                                        what.machine));
+    lease->take_claim(std::move(what.claim));
+    lease->begin_span(what.span, now);
+    client.host.adopt(std::move(lease));
+    return state;
+}
+
+std::shared_ptr<lease_state> refuse_lease(client_parts& client, asked_lease asked, error_code why,
+                                          time_point now) {
+    client.shared.counts().refused(why);
+    const bool is_cancelled = why.category() != category() || why == errc::client_closed;
+    const bool is_expected = is_cancelled || why == errc::contended;
+    client.shared.emit({.kind = event_kind::refused,
+                        .severity = is_expected ? severity::info : severity::warning,
+                        .resource = asked.resource,
+                        .error = why,
+                        .duration = duration_cast<microseconds>(now - asked.begun),
+                        .votes = asked.votes,
+                        .detail = asked.detail});
+    return std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
+                                             std::move(asked.resource), std::move(asked.votes),
+                                             std::move(asked.several), std::string(asked.detail));
+}
+
+}  // namespace redlock::detail

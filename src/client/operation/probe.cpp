@@ -1,0 +1,174 @@
+// Asking every node for what an operator should know of it.
+// SPDX-License-Identifier: MIT
+#include "client/operation/probe.hpp"
+
+#include "client/operation/client_parts.hpp"
+#include "wire/info.hpp"
+#include "wire/keys.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/rights.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+namespace redlock::detail {
+
+namespace {
+
+// Nothing tells an operation that a node is listened to.
+constexpr duration look_again = std::chrono::milliseconds(5);
+
+void read_info(std::string_view info, node_report& to) {
+    to.version = wire::field(info, "redis_version");
+    if (const auto valkey = wire::field(info, "valkey_version"); !valkey.empty()) {
+        to.version = "valkey " + std::string(valkey);
+    }
+    to.role = wire::field(info, "role");
+    const std::string_view replicas = wire::field(info, "connected_slaves");
+    std::from_chars(replicas.data(), replicas.data() + replicas.size(), to.replicas);
+    to.is_cluster = wire::field(info, "cluster_enabled") == "1";
+}
+
+}  // namespace
+
+void probe_operation::start(time_point now) { client().host.await_settled(*this, now); }
+
+void probe_operation::on_settled(time_point now) {
+    if (over_) return;
+    const std::size_t nodes = client().shared.size();
+    const bool is_fenced = client().shared.is_fenced();
+    reports_.resize(nodes);
+    facts_.resize(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) reports_[i].name = client().shared.name(i);
+    open_ = questions * nodes;
+    give_up_at_ = now + client().shared.options().connect_timeout;
+    if (is_fenced) client().remote.listen(now);
+    for (std::uint32_t q = 0; q < questions; ++q) ask(q, client().nodes.all(), now);
+}
+
+wire::request probe_operation::write(std::uint32_t question) const {
+    const std::string& prefix = client().shared.options().key_prefix;
+    wire::request out;
+    switch (question) {
+        case ask_info: resp::append_command(out.words, {"INFO"}); break;
+        case ask_fsync:
+            resp::append_command(out.words, {"CONFIG", "GET", "*appendfsync*"});
+            break;
+        case ask_evalsha: wire::write_evalsha_check(out.words); break;
+        default:
+            wire::write_trial(out.words, prefix, wire::wake_channel(prefix, "probe"),
+                              client().shared.is_fenced());
+    }
+    return out;
+}
+
+void probe_operation::ask(std::uint32_t question, node_mask nodes, time_point now) {
+    const auto result = client().nodes.send(*this, question, write(question), now, nodes);
+    for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
+}
+
+void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                               time_point now) {
+    if (over_) return;
+    node_report& r = reports_[node];
+    r.is_reachable = true;
+    const bool is_forbidden = reply.is_error("NOPERM");
+    switch (round) {
+        case ask_info:
+            if (is_forbidden) {
+                r.missing_rights.emplace_back("info");
+                break;
+            }
+            read_info(reply.text(), r);
+            // The answer to CONFIG GET may have come before: only after a reconnection.
+            facts_[node].settings = read_settings(reply.text());
+            break;
+        case ask_fsync: add_fsync(facts_[node].settings, reply); break;
+        case ask_evalsha:
+            if (is_forbidden) r.missing_rights.emplace_back("evalsha");
+            break;
+        default: {
+            auto found = wire::read_trial(reply, client().shared.options().key_prefix);
+            facts_[node].refused_write = std::move(found.refused_write);
+            for (auto& right : found.missing) r.missing_rights.push_back(std::move(right));
+        }
+    }
+    answered(now);
+}
+
+// A node whose record changed is greeted again, and then has an answer.
+void probe_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                                 time_point now) {
+    if (over_) return;
+    if (why.error == errc::in_quarantine && !asked_again_[round].contains(node)) {
+        asked_again_[round].insert(node);
+        return ask(round, node_mask::only(node), now);
+    }
+    facts_[node].failure = why;
+    answered(now);
+}
+
+void probe_operation::answered(time_point now) {
+    if (--open_ == 0) on_due(now);
+}
+
+// A node that can't be reached is not waited for.
+bool probe_operation::is_listened_to(std::size_t node) const {
+    return facts_[node].failure || client().remote.listening().contains(node) ||
+           client().remote.why_deaf(node);
+}
+
+void probe_operation::on_due(time_point now) {
+    bool is_complete = true;
+    for (std::size_t i = 0; i < reports_.size(); ++i) {
+        is_complete = is_complete && is_listened_to(i);
+    }
+    if (client().shared.is_fenced() && !is_complete && now < give_up_at_) {
+        return client().shared.arm(*this, now + look_again);
+    }
+    for (std::size_t i = 0; i < reports_.size(); ++i) report(i, now);
+    end({});
+}
+
+void probe_operation::report(std::size_t node, time_point now) {
+    using std::chrono::microseconds;
+    using std::chrono::milliseconds;
+    node_report& r = reports_[node];
+    probed& facts = facts_[node];
+    const auto& from = client().nodes[node];
+    r.is_reachable = !facts.failure;
+    r.has_log = facts.settings.has_log;
+    r.fsync = facts.settings.fsync;
+    r.eviction_policy = facts.settings.eviction_policy;
+    r.memory_used = facts.settings.memory_used;
+    r.memory_limit = facts.settings.memory_limit;
+    r.round_trip = std::chrono::ceil<microseconds>(from.round_trip());
+    r.node_timeout = std::chrono::ceil<milliseconds>(from.node_timeout());
+    if (const auto skew = client().tracker.skew(node)) {
+        r.clock_offset = std::chrono::duration_cast<microseconds>(*skew);
+    }
+    r.ttl_max = client().tracker.ttl_max_on_record(node);
+    facts.against = client().tracker.object(node, now, now);
+    r.has_vote = r.is_reachable && !facts.against && facts.refused_write.empty();
+    if (const auto* const why = client().remote.why_deaf(node)) facts.deafness = *why;
+    facts.lateness = from.lateness();
+    const bool differs = r.ttl_max != milliseconds(0) &&
+                         r.ttl_max != client().shared.options().ttl_max;
+    if (differs) facts.of_ttl_max = client().tracker.tell_of_ttl_max(node);
+    r.findings = diagnose(r, facts, client().shared.options());
+}
+
+void probe_operation::cancel(error_code why, time_point) { end(why); }
+
+void probe_operation::end(error_code outcome) {
+    if (over_) return;
+    over_ = true;
+    timer::cancel();
+    client().host.finished(*this);
+    complete(outcome, std::move(reports_));
+}
+
+}  // namespace redlock::detail

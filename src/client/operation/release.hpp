@@ -1,0 +1,98 @@
+// Giving a key back on the nodes that may have it; knows nothing of why.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/base/footprint.hpp"
+#include "client/lease/lease_state.hpp"
+#include "client/base/operation.hpp"
+#include "core/lock/release.hpp"
+#include "wire/failure.hpp"
+#include "wire/fenced.hpp"
+#include "wire/request.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace redlock::detail {
+
+/// One compare-and-delete per node. It outlives its completion: a node whose connection breaks gets
+/// it first on the next one. Where a connection broke that may still hold commands of the lease, it
+/// raises the fence above them. A key that has to stay in the way of others is not deleted, and runs
+/// out.
+///
+/// Where another program may go on extending the lease, each node first notes that it may not take
+/// the key again. A note does not last: what is owed may go out when those on the other nodes are
+/// gone, and so goes to all of them again.
+class release_round : public operation {
+public:
+    /// The round goes on in the background; only the completion is called off.
+    void cancel(error_code why, time_point now) final;
+
+protected:
+    /// Whoever had a place in line leaves it, or keeps it, where `waits_on`, and is not woken by
+    /// what it gives back itself.
+    explicit release_round(bool waits_on) : waits_on_(waits_on) {}
+    /// To the nodes of `ask`; it is owed to those that may have the key.
+    void send(footprint left, node_mask ask, time_point now);
+    /// The span that ends with it.
+    void set_span(std::uint64_t span) noexcept { span_ = span; }
+    /// The nodes have answered, as far as they will: leads to `end`.
+    virtual void settled(error_code outcome, time_point now) { end(outcome, now); }
+    void end(error_code outcome, time_point now);
+    virtual void complete(error_code outcome) = 0;
+
+private:
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
+                  time_point now) final;
+    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
+                    time_point now) final;
+    void on_paid(time_point now) final;
+    bool is_wanted(std::uint32_t) const noexcept final { return true; }
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
+    bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
+    void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
+    void write(wire::request& out, bool has_place, const wire::fence_terms* raise,
+               time_point now) const;
+    void cast(std::size_t node, core::choice b, time_point now);
+
+    footprint left_;
+    bool waits_on_;
+    std::uint64_t span_ = 0;  // 0 where nobody traces
+    std::optional<core::release> machine_;
+    bool over_ = false;
+};
+
+/// Nobody waits for it.
+class background_release final : public release_round {
+public:
+    background_release(footprint left, bool waits_on, std::uint64_t span)
+        : release_round(waits_on), of_(std::move(left)) {
+        set_span(span);
+    }
+    void start(time_point now) override;
+    bool has_caller() const noexcept override { return false; }
+    void discard() noexcept override {}
+
+private:
+    void complete(error_code) override {}
+
+    footprint of_;
+};
+
+/// Asked for by the holder.
+class release_operation : public release_round {
+public:
+    explicit release_operation(std::shared_ptr<lease_state> state)
+        : release_round(false), state_(std::move(state)) {}
+    void start(time_point now) final;
+
+private:
+    void settled(error_code outcome, time_point now) final;
+
+    std::shared_ptr<lease_state> state_;
+    std::chrono::microseconds held_for_{};
+    bool was_lost_ = false;
+};
+
+}  // namespace redlock::detail

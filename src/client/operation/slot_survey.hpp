@@ -1,0 +1,54 @@
+// What the nodes say of the slots of one resource; asks nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/operation/key_reading.hpp"
+#include "wire/inspect.hpp"
+
+#include <redlock/resource_state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+
+/// First each node names the slots that are taken there. That is advice: who has one, its key says.
+/// So the keys of all that were named are then asked for, some at a time.
+class slot_survey {
+public:
+    /// So many slots at a time.
+    static constexpr std::size_t most_at_once = 32;
+
+    void begin(std::size_t nodes) { nodes_ = nodes; }
+    void named(const wire::slots_answer& by_a_node);
+
+    /// The slots to ask for next; empty when all were.
+    std::vector<std::uint16_t> next();
+    /// About the i-th of these.
+    void answered(std::size_t node, std::size_t i, key_question what, const resp::reply& reply);
+    /// The answers of the last ones have come, or won't.
+    void close();
+
+    /// The slots that a quorum of nodes has for the same owner, in their order.
+    std::vector<slot_state> take_held() { return std::move(held_); }
+    /// The smallest number that any node knows of; 0: no program names one.
+    std::uint16_t count() const noexcept { return count_; }
+
+private:
+    struct look {
+        std::uint16_t slot = 0;
+        resource_state state{};
+        std::vector<std::string> values{};
+    };
+
+    std::size_t nodes_ = 0;
+    std::set<std::uint16_t> open_;  // named, and not asked for yet
+    std::vector<look> looks_;
+    std::vector<slot_state> held_;
+    std::uint16_t count_ = 0;
+};
+
+}  // namespace redlock::detail

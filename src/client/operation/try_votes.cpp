@@ -1,0 +1,45 @@
+// What each node answered to the tries of one acquire.
+// SPDX-License-Identifier: MIT
+#include "client/operation/try_votes.hpp"
+
+#include <cassert>
+#include <chrono>
+
+namespace redlock::detail {
+
+void try_votes::set_all(const context& shared, vote answer, error_code why,
+                        std::string_view detail) {
+    votes_.assign(shared.size(), {});
+    for (std::size_t i = 0; i < votes_.size(); ++i) {
+        votes_[i].node = shared.name(i);
+        votes_[i].answer = answer;
+        votes_[i].error = why;
+        votes_[i].detail = detail;
+    }
+}
+
+void try_votes::note(std::size_t node, const wire::acquire_answer& answer, const question& asked,
+                     time_point now) {
+    assert(node < votes_.size() && answer.which < asked.resources.size());
+    node_vote& v = votes_[node];
+    v.answer = answer.answer;
+    v.error = answer.why.error;
+    v.detail = answer.why.detail;
+    const bool is_in_the_way = answer.answer == vote::held || answer.answer == vote::queued;
+    if (is_in_the_way && asked.resources.size() > 1) v.resource = asked.resources[answer.which];
+    if (answer.slots != 0 && answer.slots < asked.slots) {
+        v.detail += (v.detail.empty() ? "" : "; ");
+        v.detail += "another program counts " + std::to_string(answer.slots) + " slots";
+    }
+    v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - asked.sent_at);
+    v.retry_in = answer.left;
+    v.fence = answer.answer == vote::granted && asked.fence != 0 ? asked.fence : answer.fence;
+}
+
+void try_votes::recall() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+        if (votes_[i].answer == vote::pending) votes_[i] = std::move(before_[i]);
+    }
+}
+
+}  // namespace redlock::detail

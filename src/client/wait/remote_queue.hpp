@@ -1,0 +1,142 @@
+// Where acquires wait: the lines of this program, and what the nodes are told and asked of them.
+// SPDX-License-Identifier: MIT
+//
+// It knows when to ask and whom to wake, not what a waiter makes of it.
+#pragma once
+
+#include "client/base/context.hpp"
+#include "client/node/node_listeners.hpp"
+#include "client/node/node_sessions.hpp"
+#include "client/node/node_tracker.hpp"
+#include "client/base/operation.hpp"
+#include "core/wait/local_queue.hpp"
+#include "core/wait/retry.hpp"
+#include "wire/wait.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// The first of its line, refused and asleep until a node wakes it or a key runs out.
+class remote_waiter : public operation, public core::waiter {
+public:
+    /// How many keys it wants at once.
+    virtual std::size_t keys() const noexcept = 0;
+    /// What the nodes are asked about each of them. Where they hear of it as one that waits it has
+    /// to note that.
+    virtual wire::wait_request request(std::size_t key) const = 0;
+    virtual void entered(node_mask nodes) = 0;
+    /// A question goes out: what those nodes will have `told` is newer than their wake-ups so far.
+    virtual void asked(node_mask nodes) = 0;
+    /// When a node lets it have the key; or has a vote, where it has none.
+    virtual void told(std::size_t node, const core::outlook& what, bool has_vote,
+                      time_point now) = 0;
+
+    bool is_asleep() const noexcept { return listed_in_queue_.is_linked(); }
+
+private:
+    friend class remote_queue;
+    boost::intrusive::list_member_hook<> listed_in_queue_;
+    std::size_t keys_asleep_ = 0;  // as it was put to sleep
+    time_point asked_at_{};  // that all nodes were asked for it, by itself or by the room
+};
+
+using remote_waiter_ptr = boost::intrusive_ptr<remote_waiter>;
+
+/// Not thread-safe: like the engine that it is a part of.
+class remote_queue {
+public:
+    remote_queue(context& shared, node_sessions& nodes, node_listeners& listeners,
+                 node_tracker& tracker, core::local_queues& local)
+        : shared_(&shared),
+          nodes_(&nodes),
+          listeners_(&listeners),
+          tracker_(&tracker),
+          local_(&local) {}
+    remote_queue(const remote_queue&) = delete;
+    remote_queue& operator=(const remote_queue&) = delete;
+
+    /// For a waiter that is to be known to the nodes; `shares`: it would share the key.
+    std::string next_id(bool shares);
+    /// How long a node believes that a waiter is alive which it does not hear of again: 2 s, unless
+    /// so many sleep that to ask for all of them so often would keep the nodes busy.
+    duration entry_life() const noexcept;
+    /// The nodes on which a wake-up would arrive: only there may a waiter be entered.
+    node_mask listening() const noexcept { return listeners_->listening(); }
+    /// Whether nothing was missed that a node published since whoever sleeps was last asked for,
+    /// which was done again at `sent`.
+    bool was_heard(std::size_t node, time_point sent) const noexcept;
+    /// From now on the nodes are asked for it now and then, and wake it. At `sent` it asked those
+    /// of `heard` itself; what it was told by others may have changed since, and nobody told it.
+    void put_to_sleep(remote_waiter& who, node_mask heard, time_point sent, time_point now);
+    void wake(remote_waiter& who) noexcept;
+    /// Nothing is asked any more.
+    void close() noexcept;
+    /// The execution context is gone: everybody leaves, and hears of nothing.
+    void clear() noexcept;
+
+    /// The nodes are listened to, as far as they can be reached, for half a minute from now on or
+    /// longer. False where they are already, or soon will be.
+    bool listen(time_point now);
+    /// Why the node could not be listened to when that was tried last; null where it could, or was
+    /// not tried.
+    const wire::failure* why_deaf(std::size_t node) const noexcept {
+        return deaf_[node] ? &*deaf_[node] : nullptr;
+    }
+
+    // From the listeners, through the engine.
+    void on_deaf(std::size_t node, const wire::failure& why) { deaf_[node] = why; }
+    void on_listening(std::size_t node, time_point now);
+    /// Those in front for that resource hear of it.
+    void on_message(std::size_t node, std::string_view resource, time_point now);
+
+private:
+    class question;
+    class tick final : public timer {
+    public:
+        explicit tick(remote_queue& in) : in_(&in) {}
+
+    private:
+        void on_due(time_point now) override { in_->on_tick(now); }
+        remote_queue* in_;
+    };
+
+    void on_tick(time_point now);
+    void arm(time_point now);
+    bool is_hurried(const remote_waiter& who) const noexcept {
+        return who.asked_at_ <= hurried_at_;
+    }
+    using waiters = std::vector<remote_waiter_ptr>;
+    using waiter_list = boost::intrusive::list<
+        remote_waiter,
+        boost::intrusive::member_hook<remote_waiter, boost::intrusive::list_member_hook<>,
+                                      &remote_waiter::listed_in_queue_>>;
+    void ask_until(waiter_list::iterator last, node_mask nodes, time_point now);
+    void ask(const waiters& about, node_mask nodes, time_point now);
+
+    context* shared_;
+    node_sessions* nodes_;
+    node_listeners* listeners_;
+    node_tracker* tracker_;
+    core::local_queues* local_;
+    waiter_list asleep_;  // first those that were not asked for longest
+    std::size_t asleep_keys_ = 0;  // that they want
+    std::array<time_point, max_nodes> listening_since_{};
+    std::array<std::optional<wire::failure>, max_nodes> deaf_{};
+    std::uint64_t last_id_ = 0;
+    time_point last_needed_{};
+    time_point hurried_at_{};  // whoever was not asked for since is due
+    bool is_open_ = false;     // the nodes are listened to, or on the way to be
+    tick tick_{*this};
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,177 @@
+// Tests what a lease and its client share: who ends it first, and who hears of it; knows no nodes.
+// SPDX-License-Identifier: MIT
+#include "client/lease/lease_state.hpp"
+#include "support/catch.hpp"
+
+#include <redlock/lease.hpp>
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using detail::farewell;
+using detail::lease_state;
+
+namespace {
+
+std::shared_ptr<lease_state> live() {
+    owner_id id;
+    id.bytes[0] = 1;
+    return std::make_shared<lease_state>("r", id, 7, clock::now() + 1h, detail::cast_votes(3));
+}
+
+struct house final : detail::lease_home {
+    void part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept override {
+        if (!state->part()) return;
+        (what == farewell::kind::give_back ? given : let_go)++;
+    }
+    void on_farewell(lease_state&, farewell::kind) override {}
+    int given = 0;
+    int let_go = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a lease ends once, whoever is first") {
+    const auto s = live();
+    CHECK(s->is_live());
+    SECTION("its holder") {
+        CHECK(s->end());
+        CHECK_FALSE(s->end());
+        CHECK_FALSE(s->lose(loss::taken));
+        CHECK(s->state() == lease_state::status::ended);
+        CHECK_FALSE(s->lost_token().stop_requested());
+    }
+    SECTION("its loss") {
+        CHECK(s->lose(loss::taken));
+        CHECK_FALSE(s->end());
+        CHECK(s->lost_for() == loss::taken);
+        CHECK(s->lost_token().stop_requested());
+    }
+}
+
+TEST_CASE("of a holder and a loss on two threads one is first") {
+    for (int i = 0; i < 200; ++i) {
+        const auto s = live();
+        std::atomic<int> firsts{0};
+        std::thread other([&] { firsts += s->lose(loss::expired) ? 1 : 0; });
+        firsts += s->end() ? 1 : 0;
+        const bool stopped = s->lost_token().stop_requested();
+        other.join();
+        CHECK(firsts == 1);
+        if (stopped) CHECK(s->state() == lease_state::status::lost);
+    }
+}
+
+TEST_CASE("a callback may ask for the token again") {
+    const auto s = live();
+    bool again = false;
+    const std::stop_callback note(s->lost_token(),
+                                  [&] { again = s->lost_token().stop_requested(); });
+    s->lose(loss::expired);
+    CHECK(again);
+}
+
+TEST_CASE("the handle says goodbye once") {
+    const auto h = std::make_shared<house>();
+    const auto s = live();
+    s->home = h;
+    SECTION("when it goes") {
+        { const lease l(s); }
+        CHECK(h->given == 1);
+    }
+    SECTION("when another takes its place") {
+        lease l(s);
+        l = lease();
+        CHECK(h->given == 1);
+    }
+    SECTION("when it is moved, only the last") {
+        lease l(s);
+        lease m(std::move(l));
+        CHECK_FALSE(l);
+        CHECK(m);
+        CHECK(h->given == 0);
+        lease& self = m;
+        m = std::move(self);
+        CHECK(m);
+        m = lease();
+        CHECK(h->given == 1);
+    }
+    SECTION("when it is detached") {
+        lease l(s);
+        l.detach();
+        CHECK_FALSE(l);
+        CHECK(l.votes().empty());
+        CHECK(h->let_go == 1);
+        CHECK(h->given == 0);
+    }
+    SECTION("not when it was surrendered") {
+        lease l(s);
+        std::move(l).surrender();
+        l = lease();
+        CHECK(h->given == 0);
+    }
+    SECTION("also when it was lost: only then its keys may go early") {
+        lease l(s);
+        s->lose(loss::taken);
+        l = lease();
+        CHECK(h->given == 1);
+    }
+}
+
+TEST_CASE("the handle asks the clock") {
+    const auto s = live();
+    const lease l(s);
+    CHECK(l);
+    CHECK(l.remaining() > 59min);
+    s->set_end(clock::now() - 1ns);
+    CHECK_FALSE(l);
+    CHECK(l.remaining() == 0ms);
+    CHECK(l.fence() == 7);
+}
+
+TEST_CASE("a lease that was denied does not come to life again") {
+    const auto s = live();
+    const auto end = s->valid_until();
+    CHECK(s->is_valid(end - 1ms));
+    CHECK(s->set_end(end + 1h));
+    CHECK(s->is_valid(end));
+    CHECK_FALSE(s->is_valid(end + 1h));
+    CHECK_FALSE(s->is_valid(end));
+    CHECK_FALSE(s->set_end(end + 2h));
+    CHECK_FALSE(s->is_valid(end));
+    CHECK(s->valid_until() == end + 1h);
+    const lease l(s);
+    CHECK_FALSE(l);
+    CHECK(l.remaining() == 0ms);
+}
+
+TEST_CASE("of a denial and an extension on two threads one is first") {
+    for (int i = 0; i < 200; ++i) {
+        const auto s = live();
+        const auto end = s->valid_until();
+        std::atomic<bool> is_prolonged = false;
+        std::jthread strand([&] { is_prolonged = s->set_end(end + 1h); });
+        const bool was_valid = s->is_valid(end);
+        strand.join();
+        CHECK(is_prolonged == was_valid);
+        CHECK(s->is_valid(end) == was_valid);
+    }
+}
+
+TEST_CASE("an empty handle answers everything") {
+    lease l;
+    CHECK_FALSE(l);
+    CHECK(l.resource().empty());
+    CHECK(l.owner().is_zero());
+    CHECK(l.votes().empty());
+    CHECK(l.remaining() == 0ms);
+    CHECK_FALSE(l.lost_token().stop_possible());
+    l.detach();
+    CHECK(std::move(l).surrender() == nullptr);
+}
