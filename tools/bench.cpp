@@ -144,7 +144,7 @@ class bench_run {
 public:
     bench_run(const bench_request& request, const configuration& found)
         : request_(&request), found_(&found) {
-        terms_.ttl = std::min<milliseconds>(10s, found.client.ttl_max);
+        terms_.ttl = redlock::default_ttl(found.client);
         for (const int s : not_ignored({SIGINT, SIGTERM, SIGHUP})) signals_.add(s);
         signals_.async_wait([this](error_code ec, int signal) {
             if (ec) return;

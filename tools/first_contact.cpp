@@ -3,13 +3,14 @@
 #include "tools/first_contact.hpp"
 
 #include <redlock/error.hpp>
+#include <redlock/vote.hpp>
 
 #include <utility>
 
 namespace redlock::tool {
 
 first_contact::first_contact(client_options& options)
-    : nodes_(options.nodes.size()), quorum_(nodes_ / 2 + 1) {
+    : nodes_(options.nodes.size()), quorum_(redlock::quorum(nodes_)) {
     options.on_event = [this, next = std::move(options.on_event)](const event& e) {
         happened(e);
         if (next) next(e);

@@ -135,7 +135,7 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (request.shared) out.mode = lock_mode::shared;
     if (request.ttl == 0ms) return "--ttl must be longer than 0";
     if (request.margin == 0ms) return "--margin must be longer than 0";
-    if (out.ttl == 0ms) out.ttl = std::min<milliseconds>(10s, client.ttl_max);
+    if (out.ttl == 0ms) out.ttl = redlock::default_ttl(client);
     if (out.ttl > client.ttl_max) return above_longest("--ttl", out.ttl, client.ttl_max);
     const bool has_margin = request.margin.has_value();
     auto why = refuse_times(out, has_margin, client);

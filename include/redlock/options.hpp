@@ -156,6 +156,12 @@ REDLOCK_EXPORT std::vector<config_issue> validate(const acquire_options& options
 REDLOCK_EXPORT std::string validate_resource(const client_options& options,
                                              std::string_view resource);
 
+/// The ttl of a lease whose options name none: 10 s, or `ttl_max` where that is shorter.
+inline std::chrono::milliseconds default_ttl(const client_options& options) {
+    constexpr std::chrono::milliseconds usual = std::chrono::seconds(10);
+    return options.ttl_max < usual ? options.ttl_max : usual;
+}
+
 /// Why these can't be acquired at once; empty if they can. They are 1 to 64, all different.
 REDLOCK_EXPORT std::string validate_resources(const client_options& options,
                                               const resource_list& resources);

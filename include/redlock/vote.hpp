@@ -6,6 +6,7 @@
 #include <redlock/export.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,6 +47,9 @@ public:
 private:
     std::shared_ptr<const std::string> text_;
 };
+
+/// The smallest number of `nodes` nodes of which two sets always share one.
+constexpr std::size_t quorum(std::size_t nodes) noexcept { return nodes / 2 + 1; }
 
 /// One node's vote, with its cause and its time.
 struct node_vote {

@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours(24);
 inline std::chrono::milliseconds effective_ttl(const client_options& client,
                                                std::chrono::milliseconds asked) {
     using namespace std::chrono_literals;
-    return asked == 0ms ? std::min<std::chrono::milliseconds>(10s, client.ttl_max) : asked;
+    return asked == 0ms ? default_ttl(client) : asked;
 }
 
 /// What is left of `ttl` after its drift allowance: no lease is valid for longer.

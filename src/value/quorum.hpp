@@ -3,18 +3,15 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/vote.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 
 namespace redlock {
 
 using time_point = clock::time_point;
 using duration = clock::duration;
-
-/// The smallest number of nodes of which two sets always share one.
-constexpr std::size_t quorum(std::size_t nodes) noexcept { return nodes / 2 + 1; }
 
 /// How far two true-running clocks may drift apart while a ttl passes.
 struct drift_policy {
