@@ -143,7 +143,7 @@ def check_contended(lines):
           "one process and eight contend, on five nodes")
     for line in contests:
         # Whoever asks before the end gets a turn, and everybody asks.
-        check(line["turns"] + line["failures"] >= line["workers"] == 8, f"not all asked: {line}")
+        check(line["turns"] + line["failures"] >= line["workers"] == 8, f"not all tried: {line}")
         check(line["turns"] > 0, f"nobody had a turn: {line}")
         check(line["overlaps"] == 0, f"two held at once: {line}")
         check(FIGURES_OF_CONTEST <= line.keys(), f"figures are missing: {line}")
@@ -194,7 +194,7 @@ def check_peers(bench):
     for line in peers[1:]:
         got = [line[name] for name in ("turns", "overlaps", "fairness", "wait_p99_us",
                                        "p99_wait_over_ideal", "held_p50_us", "cpu_us_per_turn")]
-        check(got == [8, 7, 1, 3, 0.000375, 1, 250], f"the figures of what was told: {line}")
+        check(got == [8, 7, 1, 3, 0.000375, 1, 250], f"the figures of what was reported: {line}")
     check(len(of(lines, "contended_ratios")) == 1, "ratios over the best peer")
     check(not of(lines, "contended_absent"), "nobody is absent")
     check(run_beside(bench, SPEAKS_IN_RIDDLES, contended).returncode == 1,
@@ -215,7 +215,7 @@ def check_cycle_peers(bench):
         # Two blocks of 16,000 cycles, each in a millisecond with two of CPU.
         got = [line[name] for name in ("blocks", "cycles", "failures", "cycles_per_s",
                                        "cpu_us_per_cycle")]
-        check(got == [2, 32000, 4, 1.6e7, 0.125], f"the figures of what was told: {line}")
+        check(got == [2, 32000, 4, 1.6e7, 0.125], f"the figures of what was reported: {line}")
         check(line["ours_over_peer"] > 0, f"no ratio: {line}")
     check(of(lines, "throughput_peer_absent") ==
           [{"bench": "throughput_peer_absent", "peer": "slow", "reason": "it is = away"}],

@@ -27,7 +27,7 @@ are killed and paused, for so long (default: one minute) and some ten seconds mo
 rest, and nothing may be left on any master. Some have a resource alone, some share it, some have
 one of its slots, some for a least time. The histories of all are checked: no two holders at once,
 no reader beside a writer, never more than there are slots, nobody before a least time is over,
-fences in order, losses told, nothing left behind, everybody progressed.
+fences in order, losses reported, nothing left behind, everybody progressed.
 
 --minutes M, --seconds S   How long; they add up.
 --seed N                   Which faults; random by default, and printed.

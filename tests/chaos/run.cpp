@@ -192,7 +192,7 @@ void chaos_run::finish() {
     std::this_thread::sleep_for(ttl_max + 1s);
     for (const auto& key : nodes_.keys()) {
         ++keys_left_;
-        judge_.report({"left for ever: " + key.node + " keeps " + key.key + " = " + key.value,
+        judge_.report({"left after the ttl: " + key.node + " keeps " + key.key + " = " + key.value,
                        key.key, clock::now()});
     }
     judge_.check_progress(workers, contenders);

@@ -115,19 +115,19 @@ private:
         const lines first{granted(1, 10, 0), ended(1, 100)};
         expect("nothing where sections follow each other", "", first,
                {granted(2, 11, 100), ended(2, 200)});
-        expect("nothing where what came first is told last", "",
+        expect("nothing where what came first is read last", "",
                {granted(2, 11, 100), ended(2, 200)}, first);
         expect("a planted overlap", "overlap", first, {granted(2, 11, 99), ended(2, 200)});
-        expect("an overlap that is told in the wrong order", "overlap",
+        expect("an overlap that is read in the wrong order", "overlap",
                {granted(2, 11, 50), ended(2, 60)}, first);
         expect("a planted fence inversion", "fences", first, {granted(2, 9, 150), ended(2, 200)});
         expect("a fence used twice", "fences", first, {granted(2, 10, 150), ended(2, 200)});
-        expect("an inversion that is told in the wrong order", "fences",
+        expect("an inversion that is read in the wrong order", "fences",
                {granted(2, 9, 150), ended(2, 200)}, first);
         // Killed inside: kept out until its validity has passed, which a renewal had moved.
         expect("nobody beside the dead", "overlap", {granted(1, 10, 0, 300)},
                {granted(2, 11, 250), ended(2, 260)});
-        expect("nobody beside the dead who had renewed", "overlap",
+        expect("nobody beside a dead holder that had renewed", "overlap",
                {granted(1, 10, 0, 300), trusted(1, 100, 400)},
                {granted(2, 11, 350), ended(2, 360)});
         expect("somebody after the dead", "", {granted(1, 10, 0, 300)},
@@ -154,7 +154,7 @@ private:
         expect("a writer beside the longer of two readers", "overlap",
                {reader(1, 10, 0, 1'000), ended(1, 100)},
                {reader(1, 11, 10, 1'000), ended(1, 20), granted(2, 12, 90), ended(2, 110)});
-        expect("the same, told in another order", "overlap",
+        expect("the same, read in another order", "overlap",
                {reader(1, 11, 10, 1'000), ended(1, 20), granted(2, 12, 90), ended(2, 110)},
                {reader(1, 10, 0, 1'000), ended(1, 100)});
         expect("a writer beside a dead reader", "overlap", {reader(1, 10, 0, 300)},
@@ -168,7 +168,7 @@ private:
                {reader(1, 10, 20, 1'000), ended(1, 30), granted(2, 15, 40), ended(2, 50)});
         expect("a reader's fence that is not above a writer's", "fences",
                {granted(1, 10, 0), ended(1, 50)}, {reader(1, 10, 60, 1'000), ended(1, 70)});
-        expect("the same, told in another order", "fences",
+        expect("the same, read in another order", "fences",
                {reader(1, 10, 60, 1'000), ended(1, 70)}, {granted(1, 10, 0), ended(1, 50)});
     }
 
@@ -195,11 +195,11 @@ private:
             "one more than the smallest number of slots", "too many", first,
             {slot(1, 2, 11, 50), in_slot(2, 3, granted(3, 12, 60)), ended(3, 70), ended(2, 150)});
         const lines of_two{slot(0, 1, 10, 50), ended(1, 150)};
-        expect("a slot beyond the smallest number, told in another order", "too many",
+        expect("a slot beyond the smallest number, read in another order", "too many",
                {in_slot(2, 3, granted(3, 12, 60)), ended(3, 70)}, of_two);
         expect("nothing where it was had before the smallest number was named", "",
                {in_slot(2, 3, granted(3, 12, 40)), ended(3, 140)}, of_two);
-        expect("nothing where it was asked for before", "",
+        expect("nothing where it was requested before", "",
                {asked(40, in_slot(2, 3, granted(3, 12, 60))), ended(3, 70)}, of_two);
         expect("nothing where nobody names the smallest number any more", "",
                {in_slot(2, 3, granted(3, 12, 150)), ended(3, 170)}, of_two);
@@ -213,7 +213,7 @@ private:
                {granted(2, 11, 200), ended(2, 300)});
         expect("one that comes before the least time is over", "not kept", first,
                {granted(2, 11, 199), ended(2, 300)});
-        expect("the same, told in another order", "not kept", {granted(2, 11, 199), ended(2, 300)},
+        expect("the same, read in another order", "not kept", {granted(2, 11, 199), ended(2, 300)},
                first);
         expect("a reader that comes before a writer's least time is over", "not kept", first,
                {as_reader(granted(2, 11, 150)), ended(2, 300)});
@@ -282,8 +282,9 @@ private:
         const auto is_late = [](const lines& story) {
             return said(story).find("too late") != std::string::npos;
         };
-        note("nothing where a loss is told when the validity ends", said({told(100, 100)}).empty());
-        note("a loss that is told later", is_late({told(101, 100)}));
+        note("nothing where a loss is reported when the validity ends",
+             said({told(100, 100)}).empty());
+        note("a loss that is reported later", is_late({told(101, 100)}));
         note("a loss of a lease that is trusted",
              said({told(99, 100, "trusted")}).find("is trusted") != std::string::npos);
         note("nothing where a program hears of its loss soon after it goes on",
@@ -470,7 +471,7 @@ private:
         note("  likewise the second checker",
              ask_second_checker(second_checker_, directory) == is_good);
         std::ofstream(directory / "unjudged") << "0 " << at(1'000).time_since_epoch().count();
-        note("  who passes over what is not to be judged",
+        note("  which passes over what is not to be judged",
              ask_second_checker(second_checker_, directory));
     }
 

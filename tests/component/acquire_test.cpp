@@ -330,7 +330,7 @@ TEST_CASE("an acquire cancelled at any step completes once and leaves no key") {
     }
 }
 
-TEST_CASE("an acquire discarded at any step is told so and nothing leaks") {
+TEST_CASE("an acquire discarded at any step drops its pending handler once and leaks nothing") {
     for (const auto& s : scenarios()) {
         for (std::size_t k = 0; k < 60; ++k) {
             world w;

@@ -28,7 +28,7 @@ struct listener : fakes::client_state {
     }
 };
 
-TEST_CASE("who is subscribed to a channel gets its messages, and nobody else") {
+TEST_CASE("subscribers of a channel receive its messages, and other connections do not") {
     desk d;
     listener a;
     listener b;
@@ -115,7 +115,7 @@ TEST_CASE("publishing writes nothing, and goes on where only that is refused") {
     CHECK(d.eval("return redis.call('PUBLISH', 'c', 'x')") == ":1");
 }
 
-TEST_CASE("who may not subscribe or publish is told so") {
+TEST_CASE("channel commands without the right answer NOPERM, and without a password NOAUTH") {
     desk d;
     d.server.forbid("SUBSCRIBE");
     d.server.forbid("PUBLISH");

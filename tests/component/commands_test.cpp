@@ -94,7 +94,7 @@ TEST_CASE("one that waits names its place") {
                   "1700000000000123", "client:7", "1700000000000001", "2000"});
 }
 
-TEST_CASE("a release names the key alone, or who is to be woken, or raises the fence") {
+TEST_CASE("a release names the key, and where needed its waiter's entry or the fence to raise") {
     wire::request out;
     const auto fenced = [&](const command& words) {
         command all{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k",

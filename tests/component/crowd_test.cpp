@@ -32,7 +32,7 @@ constexpr acquire_options quiet{.ttl = 60s, .renew = false};
 
 }  // namespace
 
-TEST_CASE("more than the nodes answer in time is asked bit by bit, and all of it is granted") {
+TEST_CASE("more acquires than nodes answer in node_timeout are all granted without a timeout") {
     world w(GENERATE(true, false) ? fakes::options_for(3) : fakes::fenced_options_for(3));
     w.connected();
     w.run_for(10s);  // fenced nodes are new: a bootstrap
@@ -43,7 +43,7 @@ TEST_CASE("more than the nodes answer in time is asked bit by bit, and all of it
     CHECK(w.engine->stats().timeouts == 0);
 }
 
-TEST_CASE("who could not ask within the time to connect is told that this client asks too much") {
+TEST_CASE("an acquire held up beyond connect_timeout fails with backlog votes and leaves no key") {
     world w;
     w.connected();
     w.service = 1ms;
@@ -75,7 +75,7 @@ TEST_CASE("an acquire with an owner costs about what others do, however many the
     CHECK(processor_time(with_owner) < 10 * usual);
 }
 
-TEST_CASE("where a quorum is silent all are told within the time to connect, or a little more") {
+TEST_CASE("a mute quorum fails all acquires within about connect_timeout, a mute minority none") {
     world w;
     w.connected();
     w.set_mode(0, mode::mute);
@@ -93,7 +93,7 @@ TEST_CASE("where a quorum is silent all are told within the time to connect, or 
     CHECK(count(others, {}) == 1'000);
 }
 
-TEST_CASE("a quorum that is silent for a moment costs only what was asked meanwhile") {
+TEST_CASE("a quorum that is mute for a moment costs fewer than 400 of a thousand acquires") {
     world w;
     w.connected();
     w.service = 100us;
@@ -166,7 +166,7 @@ TEST_CASE("whatever becomes of those inside, the window has room again") {
     CHECK(count(all, {}) == 16);
 }
 
-TEST_CASE("who is held up can be cancelled, and asks no node") {
+TEST_CASE("an acquire that is held up can be cancelled, and sends nothing to any node") {
     world w;
     w.connected();
     const auto all = acquire_many(w, 1'000, quiet);
@@ -178,7 +178,7 @@ TEST_CASE("who is held up can be cancelled, and asks no node") {
     CHECK(w.count_sent("SET") == 3 * 999);
 }
 
-TEST_CASE("a client that closes tells those who are held up") {
+TEST_CASE("a client that closes ends the acquires that are held up with client_closed") {
     world w;
     w.connected();
     const auto all = acquire_many(w, 1'000, quiet);
@@ -186,7 +186,7 @@ TEST_CASE("a client that closes tells those who are held up") {
     CHECK(count(all, errc::client_closed) == 1'000);
 }
 
-TEST_CASE("a context that ends drops those who are held up") {
+TEST_CASE("a context that ends drops the acquires that are held up") {
     world w;
     w.connected();
     const auto all = acquire_many(w, 1'000, quiet);
@@ -194,7 +194,7 @@ TEST_CASE("a context that ends drops those who are held up") {
     for (const auto& e : all) REQUIRE(e->discards == 1);
 }
 
-TEST_CASE("who was held up does not pass those who stand in line since") {
+TEST_CASE("an acquire that was held up does not pass a waiter that joined the queue meanwhile") {
     world w;
     w.connected();
     w.take_elsewhere("r999", 3, 1s);
@@ -207,7 +207,7 @@ TEST_CASE("who was held up does not pass those who stand in line since") {
     CHECK(waiting->held);
 }
 
-TEST_CASE("renewals pass those who are held up") {
+TEST_CASE("renewals pass the acquires that are held up") {
     world w(fakes::fenced_options_for(3));
     w.connected();
     w.run_for(10s);

@@ -78,7 +78,7 @@ TEST_CASE("each node has four of its own round trips before it counts as hung") 
     }
 }
 
-TEST_CASE("a node_timeout that is shorter than the way is told once per node, with what would do") {
+TEST_CASE("a node_timeout below the round trip is reported once per node, with the value to set") {
     auto o = usual_options();
     o.node_timeout = 50ms;
     world w(o);
@@ -98,7 +98,7 @@ TEST_CASE("a node_timeout that is shorter than the way is told once per node, wi
     CHECK(late_nodes(w).size() == 2);
 }
 
-TEST_CASE("where even 1 s is too short for the way that is told") {
+TEST_CASE("a round trip above 1 s is reported, with the node_timeout to set") {
     auto o = usual_options();
     o.connect_timeout = 30s;
     world w(o);

@@ -109,7 +109,7 @@ TEST_CASE("closed at any step everything completes once and no key stays") {
     }
 }
 
-TEST_CASE("discarded at any step nobody is told and nothing leaks") {
+TEST_CASE("an engine discarded at any step drops each pending handler once and leaks nothing") {
     for (std::size_t k = 0; k < enough_turns; ++k) {
         busy b(true);
         for (std::size_t i = 0; i < k; ++i) b.w.turn();
@@ -141,7 +141,7 @@ TEST_CASE("what begins after the close ends with it") {
     CHECK(w.count_sent("SET") == 3);
 }
 
-TEST_CASE("the close tells who watches a lease") {
+TEST_CASE("a client that closes stops lost tokens and ends watchers with client_closed") {
     world w;
     w.connected();
     const auto e = w.granted("r");
@@ -228,7 +228,7 @@ TEST_CASE("contenders hold one at a time and all get their turn") {
     CHECK(served == all.size());
 }
 
-TEST_CASE("nodes that come and go are told of, with the cause") {
+TEST_CASE("a wrong password is reported in node_down as auth_failed, and no password is shown") {
     world w;
     w.nodes[0].password = "other";
     w.options.nodes[0].password = "hunter2-swordfish";
@@ -307,7 +307,7 @@ TEST_CASE("nodes can be left and listened to again") {
     CHECK(w.count(event_kind::node_reported) == 0);
 }
 
-TEST_CASE("a node that can't be listened to is told of once, until it can be") {
+TEST_CASE("a node that refuses SUBSCRIBE is reported once, until the client listens to it") {
     world w;
     hearing(w);
     const auto able = std::exchange(w.nodes[0].instead, [](const fakes::command& c) {
@@ -335,7 +335,7 @@ TEST_CASE("a node that can't be listened to is told of once, until it can be") {
     CHECK(w.count(event_kind::node_down) == 1);  // the cut is of both connections
 }
 
-TEST_CASE("a node that stays away is told of once, then once a minute, and when it is back") {
+TEST_CASE("a node that stays away is reported once, then once a minute, and when it is back") {
     world w;
     w.connected();
     w.set_mode(0, mode::refuses);

@@ -72,7 +72,7 @@ TEST_CASE("where too few answer the old validity stands") {
     CHECK(e->held.state()->is_live());
 }
 
-TEST_CASE("answers that are read after the holder was told no bring nothing back") {
+TEST_CASE("answers read after the holder saw its lease expired do not revive it") {
     const bool renews = GENERATE(true, false);
     world w;
     w.connected();

@@ -222,7 +222,7 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
     }
 }
 
-TEST_CASE("the record is asked for once the node has told what it is") {
+TEST_CASE("the record is requested once the node has reported its role, settings and time") {
     const auto node = plain_node();
     detail::handshake h(node, fenced);
     REQUIRE(after(h, "+OK\r\n" + info("master", logged) + config("always") + time_told +

@@ -172,7 +172,7 @@ TEST_CASE("a lease is not held for longer than max_hold") {
     CHECK(w.now - before > 4900ms);
 }
 
-TEST_CASE("the loss stops the token, also one that is asked for later") {
+TEST_CASE("a loss stops each lost_token, also one that is taken after the loss") {
     world w;
     w.connected();
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});

@@ -35,7 +35,7 @@ TEST_CASE("a node that goes on after its client has died takes no key for it") {
     CHECK(w.nodes[0].keys(w.now).count("r") == (is_late ? 0 : 1));
 }
 
-TEST_CASE("a node whose clock was set forward refuses one command, and is asked for its time") {
+TEST_CASE("a node whose clock was set forward refuses one command, and is sent TIME once") {
     auto options = fakes::fenced_options_for(3);
     options.guard = restart_guard::off;  // which would strike it
     world w(options);

@@ -121,7 +121,7 @@ TEST_CASE("nothing is opened before it is wanted") {
     CHECK_FALSE(e.listener.is_listening());
 }
 
-TEST_CASE("it says who it is, and subscribes, in one write") {
+TEST_CASE("a listener sends AUTH, SETNAME and SUBSCRIBE in one write, and then listens") {
     ear e(guarded_node());
     e.want();
     CHECK(e.opens == 1);
@@ -280,7 +280,7 @@ TEST_CASE("a node that is gone is dialled ever more seldom") {
     CHECK(e.deaf[0].error == reset);
 }
 
-TEST_CASE("a connection that had served is made anew at once") {
+TEST_CASE("a listener whose connection had served reconnects at once") {
     ear e;
     e.ready();
     e.listener.on_down(reset, e.now);
@@ -306,7 +306,7 @@ TEST_CASE("half a message does not outlive its connection") {
     CHECK(e.deaf.size() == 1);
 }
 
-TEST_CASE("a silent node is asked whether it is there") {
+TEST_CASE("a silent node is sent PING") {
     ear e;
     e.ready();
     e.pass(4s - 1ns);  // it has listened for one already
@@ -342,7 +342,7 @@ TEST_CASE("a silent node is asked whether it is there") {
         e.pass(e.longest_wait());
         CHECK(e.deaf.size() == 1);
     }
-    SECTION("and may be slow, which is told by node_timeout") {
+    SECTION("and may be as slow as node_timeout allows") {
         e.hear(pong);
         e.options.node_timeout = 300ms;
         e.pass(5s);
@@ -350,7 +350,7 @@ TEST_CASE("a silent node is asked whether it is there") {
     }
 }
 
-TEST_CASE("a node that is heard is not asked") {
+TEST_CASE("a node from which messages arrive is sent no PING") {
     ear e;
     e.ready();
     for (int i = 0; i < 10; ++i) {
@@ -398,7 +398,7 @@ TEST_CASE("a payload that nobody sends is not kept") {
     CHECK(e.deaf[0].error == errc::protocol_error);
 }
 
-TEST_CASE("closed at any step nothing more is told, and it can be opened again") {
+TEST_CASE("a listener closed at any step reports nothing more, and can be opened again") {
     const int step = GENERATE(range(0, 9));
     INFO(step);
     ear e(guarded_node());
@@ -439,7 +439,7 @@ TEST_CASE("closed at any step nothing more is told, and it can be opened again")
     CHECK(e.listener.deadline() == e.now + 5s);
 }
 
-TEST_CASE("the owner may close it, or open it again, whatever it is told") {
+TEST_CASE("the owner may close a listener, or open it again, in any notification") {
     ear e;
     const bool again = GENERATE(false, true);
     e.then = [&] {
@@ -469,7 +469,7 @@ TEST_CASE("the owner may close it, or open it again, whatever it is told") {
         CHECK(e.deaf.size() == 1);
         CHECK(e.drops == 2);  // also the connection that was made anew at once
     }
-    SECTION("that it is deaf because of what it heard") {
+    SECTION("that it is deaf because of an unexpected reply") {
         e.hear("+OK\r\n*0\r\n" + e.greeting() + message("a"));
         CHECK(e.deaf.size() == 1);
         CHECK(e.starts == 0);

@@ -12,7 +12,7 @@ using namespace redlock;
 using namespace std::chrono_literals;
 using fakes::world;
 
-TEST_CASE("everybody who waits hears of the loss, once") {
+TEST_CASE("each watcher of a lease is notified of its loss once, unless it was cancelled") {
     world w;
     w.connected();
     const auto e = w.granted("r", {.ttl = 1s, .renew = false});

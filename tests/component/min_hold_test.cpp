@@ -195,7 +195,7 @@ TEST_CASE("nothing is kept of an attempt that was granted nothing") {
     CHECK(w.ours("r") == 0);
 }
 
-TEST_CASE("who asks meanwhile is refused, and who waits is granted it when the keys run out") {
+TEST_CASE("an acquire is contended until kept keys run out, then granted with a higher fence") {
     keeper k({.ttl = 2s, .min_hold = 10s});
     const auto fence = k.e->held.fence();
     k.run_until(1s);
@@ -210,7 +210,7 @@ TEST_CASE("who asks meanwhile is refused, and who waits is granted it when the k
     CHECK((fence == 0 || next->held.fence() > fence));
 }
 
-TEST_CASE("who waits goes by the time that the keys have left, and asks no more often") {
+TEST_CASE("a waiter sleeps for the time that the kept keys have left, and sends few acquires") {
     keeper k({.ttl = 2s, .min_hold = 10s}, fenced_options_for(3));
     SECTION("from before the release") {}
     SECTION("from after it") {

@@ -101,7 +101,7 @@ TEST_CASE("nodes that do not answer are waited for no longer than connect_timeou
     }
 }
 
-TEST_CASE("a flushed node is amnesiac, greeted anew, and votes when its quarantine is over") {
+TEST_CASE("a flushed node is amnesiac, greeted again, and votes when its quarantine is over") {
     world w(guarded());
     w.connected();
     w.set_mode(2, mode::refuses);
@@ -116,7 +116,7 @@ TEST_CASE("a flushed node is amnesiac, greeted anew, and votes when its quaranti
     CHECK(w.ours("r") == 2);
 }
 
-TEST_CASE("a flush is seen also where nothing is asked for, and its quarantine begins then") {
+TEST_CASE("an idle client sees a flush, and the node's quarantine begins then") {
     world w(guarded());
     w.connected();
     w.nodes[1].flush();
@@ -161,7 +161,7 @@ TEST_CASE("a vote counts only where the quarantine was over when its round was s
     CHECK(w.granted("r", {.ttl = 1s})->outcome() == error_code{});
 }
 
-TEST_CASE("a quarantined node is asked, and keeps the key") {
+TEST_CASE("a quarantined node is sent the acquire, and keeps the key") {
     world w(guarded());
     w.connected();
     restart_empty(w, 1);
@@ -199,7 +199,7 @@ TEST_CASE("a lease outlives a rolling restart of all nodes without their data") 
     CHECK(w.count(event_kind::lost) == 0);
 }
 
-TEST_CASE("a replica and a doubled server have no vote, and are not asked") {
+TEST_CASE("a node that became a replica has no vote, and takes no key") {
     world w(guarded());
     w.connected();
     w.nodes[1].set_replica(true);
@@ -250,7 +250,7 @@ TEST_CASE("a clock that is off has no vote, one that jumps none for a while") {
     }
 }
 
-TEST_CASE("a stale majority is asked once more, under a fence above all") {
+TEST_CASE("a stale majority gets a second round, under a fence above all") {
     world w(guarded());
     w.connected();
     const auto first = w.granted("r");
@@ -433,7 +433,7 @@ TEST_CASE("renewals that are due together travel together") {
     }
 }
 
-TEST_CASE("a person may declare the nodes new") {
+TEST_CASE("init with a node missing ends with no_quorum, and the nodes that it reached vote") {
     world w(guarded());
     w.modes[2] = mode::refuses;
     w.connected();

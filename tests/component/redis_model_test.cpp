@@ -231,7 +231,7 @@ TEST_CASE("run_ids differ by seed and are the same in every run") {
     CHECK(redis_model(1).run_id().size() == 40);
 }
 
-TEST_CASE("who is not authenticated is told so") {
+TEST_CASE("commands before AUTH answer NOAUTH, and a wrong password WRONGPASS") {
     desk d;
     CHECK(has(d({"AUTH", "x"}), "-ERR AUTH <password> called without any password"));
     d.server.password = "secret";

@@ -25,7 +25,7 @@ TEST_CASE("a release deletes the key everywhere and says so") {
     CHECK(w.count_sent("EVALSHA") == 5);
 }
 
-TEST_CASE("what the caller is told of a release") {
+TEST_CASE("a release reports the quorum's answer, or how the lease had ended before") {
     world w;
     w.connected();
     auto e = w.granted("r", {.ttl = 2s, .renew = false});

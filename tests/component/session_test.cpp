@@ -53,7 +53,7 @@ TEST_CASE("replies may come in pieces of any size") {
     }
 }
 
-TEST_CASE("what is asked for while the first connection is on its way goes with it, in order") {
+TEST_CASE("wanted calls submitted before the first connection is up leave on it in order") {
     rig r;
     r.session.start(r.now);
     const auto a = r.submitted("A");
@@ -242,7 +242,7 @@ TEST_CASE("a release whose connection breaks goes first on the next one") {
     }
 }
 
-TEST_CASE("a release that a node refuses for a while is asked for again") {
+TEST_CASE("a release that a node refuses for a while is sent again") {
     rig r;
     r.ready();
     const auto release = r.make_release("R");
@@ -279,7 +279,7 @@ TEST_CASE("a release that a node refuses for a while is asked for again") {
     CHECK(r.owed == 0);
 }
 
-TEST_CASE("a release whose script an operator ended is asked for again") {
+TEST_CASE("a release whose script an operator ended is sent again") {
     rig r;
     r.ready();
     const auto release = r.make_release("R");
@@ -292,7 +292,7 @@ TEST_CASE("a release whose script an operator ended is asked for again") {
     CHECK(r.names_sent() == "EVAL:R");
 }
 
-TEST_CASE("releases of a command that ended in an error are asked for again, one of them first") {
+TEST_CASE("releases of a command that ended in an error are sent again, one of them first") {
     rig r({}, {}, true);
     r.ready();
     const auto a = r.make_request("A");
@@ -335,7 +335,7 @@ TEST_CASE("where many releases are refused for a while one asks for all") {
     CHECK(r.names_sent().empty());
 }
 
-TEST_CASE("a release that a node refuses for what it is is not asked for again") {
+TEST_CASE("a release that a node refuses with a lasting error is not sent again") {
     rig r;
     r.ready();
     const auto release = r.make_release("R");
@@ -419,7 +419,7 @@ TEST_CASE("beyond the limit of owed releases no lease is begun, and other comman
     CHECK_FALSE(r.submit(acquire));
 }
 
-TEST_CASE("a node is greeted anew on a new connection") {
+TEST_CASE("a reconnect drops the connection and greets the node again on a new one") {
     rig r;
     r.ready();
     const auto waits = r.submitted("X");
@@ -469,7 +469,7 @@ TEST_CASE("a connection on which nothing is answered is given up") {
         r.pass(1s);
         CHECK(r.opens == 2);
     }
-    SECTION("not while it answers, however much was asked for at once") {
+    SECTION("not while it answers, however many requests were sent at once") {
         r.ready();
         for (int i = 0; i < 30; ++i) r.submit(r.make_release("R"));
         for (int i = 0; i < 30; ++i) {
@@ -510,7 +510,7 @@ TEST_CASE("bytes that are no reply cost the connection and nothing else") {
 TEST_CASE("a reply to nothing costs the connection") {
     rig r;
     r.ready();
-    SECTION("while nothing is asked") { r.hear("+what?\r\n"); }
+    SECTION("while no request is pending") { r.hear("+what?\r\n"); }
     SECTION("while the question has not left yet") {
         const auto a = r.submitted("A");
         r.session.on_bytes("+what?\r\n", r.now);
@@ -680,7 +680,7 @@ TEST_CASE("when a node last answered counts whole answers") {
     CHECK(r.session.last_answer() == r.now);
 }
 
-TEST_CASE("a call may ask for more while it is told") {
+TEST_CASE("a call may submit more calls while it is notified") {
     rig r;
     r.ready();
     const auto a = r.make("A");

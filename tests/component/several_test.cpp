@@ -57,7 +57,7 @@ TEST_CASE("several resources are one request per node, one lease and one fence")
     CHECK(are_ours(w, 0));
 }
 
-TEST_CASE("a list of one resource is asked for like that one") {
+TEST_CASE("a list of one resource is acquired like that resource alone") {
     world w(options_for(3));
     w.connected();
     const auto e = w.acquire_all({"a"}, {.ttl = 10s});

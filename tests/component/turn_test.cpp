@@ -238,14 +238,14 @@ TEST_CASE("of a command whose script the node forgot only what is still wanted i
         CHECK(a->heard == lines{"NOSCRIPT really"});
         CHECK(c->heard == lines{"NOSCRIPT really"});
     }
-    SECTION("with what is asked in that turn") {
+    SECTION("with what is requested in that turn") {
         const auto d = r.requested("d");
         r.hear("*2\r\n:1\r\n:1\r\n:7\r\n");
         CHECK(d->heard == lines{"7"});
     }
 }
 
-TEST_CASE("what is sent again after NOSCRIPT stands before what is asked later") {
+TEST_CASE("requests sent again after NOSCRIPT stand before requests submitted later") {
     fenced_rig r;
     r.ready();
     const auto take = r.requested("take");
@@ -258,7 +258,7 @@ TEST_CASE("what is sent again after NOSCRIPT stands before what is asked later")
     CHECK(shown(r.sent()) == lines{"EVAL take give back"});
 }
 
-TEST_CASE("where a right is missing each request is asked alone, once") {
+TEST_CASE("where a right is missing each request is sent alone, once") {
     fenced_rig r;
     r.ready();
     const auto a = r.requested("a");
@@ -285,7 +285,7 @@ TEST_CASE("if one call ends the connection, the others of its command get their 
     CHECK(r.drops == 1);
 }
 
-TEST_CASE("a release that is refused among others is asked for again, alone") {
+TEST_CASE("a release that is refused among others is sent again, alone") {
     fenced_rig r;
     r.ready();
     std::vector<heard_ptr> all;
@@ -365,7 +365,7 @@ TEST_CASE("the epoch of the node's record stands in what takes a key") {
         r.requested("a");
         CHECK(conditions(r.sent()).epoch.empty());
     }
-    SECTION("what was asked before the record was read again goes by the one before") {
+    SECTION("what was requested before the record was read again goes by the earlier one") {
         r.requested("a");
         r.session.set_record({.exists = true, .epoch = "E2"});
         r.requested("b");

@@ -375,6 +375,6 @@ def client_paused(s):
     s.mended()
     s.workers[0].resume()
     s.a.resume()
-    s.tell(f"loss told {s.since_mended(s.loss_of(s.a))} ms after its end")
+    s.tell(f"loss reported {s.since_mended(s.loss_of(s.a))} ms after its end")
     s.expect_idle_machine(s.b.events("lost"))
-    s.expect(s.b.holds(), "who slept took the lease from its new holder")
+    s.expect(s.b.holds(), "the holder that slept took the lease from its new holder")

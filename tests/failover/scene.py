@@ -114,12 +114,12 @@ class Scene:
         """What it is told of the lease that it had when the fault began."""
         def losses():
             return [e for e in holder.events("lost") if e["at"] > self.begun_at]
-        return wait_for(f"{holder.name} is told of its loss", losses)[0]
+        return wait_for(f"{holder.name} is notified of its loss", losses)[0]
 
     def wait_for_loss(self, holder):
         lost = self.loss_of(holder)
-        self.tell(f"loss ({lost['why']}) told {ms(lost['valid_until'] - lost['at'])} ms before the "
-                  "validity's end")
+        self.tell(f"loss ({lost['why']}) reported {ms(lost['valid_until'] - lost['at'])} ms "
+                  "before the validity's end")
 
     def begin(self):
         """Right before the fault."""
@@ -293,7 +293,7 @@ class Scene:
         self.expect(not left, f"litter: {left}")
         wait_until(lambda: not self.keys(), self.ttl_seconds)
         left = self.keys()
-        self.expect(not left, f"left for ever: {left}")
+        self.expect(not left, f"left after the ttl: {left}")
 
     def destroy(self):
         if self.pulse:

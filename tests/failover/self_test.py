@@ -150,7 +150,7 @@ def run(chaos):
              "overlap" in verdict(chaos, first, section(2, 11, 199, 300)))
     t.expect("a planted fence inversion",
              "fences" in verdict(chaos, first, section(2, 9, 250, 300)))
-    t.expect("somebody beside one who was killed inside",
+    t.expect("another holder beside one that was killed inside",
              "overlap" in verdict(chaos, first[:1], section(2, 11, 205, 300)))
     losses(t, chaos)
     leftovers(t, chaos)
@@ -170,8 +170,10 @@ def run(chaos):
 
 def losses(t, chaos):
     late = "too late"
-    t.expect("nothing where a loss is told in time", verdict(chaos, holder=[told(100, 100)]) == "")
-    t.expect("a planted loss that is told late", late in verdict(chaos, holder=[told(101, 100)]))
+    t.expect("nothing where a loss is reported in time",
+             verdict(chaos, holder=[told(100, 100)]) == "")
+    t.expect("a planted loss that is reported late",
+             late in verdict(chaos, holder=[told(101, 100)]))
     t.expect("a planted lease that is trusted when it is lost",
              "is trusted" in verdict(chaos, holder=[told(99, 100, "trusted")]))
     t.expect("nothing where a holder hears of its loss when it runs again",
@@ -192,13 +194,13 @@ def leftovers(t, chaos):
     t.expect("nothing where nothing is left", verdict(chaos, keys={n: {} for n in NODES}) == "")
     t.expect("a planted leftover key", "litter" in planted(OWNER.format(7, "w0")))
     t.expect("a detached one that never runs out",
-             "left for ever" in planted(OWNER.format(1, "w0"), detached))
+             "left after the ttl" in planted(OWNER.format(1, "w0"), detached))
     t.expect("one of a killed program that never runs out",
-             "left for ever" in planted(OWNER.format(7, "w0"), killed=True))
-    t.expect("a line of waiters that never ends", "left for ever" in planted("a queue"))
+             "left after the ttl" in planted(OWNER.format(7, "w0"), killed=True))
+    t.expect("a line of waiters that never ends", "left after the ttl" in planted("a queue"))
     kept = section(1, 10, now_ns() - 200, now_ns() - 100, "kept")
     t.expect("one that is kept for its least time and never runs out",
-             "left for ever" in planted(OWNER.format(1, "w0"), kept))
+             "left after the ttl" in planted(OWNER.format(1, "w0"), kept))
 
 
 def said_of_a_scene(judge, events=(), beats=()):

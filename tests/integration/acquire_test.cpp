@@ -102,7 +102,8 @@ TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") 
     CHECK(d.until([&] { return nodes.holding("orders") == 0; }));
 }
 
-TEST_CASE("somebody else's lease refuses, and says who on which node", "[acquire]") {
+TEST_CASE("another client's lease refuses an acquire, with one vote per node, and stays held",
+          "[acquire]") {
     cluster nodes(3);
     found(nodes);  // else a node whose record the second has still to read is in quarantine for it
     auto named = nodes.options();
@@ -500,7 +501,7 @@ TEST_CASE("clients that start on a new cluster together open it at once", "[acqu
     }
 }
 
-TEST_CASE("of those who try at the same time at most one is granted", "[acquire]") {
+TEST_CASE("of clients that try at the same time at most one is granted", "[acquire]") {
     cluster nodes(5);
     found(nodes);
     asio::io_context context;

@@ -232,7 +232,8 @@ TEST_CASE("a lease without a fence goes to another program with fencing off alon
     CHECK(other.until([&] { return nodes.keys() == 0; }));
 }
 
-TEST_CASE("what is no token is refused, and no node is asked", "[adopt]") {
+TEST_CASE("an invalid token or ttl is refused, no request is sent, and no event shows the token",
+          "[adopt]") {
     cluster nodes(1);
     const auto token = token_left_behind(nodes, "r", {.ttl = 20s});
     driver other(nodes.options());

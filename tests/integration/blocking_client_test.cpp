@@ -220,7 +220,8 @@ TEST_CASE("the loss reaches the holder", "[blocking_client]") {
     CHECK((client.release(std::move(*got)).error() == errc::lost));
 }
 
-TEST_CASE("a person declares the nodes new, all or none", "[blocking_client]") {
+TEST_CASE("init fails with a node missing and names it, and declares the nodes new with all up",
+          "[blocking_client]") {
     cluster nodes(3);
     auto options = nodes.options();
     options.guard = restart_guard::strict;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """usage: REDLOCK_TOOL=FILE completion.py [TEST...]
 
-Each shell completes words for real: bash and fish are asked, and zsh has a terminal, on which TAB is
-typed. A shell that is not installed is skipped, and named.
+Each shell completes words for real: bash and fish are queried, and zsh has a terminal, on which
+TAB is typed. A shell that is not installed is skipped, and named.
 """
 import os
 import pty

@@ -378,7 +378,7 @@ TEST_CASE("what the server refused is named, and granting that helps", "[doctor]
     CHECK(can_lock(options));
 }
 
-TEST_CASE("a user who may only read is told that it may not lock", "[doctor]") {
+TEST_CASE("doctor reports the rights that a read-only user lacks for locking", "[doctor]") {
     cluster nodes(3, durable);
     found(nodes);
     auto options = nodes.options();

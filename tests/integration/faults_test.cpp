@@ -219,7 +219,7 @@ TEST_CASE("replicas do not vote", "[faults]") {
     CHECK(then.when() - promoted >= 2s);
 }
 
-TEST_CASE("a wrong password is told as such, and never repeated", "[faults]") {
+TEST_CASE("a wrong password is reported as auth_failed, and no password is shown", "[faults]") {
     server_options each;
     each.password = "right-one";
     cluster nodes(5, each);
@@ -249,7 +249,7 @@ TEST_CASE("a wrong password is told as such, and never repeated", "[faults]") {
     CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
-TEST_CASE("a user without the right to run scripts is told as such", "[faults]") {
+TEST_CASE("a user without the right to run scripts is reported as script_rejected", "[faults]") {
     cluster nodes(1);
     nodes.ask(0).acl_setuser({"locker", "on", ">pw", "~*", "+@all", "-@scripting"});
     auto options = nodes.options();

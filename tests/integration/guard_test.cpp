@@ -73,7 +73,7 @@ TEST_CASE("clients that start together found one cluster", "[guard]") {
     CHECK(eventually([&] { return nodes.is_founded(); }));
 }
 
-TEST_CASE("a first start with a node missing waits until a person says that all is new",
+TEST_CASE("a first start with a node missing waits until an operator declares all nodes new",
           "[guard]") {
     cluster nodes(3);
     nodes.kill(2);
@@ -100,7 +100,7 @@ TEST_CASE("a first start with a node missing waits until a person says that all 
     CHECK(nodes.is_founded());
 }
 
-TEST_CASE("strict leaves it to a person whether a cluster is new", "[guard]") {
+TEST_CASE("strict leaves it to an operator to declare a cluster new", "[guard]") {
     cluster nodes(3);
     auto options = guarded(nodes);
     options.guard = restart_guard::strict;
@@ -201,7 +201,8 @@ TEST_CASE("one server under two names has one vote", "[guard]") {
     CHECK(refused.error() == errc::no_quorum);
 }
 
-TEST_CASE("a record that is none is told, and left alone", "[guard]") {
+TEST_CASE("a node record of another program is reported as foreign_data, and stays as it is",
+          "[guard]") {
     cluster nodes(3);
     nodes.ask(1).set("redlock:node", "somebody's");
     driver d(guarded(nodes), 2);

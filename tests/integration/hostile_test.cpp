@@ -226,7 +226,7 @@ TEST_CASE("a hostile node among three costs its own vote and nothing else", "[ho
           }) == "");
 }
 
-TEST_CASE("a hostile node alone grants nothing, and is told with its cause", "[hostile]") {
+TEST_CASE("a hostile node alone grants nothing, and its vote names the cause", "[hostile]") {
     const cluster none(0);
     CHECK(failures(all_misdeeds(), enemies_at_once, [&](const misdeed& m, std::size_t) {
               hostile_server enemy(m.script);
@@ -349,7 +349,7 @@ TEST_CASE("commands that wait behind a late reply time out and grant nothing", "
           }) == "");
 }
 
-TEST_CASE("a reply that nobody asked for ends the connection, and is no vote", "[hostile]") {
+TEST_CASE("a reply to no request ends the connection, and is no vote", "[hostile]") {
     cluster none(0);
     const std::string bytes = GENERATE("+OK\r\n", ":1\r\n", ">1\r\n+x\r\n", "*0\r\n");
     const bool fencing = GENERATE(true, false);
@@ -433,7 +433,7 @@ TEST_CASE("a node that lies about fences costs a waiter nothing", "[hostile]") {
     liar.appease();
 }
 
-TEST_CASE("a node that loses its memory for ever is greeted again with a rest", "[hostile]") {
+TEST_CASE("a node that always answers amnesiac is greeted again with rests between", "[hostile]") {
     cluster nodes(2);
     found(nodes, 3);
     hostile_server odd(hostile::answers("+AMNESIAC\r\n"));

@@ -82,7 +82,8 @@ TEST_CASE("a holder that has no fence is not given that of the lease before it",
     for (const auto& node : state.nodes) CHECK(node.fence == fence);  // what is there is shown
 }
 
-TEST_CASE("nodes that are gone are told with their cause", "[inspect]") {
+TEST_CASE("inspect shows the cause for nodes that are gone, and is undecided without a quorum",
+          "[inspect]") {
     cluster nodes(3);
     found(nodes);  // else one that stops may have no vote yet, and is not asked
     auto options = nodes.options();
@@ -110,7 +111,7 @@ TEST_CASE("nodes that are gone are told with their cause", "[inspect]") {
     }
 }
 
-TEST_CASE("split and foreign keys are told as they are", "[inspect]") {
+TEST_CASE("inspect shows split and foreign keys as they are", "[inspect]") {
     cluster nodes(3);
     driver d(nodes.options());
     nodes.ask(0).set("r", "one");
@@ -128,7 +129,8 @@ TEST_CASE("split and foreign keys are told as they are", "[inspect]") {
     CHECK(state.owner == "one");
 }
 
-TEST_CASE("a value of any length is told in brief, and hurts nobody", "[inspect]") {
+TEST_CASE("inspect shortens a value of 5 MB, and no connection or lease suffers from it",
+          "[inspect]") {
     cluster nodes(3);
     auto options = nodes.options(GENERATE(true, false));
     driver d(options);
@@ -147,7 +149,7 @@ TEST_CASE("a value of any length is told in brief, and hurts nobody", "[inspect]
     CHECK(good.value());
 }
 
-TEST_CASE("a key that is no string is told, not read", "[inspect]") {
+TEST_CASE("inspect reports a key that is no string as foreign_data", "[inspect]") {
     cluster nodes(3);
     driver d(nodes.options());
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).command({"RPUSH", "r", "an item"});

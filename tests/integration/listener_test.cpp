@@ -99,7 +99,7 @@ long long published(direct& by, const std::string& payload) {
 
 }  // namespace
 
-TEST_CASE("what is published is heard, through breaks of the connection") {
+TEST_CASE("a listener receives what is published, also after its connection broke") {
     const redis_server server({.password = "swordfish", .unix_socket = true});
     node_options node = server.node();
     if (GENERATE(false, true)) node.unix_socket = server.unix_socket();
@@ -138,7 +138,7 @@ TEST_CASE("what is published is heard, through breaks of the connection") {
     CHECK(e->deaf.size() == 1);
 }
 
-TEST_CASE("a user who may not subscribe is told so") {
+TEST_CASE("a user without the right to subscribe is reported with missing_right until it has it") {
     const redis_server server;
     direct other(server.port());
     other.acl_setuser({"ann", "on", ">swordfish", "resetchannels", "+@all", "~*"});

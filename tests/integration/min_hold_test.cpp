@@ -72,7 +72,7 @@ TEST_CASE("a release before the least time leaves the keys for what is left", "[
     check_kept_until(asked + 2s, nodes, b, fence);
 }
 
-TEST_CASE("who waits for a kept resource is granted it when the keys run out", "[min_hold]") {
+TEST_CASE("a waiter for a kept resource is granted it when the keys run out", "[min_hold]") {
     cluster nodes(3);
     found(nodes);
     driver a(nodes.options());

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """usage: nodes.py [TEST...]
 
-Checks that scripts/nodes refuses such a folder, whatever it is asked to do, and leaves it as it is.
+Checks that scripts/nodes refuses such a folder, whatever command it gets, and leaves it as it is.
 A redis-server in PATH that only notes that it was called stands in for the real one.
 """
 import os

@@ -115,7 +115,7 @@ TEST_CASE("a free key is granted in turn, and the queue is left with it", "[scri
     CHECK_FALSE(n.exists("K"));
     CHECK_FALSE(n.exists("F"));
     SECTION("to the first") { CHECK(n.acquire(ours, &ann) == "1"); }
-    SECTION("to one who is not there and whose ticket is earlier") {
+    SECTION("to a waiter that is not in the queue and has an earlier ticket") {
         const waiter old{"old:1", 50};
         CHECK(n.acquire(ours, &old) == "1");
         CHECK(n.queue() == "ann:1+2000 bob:1+2000 cid:1+2000");
@@ -149,7 +149,7 @@ TEST_CASE("of two with one ticket the smaller id is first", "[scripts]") {
     CHECK(n.length() == 0);
 }
 
-TEST_CASE("the largest tickets are told apart", "[scripts]") {
+TEST_CASE("the largest tickets are distinguished", "[scripts]") {
     queue_node n;
     const waiter one{"z:1", highest_fence - 1};
     const waiter two{"a:1", highest_fence};
@@ -172,7 +172,7 @@ TEST_CASE("an entry counts until its last ms, and goes when somebody looks", "[s
     CHECK(n.queue().empty());
 }
 
-TEST_CASE("a waiter that is heard of again lives on in its place", "[scripts]") {
+TEST_CASE("a waiter that is refreshed lives on in its place", "[scripts]") {
     queue_node n;
     n.wait(ann);
     n.wait(bob);
@@ -209,7 +209,7 @@ TEST_CASE("the dead go a bounded number at a time", "[scripts]") {
     CHECK(n.queue() == "ann:1+2000 bob:1+2000");
 }
 
-TEST_CASE("a full queue takes nobody new, and keeps those who are there", "[scripts]") {
+TEST_CASE("a full queue takes no new waiter, and keeps those that are in it", "[scripts]") {
     queue_node n;
     n.fill(65'535, now_ms + 2000);
     n.set("K", theirs);
@@ -289,7 +289,7 @@ TEST_CASE("a release tells the first in the queue, and nobody else", "[scripts]"
     CHECK(a.heard().empty());
 }
 
-TEST_CASE("a release passes over those who don't hear, and over the dead", "[scripts]") {
+TEST_CASE("a release passes over waiters that don't listen, and over dead ones", "[scripts]") {
     queue_node n;
     ear a("ann");
     ear c("cid");
@@ -304,7 +304,7 @@ TEST_CASE("a release passes over those who don't hear, and over the dead", "[scr
     CHECK(n.queue() == "cid:1+1900");
 }
 
-TEST_CASE("a release passes over a bounded number of those who don't hear", "[scripts]") {
+TEST_CASE("a release passes over a bounded number of waiters that don't listen", "[scripts]") {
     queue_node n;
     ear a("ann");
     n.fill(1'100, now_ms + 2000);
@@ -343,7 +343,7 @@ TEST_CASE("one that gives its votes back and waits on stays, and is not woken by
     CHECK(a.heard().empty());
 }
 
-TEST_CASE("one that leaves has the next told where the key is free", "[scripts]") {
+TEST_CASE("a waiter that leaves wakes the next one where the key is free", "[scripts]") {
     queue_node n;
     ear a("ann");
     ear b("bob");
@@ -398,7 +398,7 @@ TEST_CASE("what is not granted for its fence keeps its place", "[scripts]") {
     CHECK(n.queue() == "ann:1+2000");
 }
 
-TEST_CASE("many are asked for at once, and answered in their order", "[scripts]") {
+TEST_CASE("a wait for many keys at once is answered in their order", "[scripts]") {
     queue_node n;
     n.set("endless", theirs);
     n.take("held", theirs, 60s);
@@ -422,7 +422,8 @@ TEST_CASE("many are asked for at once, and answered in their order", "[scripts]"
     CHECK(n.command({"ZCARD", "taken:Q"}).number == 2);
 }
 
-TEST_CASE("who waits is told so much of the value that a foreign one is known by it", "[scripts]") {
+TEST_CASE("a wait answers the first 23 characters of the value, by which a foreign one is known",
+          "[scripts]") {
     queue_node n;
     n.wait(bob);
     n.set("K", std::string(300, 'x'));

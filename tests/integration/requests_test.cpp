@@ -320,7 +320,7 @@ TEST_CASE("a key may be taken, given back and taken again in one call", "[script
         CHECK_FALSE(n.exists("K"));
         CHECK(n.get("F") == "102");
     }
-    SECTION("not by another, who has not got it") {
+    SECTION("not by another owner, which does not hold it") {
         const auto said = n.request({to_acquire("K", 101), to_release("K", theirs),
                                      to_acquire("K", 102, theirs)});
         CHECK(said.starts_with("{1 0 {2 "));
@@ -675,7 +675,8 @@ TEST_CASE("a replica answers each request with an error, and changes nothing", "
     CHECK(n.state() == before);
 }
 
-TEST_CASE("who enters a queue is seen by what follows in the call", "[scripts]") {
+TEST_CASE("a waiter that enters a queue is seen by the requests behind it in the call",
+          "[scripts]") {
     scripted_node n;
     wake_listener listening("ann");
     const waiter ann{"ann:1", 100};
@@ -686,14 +687,14 @@ TEST_CASE("who enters a queue is seen by what follows in the call", "[scripts]")
         CHECK(said == "{{2 -1 " + ours + " 0 0} 1 {3 2000 0}}");
         CHECK(listening.heard() == "K");
     }
-    SECTION("by one behind, who gave it back") {
+    SECTION("by a waiter behind it that gives the key back") {
         const auto said = n.request({as_waiter(to_acquire("K", now_us, theirs), ann),
                                      as_waiter(to_release("K"), {"bob:1", 200})});
         CHECK(said == "{{2 -1 " + ours + " 0 0} 1}");
         CHECK(listening.heard() == "K");
         CHECK(n.command({"ZCARD", "Q"}).number == 2);
     }
-    SECTION("who gives it back and waits on") {
+    SECTION("also one that gives the key back and waits on") {
         CHECK(n.request({as_waiter(to_release("K"), ann), to_acquire("K", now_us, theirs)}) ==
               "{1 {3 2000 0}}");
         CHECK(listening.heard().empty());
@@ -849,7 +850,7 @@ TEST_CASE("plain locks are given back one by one where many can't be read at onc
     CHECK(n.get("b") == theirs);
 }
 
-TEST_CASE("a plain lock may be asked for twice in one call", "[scripts]") {
+TEST_CASE("a call may carry two requests for one plain lock", "[scripts]") {
     scripted_node n;
     n.take("K", ours, 10s);
     SECTION("kept, and given back") {

@@ -52,7 +52,7 @@ bool all_granted(const revocation& done) {
 
 }  // namespace
 
-TEST_CASE("a holder that is robbed loses its lease, and cannot take the key again", "[revoke]") {
+TEST_CASE("a revoked holder loses its lease, and cannot take the key again", "[revoke]") {
     cluster nodes(3);
     found(nodes);
     driver holder(named(nodes, "till-7"));
@@ -112,7 +112,7 @@ TEST_CASE("without the robbery the same lease takes its lost keys again", "[revo
     CHECK(holder.until([&] { return nodes.holding("r") == 3; }));
 }
 
-TEST_CASE("who came since the operator looked keeps the lock", "[revoke]") {
+TEST_CASE("a holder that came after the operator's inspect keeps the lock", "[revoke]") {
     cluster nodes(3);
     found(nodes);
     driver holder(named(nodes, "old"));
@@ -150,7 +150,8 @@ TEST_CASE("the next waiter gets what was taken at once", "[revoke]") {
     CHECK(nodes.ask(0).pttl("r") < 25s);  // the waiter's, not the holder's
 }
 
-TEST_CASE("readers are robbed, all that were shown and no other", "[revoke]") {
+TEST_CASE("a revoke ends the leases of the readers that were shown, and of no others",
+          "[revoke]") {
     cluster nodes(3);
     driver first(named(nodes, "first"));
     driver second(named(nodes, "second"));

@@ -191,7 +191,7 @@ TEST_CASE("acquire of our own key prolongs it and never shortens it", "[scripts]
     }
 }
 
-TEST_CASE("acquire says who holds a key before anything about fences", "[scripts]") {
+TEST_CASE("acquire answers the holder of a key before it compares fences", "[scripts]") {
     scripted_node n;
     n.set("K", theirs);
     SECTION("above the fence") {
@@ -556,7 +556,7 @@ TEST_CASE("an owed release raises nothing under another epoch", "[scripts]") {
         n.del("N");
         from = "";
     }
-    SECTION("not compared where the handshake told of none") { from = "-"; }
+    SECTION("not compared where the handshake reported none") { from = "-"; }
     CHECK(n.release(101, from) == "1");
     CHECK_FALSE(n.exists("K"));
     CHECK(n.get("F") == (from.size() < 22 ? "101" : "100"));
@@ -605,7 +605,7 @@ TEST_CASE("node keeps since for the same process, and leaves open what another h
     }
 }
 
-TEST_CASE("node sets since anew where the clock went back beyond it", "[scripts]") {
+TEST_CASE("node makes a new epoch and since where the clock went back beyond since", "[scripts]") {
     scripted_node n;
     n.set("N", record(epoch, run_id, now_us, "1", "mark"));
     CHECK(n.greet(run_id, "1") == "{" + text(now_us) + " " + epoch + " " + text(now_us) +
@@ -738,7 +738,7 @@ TEST_CASE("clock opens a record, raises its numbers and names the process", "[sc
         n.note_clock("keep", 0, "", epoch, {.quarantine_ms = 5, .ttl_max_ms = 5});
         CHECK(n.get("N") == left(epoch, other_run_id, "7", "60000 60000"));
     }
-    SECTION("who comes too late is answered what the record is worth, and writes nothing") {
+    SECTION("a client that comes too late gets what the record is worth, and writes nothing") {
         const std::string before = n.get("N").value_or("");
         const auto what = n.note_clock("open", 0, "", other_epoch, {.durable = "1"});
         CHECK(what.find(" 60000 - 2 ") != std::string::npos);

@@ -175,7 +175,8 @@ TEST_CASE("a waiter that is refused stands in the queues of all keys", "[scripts
     CHECK(n.waiting("K") == 1);  // late
 }
 
-TEST_CASE("who came earlier for one of the keys stands before a waiter for several", "[scripts]") {
+TEST_CASE("an earlier waiter for one of the keys stands before a waiter for several",
+          "[scripts]") {
     set_node n;
     const wake_listener listens("early");  // or a release takes it for dead
     n.ask(to_acquire("L", first_fence, theirs));

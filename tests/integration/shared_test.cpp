@@ -191,8 +191,7 @@ TEST_CASE("a reader that is killed keeps a writer out for its ttl, and others no
     CHECK(writer.error() == error_code{});
 }
 
-TEST_CASE("a reader that is killed delays those who wait by its own ttl, and no longer",
-          "[shared]") {
+TEST_CASE("a killed reader delays waiters by its own ttl, and no longer", "[shared]") {
     cluster nodes(3);
     found(nodes);
     blocking_client other(nodes.options());

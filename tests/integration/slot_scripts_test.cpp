@@ -125,7 +125,7 @@ TEST_CASE("of different numbers of slots the smallest counts, until it is named 
     CHECK(n.take(4, 5, others, n.clock_us) == "1");
 }
 
-TEST_CASE("a number of slots counts for as long as somebody who named it prolongs", "[scripts]") {
+TEST_CASE("a number of slots counts while a holder that named it extends its lease", "[scripts]") {
     slot_node n;
     CHECK(n.take(0, 2, ours, begun_us) == "1");
     for (int i = 0; i < 4; ++i) {
@@ -169,7 +169,8 @@ TEST_CASE("as many are let in as there are free slots, first come, first served"
     CHECK(n.was_refused());
 }
 
-TEST_CASE("a slot that is given back wakes the first, and who leaves the next", "[scripts]") {
+TEST_CASE("a slot that is given back wakes the first waiter, and a waiter that leaves the next",
+          "[scripts]") {
     slot_node n;
     wake_listener ann("ann");
     wake_listener bob("bob");
@@ -183,7 +184,7 @@ TEST_CASE("a slot that is given back wakes the first, and who leaves the next", 
     CHECK(bob.heard() == "K#1");
 }
 
-TEST_CASE("one that waits for a slot is told when one is free", "[scripts]") {
+TEST_CASE("a wait for a slot answers the time until one is free", "[scripts]") {
     slot_node n;
     const auto wait = [&](const waiter& who) {
         n.eval(with_held_clock(resp::wait().text, n.clock_us), {"K:S", "Q"},

@@ -261,7 +261,8 @@ TEST_CASE("slots that can't be are refused at once", "[slots]") {
     CHECK(p.acquire("r", one_of(2)).error() == errc::invalid_argument);
 }
 
-TEST_CASE("those who wait get the slots in turn, and never more than there are", "[slots]") {
+TEST_CASE("waiters of several programs are all granted, never more at once than there are slots",
+          "[slots]") {
     constexpr int slots = 3;
     constexpr int rounds = 15;
     cluster nodes(3);

@@ -95,7 +95,7 @@ TEST_CASE("questions count commands", "[support]") {
     CHECK_THROWS(other.get("b"));
 }
 
-TEST_CASE("companion keys are told from litter", "[support]") {
+TEST_CASE("the count of a cluster's keys has litter in it, and no companion keys", "[support]") {
     cluster nodes(1);
     auto ask = nodes.ask(0);
     CHECK_FALSE(nodes.is_founded());
@@ -112,7 +112,7 @@ TEST_CASE("companion keys are told from litter", "[support]") {
     CHECK(nodes.keys() == 5);
 }
 
-TEST_CASE("the hostile server is a good one where it is not told otherwise", "[support]") {
+TEST_CASE("a hostile server without misdeeds answers as a good one", "[support]") {
     hostile_server good(hostile::none());
     direct ask(good.port());
     CHECK(ask.command({"CLIENT", "SETNAME", "x"}).text == "OK");
@@ -128,7 +128,7 @@ TEST_CASE("the hostile server is a good one where it is not told otherwise", "[s
     CHECK(eventually([&] { return good.connections_open() == 0; }));
 }
 
-TEST_CASE("the hostile server does as it is told", "[support]") {
+TEST_CASE("a hostile server follows the script that it is given", "[support]") {
     hostile_server bad(hostile::only_at_first(1, hostile::error("ERR no")));
     direct first(bad.port());
     CHECK(first.command({"CLIENT", "SETNAME", "x"}).text == "OK");

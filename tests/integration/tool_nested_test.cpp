@@ -88,7 +88,8 @@ TEST_CASE("a run inside another run inside one of the same resource finds it", "
     CHECK(got.out == line + line + "a\n");
 }
 
-TEST_CASE("the inner command ends as any, and what can't be run is told apart", "[tool]") {
+TEST_CASE("a nested run passes on its command's status, or 126 or 127 where it can't be run",
+          "[tool]") {
     cluster nodes(3);
     CHECK(in_shell(nodes, "$R r -- sh -c 'exec $R r -- sh -c \"exit 7\"'").status == 7);
     CHECK(in_shell(nodes, "$R r -- sh -c 'exec $R r -- /no/such/thing'").status == 127);

@@ -115,7 +115,7 @@ TEST_CASE("run ends as its command ended, and gives the lock back", "[tool]") {
     }
 }
 
-TEST_CASE("a command that can't be run is told apart from one that fails", "[tool]") {
+TEST_CASE("run ends with 126 or 127 where its command can't be run", "[tool]") {
     cluster nodes(3);
     auto got = run_tool(on(nodes, {"run", "r", "--", "/dev/null/no such command"}));
     CHECK((got.status == 127 || got.status == 126));
@@ -139,7 +139,7 @@ TEST_CASE("the command gets its arguments untouched and nothing that is not its 
     CHECK_FALSE(has(got.out, "socket:"));
 }
 
-TEST_CASE("the command is told resource, fence and owner", "[tool]") {
+TEST_CASE("the command finds resource, fence and owner in its environment", "[tool]") {
     cluster nodes(3);
     scratch folder;
     const std::string script =
@@ -439,7 +439,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
     }
 }
 
-TEST_CASE("terms that can't be kept are refused before anything is asked", "[tool]") {
+TEST_CASE("terms that can't be kept are refused before a request is sent", "[tool]") {
     cluster nodes(3);
     const std::vector<std::pair<words, std::string>> cases{
         {{"--ttl", "61s"}, "ttl_max_ms"},
@@ -464,7 +464,7 @@ TEST_CASE("terms that can't be kept are refused before anything is asked", "[too
     CHECK(nodes.ask(0).calls("evalsha") == 0);
 }
 
-TEST_CASE("every mistake of a configuration file is told", "[tool]") {
+TEST_CASE("every mistake of a configuration file is reported", "[tool]") {
     scratch folder;
     std::ofstream(folder / "nodes.json") << R"({"nodes": ["redis://127.0.0.1:70000"], "nodse": 1})";
     const auto got = run_tool({"--config", folder / "nodes.json", "inspect", "r"});
@@ -842,7 +842,7 @@ TEST_CASE("init has nothing to do where no node is guarded", "[tool]") {
     CHECK(has(got.err, "restart_guard"));
 }
 
-TEST_CASE("inspect tells who holds a lock, as JSON and as a table", "[tool]") {
+TEST_CASE("inspect shows the holder of a lock, as JSON and as a table", "[tool]") {
     cluster nodes(3);
     found(nodes);
     const auto name = [&](std::size_t i) { return "127.0.0.1:" + std::to_string(nodes[i].port()); };

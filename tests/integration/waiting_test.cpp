@@ -188,7 +188,8 @@ TEST_CASE("ten processes get the lock in the order in which they came", "[waitin
     CHECK(once_in_three(ten_processes_are_served_in_order));
 }
 
-TEST_CASE("who waits costs each node one command in 0.65 s, however many they are", "[waiting]") {
+TEST_CASE("a client's waiters cost each node one command in 0.65 s, however many they are",
+          "[waiting]") {
     cluster nodes(5);
     driver d(nodes.options());
     std::vector<driver::granted> waiters;
@@ -328,7 +329,7 @@ TEST_CASE("another program's lock that goes early is noticed, too", "[waiting]")
     waiting_client waiter(nodes.options());
     REQUIRE(eventually([&] { return all_know_of(nodes, 1); }));
     clock::time_point gone;
-    SECTION("deleted, and nobody told") {
+    SECTION("deleted, and nothing published") {
         gone = clock::now();
         unlock_by_hand(nodes, "r");
         REQUIRE(waiter.granted());
@@ -349,7 +350,8 @@ TEST_CASE("another program's lock that goes early is noticed, too", "[waiting]")
     CHECK(waiter.when() - gone < 7'500ms);
 }
 
-TEST_CASE("another program's lock that expires is waited for, and not asked for", "[waiting]") {
+TEST_CASE("a waiter sleeps until another program's lock expires, with 3 retries at most",
+          "[waiting]") {
     cluster nodes(5);
     driver d(nodes.options());
     const auto set_after = clock::now();
@@ -551,7 +553,7 @@ TEST_CASE("waiting ends when it is to end, not before and not much later", "[wai
     CHECK(d.until([&] { return all_know_of(nodes, 0); }));
 }
 
-TEST_CASE("redlock run waits as long as it is told, or until a signal", "[waiting]") {
+TEST_CASE("redlock run waits as long as --wait says, or until a signal", "[waiting]") {
     cluster nodes(5);
     found(nodes);
     lock_by_hand(nodes, "r");
@@ -581,7 +583,8 @@ TEST_CASE("redlock run waits as long as it is told, or until a signal", "[waitin
     CHECK(eventually([&] { return all_are_heard_by(nodes, 0); }));
 }
 
-TEST_CASE("a user who may not listen waits all the same, and is told", "[waiting]") {
+TEST_CASE("a client that may not subscribe reports it, and its waiter is granted all the same",
+          "[waiting]") {
     cluster nodes(5);
     found(nodes);
     auto options = nodes.options();

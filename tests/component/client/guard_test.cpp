@@ -38,7 +38,7 @@ std::size_t votes_of(const lease& of, vote what) {
 
 }  // namespace
 
-TEST_CASE("a first start with a node missing waits, unless a person says that all is new",
+TEST_CASE("a first start with a node missing waits, unless an operator declares all nodes new",
           "[guard]") {
     memory_cluster nodes(3);
     nodes.kill(2);
@@ -53,7 +53,7 @@ TEST_CASE("a first start with a node missing waits, unless a person says that al
         CHECK(d.acquire("r", {.wait = 10s}).error() == error_code{});
         CHECK(clock::now() - began >= quarantine);
     }
-    SECTION("a person says so, but to all") {
+    SECTION("the operator's init needs all nodes") {
         outcome<std::vector<node_vote>> half;
         d.client().async_init(half.handler());
         half = d.finish(half);
@@ -182,7 +182,8 @@ TEST_CASE("a lease under renewal outlives a rolling restart of all nodes", "[gua
     CHECK(d.until([&] { return nodes.holding("r") == 0; }));
 }
 
-TEST_CASE("another client's ttl_max is told, and the larger counts", "[guard]") {
+TEST_CASE("another client's larger ttl_max is reported, and counts for the quarantine",
+          "[guard]") {
     memory_cluster nodes(3);
     auto large = guarded(nodes);
     large.ttl_max = 30s;

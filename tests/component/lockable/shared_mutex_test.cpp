@@ -176,7 +176,7 @@ TEST_CASE("a thread that holds it either way would wait for itself", "[shared_mu
     CHECK(can_lock(m));
 }
 
-TEST_CASE("who waits for it alone gets it when the last one shares it no more",
+TEST_CASE("a waiting writer keeps new readers out, and locks when the last reader unlocks",
           "[shared_mutex][threads]") {
     masters nodes;
     blocking_client client(nodes.options());

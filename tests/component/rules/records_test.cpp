@@ -193,7 +193,7 @@ TEST_CASE("a record that goes back on a living connection strikes the node") {
     CHECK(has_vote(w, 1));
 }
 
-TEST_CASE("who only looks at new nodes finds them free, and writes nothing") {
+TEST_CASE("a client that only looks at new nodes finds them free, and writes nothing") {
     world w(with_limit());
     w.looking();
     const auto seen_by_it = w.inspect("r");
@@ -210,7 +210,7 @@ TEST_CASE("who only looks at new nodes finds them free, and writes nothing") {
     }
 }
 
-TEST_CASE("who looked before the nodes were founded reads all records before it asks for a lock") {
+TEST_CASE("a client that looked before the bootstrap reads all records before it acquires") {
     world w(with_limit());
     w.looking();
     const auto founder = newcomer(w, w.options);
@@ -251,7 +251,7 @@ TEST_CASE("a new cluster's clocks go by one median, however badly one of them wa
     for (const auto& e : other->events) CHECK(e.error != errc::clock_skew);
 }
 
-TEST_CASE("who only looks at one node that restarted empty does not name a set of one") {
+TEST_CASE("a client that only looks at one node that restarted empty names no set of one") {
     world w(with_limit());
     w.connected();
     w.nodes[0].flush();
@@ -263,7 +263,7 @@ TEST_CASE("who only looks at one node that restarted empty does not name a set o
     CHECK(record_on(*one, 0).empty());
 }
 
-TEST_CASE("who only looks takes no vote by a longer ttl_max, and gives none to a node that forgot") {
+TEST_CASE("a client that only looks raises no ttl_max on record, and revives no lost vote") {
     world w(with_limit());
     w.connected();
     w.run_for(20s);
@@ -356,7 +356,7 @@ TEST_CASE("where a node is away leases keep to the ttl_max that it knows") {
     }
 }
 
-TEST_CASE("no node is asked for a longer lease than its record allows") {
+TEST_CASE("an extension sends no node a longer ttl than its record allows") {
     world w(with_limit(1min));
     w.connected();
     const auto held = w.granted("r", {.ttl = 40s, .renew = false});

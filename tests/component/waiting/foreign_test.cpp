@@ -135,7 +135,7 @@ TEST_CASE("only the first in the queues of the nodes looks") {
     const auto second = w.acquire("r", {.wait = 60s});
     stays();
     CHECK(tries(w) == 1);
-    SECTION("when that one gives up the next is told, and looks") {
+    SECTION("when that one gives up the next is woken, and looks") {
         for (std::size_t i = 0; i < 3; ++i) other.leave(i, "r", 1);
         w.run_for(latency + trip);
         CHECK(tries(w) == 2);

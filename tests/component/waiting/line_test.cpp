@@ -35,7 +35,7 @@ TEST_CASE("in one client the waiters are granted in their order, and only the fi
     CHECK(w.count_sent("SUBSCRIBE") == 0);
 }
 
-TEST_CASE("while one who had waited holds it here, the others send nothing") {
+TEST_CASE("waiters send nothing while an earlier waiter of their client holds the resource") {
     world w(fenced_options_for(3));
     w.connected();
     auto holder = w.granted("r", {.wait = 1s});
@@ -77,7 +77,7 @@ TEST_CASE("the next acquire leaves with what frees the resource") {
     CHECK(asked->all[1].what == ask::acquire);
 }
 
-TEST_CASE("who waits for a lease that was detached here gets the resource when its keys run out") {
+TEST_CASE("a waiter behind a lease that its client detached is granted when the keys run out") {
     world w(fenced_options_for(3));
     w.connected();
     auto holder = w.granted("r", {.ttl = 2s, .wait = 1s, .renew = false});
@@ -138,7 +138,7 @@ TEST_CASE("a waiter leaves at once, whatever its place, and the others keep thei
     CHECK_FALSE(waiters[others[1]]->is_over());
 }
 
-TEST_CASE("who would not wait is contended at once where others wait here, and sends nothing") {
+TEST_CASE("an acquire without wait behind its client's waiters is contended, and sends nothing") {
     world w(fenced_options_for(3));
     w.connected();
     auto holder = w.granted("r", {.wait = 1s});
@@ -153,7 +153,7 @@ TEST_CASE("who would not wait is contended at once where others wait here, and s
     CHECK(sent_in_all(w) == sent);
 }
 
-TEST_CASE("who would not wait takes nothing where somebody waits on the nodes") {
+TEST_CASE("an acquire without wait takes nothing while another client waits on the nodes") {
     world w(fenced_options_for(3));
     w.connected();
     stranger other(w);
@@ -195,7 +195,7 @@ TEST_CASE("without fences waiters stand in line here, and no node hears of them"
     for (std::size_t i = 0; i < 3; ++i) CHECK(queue_of(w, i, "r").empty());
 }
 
-TEST_CASE("a client's next waiter stands behind those who waited on the nodes before it") {
+TEST_CASE("a client's next waiter stands behind other clients' waiters already on the nodes") {
     world w(fenced_options_for(3));
     w.connected();
     auto holder = w.granted("r", {.wait = 1s});
@@ -258,7 +258,7 @@ TEST_CASE("an inspection tells how many wait, and this client's own place among 
         CHECK(seen().waiting == 1);
         CHECK(seen().place == std::optional<std::size_t>(1));
     }
-    SECTION("who is dead does not count") {
+    SECTION("a dead waiter does not count") {
         stranger gone(w);
         gone.enter_all("r", 1, 1s);
         CHECK(seen().waiting == 2);
@@ -322,7 +322,7 @@ TEST_CASE("a waiter whose time is over before the nodes are known has one try al
     CHECK(e->held.votes()[1].answer == vote::quarantine);
 }
 
-TEST_CASE("the only waiter for what is held here is not told that others wait before it") {
+TEST_CASE("the only waiter behind its own client's lease is answered that this client holds it") {
     world w(fenced_options_for(3));
     w.connected();
     const auto holder = w.granted("r", {.wait = 1s});

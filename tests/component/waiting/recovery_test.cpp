@@ -203,7 +203,7 @@ TEST_CASE("whatever happened, waiters have a free resource within seconds, and l
     CHECK(w.engine->stats().leases == 0);
 }
 
-TEST_CASE("whatever became of the nodes, who waits has its place once they are back") {
+TEST_CASE("whatever faults the nodes had, a waiter has its place once they are back") {
     const std::uint64_t seed = GENERATE(range(1, 151));
     dice draw(seed);
     INFO("seed " << seed);
@@ -273,7 +273,7 @@ TEST_CASE("where it is not listened to a waiter stands at its ticket all the sam
 }
 
 // Others may reach one, and would wait for it in vain.
-TEST_CASE("who can reach no quorum is in no queue, and comes back at its ticket") {
+TEST_CASE("a waiter that reaches no quorum is in no queue, and comes back at its ticket") {
     world w(fenced_options_for(3));
     w.connected();
     w.take_elsewhere("r", 3);
@@ -296,7 +296,7 @@ TEST_CASE("who can reach no quorum is in no queue, and comes back at its ticket"
     CHECK(again[0].ticket == ticket);
 }
 
-TEST_CASE("a ticket is a time also of who began when no node could be reached") {
+TEST_CASE("a waiter that began while no node was reachable gets a time as its ticket") {
     auto options = fenced_options_for(3);
     options.guard = restart_guard::off;
     world w(options);
@@ -317,7 +317,7 @@ TEST_CASE("a ticket is a time also of who began when no node could be reached") 
     CHECK(was_entered);
 }
 
-TEST_CASE("who began when no node could be reached has its place once they can be") {
+TEST_CASE("a waiter that began while no node was reachable has its place once they answer") {
     const std::size_t n = GENERATE(1U, 3U);
     std::string records[3];
     {
@@ -348,7 +348,7 @@ TEST_CASE("who began when no node could be reached has its place once they can b
     }
 }
 
-TEST_CASE("who knows that a quorum has no vote for long is in nobody's way meanwhile") {
+TEST_CASE("a waiter stands in no queue while it knows that a quorum has no vote") {
     const bool runs_out = GENERATE(true, false);
     world w(fenced_options_for(3));
     w.connected();
@@ -408,7 +408,7 @@ TEST_CASE("a place that a question gave back when the scripts had gone is left, 
     }
 }
 
-TEST_CASE("who hears errors from so many that there is no quorum is in nobody's way") {
+TEST_CASE("a waiter stands in no queue while errors of nodes leave no quorum") {
     world w(fenced_options_for(3));
     w.connected();
     w.take_elsewhere("r", 3);

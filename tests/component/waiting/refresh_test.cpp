@@ -123,7 +123,7 @@ TEST_CASE("no entry stays behind when waiting ends") {
     CHECK(queued_in_all(w, "r") == 0);
 }
 
-TEST_CASE("the entries of all who sleep live on by few commands") {
+TEST_CASE("few commands keep the entries of all sleeping waiters alive") {
     world w(fenced_options_for(3));
     w.connected();
     std::vector<ending_ptr> all;
@@ -162,7 +162,7 @@ TEST_CASE("the entries of all who sleep live on by few commands") {
     }
 }
 
-TEST_CASE("however long the nodes were away, who sleeps again has its place and keeps no turn") {
+TEST_CASE("however long nodes were away, a waiter sleeps again in its place and keeps no turn") {
     const auto away = GENERATE(mode::mute, mode::refuses);
     for (duration how_long = 0ms; how_long < 1s; how_long += 5ms) {
         INFO("for " << how_long / 1ms << " ms");
@@ -184,7 +184,7 @@ TEST_CASE("however long the nodes were away, who sleeps again has its place and 
     }
 }
 
-TEST_CASE("who waits for what holds something foreign keeps nobody from a turn") {
+TEST_CASE("waiters for keys whose fence is foreign data keep no other waiter from its turn") {
     world w(fenced_options_for(3));
     w.connected();
     std::vector<ending_ptr> all;
@@ -201,7 +201,7 @@ TEST_CASE("who waits for what holds something foreign keeps nobody from a turn")
     CHECK(e->held);
 }
 
-TEST_CASE("whoever had no turn in its time, since the client asks for so much else, is told that") {
+TEST_CASE("a waiter that gets no turn in its time ends with no_quorum and backlog votes") {
     world w(fenced_options_for(3));
     w.connected();
     for (std::size_t i = 0; i < 3; ++i) w.set_mode(i, mode::mute);
@@ -309,7 +309,7 @@ TEST_CASE("the nodes are listened to for half a minute after the last waiter") {
     CHECK(listening() == 0);
 }
 
-TEST_CASE("those who come to sleep do not put off the refresh of the others") {
+TEST_CASE("waiters that fall asleep do not put off the refresh of other entries") {
     world w(fenced_options_for(3));
     w.connected();
     w.take_elsewhere("r", 3);
@@ -388,7 +388,7 @@ TEST_CASE(
     w.close();
 }
 
-TEST_CASE("no node is asked about a key without a name, also after the scripts were flushed") {
+TEST_CASE("no node is sent a wait for a key without a name, also after its scripts were flushed") {
     world w(fenced_options_for(3));
     w.connected();
     w.take_elsewhere("r", 3);

@@ -114,7 +114,7 @@ TEST_CASE("a waiter in front that hears and does nothing costs what its entry ha
     CHECK(took <= std::max<duration>((left + 2) * 1ms, refresh) + 2 * trip);
 }
 
-TEST_CASE("a waiter that goes when it was woken has the next one told") {
+TEST_CASE("a waiter that leaves after its wake-up has the next one woken") {
     const bool by_deadline = GENERATE(true, false);
     std::size_t granted = 0;
     for (auto at = 0us; at <= 1000us; at += 25us) {

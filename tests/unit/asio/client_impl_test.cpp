@@ -38,7 +38,7 @@ struct witness {
 
 }  // namespace
 
-TEST_CASE("a context that never ran drops every handler, whoever goes first") {
+TEST_CASE("a context that never ran drops every handler, whether it or the client goes first") {
     int alive = 0;
     int called = 0;
     const int order = GENERATE(0, 1, 2, 3);

@@ -143,7 +143,7 @@ TEST_CASE("a certificate counts only with root, name and time", "[tls]") {
         certificate = "misnamed";
         expected = tls_errc::wrong_name;
     }
-    SECTION("another name that was asked for") {
+    SECTION("another name, which server_name gives") {
         certificate = "misnamed";
         node.tls->server_name = "elsewhere.example";
     }
@@ -265,7 +265,7 @@ TEST_CASE("files that can't be used are named", "[tls]") {
         node.tls->key_file = papers().file("none");
         field = "/tls/key_file";
     }
-    SECTION("a key with a passphrase, for which nobody is asked") {
+    SECTION("a key with a passphrase, without a prompt for it") {
         node.tls->cert_file = papers().file("client");
         papers().lock_key("client", "locked");
         node.tls->key_file = papers().key("locked");

@@ -72,7 +72,7 @@ struct limiter_scene {
 
 }  // namespace
 
-TEST_CASE("a slot is asked for so long that a quick grant counts, and for little longer") {
+TEST_CASE("a slot's ttl is long enough for a quick grant to count, and little longer") {
     for (const milliseconds period : {1ms, 10ms, 500ms, 1000ms, 20000ms, 58000ms}) {
         pacing pace(period, most_ttl, usual_drift);
         const auto ttl = pace.ttl();
@@ -94,7 +94,7 @@ TEST_CASE("a grant counts if it is valid for a period from its use, to the nanos
     CHECK_FALSE(pace.counts(ttl, until, until + 1s));
 }
 
-TEST_CASE("after a late grant slots are asked for longer, and soon for as long as before") {
+TEST_CASE("after a late grant the ttl of slots grows, and soon is what it was before") {
     pacing pace(1s, most_ttl, usual_drift);
     const auto usual = pace.ttl();
     const time_point sent{1h};

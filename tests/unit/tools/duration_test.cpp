@@ -33,7 +33,7 @@ TEST_CASE("what is no duration is refused, and nothing is written") {
     CHECK(out == 42ms);
 }
 
-TEST_CASE("a plain number is told its remedy") {
+TEST_CASE("a number without a unit is refused, with the units to write") {
     milliseconds out{};
     CHECK(parse_duration("10", out) == "'10' has no unit: write 10ms, 10s or 10m");
     CHECK(parse_duration("1m30 ", out) == "'1m30 ' has no unit: write 1m30ms, 1m30s or 1m30m");

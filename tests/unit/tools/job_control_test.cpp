@@ -54,7 +54,7 @@ TEST_CASE("of a stop and a continuation that wait only the later one is taken") 
     CHECK(status == 0);
 }
 
-TEST_CASE("who was continued already does not stop") {
+TEST_CASE("a process that was continued already does not stop") {
     const int status = status_of([] {
         boost::asio::io_context context;
         const inherited_signals given;

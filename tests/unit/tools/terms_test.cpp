@@ -69,7 +69,7 @@ TEST_CASE("the margin is by default a quarter of what there is") {
     CHECK(settled({}, from).loss_margin == 500ms);
 }
 
-TEST_CASE("a lock is shared where that is asked for, and nodes keep fences") {
+TEST_CASE("a lock is shared where --shared is given, and refused where nodes keep no fences") {
     CHECK(settled({}).mode == lock_mode::exclusive);
     CHECK(settled({.shared = true}).mode == lock_mode::shared);
     configuration from;
@@ -173,7 +173,7 @@ TEST_CASE("where no ttl is long enough that is said") {
     CHECK(why.find("and so is the longest that the nodes take, 3ms") != std::string::npos);
 }
 
-TEST_CASE("one of so many slots is held where that is asked for, and nodes keep fences") {
+TEST_CASE("slots are refused beside --shared, and where nodes keep no fences") {
     CHECK(settled({}).slots == 0);
     CHECK(settled({.slots = 7}).slots == 7);
     CHECK(refused({.slots = 7, .shared = true}).find("--slots and --shared") != std::string::npos);

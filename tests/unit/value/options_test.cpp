@@ -263,7 +263,7 @@ TEST_CASE("durations at their extremes are refused, and overflow nothing") {
           set{"/node_timeout_ms", "/connect_timeout_ms", "/ttl_max_ms", "/drift_min_ms"});
 }
 
-TEST_CASE("all problems are told at once, and no secret with them") {
+TEST_CASE("all problems are reported at once, and no secret with them") {
     client_options o = good();
     o.nodes[0].port = 0;
     o.nodes[1].username = "hunter1";

@@ -50,7 +50,7 @@ struct latecomer {
 
 }  // namespace
 
-TEST_CASE("no two blocks overlap, whatever their sizes and whoever gives them back") {
+TEST_CASE("no two blocks overlap, whatever their sizes and whichever thread gives them back") {
     std::mt19937 random(7);
     std::vector<piece> held;
     for (int round = 0; round < 20; ++round) {

@@ -165,7 +165,7 @@ TEST_CASE("a hostile node can't make a fence negative") {
     CHECK(acquire_answer_to("*1\r\n:2\r\n").left == std::chrono::milliseconds(0));
 }
 
-TEST_CASE("who stands before us is read of a key that is held, and of one that is free") {
+TEST_CASE("how long a waiter before us lives is read for a key that is held, and for a free one") {
     using namespace std::chrono_literals;
     const auto held = acquire_answer_to("*5\r\n:2\r\n:1500\r\n$1\r\nx\r\n:77\r\n:1999\r\n");
     CHECK(held.answer == vote::held);
@@ -454,7 +454,7 @@ TEST_CASE("an owner value names the owner and the client, and is of our form") {
     CHECK_FALSE(wire::is_of_our_form(wire::shared_marker));
 }
 
-TEST_CASE("who waits is read of a queue, without the dead") {
+TEST_CASE("the number of waiters and our place are read from a queue, without the dead") {
     const auto read = [](std::optional<std::int64_t> now_ms) {
         // The first is dead, and the last from before the node's clock went back.
         return with_reply("*4\r\n$7\r\na:1:999\r\n$8\r\nb:1:1001\r\n$8\r\na:2:2000\r\n"

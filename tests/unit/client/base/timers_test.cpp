@@ -75,7 +75,7 @@ TEST_CASE("appointments ring at their instant, in order, and once") {
     CHECK(t.list.deadline() == never);
 }
 
-TEST_CASE("of one instant, who was armed first rings first") {
+TEST_CASE("of timers set to one instant the one that was armed first rings first") {
     tower t(5);
     for (const int i : {3, 1, 4, 0, 2}) t.list.set(t.bells[static_cast<std::size_t>(i)], start);
     t.list.set(t.bells[3], start);  // as it was: it keeps its place
@@ -171,7 +171,7 @@ TEST_CASE("timers ring in order, whether they are near, wait in a list or are fa
     }
 }
 
-TEST_CASE("what is told that it is due may arm itself and others") {
+TEST_CASE("a timer that is due may arm itself and others") {
     timers list;
     std::vector<int> rang;
     std::optional<bell> later;
@@ -205,7 +205,7 @@ TEST_CASE("what is armed for the past meanwhile rings in the same call, in order
     CHECK(rang == std::vector<int>{1, 2, 3});
 }
 
-TEST_CASE("what is told that it is due may cancel, disarm or destroy the others and itself") {
+TEST_CASE("a timer that is due may cancel, disarm or destroy the others") {
     timers list;
     std::vector<int> rang;
     std::optional<bell> cancelled;

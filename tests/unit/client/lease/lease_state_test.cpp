@@ -37,7 +37,7 @@ struct house final : detail::lease_home {
 
 }  // namespace
 
-TEST_CASE("a lease ends once, whoever is first") {
+TEST_CASE("a lease ends once, by whichever comes first") {
     const auto s = live();
     CHECK(s->is_live());
     SECTION("its holder") {

@@ -73,7 +73,7 @@ struct crowd {
 
 }  // namespace
 
-TEST_CASE("who finds room asks at once, the others in the order in which they came") {
+TEST_CASE("operations enter at once while there is room, the others in order of arrival") {
     admission gate(50ms);
     std::deque<somebody> inside(gate.size());
     for (auto& s : inside) REQUIRE(gate.apply(s) == answer::enter);
@@ -111,7 +111,7 @@ TEST_CASE("the line before it has an end") {
     gate.clear();
 }
 
-TEST_CASE("nodes that take one at a time are never asked for more than they answer in time") {
+TEST_CASE("nodes that serve one request at a time are never sent more than they answer in time") {
     crowd many(1'024);
     const auto each = GENERATE(20us, 100us, 400us, 1'000us);
     many.run(3s, each, 50us);
@@ -131,7 +131,7 @@ TEST_CASE("far nodes are not taken for slow ones") {
     CHECK(many.answers > 80'000);
 }
 
-TEST_CASE("a way that becomes longer while they are asked is not taken for slowness for long") {
+TEST_CASE("a round trip that becomes longer under load is not taken for slowness for long") {
     crowd many(1'024);
     many.run(1s, 10us, 50us);
     const auto before = many.answers;

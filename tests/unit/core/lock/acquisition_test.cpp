@@ -379,7 +379,7 @@ TEST_CASE("one that wants several keys is woken where a node would let it have a
     CHECK(a.woken(0, 0, {}, start + 2ms) == actions{});
     CHECK(a.woken(0, 1, {}, start + 3ms) == actions{arm});
     CHECK(a.due_at() == start + 3ms);
-    SECTION("an answer that was asked for before the wake-ups is older than these") {
+    SECTION("an answer to a question sent before the wake-ups is older than these") {
         a.asked(node_mask::only(1));
         CHECK(a.woken(1, 0, {}, start + 4ms) == actions{});
         CHECK(a.woken(1, 1, {}, start + 4ms) == actions{arm});

@@ -81,7 +81,7 @@ auto checked_step(oracle& o, time_point now = sent + 1ms) {
 
 }  // namespace
 
-TEST_CASE("only a grant is a yes, and only who could have granted says no") {
+TEST_CASE("only a grant is a yes, and only a node that could have granted says no") {
     CHECK(core::weigh(vote::pending) == choice::pending);
     CHECK(core::weigh(vote::granted) == choice::yes);
     for (const vote v : {vote::held, vote::queued, vote::stale}) {
@@ -276,7 +276,7 @@ TEST_CASE("there is no third round however many are stale") {
     }
 }
 
-TEST_CASE("a second round is begun only where it was asked for") {
+TEST_CASE("begin_second does nothing unless the votes call for a second round") {
     attempt open = fresh(3);
     open.cast(0, vote::granted, sent);
     open.begin_second(sent + 1s);

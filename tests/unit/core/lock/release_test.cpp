@@ -80,7 +80,7 @@ TEST_CASE("a release waits for more than a quorum of answers while it can be den
         CHECK(r.cast(4, choice::no));
         CHECK(r.outcome() == errc::not_held);
     }
-    SECTION("it can be no more, whoever did not answer") {
+    SECTION("it can't be denied any more, though two nodes did not answer") {
         CHECK_FALSE(r.cast(3, choice::unable));
         CHECK(r.cast(4, choice::unable));
         CHECK_FALSE(r.outcome());

@@ -220,7 +220,7 @@ TEST_CASE("the loss is reported ahead of the end, by 5 ms or a twentieth of a sh
     CHECK(renewal(start, start + 900us, {.ttl = 1ms}).report_at() == start + 850us);
 }
 
-TEST_CASE("the margin asked for counts when it is the longer one") {
+TEST_CASE("a given loss_margin counts when it is the longer one") {
     const auto report_at = [](duration margin) {
         return renewal(start, start + 8900ms, {.ttl = 9s, .loss_margin = margin}).report_at();
     };
@@ -231,7 +231,7 @@ TEST_CASE("the margin asked for counts when it is the longer one") {
     CHECK(report_at(2s) == start + 6900ms);
 }
 
-TEST_CASE("the loss is told at its instant to the nanosecond, and once") {
+TEST_CASE("the loss is reported at its instant to the nanosecond, and once") {
     renewal h(start, start + 8900ms, {.ttl = 9s, .renew = false});
     CHECK(h.deadline() == start + 8895ms);
     CHECK(h.on_time(start + 8895ms - 1ns) == action::none);
@@ -312,7 +312,7 @@ TEST_CASE("a renewal that succeeds clears the failures before it") {
     CHECK(h.reason() == loss::expired);
 }
 
-TEST_CASE("a quorum of denials ends the lease at once, whoever asked") {
+TEST_CASE("a quorum of denials ends the lease at once, whichever sent the extension") {
     SECTION("the renewal") {
         renewal h = nine_seconds();
         REQUIRE(h.on_time(start + 3s) == action::renew);
@@ -360,7 +360,7 @@ TEST_CASE("a failed renewal is tried again after a bounded and growing back-off"
     check(1ms, {1ms});
 }
 
-TEST_CASE("the back-off begins anew after a success") {
+TEST_CASE("the back-off begins again after a success") {
     renewal h(start, start + 240h, {.ttl = 10s});
     for (int i = 0; i < 5; ++i) h.renewal_failed(errc::no_quorum, start, 0);
     CHECK(h.deadline() == start + 500ms);

@@ -37,7 +37,7 @@ TEST_CASE("the first slot is left to chance") {
     CHECK(drawn(slot_choice(3, 1)) == std::set<std::uint16_t>{0});
 }
 
-TEST_CASE("a slot that was freed is asked for first, once") {
+TEST_CASE("a slot that was freed is drawn first, once") {
     slot_choice one(3, 4);
     one.suggest(2);
     CHECK(one.draw(1) == 2);
@@ -68,7 +68,7 @@ TEST_CASE("the next slot may be free on a quorum, and is taken on the fewest nod
     CHECK(drawn(one) == std::set<std::uint16_t>{2});  // on one node it is taken
 }
 
-TEST_CASE("where no slot may be free on a quorum none is asked for at once") {
+TEST_CASE("where no slot may be free on a quorum none is tried at once") {
     slot_choice one(3, 2);
     one.draw(0);
     CHECK_FALSE(one.is_another_free());  // nobody said anything

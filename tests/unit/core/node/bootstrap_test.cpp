@@ -64,7 +64,7 @@ std::string due(bootstrap& b, time_point now) {
 
 }  // namespace
 
-TEST_CASE("who finds no record on any node opens them all") {
+TEST_CASE("a client that found no record on any node opens all that it made") {
     bootstrap b = fresh();
     CHECK(b.is_pending());
     for (std::size_t i = 0; i < 3; ++i) {
@@ -168,7 +168,7 @@ TEST_CASE("all nodes are found new within the window or none is opened") {
     }
 }
 
-TEST_CASE("a record counts as found when it was asked for") {
+TEST_CASE("a record counts as found at the instant when it was requested") {
     // The answer lay there while this client slept; what it told is as old as the question.
     bootstrap b = fresh();
     b.found(0, made_by("m"), start + 1h, start);
@@ -236,7 +236,7 @@ TEST_CASE("patience ends with the bootstrap that it was for") {
     CHECK(due(b, start + 6s) == "0 open, 1 open, 2 open");
 }
 
-TEST_CASE("a client that dies in the middle is waited for and not for ever") {
+TEST_CASE("a client that dies during the bootstrap is waited for, but only about 5 s") {
     for (const std::string mark : {"a", "z"}) {
         bootstrap b = fresh();
         time_point now = start;

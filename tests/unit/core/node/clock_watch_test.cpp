@@ -383,7 +383,7 @@ TEST_CASE("a look is ordered once and one that failed is repeated by the next pr
         n.watch.look(0, n.out);
         CHECK(n.orders() == "look 0");
     }
-    SECTION("and nothing is asked of a node that is out of reach") {
+    SECTION("and nothing is sent to a node that is out of reach") {
         n.link(1, false);
         n.watch.probe(1, n.out);
         CHECK(n.orders().empty());

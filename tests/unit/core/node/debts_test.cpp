@@ -54,7 +54,7 @@ TEST_CASE("what finds no room is due at once, and the first of it asks for the r
     CHECK(pay_all(d, start) == std::vector{4});
 }
 
-TEST_CASE("a node that refuses is asked again after a rest, by one debt") {
+TEST_CASE("a node that refuses is tried again after a rest, by one debt") {
     numbers d;
     for (int n : {1, 2}) d.owe(n);
     CHECK(pay_all(d, start) == std::vector{1, 2});

@@ -104,7 +104,7 @@ TEST_CASE("no fence is drawn that Lua's numbers do not hold exactly") {
     }
 }
 
-TEST_CASE("before the nodes have told their time the fences begin at one") {
+TEST_CASE("before the nodes' time is known the fences begin at one") {
     fence_source s;
     CHECK(s.next(0, 0, 15s) == std::uint64_t{1});
     CHECK(s.next(0, -5, 15s) == std::uint64_t{2});
@@ -118,7 +118,7 @@ TEST_CASE("the tolerance is a quarter of ttl_max, and at most 15 s") {
     STATIC_REQUIRE(core::fence_tolerance(10ms) == 2500us);
 }
 
-TEST_CASE("whatever was seen and told the fences of a client rise and lie within the tolerance") {
+TEST_CASE("whatever fences and times a client reads, its own fences rise within the tolerance") {
     std::mt19937_64 random(7);
     fence_source s;
     std::uint64_t last = 0;

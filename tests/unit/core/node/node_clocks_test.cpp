@@ -128,7 +128,7 @@ TEST_CASE("a clock that runs true does not jump whatever the round trips") {
     CHECK(c.read(0, reading(3h, 5s)) == 0ns);
 }
 
-TEST_CASE("a jump is told in its direction and once") {
+TEST_CASE("a jump is reported in its direction and once") {
     for (const int sign : {1, -1}) {
         node_clocks c = three();
         REQUIRE(c.read(0, reading(0s, 0s)) == 0ns);

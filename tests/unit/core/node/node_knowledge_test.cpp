@@ -401,7 +401,7 @@ TEST_CASE("a record that is gone when a clock is written, while another is made,
     CHECK(look_after_a_noted_flush(c, 1s).starts_with("greet 1"));
 }
 
-TEST_CASE("a record is seen to be gone also by who made it and could not open it") {
+TEST_CASE("a client that made a record and could not open it also sees that it is gone") {
     client_of_three c;
     c.greet(0, 1ms);
     c.greet(1, 1ms);
@@ -465,7 +465,7 @@ TEST_CASE("another ttl_max is reported once for all nodes and counts where it is
     CHECK(c.knows.clocks().tolerance() == 15s);
 }
 
-TEST_CASE("a session is told which record and which clock its commands go by") {
+TEST_CASE("the session of a greeted node is ordered to use its clock and its record") {
     client_of_three c;
     c.records.fill(open_record());
     c.link(0, true);

@@ -152,7 +152,7 @@ TEST_CASE("the ring grows in order while expired commands stand in it") {
     }
 }
 
-TEST_CASE("what is told of an expiry may push more commands") {
+TEST_CASE("the handler of an expiry may push more commands") {
     pipeline<int> p;
     for (int i = 0; i < 64; ++i) p.push(i, start, start + 50ms);
     int told = 0;
@@ -171,7 +171,7 @@ TEST_CASE("what is told of an expiry may push more commands") {
     }
 }
 
-TEST_CASE("what is told of an expiry may take the whole pipeline away") {
+TEST_CASE("the handler of an expiry may take the whole pipeline away") {
     pipeline<int> p;
     for (int i = 0; i < 10; ++i) p.push(i, start, start + 50ms);
     pipeline<int> taken;

@@ -193,7 +193,7 @@ TEST_CASE("a node that greets and hangs up is dialled ever more seldom") {
     CHECK(rests == std::vector<duration>{5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms});
 }
 
-TEST_CASE("the rests begin anew after a connection that served for a while") {
+TEST_CASE("the rests begin again after a connection that served for a while") {
     core::reconnection l(patience);
     time_point now = start;
     l.start(now);

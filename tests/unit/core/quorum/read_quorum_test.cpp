@@ -75,7 +75,7 @@ TEST_CASE("a hold lasts until too few keys are left for a quorum") {
     CHECK(nodes().held("a", 0ms).take().valid_for == 0ms);
 }
 
-TEST_CASE("a key without expiry stands for ever") {
+TEST_CASE("keys without expiry count as the longest, and a quorum of them has no limit") {
     CHECK(nodes().held("a", -1ms).held("a", 3ms).held("a", 4ms).take().valid_for == 4ms);
     CHECK(nodes().held("a", -1ms).held("a", -1ms).held("a", 4ms).take().valid_for == -1ms);
 }
@@ -96,7 +96,7 @@ TEST_CASE("keys that only look the same in their abbreviation do not add up") {
     CHECK(s.owner.empty());
 }
 
-TEST_CASE("a node that failed after it told its value does not count") {
+TEST_CASE("a node that failed after it answered its value does not count") {
     const auto s = nodes().held("a", 1s).held("a", 1s).then(key_state::refused).other(
         key_state::free).take();
     CHECK_FALSE(s.held);

@@ -26,7 +26,7 @@ TEST_CASE("a wake-up that comes before an answer is newer than that answer") {
     CHECK(keys.woken(0, 0));
 }
 
-TEST_CASE("what is told to another question is newer than the wake-ups before it") {
+TEST_CASE("an answer to a later question is newer than the wake-ups before it") {
     blocked_keys keys(2);
     keys.asked(node_mask::only(0));
     keys.told(0, 0b01);
@@ -37,7 +37,7 @@ TEST_CASE("what is told to another question is newer than the wake-ups before it
     CHECK(keys.woken(0, 0));
 }
 
-TEST_CASE("the last of sixty-four keys is told apart from the others") {
+TEST_CASE("the last of sixty-four keys is distinguished from the others") {
     blocked_keys keys(64);
     keys.told(0, ~blocked_keys::keys{0});
     for (std::size_t i = 0; i < 63; ++i) CHECK_FALSE(keys.woken(0, i));

@@ -91,7 +91,7 @@ TEST_CASE("a resource that is given back again gives the first another turn") {
     CHECK(b.turns == 0);
 }
 
-TEST_CASE("a turn that is due is not given to who has the resource, or has left") {
+TEST_CASE("a turn that is due is not given to a waiter that took the resource, or left") {
     somebody a, b;
     local_queues all;
     join(all, a, "x");
@@ -116,7 +116,7 @@ TEST_CASE("a turn that is due is not given to who has the resource, or has left"
     }
 }
 
-TEST_CASE("who leaves, from whatever place, changes nobody else's order") {
+TEST_CASE("a waiter that leaves from any place changes no other waiter's order") {
     for (std::size_t gone = 0; gone < 5; ++gone) {
         std::deque<somebody> crowd(5);
         local_queues all;
@@ -199,7 +199,7 @@ TEST_CASE("however a turn ends, another that had to wait for it begins") {
     }
 }
 
-TEST_CASE("who rests because nobody answered keeps its turn until it asks for another") {
+TEST_CASE("a waiter that rests because no node answered keeps its turn until it asks again") {
     std::deque<somebody> crowd(local_queues::most_turns);
     somebody late;
     local_queues all;
@@ -219,7 +219,7 @@ TEST_CASE("who rests because nobody answered keeps its turn until it asks for an
     all.clear();
 }
 
-TEST_CASE("who rests is counted until its next turn, or until it leaves") {
+TEST_CASE("a waiter that rests is counted until its next turn, or until it leaves") {
     somebody a, b;
     local_queues all;
     join(all, a, "a");
@@ -605,7 +605,7 @@ TEST_CASE("one that wants several resources has its turn when it is in front for
     CHECK(all.empty());
 }
 
-TEST_CASE("of several resources one that is held here keeps back who wants them all") {
+TEST_CASE("of several resources one that is held here keeps back a waiter for all of them") {
     somebody a, both;
     local_queues all;
     const std::vector<std::string> two{"x", "y"};
@@ -626,7 +626,7 @@ TEST_CASE("of several resources one that is held here keeps back who wants them 
     CHECK(all.empty());
 }
 
-TEST_CASE("those who want the same resources in other orders never block each other") {
+TEST_CASE("waiters for the same resources in other orders never block each other") {
     std::mt19937 random(7);
     for (int round = 0; round < 200; ++round) {
         local_queues all;

@@ -185,7 +185,7 @@ TEST_CASE("a wake-up ends a rest, too") {
 
 // Else those that reach the same minority would wake each other as fast as that answers: each of
 // them gets the key there, and gives it back.
-TEST_CASE("where no quorum can be asked no wake-up shortens the rest") {
+TEST_CASE("where no quorum can be reached no wake-up shortens the rest") {
     core::retry w(3, far);
     for (const duration window : {10ms, 20ms, 40ms}) {
         w.tried(start);
@@ -214,7 +214,7 @@ TEST_CASE("a wake-up that comes while answers are outstanding is newer than thes
     CHECK(sleep_of(w) == duration(2ms));  // at once
 }
 
-TEST_CASE("what is asked after a wake-up is answered anew") {
+TEST_CASE("after a wake-up by a node only its answer to a later question counts") {
     auto w = refused_with({9s, 9s, 9s}, 3);
     w.woken(0, start + 1s);
     w.asked(node_mask::only(0));
@@ -227,14 +227,14 @@ TEST_CASE("what is asked after a wake-up is answered anew") {
     CHECK(sleep_of(w) == duration(3s));
 }
 
-TEST_CASE("an attempt forgets what was told before it") {
+TEST_CASE("an attempt forgets the answers before it") {
     auto w = refused_with({9s, 9s, 9s}, 3);
     w.tried(start + 1s);
     REQUIRE(w.refused(errc::no_quorum, start + 1s, 0, 0));
     CHECK(sleep_of(w) == duration(1s + 5ms));
 }
 
-TEST_CASE("a sleep that the nodes told of ends the growth of the rests") {
+TEST_CASE("a sleep by a node's answer ends the growth of the rests") {
     core::retry w(1, far);
     for (int i = 0; i < 6; ++i) {
         w.tried(start);
@@ -368,7 +368,7 @@ TEST_CASE("it looks for a foreign holder's sake only where that stands in its wa
     }
 }
 
-TEST_CASE("one that sleeps looks at once when it is told of a foreign holder") {
+TEST_CASE("a sleeping waiter looks at once when a quorum answers with a foreign holder") {
     core::retry w(3, far);
     look(w, 1, start, 0);
     CHECK_FALSE(w.is_resting());
@@ -386,7 +386,7 @@ TEST_CASE("a crowd beside foreign holders looks 5,000 times a second, all taken 
     CHECK(sleep_of(w) > 400ms);
 }
 
-TEST_CASE("who leaves early and without a word is foreign, and so are those after it") {
+TEST_CASE("a holder that leaves early without a wake-up counts as foreign, and so do later ones") {
     core::retry w(3, far);
     look(w, 1, start, 0);
     const bool was_heard = GENERATE(true, false);
