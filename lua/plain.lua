@@ -1,7 +1,7 @@
 -- Gives back and prolongs keys that have no fence, and takes several at once; touches no other key.
 -- SPDX-License-Identifier: MIT
 --
--- KEYS[i]  the i-th that is asked for: each request is about the next one, or the next several
+-- KEYS[i]  the i-th key of the requests: each request is about the next one, or the next several
 -- ARGV     the requests, each a word and its arguments:
 --   release VALUE
 --   keep VALUE TTL     instead of a release: the key runs out in so many ms (shared/keep.lua)

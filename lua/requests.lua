@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- KEYS[1]  the node record
--- KEYS[2i], KEYS[2i+1]  the i-th key that is asked for, and its fence, which is the highest that this
+-- KEYS[2i], KEYS[2i+1]  the i-th key of the requests, and its fence, which is the highest that this
 --          node has seen, in decimal; each request is about the next one, or about the next several
 -- KEYS[2n+1+i]  the queue of the waiters for the i-th key
 -- The keys that follow  of each request of a reader or for a slot: the set that goes with it
@@ -11,7 +11,7 @@
 -- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
 -- ARGV[4]  how long a fence lives, in ms
--- ARGV[5]  n, the number of keys that are asked for
+-- ARGV[5]  n, the number of keys of all requests
 -- Then the requests, each a word and its arguments:
 --   acquire VALUE TTL FENCE
 --   await VALUE TTL FENCE ID TICKET LIFE
@@ -51,7 +51,7 @@
 --                              foreign ones have no limit; the fence is 0 where there is none; for
 --                              `before` see 3
 --   {3, before, fence}         queued: free, but others wait, the first of them alive for at least
---                              that many ms unless it is heard of again
+--                              that many ms unless its entry is refreshed
 --   {4, fence}                 stale: free, but the proposed fence is not above this one
 --   {5, time}                  ahead: free, but the proposed fence is too far above that time
 --   {6, left, value, fence, before, free, k}  the slot is taken, or others wait before it: when one
@@ -306,7 +306,7 @@ local function give_back(i, value, at_once, keep)
         return answer, false, current
     elseif at_once or has_queues or aligned or count == 1 then
         -- A server without memory refuses the fence's SET unless something was written before, and
-        -- a waiter is told only of a key that is gone.
+        -- a waiter gets a message only about a key that is gone.
         local answer = redis.pcall('DEL', key)
         stored[key] = answer ~= 1 and value
         return answer, answer == 1, current

@@ -8,20 +8,20 @@
 -- KEYS[5]  the set of its readers; of a slot the set of the slots
 -- ARGV[1]  the fence that is raised at least to this
 -- ARGV[2]  how long a fence lives, in ms
--- ARGV[3]  for how long a robbed value counts, in ms
+-- ARGV[3]  for how long a revoked value counts, in ms
 -- ARGV[4]  the prefix of all keys
 -- ARGV[5]  the slot of which that is the key; empty where it is none
--- ARGV[6..]  the values, or the first 128 bytes of them, that are to be robbed; none: nothing is
---          changed
+-- ARGV[6..]  the values, or the first 128 bytes of them, from which the key is taken; none: nothing
+--          is changed
 --
--- Returns {fence, robbed, holders}: the highest fence that the node has seen, 0 where it knows none;
+-- Returns {fence, revoked, holders}: the highest fence that the node has seen, 0 where it knows none;
 -- the values that held the key and do not any more; the first 128 bytes of the values that hold it
 -- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
 --
 -- A key that says that it is shared, and has no readers, is held by that value itself.
 --
--- A robbed holder believes in its lease until it extends it next. Then the key is another's, or is
--- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with it.
+-- A revoked holder believes in its lease until it extends it next. Then the key is another's, or
+-- is gone: requests.lua refuses to take it again for a value of that set, whatever fence it has.
 -- The fence keeps out what its earlier commands still have to say.
 -- include shared/clock.lua
 -- include shared/queue.lua
@@ -44,7 +44,7 @@ for i = 6, #ARGV do
 end
 
 -- Also where the key is not held: a lease of the others' grants may come back to this node. Before
--- anything is deleted: where the server refuses this, a robbed holder could take the key again.
+-- anything is deleted: where the server refuses this, a revoked holder could take the key again.
 local seen = 0
 if fence_key then
     local text = redis.pcall('GET', fence_key)

@@ -4,8 +4,8 @@
 -- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
 -- the waiter's id, the number after an "r" for one that would share the key, and `until` the ms of
 -- this node's clock after which its entry counts as dead. It is advice for order and speed: what the
--- server refuses to write here is left out, and spoils no vote. Where it refuses to tell who waits,
--- nobody passes.
+-- server refuses to write here is left out, and spoils no vote. Where it refuses to read the queue,
+-- no waiter passes.
 local dead_left = 1024  -- so many dead entries one script removes
 local most_readers = 128  -- of those that stand one behind the other, so many are looked at
 
@@ -43,10 +43,10 @@ local function is_reader(member)
     return string.find(member, '^[^:]*:r') ~= nil
 end
 
--- The first who is alive at that rank, from 0, or behind: its member, its ticket, and for how long
--- its entry still lives. The dead before it go, a bounded number at a time: where there are more,
--- somebody without a name is first for a moment. An entry that would live for longer than a minute is
--- from before the clock went back. The server's error where it does not tell.
+-- The first live entry at that rank, from 0, or behind: its member, its ticket, and for how long
+-- it still lives. Dead entries before it are removed, a bounded number at a time: where there are
+-- more, an entry without a name is first for a moment. An entry that would live for longer than a
+-- minute is from before the clock went back. The server's error where it refuses to read the queue.
 local function first_in_queue(queue, now, rank)
     while dead_left > 0 do
         local first = redis.pcall('ZRANGE', queue, rank, rank, 'WITHSCORES')
@@ -78,10 +78,10 @@ local function comes_before(a, b)
     return #a < #b
 end
 
--- For how many ms at least somebody who is alive may stand before it; 0 where nobody does. All who
--- are there stand before one without an id, which does not wait. One that would share the key
--- (`shares`) goes with the others that would, and waits only for those that would not. For so many
--- before it there is room besides (`passes`). Or the server's error.
+-- For how many ms at least a live waiter may stand before this one; 0 where none does. All waiters
+-- stand before an acquire without an id, which does not wait. A reader (`shares`) goes with other
+-- readers, and waits only for writers. So many waiters before it don't count, since there is room
+-- for them, too (`passes`). Or the server's error.
 local function time_before_turn(queue, id, ticket, now, shares, passes)
     passes = passes or 0
     local behind
@@ -106,10 +106,11 @@ local function time_before_turn(queue, id, ticket, now, shares, passes)
     return behind  -- so many stand before it that a writer may be among them
 end
 
--- Tells the first that the key is free, and the others behind it that may share the key with it;
--- those alone where it is shared already; or as many of the first as there are slots free (`most`).
--- `id` itself is not told. A client that does not listen any more is dead, or will ask when it
--- listens again: its entry goes, and the next is told.
+-- Sends a wake-up to the first waiter, since the key is free, and to those behind it that may
+-- share the key with it; to readers alone where the key is shared already; or to as many of the
+-- first as there are slots free (`most`). `id` itself gets none. A client that does not listen any
+-- more is dead, or will send a request when it listens again: its entry is removed, and the next
+-- waiter gets the wake-up.
 local function wake_first(queue, prefix, key, id, is_shared, most)
     local now = node_ms()
     local rank, told = 0, {}

@@ -1,4 +1,4 @@
--- Readers, who share a key; included in requests.lua.
+-- Readers, which share a key; included in requests.lua.
 -- SPDX-License-Identifier: MIT
 --
 -- While readers have it the key holds redlock:shared, and lives as long as the last of them. Its
@@ -7,8 +7,8 @@
 -- the first of these readers came. That alone a reader has to exceed, not the fences of the others:
 -- they would refuse each other.
 --
--- The set counts only while the key is shared. Once a writer has the key, whoever looked at the set
--- first would let a reader in beside it, or delete the writer's key.
+-- The set counts only while the key is shared. Once a writer has the key, a request that looked at
+-- the set first would let a reader in beside the writer, or delete the writer's key.
 local marker = 'redlock:shared'
 local now_ms = math.floor(node_us() / 1000)
 -- A ttl counts from the next full ms on, so that no reader is cut short.
@@ -49,8 +49,8 @@ local function remove_dead(set)
     end
 end
 
--- Who besides `value` has the key for longest, and until when; false where nobody has. Or nil, and
--- the server's error.
+-- The reader besides `value` that has the key for longest, and until when; false where there is
+-- none. Or nil, and the server's error.
 local function last_besides(set, value)
     local of = about(set)
     if of.last and of.last ~= value then
@@ -149,7 +149,7 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
         end
     else
         -- Before the rest: a server without memory refuses ZADD unless something was written
-        -- before. Who has the key must not lose it by that.
+        -- before. A reader that has the key must not lose it by that.
         remove_dead(set)
     end
     if not until_ms or until_ms < ends_ms then

@@ -19,7 +19,7 @@
 --   init           when it was last said that no earlier lease can be alive on any node, in us of
 --                  cluster time; 0: since the last write of the clock
 --   quarantine     how long the node waits for leases that it may have forgotten, in ms
--- docs/design.md, "Who may vote", says what they are for.
+-- docs/design.md, "Which node may vote", says what they are for.
 local shape = '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)' ..
               ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*)$'
 

@@ -3,7 +3,7 @@
 --
 -- All of them are taken, under one fence above those of all, or none is. A waiter has one ticket and
 -- stands with it in the queues of all of them: where it stood only in those of the keys that happen
--- to be held, or had a ticket for each, others would pass it for ever.
+-- to be held, or had a ticket for each, others would pass it without end.
 
 -- As slots.lua has it: one bit for each key, from the lowest of the first byte on.
 local function map_of(marked, m)
@@ -81,7 +81,7 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
             if type(pttl) == 'table' then
                 return pttl
             end
-            -- Of those that are held the one that is held for longest is told of.
+            -- Of the keys that are held the answer names the one that is held for longest.
             if not holder or left >= 0 and (pttl < 0 or pttl > left) then
                 left, which, holder = pttl, j - i, current
                 lacks = stored[KEYS[2 * j + 1]] and 0 or 1

@@ -6,8 +6,8 @@
 -- says that somebody names five slots, its score, below zero, until when that counts: where programs
 -- name different numbers the smallest counts.
 --
--- Who has a slot, its key says alone. The set and the queue are advice: which slot to ask for, and
--- when.
+-- Only the key of a slot says which holder has it. The set and the queue are advice: which slot to
+-- request, and when.
 -- How many slots there are, by this program and all others; or the server's error.
 local function smallest_number(set, k, now_ms)
     local named = redis.pcall('ZRANGEBYSCORE', set, '-inf', string.format('(-%.0f', now_ms))
