@@ -7,6 +7,7 @@
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
 #include "tools/json_writer.hpp"
+#include "tools/refusal.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
@@ -100,10 +101,15 @@ int show(const resource_state& state, bool json) {
 void complain_of_silence(const resource_state& state) {
     const auto counts = std::to_string(state.quorum) + " of " + std::to_string(state.nodes.size());
     std::string line = "fewer than " + counts + " nodes answered:";
+    std::size_t foreign = 0;
     for (const auto& node : state.nodes) {
         if (node.error) line += " " + node.node.str() + ": " + problem(node) + ";";
+        if (node.error == errc::foreign_data) ++foreign;
     }
-    complain(line + " fix these nodes or their entries in the configuration");
+    const bool is_in_use = foreign > state.nodes.size() - state.quorum;
+    complain(line + " " +
+             (is_in_use ? used_for_something_else
+                        : "fix these nodes or their entries in the configuration"));
 }
 
 std::optional<slot_name> as_slot(const std::string& name) {

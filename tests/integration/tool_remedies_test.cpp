@@ -94,6 +94,10 @@ TEST_CASE("a name that other data uses: another name, or another prefix", "[reme
                      {"used for something else", "choose another RESOURCE", "\"key_prefix\""});
         CHECK(got.err.find("fix these nodes") == std::string::npos);
     }
+    const auto looked = end_of_call(config_of(nodes), {"inspect", "cart"});
+    CHECK(looked.status == 121);
+    mentions_all(looked.err, {"used for something else", "choose another RESOURCE"});
+    CHECK(looked.err.find("fix these nodes") == std::string::npos);
     CHECK(end_of_call(config_of(nodes), locks("cart-lock")).status == 0);
     std::string text = read_file(nodes.config());
     text.insert(1, R"("key_prefix": "lock:", )");
