@@ -1,4 +1,4 @@
--- Readers, who share a key; included in requests.lua.
+-- Readers, which share a key; included in requests.lua.
 -- SPDX-License-Identifier: MIT
 --
 -- While readers have it the key holds redlock:shared, and lives as long as the last of them. Its
