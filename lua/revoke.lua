@@ -11,17 +11,17 @@
 -- ARGV[3]  for how long a revoked value counts, in ms
 -- ARGV[4]  the prefix of all keys
 -- ARGV[5]  the slot of which that is the key; empty where it is none
--- ARGV[6..]  the values, or the first 128 bytes of them, from which the key is taken; none: nothing
---          is changed
+-- ARGV[6..]  the values, or the first 128 bytes of them, that are to be revoked; none: nothing is
+--          changed
 --
--- Returns {fence, revoked, holders}: the highest fence that the node has seen, 0 where it knows none;
+-- Returns {fence, revoked, holders}: the highest fence that the node has seen, 0 if it knows none;
 -- the values that held the key and do not any more; the first 128 bytes of the values that hold it
 -- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
 --
 -- A key that says that it is shared, and has no readers, is held by that value itself.
 --
--- A revoked holder believes in its lease until it extends it next. Then the key is another's, or
--- is gone: requests.lua refuses to take it again for a value of that set, whatever fence it has.
+-- A revoked holder relies on its lease until it extends it next. Then the key is another's, or is
+-- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with it.
 -- The fence keeps out what its earlier commands still have to say.
 -- include shared/clock.lua
 -- include shared/queue.lua
@@ -58,7 +58,7 @@ if fence_key then
     end
 end
 
-local robbed, holders, is_free = {}, {}, false
+local revoked, holders, is_free = {}, {}, false
 local function delete()
     redis.call('DEL', key)
     is_free = true
@@ -72,12 +72,12 @@ if alive[1] then
     for _, value in ipairs(alive) do
         if wanted[value] then
             redis.call('ZREM', set, value)
-            robbed[#robbed + 1] = value
+            revoked[#revoked + 1] = value
         elseif #holders < most_holders then
             holders[#holders + 1] = value
         end
     end
-    if robbed[1] and not holders[1] then
+    if revoked[1] and not holders[1] then
         delete()
         redis.call('DEL', set)
     elseif ARGV[6] and holders[1] then
@@ -85,7 +85,7 @@ if alive[1] then
     end
 elseif current and wanted[current] then
     delete()
-    robbed[1] = current
+    revoked[1] = current
     if slot ~= '' then
         redis.pcall('ZREM', set, slot)
     end
@@ -95,4 +95,4 @@ end
 if fence_key and is_free then
     wake_first(queue, ARGV[4], key, nil, false, 1)
 end
-return {seen, robbed, holders}
+return {seen, revoked, holders}

@@ -85,7 +85,7 @@ std::string revocation_to_json(const std::string& resource, const revocation& do
     json_writer json;
     json.begin_object();
     json.key("resource").string(redacted(resource));
-    add_owners(json, "robbed", done.robbed);
+    add_owners(json, "revoked", done.revoked);
     add_owners(json, "freed", done.freed);
     add_owners(json, "holders", done.holders);
     json.key("nodes").begin_array();
@@ -104,8 +104,8 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
     std::string text = json ? revocation_to_json(resource, done) : "";
     if (!json) {
         const std::string name = "'" + shown(resource) + "'";
-        if (!done.robbed.empty()) {
-            text = name + " was taken from " + list_of(done.robbed) + "\n";
+        if (!done.revoked.empty()) {
+            text = name + " was taken from " + list_of(done.revoked) + "\n";
         } else if (done.freed.empty() && done.holders.empty()) {
             text = name + ": nobody was robbed\n";
         }
@@ -131,7 +131,7 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
         return own_failure;
     }
     if (!failures.empty()) complain("not on every node: " + failures);
-    if (done.robbed.empty() && done.freed.empty() && !done.holders.empty()) {
+    if (done.revoked.empty() && done.freed.empty() && !done.holders.empty()) {
         complain("'" + resource + "' was not taken: " + list_of(done.holders) +
                  " came since you were shown its holders; run it again to take it from them");
         return own_failure;

@@ -174,9 +174,9 @@ public:
     /// One lease holds them, and is renewed, lost and released as one. Programs that name the same
     /// resources in other orders do not block each other.
     ///
-    /// A waiter stands in the queues of all of them with one ticket, as soon as one can't be had. So
-    /// those that are free wait with it: whoever comes later gets none of them before it does. In
-    /// other programs that holds from its first refusal on.
+    /// As soon as one of the resources cannot be acquired, the acquire waits in the queues of all
+    /// of them with one ticket. Acquires that begin later get none of them before it does, not
+    /// even those that are free. For other programs this holds from its first refusal on.
     /// A list of one resource is acquired as by `async_acquire`.
     ///
     /// **Preconditions.** `validate_resources` and `validate` find no error; `mode` is exclusive, and
@@ -311,21 +311,22 @@ public:
             detail::initiate_list{impl_}, token, std::move(prefix));
     }
 
-    /// Takes a resource from those that hold it, as an operator may whose program hangs: from the
-    /// owners, readers and slots that `shown` names, as `async_inspect` completed with it, on every
-    /// node. Whoever came since then keeps the lock.
+    /// Revokes the leases of a resource, as an operator does when a program hangs. The owners,
+    /// readers and slots that `shown` names lose their keys on every node; `shown` is what
+    /// `async_inspect` completed with. A holder that acquired the resource after that keeps it.
     ///
-    /// A robbed program believes in its lease until it renews it, at the latest a ttl later: until
-    /// then it and the next holder may both be at work, and only the fence tells them apart. Its lease
-    /// is then lost as `taken`, and cannot come back. With `fencing` off a key is only deleted.
+    /// A holder whose lease is revoked relies on it until its next renewal, at the latest a ttl
+    /// later. Until then it and the next holder may both be at work, and only the fence tells them
+    /// apart. The revoked lease is then lost as `taken`, and no renewal can take its key again.
+    /// With `fencing` off a key is only deleted.
     ///
     /// **Preconditions.** None of `shown`: names that hold nothing any more are passed over.
     /// **Completion.** When every node has answered, or failed.
     /// **Cancellation.** Nothing, or any part of it, was done.
     /// **Leaves behind.** On each node whose vote is granted: the keys are gone, and the next waiter
-    /// is woken; the fence is raised; the robbed values are noted for `ttl_max`.
-    /// **Errors.** `no_quorum`: fewer than a quorum of nodes did it; the robbed may still have their
-    /// lease, and the call may be repeated. `invalid_argument`: the resource can't be one.
+    /// is woken; the fence is raised; the revoked values are noted for `ttl_max`.
+    /// **Errors.** `no_quorum`: fewer than a quorum of nodes did it; the holders may still have
+    /// their lease, and the call may be repeated. `invalid_argument`: the resource can't be one.
     template <detail::token_for<void(error_code, revocation)> T = detail::default_token>
     auto async_revoke(const resource_state& shown, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, revocation)>(

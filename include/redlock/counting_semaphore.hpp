@@ -62,8 +62,8 @@ public:
     counting_semaphore(const counting_semaphore&) = delete;
     counting_semaphore& operator=(const counting_semaphore&) = delete;
 
-    /// Blocks until there is a slot. Those who wait, in all programs, are served first come, first
-    /// served. A thread that already has slots may wait for itself: nobody notices that.
+    /// Blocks until there is a slot. The waiters of all programs are served first come, first
+    /// served. A thread that already has slots may wait for itself: no error reports that.
     ///
     /// **Errors.** `lost`: see above. `invalid_argument`: an option is out of its range, or the
     /// client has no `fencing`. Else those of `blocking_client::acquire`, such as `contended` or

@@ -57,7 +57,7 @@ public:
     /// data. 0 if `client_options::fencing` is off.
     std::uint64_t fence() const noexcept;
 
-    /// Which of `acquire_options::slots` it is, from 0; 0 if none was asked for.
+    /// Which of `acquire_options::slots` the lease holds, from 0; 0 if the acquire named no slots.
     std::uint16_t slot() const noexcept;
 
     /// Text with which another process can prolong or release this lease: `client::async_adopt`. It

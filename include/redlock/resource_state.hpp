@@ -86,11 +86,11 @@ struct resource_state {
 
 /// What `client::async_revoke` did.
 struct revocation {
-    std::vector<std::string> robbed{};      ///< From whom a key was taken, abbreviated.
-    /// Whose key was kept, and is free now: they had released their lease.
+    std::vector<std::string> revoked{};     ///< The owners whose key was taken, abbreviated.
+    /// The owners whose key was kept after they released their lease, and is free now.
     std::vector<std::string> freed{};
-    std::vector<std::string> holders{};     ///< Those that hold a key now, abbreviated.
-    /// One per node: granted where none of those that were shown holds it, or can take it again.
+    std::vector<std::string> holders{};     ///< The owners that hold a key now, abbreviated.
+    /// One per node: granted where none of the owners in `shown` holds it, or can take it again.
     std::vector<node_vote> votes{};
 };
 

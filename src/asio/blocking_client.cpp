@@ -89,7 +89,7 @@ struct blocking_client::worker {
         thread.join();
     }
 
-    /// Why nothing can be asked of `of`, which was moved from if it is null.
+    /// The error that forbids the use of `of`, which is null if the client was moved from.
     static error_code unusable(const std::unique_ptr<worker>& of) noexcept {
         if (!of || !of->born.is_here()) return errc::client_closed;
         if (of->is_this_thread()) return errc::would_deadlock;

@@ -1,4 +1,4 @@
-// TLS over bytes that somebody else carries: handshake, encryption, verification; knows no socket.
+// TLS over bytes that the transport carries: handshake, encryption, verification; knows no socket.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@ namespace redlock::detail {
 /// Why a connection with TLS ended, or was not made. Each message has the reason and the remedy.
 enum class tls_errc {
     untrusted = 1,      ///< No trusted root signed the server's certificate.
-    wrong_name,         ///< The certificate is for other names than the one asked for.
+    wrong_name,         ///< The certificate does not name the host that we connect to.
     expired,
     not_yet_valid,
     bad_certificate,    ///< It was refused for another reason.

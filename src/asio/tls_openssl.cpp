@@ -148,7 +148,7 @@ int tls_setup::on_session(SSL* of, SSL_SESSION* fresh) {
     return 1;  // it is ours now
 }
 
-// Asked only where no certificate was given: there is none to answer with.
+// Called only if no certificate was given: there is none to answer with.
 int tls_setup::on_wish(SSL* of, X509**, EVP_PKEY**) {
     *static_cast<bool*>(SSL_get_app_data(of)) = true;
     return 0;
@@ -182,7 +182,7 @@ struct tls_stream::state {
     BIO* in = nullptr;   // owned by `ssl`
     BIO* out = nullptr;  // likewise
     bool is_ready = false;
-    bool lacks_certificate = false;  // the server asked for one, and there is none
+    bool lacks_certificate = false;  // the server requested one, and there is none
     bool has_heard = false;          // something was decrypted
 };
 

@@ -175,8 +175,8 @@ bool asio_transport::on_cipher(std::string_view bytes) {
     return false;
 }
 
-// Not by waiting until it is readable: to wait, Asio arms the socket anew in epoll, which wakes it
-// once more for nothing. To read, it does not.
+// Not by waiting until it is readable: to wait, Asio arms the socket again in epoll, which wakes
+// it once more for nothing. To read, it does not.
 void asio_transport::await_bytes() {
     socket_.async_read_some(asio::buffer(received_),
                             step([this](error_code ec, std::size_t n) { on_received(ec, n); }));
@@ -256,7 +256,7 @@ void asio_transport::await_room() {
 }
 
 void asio_transport::fail(error_code ec) {
-    // Found while flushing: told in a turn of its own, since this one is about to end.
+    // Found while flushing: reported in a turn of its own, since this one is about to end.
     asio::post(strand_, [tell = step([this](error_code why) { tell_down(why); }), ec]() mutable {
         tell(ec);
     });

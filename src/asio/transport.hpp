@@ -28,12 +28,13 @@
 
 namespace redlock::detail {
 
-/// Whoever owns transports: kept alive by what they have under way.
+/// The owner of transports. Their pending operations keep it alive.
 class transport_host {
 public:
-    /// Null once nothing may be started any more.
+    /// Null once no operation may start any more.
     virtual std::shared_ptr<transport_host> keep_alive() noexcept = 0;
-    /// Whose bytes the transport of that index carries; it has to exist while that is open.
+    /// The connection whose bytes the transport of that index carries. It must exist while the
+    /// transport is open.
     virtual connection& connection_at(std::size_t index) = 0;
     /// Called after the transport has reported all events of one completion to the connection.
     virtual void end_turn() = 0;
@@ -43,7 +44,7 @@ protected:
 };
 
 /// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
-/// socket is full; so whoever closes knows what has left.
+/// socket is full; so a client that closes knows which bytes have left.
 class asio_transport final : public wire_performer {
 public:
     /// Where a name has several addresses, each `open` begins with the next one. Only the last that

@@ -289,7 +289,7 @@ void engine::on_clock_gap(duration gap, time_point now) {
     for (const held_lease_ptr& lease : held) lease->shorten(gap, now);
 }
 
-void engine::on_greeted(std::size_t node, const greeting& told, time_point began,
+void engine::on_greeted(std::size_t node, const greeting& facts, time_point began,
                         time_point now) {
     const duration wanted_in = sessions_.shortest_time_for(redlock::quorum(size()));
     renewals_.set_node_timeout(wanted_in);
@@ -300,7 +300,7 @@ void engine::on_greeted(std::size_t node, const greeting& told, time_point began
         shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning,
                       .node = shared_.name(node), .error = errc::timed_out, .detail = late});
     }
-    tracker_.on_greeted(node, told, began, now);
+    tracker_.on_greeted(node, facts, began, now);
 }
 
 void engine::on_node_up(std::size_t node, duration took, time_point now) {

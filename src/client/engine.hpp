@@ -122,7 +122,7 @@ private:
     std::uint64_t random_word() override { return host_->random_word(); }
     const core::own_delay& own_delay() const noexcept override { return shared_.own_delay(); }
     wire::record_request record_wanted() override { return tracker_.record_wanted(); }
-    void on_greeted(std::size_t node, const greeting& told, time_point began,
+    void on_greeted(std::size_t node, const greeting& facts, time_point began,
                     time_point now) override;
     void on_node_up(std::size_t node, duration took, time_point now) override;
     void on_node_down(std::size_t node, const wire::failure& why, time_point now) override;
@@ -162,7 +162,7 @@ private:
     lease_list held_leases_;
     lease_list ended_leases_;  // in this turn
     owner_claims owners_;
-    std::vector<operation_ptr> unsettled_;  // that wait until it is known who may vote
+    std::vector<operation_ptr> unsettled_;  // that wait until it is known which nodes may vote
     renewals renewals_;
     node_tracker tracker_;
     core::local_queues local_;

@@ -7,7 +7,7 @@
 namespace redlock::config {
 
 namespace {
-// Who reads more than that mends the first ones and tries again.
+// A reader of more than that mends the first ones and tries again.
 constexpr std::size_t max_errors = 100;
 }  // namespace
 

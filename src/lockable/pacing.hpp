@@ -12,19 +12,19 @@
 namespace redlock::detail {
 
 /// A slot that was allowed at one instant must not be allowed again within a period from there.
-/// Nobody else is granted it before its validity ends: so a grant counts only if its validity lasts
-/// for a period from the instant at which it is *used*, which is after the answers came, not from
-/// that at which the request was sent. The slot is asked for so much longer as it takes from the
-/// one to the other, by what the last grants took. Not thread-safe.
+/// No other client is granted it before its validity ends. So a grant counts only if its validity
+/// lasts for a period from the instant at which it is *used*, which is after the answers came, not
+/// from that at which the request was sent. The ttl in the request is longer by the time between
+/// the two, as the last grants took it. Not thread-safe.
 class pacing {
 public:
     pacing(std::chrono::milliseconds period, std::chrono::milliseconds longest_ttl,
            drift_policy drift) noexcept
         : period_(period), longest_ttl_(longest_ttl), drift_(drift) {}
 
-    /// What to ask of the nodes.
+    /// The ttl of the next request.
     std::chrono::milliseconds ttl() const noexcept;
-    /// Whether a grant that was asked for with `ttl` counts at `now`. The next ttl is longer where
+    /// Whether a grant whose request had `ttl` counts at `now`. The next ttl is longer where
     /// it came late.
     bool counts(std::chrono::milliseconds ttl, time_point valid_until, time_point now) noexcept;
     /// The answers took longer than the whole ttl.

@@ -14,11 +14,11 @@ namespace redlock {
 /// The longest ttl_max that a client may have.
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours(24);
 
-/// The ttl that is asked of the nodes.
+/// The ttl that the nodes receive; `requested` is the caller's, 0 for the default.
 inline std::chrono::milliseconds effective_ttl(const client_options& client,
-                                               std::chrono::milliseconds asked) {
+                                               std::chrono::milliseconds requested) {
     using namespace std::chrono_literals;
-    return asked == 0ms ? default_ttl(client) : asked;
+    return requested == 0ms ? default_ttl(client) : requested;
 }
 
 /// What is left of `ttl` after its drift allowance: no lease is valid for longer.
@@ -26,8 +26,8 @@ inline duration longest_validity(const client_options& client, duration ttl) {
     return ttl - drift_policy{client.drift_factor, client.drift_min}.allowance(ttl);
 }
 
-/// For how long nodes can keep a key by our clock, counted from the grant: the ttl that they are asked
-/// for is longer by the drift allowance, and by what may pass between the asking and the grant.
+/// For how long nodes can keep a key by our clock, counted from the grant. The ttl in the request
+/// is longer by the drift allowance, and by the time that may pass from the request to the grant.
 inline std::chrono::milliseconds longest_kept(std::chrono::milliseconds ttl_max,
                                               drift_policy drift) {
     using namespace std::chrono_literals;
@@ -35,9 +35,9 @@ inline std::chrono::milliseconds longest_kept(std::chrono::milliseconds ttl_max,
     return std::chrono::floor<std::chrono::milliseconds>(ttl_max - drift.allowance(ttl_max) - way);
 }
 
-/// For how long a node is asked to keep a key that has to stay in the way of others for `min_hold`
-/// by our clock, from a grant that comes up to `later` after the node is asked; never for longer
-/// than the quarantine of a node that forgets it.
+/// The time for which a request has a node keep a key that must block other clients for `min_hold`
+/// by our clock. The grant may come up to `later` after the request. Never longer than the
+/// quarantine of a node that forgets the key.
 inline duration longest_stay(const client_options& client, std::chrono::milliseconds min_hold,
                              duration later = {}) {
     using std::chrono::milliseconds;

@@ -21,13 +21,13 @@ struct drift_policy {
     constexpr duration allowance(duration ttl) const noexcept {
         const auto share = static_cast<double>(ttl.count()) * factor;
         auto whole = static_cast<duration::rep>(share);
-        if (static_cast<double>(whole) < share) ++whole;  // never less than what was asked for
+        if (static_cast<double>(whole) < share) ++whole;  // never less than the exact share
         return duration(whole) + min;
     }
 };
 
-/// The instant at which a lease ends that was asked for at `sent`. It may be in the past: a lease is
-/// valid at `now` only if now < valid_until(...).
+/// The instant at which a lease ends whose request went out at `sent`. It may be in the past: a
+/// lease is valid at `now` only if now < valid_until(...).
 constexpr time_point valid_until(time_point sent, duration ttl, drift_policy drift) noexcept {
     return sent + ttl - drift.allowance(ttl);
 }

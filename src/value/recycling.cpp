@@ -25,14 +25,14 @@ constexpr bool keeps = false;
 constexpr bool keeps = true;
 #endif
 constexpr std::size_t grain = 64;
-// Of each size: another thread's blocks that end here, and are not asked for, displace no others.
+// Of each size: another thread's blocks that end here, and are not reused, displace no others.
 constexpr std::size_t most_kept = 512U << 10;
 
 struct block {
     block* next;
 };
 
-/// The blocks that one thread keeps, by size. Trivial, so that it may be asked also after the
+/// The blocks that one thread keeps, by size. Trivial, so that it may be used also after the
 /// thread's other objects are destroyed.
 struct store {
     struct pile {

@@ -1,4 +1,4 @@
-// What a node says about a resource, as text; knows nothing of how it is asked.
+// What a node says about a resource, as text; knows nothing of the queries.
 // SPDX-License-Identifier: MIT
 #include <redlock/resource_state.hpp>
 

@@ -1,4 +1,4 @@
-// Acquire, as it is asked and answered.
+// Acquire requests and their answers.
 // SPDX-License-Identifier: MIT
 #include "wire/acquire.hpp"
 

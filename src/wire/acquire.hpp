@@ -1,4 +1,4 @@
-// Acquire, as it is asked and answered, of every kind of lock; counts nothing.
+// Acquire requests of every kind of lock, and their answers; counts nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace redlock::wire {
 
-/// One lease that is asked for, or prolonged.
+/// One lease that a request acquires or prolongs.
 struct lease_request {
     std::string_view key;
     std::string_view value;
@@ -46,7 +46,7 @@ struct acquire_answer {
     bool lacks_fence = false;  ///< held: by a value of our form, and there is no fence beside it.
     std::chrono::milliseconds left{0};  ///< held: of the key, where the node tells it.
     std::uint64_t fence = 0;  ///< held, queued, stale: the highest that the node has seen.
-    /// held, queued: for how long others may stand before us.
+    /// held, queued: for how long other waiters may be before us.
     std::chrono::milliseconds before{0};
     bool is_foreign = false;  ///< held: by a value that this library never writes.
     std::size_t holder = 0;   ///< held: differs from value to value.

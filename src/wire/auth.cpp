@@ -1,4 +1,4 @@
-// Who calls, as is said first on every connection.
+// The commands that log in and name a connection.
 // SPDX-License-Identifier: MIT
 #include "wire/auth.hpp"
 
@@ -37,7 +37,7 @@ void append_name(std::string& out, const client_options& client) {
 
 // A node that is loading, or has too many clients, refuses AUTH too; that is not the password's
 // fault. Some servers answer with what they were sent, so of an answer about AUTH only the error's
-// code is told.
+// code is reported.
 failure read_auth_refusal(const resp::reply& error) {
     const failure cause = read_failure(error);
     if (error.is_error("NOAUTH")) {

@@ -1,4 +1,4 @@
-// Extend, as it is asked and answered.
+// Extend requests and their answers.
 // SPDX-License-Identifier: MIT
 #include "wire/extend.hpp"
 

@@ -1,4 +1,4 @@
-// Extend, as it is asked and answered; counts nothing.
+// Extend requests and their answers; counts nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// What is asked of a node about one resource.
+// The queries about one resource on a node.
 // SPDX-License-Identifier: MIT
 #include "wire/inspect.hpp"
 

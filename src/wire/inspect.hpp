@@ -1,4 +1,4 @@
-// What is asked of a node about one resource; takes nothing.
+// The queries about one resource on a node; takes nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -15,7 +15,7 @@
 
 namespace redlock::wire {
 
-/// Of several keys that are asked for at once those behind the first.
+/// The keys behind the first, of a request for several keys at once.
 using more_keys = std::span<const redlock::detail::recycled_string>;
 
 /// The name of a key that belongs to another. Allocates only for very long ones.

@@ -37,13 +37,13 @@ struct lock_kind {
 /// compare-and-expire. It touches no other key, and its users need no right to one.
 inline constexpr lock_kind plain_lock{.is_fenced = false, .is_plain_set = true};
 inline constexpr lock_kind fenced_lock{};
-/// Of readers, who share the key of a fenced lock.
+/// Of readers, which share the key of a fenced lock.
 inline constexpr lock_kind shared_lock{.suffix = "_share", .is_shared = true, .set_of = readers_of};
-/// Of those who have several keys at once, or none of them; and the same without fences.
+/// Of a lease that has several keys at once, or none of them; and the same without fences.
 inline constexpr lock_kind set_lock{.suffix = "_all", .is_of_several = true};
 inline constexpr lock_kind plain_set_lock{
     .suffix = "_all", .is_fenced = false, .is_of_several = true};
-/// Of those who have one of the slots of a resource, each a fenced lock with a key of its own.
+/// Of a lease that has one of the slots of a resource, each a fenced lock with a key of its own.
 inline constexpr lock_kind slot_lock{.suffix = "_slot", .has_slot = true, .set_of = slots_of};
 
 /// The keys that a request of this kind names, with their fences, queues and set.

@@ -1,4 +1,4 @@
-// What is asked of, and told by, the record that every node keeps about itself.
+// Requests about the record that every node keeps about itself, and their answers.
 // SPDX-License-Identifier: MIT
 #include "wire/node_record.hpp"
 

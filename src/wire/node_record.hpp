@@ -1,4 +1,4 @@
-// What is asked of, and told by, the record that every node keeps about itself; decides nothing.
+// Requests about the record that each node keeps about itself, and their answers; decides nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 

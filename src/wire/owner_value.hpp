@@ -17,14 +17,14 @@ namespace redlock::wire {
 /// What a key holds while readers share it.
 inline constexpr std::string_view shared_marker = "redlock:shared";
 
-/// The owner and the client's name, which tells people who holds the lock. An owner that a caller
+/// The owner and the client's name, by which an operator knows the holder. An owner that a caller
 /// gave has a random number behind that: another process may have the same owner and the same name
 /// (a container that was replaced has the host and pid of the old one), and each would take the
 /// other's key for its own.
 detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
                                     std::optional<std::uint64_t> random);
 
-/// Whose value it is; the value is of our form.
+/// The owner that the value names; the value is of our form.
 owner_id owner_of(std::string_view value) noexcept;
 
 /// Whether a key's value is an owner value as this library writes them: 22 characters of base64url,
@@ -32,14 +32,14 @@ owner_id owner_of(std::string_view value) noexcept;
 bool is_of_our_form(std::string_view value) noexcept;
 /// Whether it is a value that this library never writes; false where there is no value.
 bool is_foreign(std::string_view value) noexcept;
-/// Whether nobody holds a key with that value, and nobody may take it yet: see shared/keep.lua.
+/// Whether a key with that value has no holder and can't be taken yet: see shared/keep.lua.
 bool is_kept(std::string_view value) noexcept;
 /// The value of the lease that is over.
 inline std::string_view without_kept_mark(std::string_view value) noexcept {
     return value.substr(0, value.size() - (is_kept(value) ? text::kept_mark.size() : 0));
 }
 
-/// A key's value as it may be shown: who holds it, but not enough to act as them.
+/// A key's value as it may be shown: it identifies the holder, but is not enough to act as it.
 std::string abbreviate_owner(std::string_view value);
 
 }  // namespace redlock::wire

@@ -1,4 +1,4 @@
-// Release, as it is asked and answered.
+// Release requests and their answers.
 // SPDX-License-Identifier: MIT
 #include "wire/release.hpp"
 

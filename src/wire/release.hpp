@@ -1,4 +1,4 @@
-// Release, as it is asked and answered; counts nothing.
+// Release requests and their answers; counts nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -16,7 +16,7 @@ struct request {
     std::string keys;         ///< That it reads and writes, encoded: with their fences, if any.
     std::string queues;       ///< Of the waiters for them.
     std::string set;          ///< That goes with it: of readers, or of slots; empty for others.
-    std::string words;        ///< Encoded: what is asked, and its arguments; or the whole command.
+    std::string words;        ///< Encoded: the verb and its arguments; or the whole command.
     std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
     std::uint32_t locks = 1;  ///< Of the keys, not counting what goes with them.
     duration keeps_for{};     ///< How long the node is to keep them; zero: it takes and prolongs none.

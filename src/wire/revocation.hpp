@@ -1,4 +1,4 @@
-// Taking a key from those that hold it, as it is asked and answered; decides nothing.
+// Requests that take a key from its holders, and their answers; decides nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -25,14 +25,14 @@ struct revocation_request {
     std::uint64_t fence = 0;                 ///< That it is raised to.
     duration fence_life{};
     duration revoked_life{};                 ///< For so long the values can't take the key again.
-    const std::set<std::string>* values{};   ///< That are robbed; null: nothing is changed.
+    const std::set<std::string>* values{};   ///< To revoke; null: nothing is changed.
 };
 void write_revocation(std::string& out, resp::script_form form, const revocation_request& what);
 
 struct revocation_answer {
     std::uint64_t fence = 0;           ///< The highest that the node has seen.
-    std::vector<std::string> robbed;   ///< The values that held the key until now.
-    std::vector<std::string> holders;  ///< Those that hold it.
+    std::vector<std::string> revoked;  ///< The values that held the key until now.
+    std::vector<std::string> holders;  ///< The values that hold it.
 };
 /// Nothing where it is no such answer.
 std::optional<revocation_answer> read_revocation(const resp::reply& reply);

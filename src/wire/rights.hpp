@@ -1,4 +1,4 @@
-// Which commands, keys and channels a user may not use, as it is asked and answered.
+// Requests that find out which commands, keys and channels a user may not use, and their answers.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// Which keys there are, page by page, as it is asked and answered; decides nothing.
+// Requests for the names of keys, page by page, and their answers; decides nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// Waiting, as it is asked for many waiters and answered for each.
+// Requests of many waiters in one command, and the answer to each.
 // SPDX-License-Identifier: MIT
 #include "wire/wait.hpp"
 

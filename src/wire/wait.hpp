@@ -1,4 +1,4 @@
-// Waiting, as it is asked for many waiters and answered for each; decides nothing.
+// Requests of many waiters in one command, and the answer to each; decides nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace redlock::wire {
 
-/// One waiter in a command that asks for many. An empty id: it has no place; a life of zero: it is
-/// not to be entered.
+/// One waiter in a command that asks for many. An empty id: it is in no queue; a life of zero: it
+/// is not to be entered.
 struct wait_request {
     std::string_view key;
     queue_entry entry;
@@ -32,7 +32,7 @@ void write_wait(std::string& out, resp::script_form form, std::span<const wait_r
 struct wait_answer {
     /// How long it may take until the key is its own; -1 ms where it does not run out by itself.
     std::chrono::milliseconds left{0};
-    std::chrono::milliseconds before{0};  ///< For how long others may stand before it.
+    std::chrono::milliseconds before{0};  ///< For how long others may be before it.
     bool is_foreign = false;              ///< Its value is one that this library never writes.
 };
 /// Nothing where it is no answer.

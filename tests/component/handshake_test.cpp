@@ -165,8 +165,8 @@ TEST_CASE("plain locks need neither INFO nor TIME") {
     detail::handshake h(node, plain);
     CHECK(after(h, "+OK\r\n-NOPERM no info\r\n-NOPERM no time\r\n" + scripts_loaded()) ==
           outcome::done);
-    CHECK(h.told().server.run_id.empty());
-    CHECK_FALSE(h.told().time_us);
+    CHECK(h.result().server.run_id.empty());
+    CHECK_FALSE(h.result().time_us);
 }
 
 TEST_CASE("the restart guard needs them, and says so") {
@@ -182,8 +182,8 @@ TEST_CASE("the restart guard needs them, and says so") {
     CHECK(after(h, "+OK\r\n" + info() + durability + "+OK\r\n") == outcome::failed);
     CHECK(after(h, "+OK\r\n" + info() + durability + time_told + scripts_loaded()) ==
           outcome::ask_record);
-    CHECK(h.told().time_us == 1'700'000'000'000'007);
-    CHECK(h.told().server.run_id == "r1");
+    CHECK(h.result().time_us == 1'700'000'000'000'007);
+    CHECK(h.result().server.run_id == "r1");
 }
 
 TEST_CASE("a replica is greeted, but keeps no record") {
@@ -191,7 +191,7 @@ TEST_CASE("a replica is greeted, but keeps no record") {
     detail::handshake h(node, fenced);
     CHECK(after(h, "+OK\r\n" + info("slave") + config("always") + time_told +
                        scripts_loaded()) == outcome::done);
-    CHECK_FALSE(h.told().server.is_master);
+    CHECK_FALSE(h.result().server.is_master);
 }
 
 TEST_CASE("a node is durable where every write is on disk before it is answered") {
@@ -201,7 +201,7 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
         const auto o = after(h, "+OK\r\n" + info("master", log) + policy + time_told +
                                     scripts_loaded());
         REQUIRE(o == outcome::ask_record);
-        return h.told().server.is_durable;
+        return h.result().server.is_durable;
     };
     CHECK(is_durable(logged, config("always")));
     CHECK_FALSE(is_durable(logged, config("everysec")));
@@ -254,7 +254,7 @@ TEST_CASE("the record is requested once the node has reported its role, settings
                        ":1600000000000000\r\n:90000\r\n$1\r\nM\r\n:1\r\n" + clock +
                        ":95000\r\n" + init) ==
               outcome::done);
-        const auto& record = h.told().record;
+        const auto& record = h.result().record;
         CHECK(record.exists);
         CHECK(record.made);
         CHECK(record.epoch == epoch);
@@ -275,12 +275,12 @@ TEST_CASE("the record is requested once the node has reported its role, settings
     }
     SECTION("or is not there") {
         CHECK(answered("*1\r\n:1700000000000009\r\n") == outcome::done);
-        CHECK_FALSE(h.told().record.exists);
+        CHECK_FALSE(h.result().record.exists);
     }
     SECTION("or is that of another set") {
         CHECK(answered("*2\r\n:1700000000000009\r\n" + fakes::bulk("5:def")) == outcome::done);
-        CHECK_FALSE(h.told().record.exists);
-        CHECK(h.told().record.other_set == "5:def");
+        CHECK_FALSE(h.result().record.exists);
+        CHECK(h.result().record.other_set == "5:def");
     }
     SECTION("or is something else") {
         CHECK(answered("-FOREIGN the node record holds something else\r\n") == outcome::failed);

@@ -91,7 +91,7 @@ TEST_CASE("leases that a child destroys, and what it assigns over, release nothi
     auto options = nodes.options();
     log.attach(options);
     blocking_client client(options);
-    auto held = std::make_optional(std::move(client.acquire("r", {.ttl = 10s}).value()));
+    std::optional<lease> held = client.acquire("r", {.ttl = 10s}).value();
     REQUIRE(eventually([&] { return log.nodes_up() == 3; }));
     CHECK(in_child([&] {
               held.reset();

@@ -62,7 +62,7 @@ TEST_CASE("a revoked holder loses its lease, and cannot take the key again", "[r
     REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
     const auto done = revoke_all_of(by, "r");
     REQUIRE(done.error() == error_code{});
-    CHECK(done.value().robbed == std::vector{brief_owner(held.value(), "till-7")});
+    CHECK(done.value().revoked == std::vector{brief_owner(held.value(), "till-7")});
     CHECK(done.value().holders.empty());
     CHECK(done.value().votes.size() == 3);
     CHECK(all_granted(done.value()));
@@ -126,13 +126,13 @@ TEST_CASE("a holder that came after the operator's inspect keeps the lock", "[re
     driver by(nodes.options());
     const auto done = revoke_with(by, shown);
     CHECK(done.error() == error_code{});
-    CHECK(done.value().robbed.empty());
+    CHECK(done.value().revoked.empty());
     CHECK(done.value().holders == std::vector{brief_owner(next.value(), "new")});
     CHECK(nodes.holding("r") == 3);
     CHECK(other.extend(next.value(), 20s) == error_code{});
     const auto nothing = revoke_all_of(by, "never held");
     CHECK(nothing.error() == error_code{});
-    CHECK(nothing.value().robbed.empty());
+    CHECK(nothing.value().revoked.empty());
     CHECK(nodes.ask(0).exists("{never held}:revoked") == false);
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("a revoke ends the leases of the readers that were shown, and of no ot
     REQUIRE(second.until([&] { return by.inspect("r").value().readers.size() == 2; }));
     const auto done = revoke_with(by, shown);
     REQUIRE(done.error() == error_code{});
-    CHECK(done.value().robbed == std::vector{brief_owner(one.value(), "first")});
+    CHECK(done.value().revoked == std::vector{brief_owner(one.value(), "first")});
     CHECK(done.value().holders == std::vector{brief_owner(two.value(), "second")});
     loss why{};
     CHECK(end_of(first, one.value(), why) == error_code{});
@@ -193,7 +193,7 @@ TEST_CASE("each slot that was shown is taken from its holder", "[revoke]") {
     REQUIRE(holder.until([&] { return by.inspect("r").value().slots.size() == 3; }));
     const auto done = revoke_all_of(by, "r");
     REQUIRE(done.error() == error_code{});
-    CHECK(done.value().robbed.size() == 3);
+    CHECK(done.value().revoked.size() == 3);
     CHECK(by.inspect("r").value().slots.empty());
     for (const lease& one : held) {
         loss why{};
@@ -240,7 +240,7 @@ TEST_CASE("a node that refuses to note whom it robs keeps the lock", "[revoke]")
     driver by(options);
     const auto done = revoke_all_of(by, "r");
     CHECK(done.error() == errc::no_quorum);
-    CHECK(done.value().robbed.empty());
+    CHECK(done.value().revoked.empty());
     CHECK(nodes.holding("r") == 3);
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("locks without fences, and those of other libraries, are deleted", "[r
         REQUIRE(holder.until([&] { return nodes.holding("r") == 3; }));
         const auto done = revoke_all_of(by, "r");
         CHECK(done.error() == error_code{});
-        CHECK(done.value().robbed == std::vector{brief_owner(held.value(), "plain")});
+        CHECK(done.value().revoked == std::vector{brief_owner(held.value(), "plain")});
         CHECK(nodes.keys() == 0);
         loss why{};
         CHECK(end_of(holder, held.value(), why) == error_code{});
@@ -286,7 +286,7 @@ TEST_CASE("locks without fences, and those of other libraries, are deleted", "[r
         }
         const auto done = revoke_all_of(by, "r");
         CHECK(done.error() == error_code{});
-        CHECK(done.value().robbed == std::vector{abbreviate_owner(value)});
+        CHECK(done.value().revoked == std::vector{abbreviate_owner(value)});
         CHECK(nodes.holding("r") == 0);
     }
     SECTION("what is no lock stays") {
@@ -340,7 +340,7 @@ TEST_CASE("a blocking client robs, too, and a closed one does not", "[revoke]") 
     REQUIRE(shown.has_value());
     const auto done = by.revoke(shown.value());
     REQUIRE(done.has_value());
-    CHECK(done.value().robbed.size() == 1);
+    CHECK(done.value().revoked.size() == 1);
     CHECK(by.acquire("r").has_value());
     REQUIRE(by.close().has_value());
     CHECK(by.revoke(shown.value()).error().code == errc::client_closed);
@@ -375,7 +375,7 @@ TEST_CASE("release --force names whom it robs, and asks first", "[revoke][tool]"
     {
         const auto [status, said] = run({"release", "--json", "--force", "--yes", "r"});
         CHECK(status == 0);
-        CHECK(said.find("\"robbed\":[]") != said.npos);
+        CHECK(said.find("\"revoked\":[]") != said.npos);
     }
     for (const auto& wrong : std::vector<std::vector<std::string>>{
              {"release", "r"}, {"release", "--yes"}, {"release", "--force"},

@@ -52,7 +52,7 @@ const std::vector<argument_list>& bad_durations() {
 
 const std::vector<argument_list>& bad_terms() {
     static const std::vector<argument_list> all{
-        {"--wait", "9000h"}, {"--wait", "x"},       {"--slots", "0"},
+        {"--wait", "-1s"},   {"--wait", "x"},       {"--slots", "0"},
         {"--slots", "1025"}, {"--slots", "many"},   {"--slots", "2", "--shared"},
         {"-E", "256"},       {"-E", "-1"},          {"-E", "x"}};
     return all;

@@ -195,10 +195,10 @@ void visitor::revoke(const resource_state& found) {
 
 void visitor::on_revoked(error_code outcome, const revocation& done) {
     tell([&] {
-        return "took it from " + std::to_string(done.robbed.size()) +
+        return "took it from " + std::to_string(done.revoked.size()) +
                (outcome ? ": " + outcome.message() : "");
     });
-    if (!outcome) in_->around().judge.revoked({done.robbed.begin(), done.robbed.end()});
+    if (!outcome) in_->around().judge.revoked({done.revoked.begin(), done.revoked.end()});
     in_->leave();
 }
 

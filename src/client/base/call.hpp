@@ -1,4 +1,4 @@
-// What is asked of nodes, and who waits for the answers; knows no connection.
+// A request to the nodes, and the object that waits for the answers; knows no connection.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace redlock::detail {
 
-/// A request or a command that was handed to nodes. `round` tells apart what a call handed out: the
-/// times, and the requests of one time where they are several. What comes for an earlier time must
-/// not count for a later one. A node that took the call reports once per `round`: a reply or a
-/// failure.
+/// A request or a command that was handed to nodes. `round` distinguishes what a call handed out:
+/// each time that it did, and the requests of one time if there are several. An answer to an
+/// earlier time must not count for a later one. A node that took the call reports once per
+/// `round`: a reply or a failure.
 ///
 /// The count is thread-safe because a call may be cancelled from any thread.
 class call : public boost::intrusive_ref_counter<call, boost::thread_safe_counter> {
@@ -33,8 +33,8 @@ public:
     virtual void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                             time_point now) = 0;
 
-    /// Whether it is still worth sending: asked when it was queued before it could be sent, and when
-    /// the node had lost its scripts.
+    /// Whether it is still worth sending. Called when it was queued before it could be sent, and
+    /// when the node had lost its scripts.
     virtual bool is_wanted(std::uint32_t round) const noexcept = 0;
     /// The ttl of the lease that it is about: a node has less time where that is short.
     virtual duration lease_ttl(std::uint32_t /*round*/) const noexcept { return duration::max(); }

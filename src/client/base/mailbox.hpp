@@ -7,8 +7,8 @@
 
 namespace redlock::detail {
 
-/// A message. Embedded in what it is about, so that leaving it allocates nothing; whoever leaves it
-/// keeps it alive until `deliver` or `discard` was called.
+/// A message. Embedded in the object that it is about, so that putting it allocates nothing. The
+/// sender keeps it alive until `deliver` or `discard` was called.
 class mail {
 public:
     virtual void deliver() = 0;
@@ -44,7 +44,7 @@ public:
         return true;
     }
 
-    /// Delivers what is there, in order, and what is left meanwhile next time.
+    /// Delivers the messages that are there, in order; those that arrive meanwhile, next time.
     void collect() {
         mail* m = take(false);
         while (m != nullptr) {
@@ -54,7 +54,7 @@ public:
         }
     }
 
-    /// Takes no more, and discards what is there.
+    /// Refuses further messages, and discards those that are there.
     void close() noexcept {
         mail* m = take(true);
         while (m != nullptr) {

@@ -27,7 +27,7 @@ class operation : public call, public recycled {
 public:
     /// Begins. Called once, by `engine::begin`.
     virtual void start(time_point now) = 0;
-    /// Who may vote is known as well as it will be: for what asked
+    /// It is known which nodes may vote, as well as it will be: for operations passed to
     /// `operation_host::await_settled`.
     virtual void on_settled(time_point) {}
     /// The client is closed: for operations passed to `operation_host::await_closed`.

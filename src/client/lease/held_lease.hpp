@@ -35,7 +35,7 @@ public:
     /// The lease has ended, and leaves the client's list.
     virtual void forget(held_lease& what) noexcept = 0;
     /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
-    /// `waits_on` its place in the queues is kept. `span` is its own, or 0.
+    /// `waits_on` it stays in the nodes' queues. `span` is its own, or 0.
     virtual void release_in_background(footprint what, bool waits_on, std::uint64_t span,
                                        time_point now) = 0;
 
@@ -97,10 +97,10 @@ public:
     std::uint64_t begin_child(span_kind kind, time_point now);
     /// Notes whether the list of due renewals has it. Returns what was noted before.
     bool set_due(bool is_due) noexcept { return std::exchange(is_due_, is_due); }
-    /// False where it is too late: the loss is about to be reported. `new_ttl`: the ttl that the
-    /// holder asked for, where it was the holder.
+    /// False where it is too late: the loss is about to be reported. `new_ttl`: the holder's, if
+    /// the holder extended the lease.
     bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
-    /// `said`: why the nodes did not renew it; a loss that follows tells that.
+    /// `said`: why the nodes did not renew it; a loss that follows names that cause.
     void renewal_failed(error_code why, std::string said, time_point now, std::uint64_t random);
     /// Our own clock stood still for `gap`. Where that ends the lease, its loss is reported at
     /// once.
@@ -108,12 +108,12 @@ public:
 
     void add(dependent& d) noexcept { dependents_.push_back(d); }
 
-    /// The holder gave it back or detached it, or the client closes: no more renewals. `why` is
-    /// what its dependents are told.
+    /// The holder gave it back or detached it, or the client closes: no more renewals. Its
+    /// dependents receive `why`.
     void end(error_code why, time_point now);
-    /// The execution context is gone: tells nobody.
+    /// The execution context is gone: calls no dependent.
     void drop() noexcept;
-    /// The same, and gives the key back on every node that may have it; nobody waits.
+    /// As `end`, and gives the key back on every node that may have it; no caller waits for that.
     void give_back(error_code why, time_point now);
 
 private:

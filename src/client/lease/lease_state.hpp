@@ -117,28 +117,29 @@ public:
     /// Whether the holder may rely on it. Once that was denied it stays so, whatever is answered
     /// later.
     bool is_valid(clock::time_point now) noexcept;
-    /// Moves the end, either way. False, and no change, where a caller has seen that it is over.
+    /// Moves the end, either way. False, and no change, if a caller has seen that it is over.
     bool set_end(clock::time_point until) noexcept;
 
-    /// The holder is done with a lease that is, or was, its own: true for the first who says so.
+    /// The holder is done with a lease that is, or was, its own: true for the first call.
     bool part() noexcept {
         end();
         return state() != status::refused && !parted_.exchange(true, std::memory_order_acq_rel);
     }
-    /// The lease is over, other than by loss: true for the first who says so.
+    /// The lease is over, other than by loss: true for the first call.
     bool end() noexcept { return leave(status::ended); }
-    /// True if it was live; then whoever watches hears of it.
+    /// True if it was live; then the watchers are notified.
     bool lose(loss why);
     loss lost_for() const noexcept { return lost_for_.load(std::memory_order_acquire); }
-    /// Tells the watchers without a loss: the client closes over a live lease.
+    /// Notifies the watchers without a loss: the client closes over a live lease.
     void alert();
     std::stop_token lost_token();
 
-    farewell goodbye;             ///< Written at most once, by whoever ended it.
+    farewell goodbye;             ///< Written at most once, by the call that ended it.
     held_lease* held_as = nullptr;  ///< The client's side; touched on the client's strand only.
 
 private:
-    /// In the lowest bit of the instant, so that both change at once: somebody was told no.
+    /// In the lowest bit of the instant, so that both change at once: a caller has seen the lease
+    /// over.
     static constexpr clock::rep seen_over = 1;
     static clock::rep as_open(clock::time_point until) noexcept {
         return until.time_since_epoch().count() & ~seen_over;
@@ -157,7 +158,7 @@ private:
     std::atomic<clock::rep> valid_until_{0};
     std::mutex alarm_mutex_;
     bool alerted_ = false;
-    std::optional<std::stop_source> alarm_;  // made for the first who asks: most never do
+    std::optional<std::stop_source> alarm_;  // made by the first `lost_token`: few leases see one
 };
 
 }  // namespace redlock::detail

@@ -28,7 +28,7 @@ void connection::on_open(time_point now) {
     connecting_took_ = now - opening_since_;
     parser_.reset();
     round_trip_.begin();
-    asked(now);
+    queried(now);
     greet(now);
 }
 

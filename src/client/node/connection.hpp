@@ -74,8 +74,8 @@ protected:
 
     /// Opens it, unless that was done already.
     void start(time_point now);
-    /// A question of the greeting is on its way, besides the first one: it is measured.
-    void asked(time_point now) noexcept { round_trip_.asked(now); }
+    /// A query of the greeting is on its way, besides the first one: it is measured.
+    void queried(time_point now) noexcept { round_trip_.queried(now); }
     /// The greeting is over.
     void greeted(time_point now) noexcept;
     /// Ends the connection, calls `on_end`, and opens the next one, now or after a rest; `stalled`:

@@ -66,7 +66,7 @@ void handshake::begin(std::string& out) {
     said_.clear();
     answered_ = 0;
     loaded_ = 0;
-    told_ = {};
+    result_ = {};
     why_ = {};
     if (wire::append_auth(out, *node_)) said_.push_back(step::auth);
     if (node_->database != 0) say(out, step::select, {"SELECT", std::to_string(node_->database)});
@@ -82,7 +82,7 @@ void handshake::ask_record(std::string& out, const wire::record_request& r) {
     said_.push_back(step::record);
     // The scripts may have been flushed since they were loaded.
     wire::write_record_call(out, resp::script_form::whole, r, core::bootstrap::task::look,
-                            told_.server);
+                            result_.server);
 }
 
 handshake::outcome handshake::fail(wire::failure why) {
@@ -96,11 +96,11 @@ handshake::outcome handshake::fail(error_code error, std::string detail) {
 
 handshake::outcome handshake::on_reply(const resp::reply& reply) {
     const step at = said_[answered_++];
-    const outcome heard =
+    const outcome verdict =
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
-    if (heard == outcome::failed || answered_ < said_.size()) return heard;
+    if (verdict == outcome::failed || answered_ < said_.size()) return verdict;
     // A replica takes no record, and has no vote that one could guard.
-    const bool wants_record = client_->fencing && told_.server.is_master;
+    const bool wants_record = client_->fencing && result_.server.is_master;
     return wants_record && at != step::record ? outcome::ask_record : outcome::done;
 }
 
@@ -116,7 +116,7 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::set_name:
             if (auto away = wire::read_turned_away(reply)) return fail(std::move(*away));
             break;
-        case step::durability: told_.server.is_durable = false; break;
+        case step::durability: result_.server.is_durable = false; break;
         case step::info:
             if (!is_guarded(*client_)) break;
             return fail(cause.error, "INFO, which the restart guard needs: " + cause.detail);
@@ -139,23 +139,23 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
         case step::select:
         case step::set_name: break;
         case step::info:
-            told_.server.run_id = wire::field(reply.text(), "run_id");
-            read_replication(reply.text(), told_.server);
+            result_.server.run_id = wire::field(reply.text(), "run_id");
+            read_replication(reply.text(), result_.server);
             // A replica's files may be started at its address, and lack the last writes.
-            told_.server.is_durable = has_settled_log(reply.text()) &&
-                                      !was_replica(reply.text()) && !told_.server.has_replicas;
-            told_.settings = read_settings(reply.text());
-            if (is_guarded(*client_) && told_.server.run_id.empty()) {
+            result_.server.is_durable = has_settled_log(reply.text()) &&
+                                      !was_replica(reply.text()) && !result_.server.has_replicas;
+            result_.settings = read_settings(reply.text());
+            if (is_guarded(*client_) && result_.server.run_id.empty()) {
                 return fail(errc::protocol_error, "INFO names no run_id");
             }
             break;
         case step::durability:
-            add_fsync(told_.settings, reply);
-            told_.server.is_durable &= told_.settings.syncs_always();
+            add_fsync(result_.settings, reply);
+            result_.server.is_durable &= result_.settings.syncs_always();
             break;
         case step::time:
-            told_.time_us = wire::read_time(reply);
-            if (client_->fencing && !told_.time_us) {
+            result_.time_us = wire::read_time(reply);
+            if (client_->fencing && !result_.time_us) {
                 return fail(errc::protocol_error, "TIME is answered with no time");
             }
             break;
@@ -170,7 +170,7 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
             if (!answer.record) {
                 return fail(answer.why.error, "the node record: " + answer.why.detail);
             }
-            told_.record = std::move(*answer.record);
+            result_.record = std::move(*answer.record);
             break;
         }
     }

@@ -19,7 +19,7 @@
 
 namespace redlock::detail {
 
-/// What a node told of itself.
+/// What a node answered about itself in the handshake.
 struct greeting {
     core::server_facts server;
     server_settings settings;
@@ -37,7 +37,7 @@ class handshake {
 public:
     enum class outcome : std::uint8_t {
         more,
-        ask_record,  ///< Say which by `ask_record`.
+        ask_record,  ///< Call `ask_record`.
         done,
         failed
     };
@@ -45,13 +45,13 @@ public:
     handshake(const node_options& node, const client_options& client)
         : node_(&node), client_(&client) {}
 
-    /// Starts anew: what to say first, appended to `out`.
+    /// Starts again: appends the first commands to `out`.
     void begin(std::string& out);
     void ask_record(std::string& out, const wire::record_request& r);
     outcome on_reply(const resp::reply& reply);
     /// Why it failed; secrets never appear.
     const wire::failure& why() const noexcept { return why_; }
-    const greeting& told() const noexcept { return told_; }
+    const greeting& result() const noexcept { return result_; }
 
 private:
     enum class step : std::uint8_t { auth, select, set_name, info, durability, time, load, record };
@@ -68,7 +68,7 @@ private:
     std::vector<step> said_;
     std::size_t answered_ = 0;
     std::size_t loaded_ = 0;
-    greeting told_;
+    greeting result_;
     wire::failure why_;
 };
 

@@ -14,7 +14,7 @@ namespace redlock::detail {
 
 namespace {
 
-// Without any bytes, before the node is asked whether it is there.
+// Without any bytes, before the listener pings the node.
 constexpr duration longest_quiet = std::chrono::seconds(5);
 
 // In RESP2 whatever comes on a subscribed connection is an array of strings, named by the first.

@@ -39,7 +39,7 @@ public:
 
     /// Wanted from now on, until `close`.
     void open(time_point now) { start(now); }
-    /// Hangs up; nothing more is told, until it is opened again.
+    /// Hangs up; the owner is not called any more, until it is opened again.
     void close();
     bool is_listening() const noexcept { return is_ready(); }
 

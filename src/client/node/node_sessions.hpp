@@ -47,7 +47,8 @@ public:
     /// The same by the shortest time-outs that they have for any ttl: of a quorum, it is what the
     /// windows on the load go by.
     duration shortest_time_for(std::size_t nodes) const noexcept;
-    /// How long after it is asked the last node may vote: it may have to be sent the scripts first.
+    /// How long after the request the last node may vote: it may have to be sent the scripts
+    /// first.
     duration time_to_vote(duration ttl = core::any_ttl) const noexcept {
         return 2 * time_for(sessions_.size(), ttl);
     }

@@ -120,10 +120,10 @@ node_knowledge& node_tracker::up_to_date() {
     return knowledge_;
 }
 
-void node_tracker::on_greeted(std::size_t node, const greeting& told, time_point began,
+void node_tracker::on_greeted(std::size_t node, const greeting& facts, time_point began,
                               time_point now) {
-    if (told.server.is_master) reports_.report_concerns(node, told.settings);
-    up_to_date().greeted(node, {told.server, told.time_us, told.record, began}, now);
+    if (facts.server.is_master) reports_.report_concerns(node, facts.settings);
+    up_to_date().greeted(node, {facts.server, facts.time_us, facts.record, began}, now);
     carry_out(now);
 }
 
@@ -294,9 +294,9 @@ void node_tracker::ask_replication(const node_order& order, time_point now) {
 void node_tracker::on_replication(const query&, std::size_t node, const resp::reply& reply,
                                   time_point) {
     if (reply.type() != resp::reply_type::string) return;
-    core::server_facts told;
-    read_replication(reply.text(), told);
-    knowledge_.read_replication(node, told);
+    core::server_facts facts;
+    read_replication(reply.text(), facts);
+    knowledge_.read_replication(node, facts);
 }
 
 void node_tracker::greet_again(std::size_t node, time_point now) {

@@ -24,7 +24,7 @@ namespace redlock::detail {
 /// Receives what the tracker finds.
 class tracker_owner {
 public:
-    /// Who may vote is known as well as it will be for now.
+    /// It is known which nodes may vote, as well as it will be for now.
     virtual void on_settled(time_point now) = 0;
     /// Our own clock stood still for `gap`, at most: every validity ends earlier by it.
     virtual void on_clock_gap(duration gap, time_point now) = 0;
@@ -46,7 +46,7 @@ public:
 
     // From the sessions, through the engine.
     wire::record_request record_wanted() const;
-    void on_greeted(std::size_t node, const greeting& told, time_point began, time_point now);
+    void on_greeted(std::size_t node, const greeting& facts, time_point began, time_point now);
     void on_node_up(time_point now);
     void on_node_down(std::size_t node, time_point now);
 
@@ -57,11 +57,11 @@ public:
     std::optional<objection> object(std::size_t node, time_point sent, time_point now) const;
     /// The nodes that are worth asking for a vote. One in quarantine is: it keeps the key.
     node_mask askable() const noexcept;
-    /// The node's answer showed that what it told in the handshake no longer holds.
+    /// The node's answer showed that its answers in the handshake no longer hold.
     void greet_again(std::size_t node, time_point now);
     /// The answer to a command that was sent at `sent` showed this of the node: if the node is not
     /// what it was in the handshake, the client looks at it, or greets it again. The owner may
-    /// hear of a change before this returns.
+    /// be notified of a change before this returns.
     void note(std::size_t node, time_point sent, const core::node_signs& signs, time_point now);
     /// Notes the signs, and returns what the answer is worth.
     judgement judge(std::size_t node, time_point sent, const core::node_signs& signs,
@@ -81,8 +81,8 @@ public:
     /// time. Nothing where `seen` is, or node time is in doubt.
     std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
                                              std::uint64_t raised = 0);
-    /// Whether a client that goes by the rules can have drawn that fence by now. One that nobody
-    /// can have drawn is told to no node.
+    /// Whether a client that goes by the rules can have drawn that fence by now. A fence that none
+    /// can have drawn is not passed on to any node.
     bool believes(std::uint64_t fence, time_point now) const noexcept {
         return fence <= knowledge_.highest_plausible_fence(now);
     }

@@ -27,8 +27,8 @@ duration good_for(duration node_timeout) {
     return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
 }
 
-// Refused for a state that passes, or because an operator ended the script, and not for what was
-// asked.
+// Refused for a state that passes, or because an operator ended the script, and not for the
+// request itself.
 bool is_passing(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::error) return false;
     if (reply.text().find("Script killed by user") != std::string_view::npos) return true;
@@ -82,7 +82,7 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
         return std::nullopt;
     }
     if (is_release) {
-        item.is = state::told;  // by what is returned
+        item.is = state::reported;  // by what is returned
         owe(std::move(item));
     }
     return last_failure_;
@@ -131,7 +131,7 @@ std::optional<std::int64_t> session::time_limit() const noexcept {
 }
 
 void session::set_record(const core::record_facts& record) {
-    end_turn();  // what was asked before goes by the record before
+    end_turn();  // requests before this go by the record before
     // An empty epoch is not compared; one that no record has never fits.
     epoch_ = record.exists ? std::string_view(record.epoch) : (is_guarded(options()) ? "-" : "");
     ttl_max_.reset();
@@ -144,7 +144,7 @@ bool session::send_again(entry& item, resp::script_form form, time_point now) {
     wire::request text;
     if (!item.what->write_again(index(), item.round, text, now)) return false;
     if (const auto why = refuse(text)) {
-        if (item.tell()) item.what->on_failure(index(), item.round, *why, now);
+        if (item.report()) item.what->on_failure(index(), item.round, *why, now);
         return true;
     }
     item.form = form;
@@ -171,7 +171,7 @@ void session::on_greeting(const resp::reply& reply, time_point now) {
         case handshake::outcome::more: break;
         case handshake::outcome::ask_record:
             handshake_.ask_record(outgoing(), owner_->record_wanted());
-            asked(now);
+            queried(now);
             break;
         case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;
         case handshake::outcome::done: on_ready(now); break;
@@ -183,10 +183,10 @@ void session::on_ready(time_point now) {
                                  make_error_code(boost::system::errc::operation_canceled), {}};
     greeted(now);
     counts_->connects.add();
-    set_record(handshake_.told().record);
+    set_record(handshake_.result().record);
     clock_ahead_us_.reset();  // it may be another machine now: the owner sets it again
-    owner_->on_greeted(index(), handshake_.told(), greeted_from_, now);
-    // What is owed goes before everything that was asked for since.
+    owner_->on_greeted(index(), handshake_.result(), greeted_from_, now);
+    // What is owed goes before everything that was submitted since.
     send_owed(now);
     waiting_bytes_ = 0;
     for (queued& q : std::exchange(waiting_, {})) {
@@ -270,12 +270,12 @@ void session::answered(slot first, const resp::reply& reply, bool is_of_many, ti
         if (goes_alone) end_turn();
         if (send_again(item, form, now)) return goes_alone ? end_turn() : void();
     }
-    const state was = std::exchange(item.is, state::told);
+    const state was = std::exchange(item.is, state::reported);
     if (is_of_many && !is_ready() && item.what->is_owed(index())) {
         owe(item);  // the call of another request of its command ended the connection
     } else if ((is_passing(reply) || is_of_many) && item.what->is_owed(index())) {
-        // It was not done, or an error ended the script before its turn; and a release must be. It is
-        // told, and asked again after a rest.
+        // It was not done, or an error ended the script before its turn; and a release must be.
+        // The call gets its failure, and the release is sent again after a rest.
         owed_.refused(item, now);
     } else if (was == state::probe) {
         item.what->on_paid(now);
@@ -299,14 +299,14 @@ void session::reconnect(const wire::failure& why, time_point now) {
 // Returns how many of the commands without an answer were releases.
 std::size_t session::tell_all(const wire::failure& why, time_point now) {
     std::size_t releases = 0;
-    // The calls may submit again while they are told, so everything is taken out first.
+    // The calls may submit again while they get their failures, so everything is taken out first.
     auto unanswered = std::exchange(pipeline_, {});
     batch_.clear();
     batch_form_ = resp::script_form::by_hash;
     auto unsent = std::exchange(waiting_, {});
     waiting_bytes_ = 0;
     const auto tell = [&](entry item) {
-        const bool is_news = item.tell();
+        const bool is_news = item.report();
         const bool has_future = link().state() != phase::closed;
         const bool is_release = item.what->is_owed(index());
         if (is_release) ++releases;
@@ -345,7 +345,7 @@ time_point session::deadline() const noexcept {
 void session::on_time(time_point now) {
     pipeline_.expire(now - owner_->own_delay().extra(), [&](entry& item) {
         counts_->timeouts.add();
-        if (!item.tell()) return;
+        if (!item.report()) return;
         const call_ptr what = item.what;  // the call may submit more, and move the entries
         what->on_failure(index(), item.round, {vote::timed_out, errc::timed_out, lateness()}, now);
     });

@@ -24,13 +24,13 @@
 
 namespace redlock::detail {
 
-/// What a session tells its owner, and gets from it.
+/// What a session reports to its owner, and gets from it.
 class session_owner : public connection_owner {
 public:
-    /// What to ask of the record of a node that is being greeted.
+    /// The request for the record of a node that is being greeted.
     virtual wire::record_request record_wanted() = 0;
     /// The handshake, sent at `began`, is over; nothing has been sent since.
-    virtual void on_greeted(std::size_t node, const greeting& told, time_point began,
+    virtual void on_greeted(std::size_t node, const greeting& facts, time_point began,
                             time_point now) = 0;
     /// What had waited for the node has been sent.
     virtual void on_node_up(std::size_t node, duration took, time_point now) = 0;
@@ -69,8 +69,8 @@ public:
     // From the coordinator.
     using connection::start;
     /// Hands a request or a command to the node. A failure is returned when it can't be taken;
-    /// otherwise the call hears of it exactly once. A release that can't be sent now is owed, and
-    /// fails.
+    /// otherwise the call receives a reply or a failure exactly once. A release that can't be sent
+    /// now is owed, and fails.
     std::optional<wire::failure> submit(call_ptr what, std::uint32_t round,
                                         const wire::request& text, time_point now);
     /// At the end of a turn: what was submitted is ready to be written.
@@ -80,7 +80,7 @@ public:
     /// By how much the node's clock is ahead of ours at most. Until this is known, requests that
     /// can take a key carry no time limit.
     void set_clock(std::int64_t ahead_us) noexcept { clock_ahead_us_ = ahead_us; }
-    /// Greets the node anew, on a new connection: what it told in the handshake no longer holds.
+    /// Greets the node again, on a new connection: its answers in the handshake no longer hold.
     void reconnect(const wire::failure& why, time_point now);
     /// No more commands: what is outstanding fails with client_closed. Returns how many releases
     /// were among it; they may have been executed all the same.
@@ -104,9 +104,9 @@ public:
 
 private:
     enum class state : std::uint8_t {
-        awaited,  // by the call
-        told,     // the call has got a reply or a failure, and gets no other
-        probe     // as told; the reply shows whether the node takes owed releases again
+        awaited,   // by the call
+        reported,  // the call has got a reply or a failure, and gets no other
+        probe      // as reported; the reply shows whether the node takes owed releases again
     };
     struct entry {
         call_ptr what;
@@ -115,10 +115,10 @@ private:
         resp::script_form form = resp::script_form::by_hash;  // whole: NOSCRIPT is final
         state is = state::awaited;
 
-        /// Whether the call is to be told now: true once.
-        bool tell() noexcept {
+        /// Whether the call is to get its reply or failure now: true once.
+        bool report() noexcept {
             if (is != state::awaited) return false;
-            is = state::told;
+            is = state::reported;
             return true;
         }
     };

@@ -91,7 +91,7 @@ void acquire_operation::on_settled(time_point now) {
             case go_away: return refuse_for_backlog(now);
             case wait: break;
         }
-        // It does not wait for the lock, but has to for those who were faster.
+        // It does not wait for the lock, but for the acquires that applied before it.
         return client().shared.arm(*this, now + client().shared.options().connect_timeout);
     }
     machine_.settled(now, client().nodes.time_for(client().shared.size(), machine_.ttl()));
@@ -158,7 +158,7 @@ void acquire_operation::try_without_waiting(time_point now) {
     try_once(now);
 }
 
-// There was no time in which it could have asked the nodes.
+// There was no time in which its request could go out.
 void acquire_operation::refuse_for_backlog(time_point now) {
     votes_.set_all(client().shared, vote::unreachable, errc::backlog,
                    "this client asks the nodes for too much else");
@@ -287,8 +287,8 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     const judgement j = client().tracker.judge(node, sent_at_, wire::read_signs(reply), now);
     auto answer = wire::read_acquire(*left().kind, reply);
     answer.which = std::min(answer.which, keys() - 1);  // a node may say anything
-    // However the votes fall, and whichever nodes are still silent: the nodes keep up with what is
-    // asked.
+    // However the votes fall, and whichever nodes are still silent: the nodes keep up with the
+    // requests.
     if (++answers_ == redlock::quorum(client().shared.size())) {
         client().admission.answered(*this, sent_at_, now);
     }
@@ -302,11 +302,11 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
 // The round is over, and the waiter asleep: it still learns from the answer.
 void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, time_point now) {
     if (const auto o = client().tracker.object(node, sent_at_, now)) {
-        return told(node, {.free_at = now + o->left}, false, now);
+        return answered(node, {.free_at = now + o->left}, false, now);
     }
     const auto answer = wire::read_acquire(*left().kind, reply);
     const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
-    told(node, outlook_of(answer, now), has_voted, now);
+    answered(node, outlook_of(answer, now), has_voted, now);
 }
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,

@@ -49,9 +49,10 @@ public:
     std::size_t keys() const noexcept final { return resources().size(); }
     wire::wait_request request(std::size_t key) const final;
     void entered(node_mask nodes) final { machine_.entered(nodes); }
-    void asked(node_mask nodes) final { machine_.asked(nodes); }
-    void told(std::size_t node, const core::outlook& what, bool has_vote, time_point now) final {
-        carry_out(machine_.told(node, what, has_vote, now), now);
+    void queried(node_mask nodes) final { machine_.queried(nodes); }
+    void answered(std::size_t node, const core::outlook& what, bool has_vote,
+                  time_point now) final {
+        carry_out(machine_.answered(node, what, has_vote, now), now);
     }
 
 protected:

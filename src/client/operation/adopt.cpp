@@ -57,7 +57,7 @@ std::string adopt_operation::resource() const {
     return known_ ? text::listed(known_->resources) : std::string();
 }
 
-// A fence is drawn at cluster time, so it says when the nodes were asked for the grant. Less than
+// A fence is drawn at cluster time, so it says when the request for the grant went out. Less than
 // zero where that is over for so long.
 duration adopt_operation::left_of_min_hold(time_point now) const {
     const duration stay = longest_stay(client().shared.options(), known_->proof.min_hold,

@@ -23,7 +23,7 @@ public:
     /// The operation is forgotten. Called before its completion is handed over, which may throw
     /// where memory is short.
     virtual void finished(operation& what) noexcept = 0;
-    /// Calls `on_settled` once who may vote is known: at once, or when it is.
+    /// Calls `on_settled` when it is known which nodes may vote: at once, or later.
     virtual void await_settled(operation& what, time_point now) = 0;
     /// Calls `on_closed` when the client is closed, at once if it is. Until then closing does not
     /// end `what`.

@@ -1,4 +1,4 @@
-// Rounds that prolong leases, asked for by a holder or due by the clock; knows no timers.
+// Rounds that prolong leases, called by a holder or due by the clock; knows no timers.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -118,7 +118,7 @@ private:
     bool is_counted_ = true;    // among those that are under way
 };
 
-/// Asked for by the holder.
+/// Called by the holder.
 class extend_operation : public extension_round {
 public:
     extend_operation(std::shared_ptr<lease_state> state, std::chrono::milliseconds ttl)

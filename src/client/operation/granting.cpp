@@ -15,20 +15,20 @@ namespace redlock::detail {
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
-std::shared_ptr<lease_state> keep_lease(client_parts& client, asked_lease asked, granted_lease what,
-                                        time_point now) {
+std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease request,
+                                        granted_lease what, time_point now) {
     auto state = std::allocate_shared<lease_state>(
-        recycling_memory<lease_state>(), std::move(asked.resource), what.owner, what.fence,
-        what.machine.valid_until(), std::move(asked.votes), std::move(what.proof),
-        std::move(asked.several));
+        recycling_memory<lease_state>(), std::move(request.resource), what.owner, what.fence,
+        what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
+        std::move(request.several));
     state->home = client.host.home();
     client.shared.counts().granted.add();
     client.shared.emit({.kind = event_kind::granted,
                         .severity = severity::debug,
                         .resource = state->resource,
-                        .duration = duration_cast<microseconds>(now - asked.begun),
+                        .duration = duration_cast<microseconds>(now - request.begun),
                         .votes = state->votes,
-                        .detail = asked.detail});
+                        .detail = request.detail});
     held_lease_ptr lease(new held_lease(client.shared, client.host, state, std::move(what.left),
                                         what.machine));
     lease->take_claim(std::move(what.claim));
@@ -37,21 +37,22 @@ std::shared_ptr<lease_state> keep_lease(client_parts& client, asked_lease asked,
     return state;
 }
 
-std::shared_ptr<lease_state> refuse_lease(client_parts& client, asked_lease asked, error_code why,
-                                          time_point now) {
+std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease request,
+                                          error_code why, time_point now) {
     client.shared.counts().refused(why);
     const bool is_cancelled = why.category() != category() || why == errc::client_closed;
     const bool is_expected = is_cancelled || why == errc::contended;
     client.shared.emit({.kind = event_kind::refused,
                         .severity = is_expected ? severity::info : severity::warning,
-                        .resource = asked.resource,
+                        .resource = request.resource,
                         .error = why,
-                        .duration = duration_cast<microseconds>(now - asked.begun),
-                        .votes = asked.votes,
-                        .detail = asked.detail});
+                        .duration = duration_cast<microseconds>(now - request.begun),
+                        .votes = request.votes,
+                        .detail = request.detail});
     return std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
-                                             std::move(asked.resource), std::move(asked.votes),
-                                             std::move(asked.several), std::string(asked.detail));
+                                             std::move(request.resource), std::move(request.votes),
+                                             std::move(request.several),
+                                             std::string(request.detail));
 }
 
 }  // namespace redlock::detail

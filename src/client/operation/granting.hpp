@@ -22,7 +22,7 @@
 namespace redlock::detail {
 
 /// What an operation that asks for a lease knows of itself at its end.
-struct asked_lease {
+struct requested_lease {
     std::string resource;              ///< Of several: all their names, for people.
     std::vector<std::string> several;  ///< Empty where it is one.
     cast_votes votes;
@@ -42,11 +42,11 @@ struct granted_lease {
 };
 
 /// The client keeps the lease from now on, and reports it.
-std::shared_ptr<lease_state> keep_lease(client_parts& client, asked_lease asked, granted_lease what,
-                                        time_point now);
+std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease request,
+                                        granted_lease what, time_point now);
 
 /// The client reports the refusal. The state carries the votes.
-std::shared_ptr<lease_state> refuse_lease(client_parts& client, asked_lease asked, error_code why,
-                                          time_point now);
+std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease request,
+                                          error_code why, time_point now);
 
 }  // namespace redlock::detail

@@ -1,4 +1,4 @@
-// Asking every node who holds a resource.
+// Queries every node for the holders of a resource.
 // SPDX-License-Identifier: MIT
 #include "client/operation/inspect.hpp"
 
@@ -116,7 +116,8 @@ void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, tim
     if (queue.place) state_.place = std::max(state_.place.value_or(0), *queue.place);
 }
 
-// Who has a key that is not shared its value says; the set may be left over from earlier readers.
+// The value of a key that is not shared names its holder; the set may be left from earlier
+// readers.
 void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, time_point now) {
     node_state& n = state_.nodes[node];
     if (n.state != key_state::shared) return;
@@ -144,7 +145,7 @@ void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const re
     answered(now);
 }
 
-// Where a node fails it is not asked about further slots; what it said of others counts.
+// A node that fails is not queried about further slots; what it said of others counts.
 void inspect_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
                                    time_point now) {
     if (over_) return;
@@ -153,7 +154,7 @@ void inspect_operation::on_failure(std::size_t node, std::uint32_t round, const 
     answered(now);
 }
 
-// What a node without a vote says is told, but decides nothing.
+// What a node without a vote says is reported, but decides nothing.
 void inspect_operation::note_standing(time_point now) {
     const auto answers = std::count_if(state_.nodes.begin(), state_.nodes.end(), [](const auto& n) {
         return n.state != key_state::unreachable && n.state != key_state::timed_out;

@@ -1,4 +1,4 @@
-// Asking every node who holds a resource; takes nothing.
+// Queries every node for the holders of a resource; takes nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,14 +27,14 @@ protected:
     virtual void complete(error_code outcome, resource_state state) = 0;
 
 private:
-    // The questions to each node.
+    // The queries to each node.
     static constexpr std::uint32_t ask_value = 0;
     static constexpr std::uint32_t ask_ttl = 1;
     static constexpr std::uint32_t ask_fence = 2;
     static constexpr std::uint32_t ask_queue = 3;
     static constexpr std::uint32_t ask_readers = 4;
     static constexpr std::uint32_t ask_slots = 5;
-    // Of the i-th slot of those that are asked for: its value, ttl and fence.
+    // Of the i-th slot of those that are looked at: its value, ttl and fence.
     static constexpr std::uint32_t ask_of_slot = 6;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,

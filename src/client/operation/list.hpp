@@ -14,8 +14,8 @@
 
 namespace redlock::detail {
 
-/// Each node is asked page by page, all of them side by side. A node that fails is left out; a
-/// quorum has to name all of theirs.
+/// Reads the keys of each node page by page, of all nodes side by side. A node that fails is left
+/// out; a quorum has to name all of its keys.
 class list_operation : public operation {
 public:
     explicit list_operation(std::string prefix) : prefix_(std::move(prefix)) {}

@@ -30,8 +30,8 @@ public:
     void cancel(error_code why, time_point now) final;
 
 protected:
-    /// Whoever had a place in line leaves it, or keeps it, where `waits_on`, and is not woken by
-    /// what it gives back itself.
+    /// A waiter leaves the nodes' queues, or, with `waits_on`, stays in them and is not woken by
+    /// the keys that it gives back itself.
     explicit release_round(bool waits_on) : waits_on_(waits_on) {}
     /// To the nodes of `ask`; it is owed to those that may have the key.
     void send(footprint left, node_mask ask, time_point now);
@@ -80,7 +80,7 @@ private:
     footprint of_;
 };
 
-/// Asked for by the holder.
+/// Called by the holder.
 class release_operation : public release_round {
 public:
     explicit release_operation(std::shared_ptr<lease_state> state)

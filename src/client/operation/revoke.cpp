@@ -86,7 +86,7 @@ void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_poi
                             .fence = fence_,
                             .fence_life = client().tracker.limits_of_fences().life,
                             .revoked_life = client().tracker.ttl_max(),
-                            .values = phase_ == phase::rob ? &t.values : nullptr});
+                            .values = phase_ == phase::revoke ? &t.values : nullptr});
     const auto round = static_cast<std::uint32_t>(phase_) * (max_slots + 2U) + target;
     const auto result = client().nodes.send(*this, round, request, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
@@ -105,7 +105,7 @@ void revoke_operation::on_reply(std::size_t node, std::uint32_t round, const res
             (t.owners.contains(owner) ? t.values : t.others).insert(value);
         }
     } else {
-        robbed_.insert(answer->robbed.begin(), answer->robbed.end());
+        revoked_.insert(answer->revoked.begin(), answer->revoked.end());
         holders_.insert(answer->holders.begin(), answer->holders.end());
     }
     answered(now);
@@ -129,17 +129,17 @@ void revoke_operation::note(std::size_t node, const wire::failure& why) {
 
 void revoke_operation::answered(time_point now) {
     if (--open_ != 0) return;
-    if (phase_ == phase::rob) return conclude();
+    if (phase_ == phase::revoke) return conclude();
     if (client().shared.is_fenced()) {
-        // Above all that the robbed holders proposed so far, if node time allows it.
+        // Above all that the revoked holders proposed so far, if node time allows it.
         if (const auto fresh = client().tracker.propose(fence_, now)) fence_ = fresh->fence;
     }
-    ask(phase::rob, now);
+    ask(phase::revoke, now);
 }
 
 void revoke_operation::conclude() {
-    for (const std::string& value : robbed_) {
-        auto& to = wire::is_kept(value) ? done_.freed : done_.robbed;
+    for (const std::string& value : revoked_) {
+        auto& to = wire::is_kept(value) ? done_.freed : done_.revoked;
         to.push_back(wire::abbreviate_owner(wire::without_kept_mark(value)));
     }
     for (const std::string& value : holders_) {

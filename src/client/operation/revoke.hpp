@@ -17,8 +17,8 @@
 
 namespace redlock::detail {
 
-/// First the nodes tell the values that hold each key. Those that the operator was shown are then
-/// robbed, on all nodes. Whoever came since keeps the lock.
+/// First the nodes report the values that hold each key. Those that the operator has seen are then
+/// revoked on all nodes. A holder that came later keeps the lock.
 class revoke_operation : public operation {
 public:
     explicit revoke_operation(resource_state shown) : shown_(std::move(shown)) {}
@@ -34,11 +34,11 @@ private:
     struct target {
         std::string key;
         std::optional<std::uint16_t> slot{};
-        std::set<std::string> owners{};  // abbreviated, as they were shown
+        std::set<std::string> owners{};  // abbreviated, as the operator has seen them
         std::set<std::string> values{};  // of these
-        std::set<std::string> others{};  // who came since
+        std::set<std::string> others{};  // of holders that came later
     };
-    enum class phase : std::uint32_t { look, rob };
+    enum class phase : std::uint32_t { look, revoke };
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;
@@ -57,7 +57,7 @@ private:
     resource_state shown_;
     std::vector<target> targets_;
     revocation done_;
-    std::set<std::string> robbed_;   // whole, since abbreviated values may collide
+    std::set<std::string> revoked_;   // whole, since abbreviated values may collide
     std::set<std::string> holders_;
     node_mask failed_;
     std::uint64_t fence_ = 0;  // the highest on any node; then that which is proposed

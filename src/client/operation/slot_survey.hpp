@@ -15,21 +15,21 @@
 
 namespace redlock::detail {
 
-/// First each node names the slots that are taken there. That is advice: who has one, its key says.
-/// So the keys of all that were named are then asked for, some at a time.
+/// First each node names the slots that are taken there. That is a hint: only the key of a
+/// slot names its holder. So the keys of all slots that were named are read then, some at a time.
 class slot_survey {
 public:
-    /// So many slots at a time.
+    /// The number of slots that are read at a time.
     static constexpr std::size_t most_at_once = 32;
 
     void begin(std::size_t nodes) { nodes_ = nodes; }
     void named(const wire::slots_answer& by_a_node);
 
-    /// The slots to ask for next; empty when all were.
+    /// The slots to read next; empty when all were read.
     std::vector<std::uint16_t> next();
     /// About the i-th of these.
     void answered(std::size_t node, std::size_t i, key_question what, const resp::reply& reply);
-    /// The answers of the last ones have come, or won't.
+    /// The answers about the last ones have come, or will not.
     void close();
 
     /// The slots that a quorum of nodes has for the same owner, in their order.
@@ -45,7 +45,7 @@ private:
     };
 
     std::size_t nodes_ = 0;
-    std::set<std::uint16_t> open_;  // named, and not asked for yet
+    std::set<std::uint16_t> open_;  // named, and not read yet
     std::vector<look> looks_;
     std::vector<slot_state> held_;
     std::uint16_t count_ = 0;

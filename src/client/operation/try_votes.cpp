@@ -18,22 +18,22 @@ void try_votes::set_all(const context& shared, vote answer, error_code why,
     }
 }
 
-void try_votes::note(std::size_t node, const wire::acquire_answer& answer, const question& asked,
+void try_votes::note(std::size_t node, const wire::acquire_answer& answer, const question& query,
                      time_point now) {
-    assert(node < votes_.size() && answer.which < asked.resources.size());
+    assert(node < votes_.size() && answer.which < query.resources.size());
     node_vote& v = votes_[node];
     v.answer = answer.answer;
     v.error = answer.why.error;
     v.detail = answer.why.detail;
     const bool is_in_the_way = answer.answer == vote::held || answer.answer == vote::queued;
-    if (is_in_the_way && asked.resources.size() > 1) v.resource = asked.resources[answer.which];
-    if (answer.slots != 0 && answer.slots < asked.slots) {
+    if (is_in_the_way && query.resources.size() > 1) v.resource = query.resources[answer.which];
+    if (answer.slots != 0 && answer.slots < query.slots) {
         v.detail += (v.detail.empty() ? "" : "; ");
         v.detail += "another program counts " + std::to_string(answer.slots) + " slots";
     }
-    v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - asked.sent_at);
+    v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - query.sent_at);
     v.retry_in = answer.left;
-    v.fence = answer.answer == vote::granted && asked.fence != 0 ? asked.fence : answer.fence;
+    v.fence = answer.answer == vote::granted && query.fence != 0 ? query.fence : answer.fence;
 }
 
 void try_votes::recall() {

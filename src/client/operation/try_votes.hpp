@@ -25,14 +25,14 @@ public:
     void next_try() noexcept { before_ = std::move(votes_); }
     /// All nodes answered so; or, `pending`, have not answered a round yet.
     void set_all(const context& shared, vote answer, error_code why, std::string_view detail);
-    /// What a round asked for.
+    /// What a round requested.
     struct question {
         std::span<const std::string> resources;
         std::uint16_t slots = 0;
         std::uint64_t fence = 0;
         time_point sent_at{};
     };
-    void note(std::size_t node, const wire::acquire_answer& answer, const question& asked,
+    void note(std::size_t node, const wire::acquire_answer& answer, const question& query,
               time_point now);
     /// A node that has not answered this try is shown as it answered the one before, which is why
     /// this one was made.

@@ -1,4 +1,4 @@
-// Where acquires wait.
+// Keeps the waiters that sleep, and queries the nodes for them now and then.
 // SPDX-License-Identifier: MIT
 #include "client/wait/remote_queue.hpp"
 
@@ -25,26 +25,27 @@ namespace {
 // other so closely that a node is busy with them for a seventh of its time at most.
 constexpr std::size_t most_at_once = 64;
 constexpr duration between_batches = 20ms;
-// How often a waiter is asked for. It is also how soon a key is found free that was deleted by
-// somebody who tells nobody.
+// How often the nodes are queried for a waiter. It is also how soon it finds a key free that a
+// program deleted without waking it.
 constexpr duration refresh = 650ms;
 constexpr duration jitter = 100ms;
-constexpr duration shortest_life = 2s;   // that long, two questions may be lost
+constexpr duration shortest_life = 2s;   // that long, two queries may be lost
 // The second connections are kept for so long after the last waiter.
 constexpr duration patience = 30s;
 
 }  // namespace
 
-/// When some of those who sleep may have their keys: one command per node, for many.
+/// The query when some of the sleeping waiters may have their keys: one command per node, for
+/// many.
 class remote_queue::question final : public call {
 public:
-    /// `enters`: the nodes that are asked shall know of them.
+    /// `enters`: the nodes enter them in their queues.
     question(remote_queue& in, waiters about, bool enters, time_point now)
         : in_(&in), about_(std::move(about)), enters_(enters), sent_(now) {
         rows_.reserve(about_.size());
-        for (const auto& who : about_) {
-            for (std::size_t i = 0; i < who->keys(); ++i) {
-                rows_.push_back({who.get(), i, std::string(who->request(i).key)});
+        for (const auto& waiter : about_) {
+            for (std::size_t i = 0; i < waiter->keys(); ++i) {
+                rows_.push_back({waiter.get(), i, std::string(waiter->request(i).key)});
             }
         }
     }
@@ -59,19 +60,20 @@ public:
 
 private:
     // Much later, when the scripts had gone, it may have got the key or given up.
-    bool enters(const remote_waiter& who) const { return enters_ && who.is_asleep(); }
+    bool enters(const remote_waiter& waiter) const { return enters_ && waiter.is_asleep(); }
     void note_entered(node_mask nodes) const {
-        for (const auto& who : about_) {
-            if (enters(*who) && who->request(0).entry.life > duration::zero()) who->entered(nodes);
+        for (const auto& waiter : about_) {
+            if (!enters(*waiter)) continue;
+            if (waiter->request(0).entry.life > duration::zero()) waiter->entered(nodes);
         }
     }
     void write(std::string& out, resp::script_form form) const {
         std::vector<wire::wait_request> all;
         all.reserve(rows_.size());
         for (const row& r : rows_) {
-            all.push_back(r.who->request(r.index));
+            all.push_back(r.waiter->request(r.index));
             all.back().key = r.key;
-            if (!enters(*r.who)) all.back().entry.life = duration::zero();
+            if (!enters(*r.waiter)) all.back().entry.life = duration::zero();
         }
         wire::write_wait(out, form, all, in_->shared_->options().key_prefix);
     }
@@ -82,10 +84,10 @@ private:
         }
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
         for (std::size_t i = 0; i < rows_.size();) {
-            remote_waiter& who = *rows_[i].who;
-            core::outlook all{.was_heard = in_->was_heard(node, sent_)};
+            remote_waiter& waiter = *rows_[i].waiter;
+            core::outlook all{.was_listening = in_->was_listening(node, sent_)};
             bool is_whole = true;
-            for (; i < rows_.size() && rows_[i].who == &who; ++i) {
+            for (; i < rows_.size() && rows_[i].waiter == &waiter; ++i) {
                 const auto said = wire::read_wait(reply, i);
                 if (said)
                     add(all, *said, rows_[i].index, now);
@@ -93,7 +95,7 @@ private:
                     is_whole = false;
             }
             all.is_foreign = all.is_foreign && all.blocked == 0;  // alone in the way
-            if (is_whole && who.is_asleep()) who.told(node, all, true, now);
+            if (is_whole && waiter.is_asleep()) waiter.answered(node, all, true, now);
         }
     }
     // It needs all its keys.
@@ -110,11 +112,11 @@ private:
                     time_point now) override {
         tell_all(node, {}, now);
     }
-    // What it told before is no longer worth waiting for: whoever can reach no quorum has to find
-    // out, and to stand in nobody's way.
+    // What it answered before is no longer worth waiting for: a waiter that can reach no quorum
+    // has to find out, and must not block the others.
     void tell_all(std::size_t node, time_point may_vote_at, time_point now) const {
-        for (const auto& who : about_) {
-            if (who->is_asleep()) who->told(node, {.free_at = may_vote_at}, false, now);
+        for (const auto& waiter : about_) {
+            if (waiter->is_asleep()) waiter->answered(node, {.free_at = may_vote_at}, false, now);
         }
     }
     bool is_wanted(std::uint32_t) const noexcept override { return true; }
@@ -126,7 +128,7 @@ private:
     }
 
     struct row {
-        remote_waiter* who;
+        remote_waiter* waiter;
         std::size_t index;
         std::string key;  // a copy: a grant moves the waiter's own to its lease
     };
@@ -143,7 +145,7 @@ std::string remote_queue::next_id(bool shares) {
     return std::string(shared_->client_id()) + (shares ? ":r" : ":") + std::to_string(++last_id_);
 }
 
-bool remote_queue::was_heard(std::size_t node, time_point sent) const noexcept {
+bool remote_queue::was_listening(std::size_t node, time_point sent) const noexcept {
     return listeners_->is_listening(node) && listening_since_[node] < sent;
 }
 
@@ -155,24 +157,24 @@ bool remote_queue::listen(time_point now) {
     return true;
 }
 
-void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent,
+void remote_queue::put_to_sleep(remote_waiter& waiter, node_mask queried, time_point sent,
                                 time_point now) {
-    who.asked_at_ = sent;
-    asleep_.push_back(who);
-    asleep_keys_ += who.keys_asleep_ = who.keys();
+    waiter.queried_at_ = sent;
+    asleep_.push_back(waiter);
+    asleep_keys_ += waiter.keys_asleep_ = waiter.keys();
     if (listen(now)) return;
-    node_mask unheard = listening() - heard;
+    node_mask unqueried = listening() - queried;
     for (std::size_t i = 0; i < shared_->size(); ++i) {
-        if (listeners_->is_listening(i) && listening_since_[i] > sent) unheard.insert(i);
+        if (listeners_->is_listening(i) && listening_since_[i] > sent) unqueried.insert(i);
     }
-    if (unheard.empty()) return;
-    ask({remote_waiter_ptr(&who)}, unheard, now);
+    if (unqueried.empty()) return;
+    ask({remote_waiter_ptr(&waiter)}, unqueried, now);
 }
 
-void remote_queue::wake(remote_waiter& who) noexcept {
-    if (!who.is_asleep()) return;
-    asleep_.erase(asleep_.iterator_to(who));
-    asleep_keys_ -= who.keys_asleep_;
+void remote_queue::wake(remote_waiter& waiter) noexcept {
+    if (!waiter.is_asleep()) return;
+    asleep_.erase(asleep_.iterator_to(waiter));
+    asleep_keys_ -= waiter.keys_asleep_;
 }
 
 void remote_queue::close() noexcept {
@@ -204,7 +206,7 @@ void remote_queue::arm(time_point now) {
     time_point when = now + period;
     if (!asleep_.empty()) {
         const remote_waiter& first = asleep_.front();
-        when = is_hurried(first) ? now : first.asked_at_ + period;
+        when = is_hurried(first) ? now : first.queried_at_ + period;
     }
     shared_->arm(tick_, std::max(when, now + between_batches));
 }
@@ -216,14 +218,16 @@ void remote_queue::on_tick(time_point now) {
         listeners_->close();
         return;
     }
-    // Those who are due before long, too: whoever began alone goes with the others from then on.
+    // Also the waiters that are due before long: one that began alone joins the others from then
+    // on.
     auto last = asleep_.begin();
     for (std::size_t keys = 0; last != asleep_.end(); ++last) {
-        if (!is_hurried(*last) && last->asked_at_ > now - refresh / 2) break;
+        if (!is_hurried(*last) && last->queried_at_ > now - refresh / 2) break;
         keys += last->keys();
         if (keys > most_at_once) break;
     }
-    std::for_each(asleep_.begin(), last, [now](remote_waiter& who) { who.asked_at_ = now; });
+    std::for_each(asleep_.begin(), last,
+                  [now](remote_waiter& waiter) { waiter.queried_at_ = now; });
     ask_until(last, nodes_->all(), now);
     asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), last);
     arm(now);
@@ -231,7 +235,7 @@ void remote_queue::on_tick(time_point now) {
 
 void remote_queue::on_listening(std::size_t node, time_point now) {
     deaf_[node].reset();
-    // Whatever was published before this was heard by nobody here.
+    // Nothing that was published before this has arrived here.
     listening_since_[node] = now;
     if (asleep_keys_ <= most_at_once) return ask_until(asleep_.end(), node_mask::only(node), now);
     hurried_at_ = now;
@@ -262,11 +266,11 @@ void remote_queue::ask(const waiters& about, node_mask nodes, time_point now) {
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));
         what->send(to, now);
     };
-    for (const auto& who : about) who->asked(nodes);
+    for (const auto& waiter : about) waiter->queried(nodes);
     // They are entered only where a wake-up would reach them.
-    const node_mask heard = listening();
-    send(true, nodes & heard);
-    send(false, nodes - heard);
+    const node_mask reachable = listening();
+    send(true, nodes & reachable);
+    send(false, nodes - reachable);
 }
 
 }  // namespace redlock::detail

@@ -1,7 +1,7 @@
-// Where acquires wait: the lines of this program, and what the nodes are told and asked of them.
+// Keeps the waiters that sleep, and queries the nodes for them now and then.
 // SPDX-License-Identifier: MIT
 //
-// It knows when to ask and whom to wake, not what a waiter makes of it.
+// It knows when to query the nodes and which waiter to wake, not what the waiter does then.
 #pragma once
 
 #include "client/base/context.hpp"
@@ -26,20 +26,22 @@
 
 namespace redlock::detail {
 
-/// The first of its line, refused and asleep until a node wakes it or a key runs out.
+/// A waiter at the head of its queue that was refused. It sleeps until a node wakes it or a key
+/// runs out.
 class remote_waiter : public operation, public core::waiter {
 public:
     /// How many keys it wants at once.
     virtual std::size_t keys() const noexcept = 0;
-    /// What the nodes are asked about each of them. Where they hear of it as one that waits it has
-    /// to note that.
+    /// The query about each of them. A waiter that a query enters in the nodes' queues notes that
+    /// in `entered`.
     virtual wire::wait_request request(std::size_t key) const = 0;
     virtual void entered(node_mask nodes) = 0;
-    /// A question goes out: what those nodes will have `told` is newer than their wake-ups so far.
-    virtual void asked(node_mask nodes) = 0;
-    /// When a node lets it have the key; or has a vote, where it has none.
-    virtual void told(std::size_t node, const core::outlook& what, bool has_vote,
-                      time_point now) = 0;
+    /// A query goes out: what these nodes will have `answered` is newer than their wake-ups so
+    /// far.
+    virtual void queried(node_mask nodes) = 0;
+    /// When the node would grant the key; or when it will have a vote, if it has none.
+    virtual void answered(std::size_t node, const core::outlook& what, bool has_vote,
+                          time_point now) = 0;
 
     bool is_asleep() const noexcept { return listed_in_queue_.is_linked(); }
 
@@ -47,7 +49,7 @@ private:
     friend class remote_queue;
     boost::intrusive::list_member_hook<> listed_in_queue_;
     std::size_t keys_asleep_ = 0;  // as it was put to sleep
-    time_point asked_at_{};  // that all nodes were asked for it, by itself or by the room
+    time_point queried_at_{};  // at all nodes, by itself or by the queue
 };
 
 using remote_waiter_ptr = boost::intrusive_ptr<remote_waiter>;
@@ -65,27 +67,28 @@ public:
     remote_queue(const remote_queue&) = delete;
     remote_queue& operator=(const remote_queue&) = delete;
 
-    /// For a waiter that is to be known to the nodes; `shares`: it would share the key.
+    /// The id for a waiter that the nodes enter in their queues; `shares`: it would share the key.
     std::string next_id(bool shares);
-    /// How long a node believes that a waiter is alive which it does not hear of again: 2 s, unless
-    /// so many sleep that to ask for all of them so often would keep the nodes busy.
+    /// How long a node keeps a waiter in its queue without another query for it: 2 s, unless so
+    /// many sleep that to query for all of them so often would keep the nodes busy.
     duration entry_life() const noexcept;
     /// The nodes on which a wake-up would arrive: only there may a waiter be entered.
     node_mask listening() const noexcept { return listeners_->listening(); }
-    /// Whether nothing was missed that a node published since whoever sleeps was last asked for,
-    /// which was done again at `sent`.
-    bool was_heard(std::size_t node, time_point sent) const noexcept;
-    /// From now on the nodes are asked for it now and then, and wake it. At `sent` it asked those
-    /// of `heard` itself; what it was told by others may have changed since, and nobody told it.
-    void put_to_sleep(remote_waiter& who, node_mask heard, time_point sent, time_point now);
-    void wake(remote_waiter& who) noexcept;
-    /// Nothing is asked any more.
+    /// Whether the client listened to the node before the query at `sent` went out, and still
+    /// does: then it has missed nothing that the node published since the query before that one.
+    bool was_listening(std::size_t node, time_point sent) const noexcept;
+    /// From now on the queue queries the nodes for the waiter now and then, and they wake it. At
+    /// `sent` the waiter queried those of `queried` itself. What the others answered may have
+    /// changed since without a wake-up.
+    void put_to_sleep(remote_waiter& waiter, node_mask queried, time_point sent, time_point now);
+    void wake(remote_waiter& waiter) noexcept;
+    /// Sends no further queries.
     void close() noexcept;
-    /// The execution context is gone: everybody leaves, and hears of nothing.
+    /// The execution context is gone: removes all waiters, without calling them.
     void clear() noexcept;
 
-    /// The nodes are listened to, as far as they can be reached, for half a minute from now on or
-    /// longer. False where they are already, or soon will be.
+    /// Listens to the nodes, as far as they can be reached, for half a minute from now on or
+    /// longer. False if it listens already, or soon will.
     bool listen(time_point now);
     /// Why the node could not be listened to when that was tried last; null where it could, or was
     /// not tried.
@@ -96,7 +99,7 @@ public:
     // From the listeners, through the engine.
     void on_deaf(std::size_t node, const wire::failure& why) { deaf_[node] = why; }
     void on_listening(std::size_t node, time_point now);
-    /// Those in front for that resource hear of it.
+    /// Wakes the waiters in front for that resource.
     void on_message(std::size_t node, std::string_view resource, time_point now);
 
 private:
@@ -112,8 +115,8 @@ private:
 
     void on_tick(time_point now);
     void arm(time_point now);
-    bool is_hurried(const remote_waiter& who) const noexcept {
-        return who.asked_at_ <= hurried_at_;
+    bool is_hurried(const remote_waiter& waiter) const noexcept {
+        return waiter.queried_at_ <= hurried_at_;
     }
     using waiters = std::vector<remote_waiter_ptr>;
     using waiter_list = boost::intrusive::list<
@@ -128,14 +131,14 @@ private:
     node_listeners* listeners_;
     node_tracker* tracker_;
     core::local_queues* local_;
-    waiter_list asleep_;  // first those that were not asked for longest
+    waiter_list asleep_;  // first those whose last query is longest ago
     std::size_t asleep_keys_ = 0;  // that they want
     std::array<time_point, max_nodes> listening_since_{};
     std::array<std::optional<wire::failure>, max_nodes> deaf_{};
     std::uint64_t last_id_ = 0;
     time_point last_needed_{};
-    time_point hurried_at_{};  // whoever was not asked for since is due
-    bool is_open_ = false;     // the nodes are listened to, or on the way to be
+    time_point hurried_at_{};  // waiters without a query since then are due
+    bool is_open_ = false;     // it listens to the nodes, or is about to
     tick tick_{*this};
 };
 

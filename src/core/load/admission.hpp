@@ -1,4 +1,4 @@
-// Who may ask the nodes now, of those who would not wait for a lock; knows no lock and no node.
+// Limits how many acquires that do not wait are at the nodes at once; knows no lock and no node.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace redlock::core {
 
-/// Somebody with a question to the nodes. Embedded in its owner: being held up allocates nothing.
+/// A caller that wants to send a request to the nodes. Embedded in its owner: holding it up
+/// allocates nothing.
 class applicant {
 public:
     applicant() = default;
@@ -30,7 +31,7 @@ private:
     state state_ = state::away;
 };
 
-/// A window, and a line before it: first come, first served.
+/// A window, and a queue before it: first come, first served.
 class admission {
 public:
     static constexpr std::size_t most_held_up = 65'536;
@@ -42,26 +43,27 @@ public:
     admission& operator=(const admission&) = delete;
     ~admission() { clear(); }
 
-    /// From now on a node has so much time.
+    /// From now on a node has that much time to answer.
     void set_node_timeout(duration t) noexcept { window_.set_node_timeout(t); }
-    /// Whether it may ask at once, is told when, or finds even the line too long.
-    answer apply(applicant& who) noexcept;
-    /// A quorum has answered what it asked at `sent`. What comes after the first of these three
-    /// changes nothing.
-    void answered(applicant& who, time_point sent, time_point now) noexcept;
-    /// No quorum will.
-    void unanswered(applicant& who, time_point sent, time_point now) noexcept;
-    /// It does not ask, or no longer wants to know.
-    void withdraw(applicant& who) noexcept;
-    /// Lets in whom there is room for.
+    /// `enter`: it may send its request at once. `wait`: `on_admitted` says when. `go_away`: too
+    /// many wait already.
+    answer apply(applicant& a) noexcept;
+    /// A quorum answered the request that was sent at `sent`. Only the first of these three calls
+    /// has an effect.
+    void answered(applicant& a, time_point sent, time_point now) noexcept;
+    /// No quorum will answer.
+    void unanswered(applicant& a, time_point sent, time_point now) noexcept;
+    /// It sends no request, or no longer needs the answer.
+    void withdraw(applicant& a) noexcept;
+    /// Admits as many as the window has room for, in the order in which they applied.
     void admit(time_point now);
-    /// How many may be inside at once.
+    /// How many may be admitted at once.
     std::size_t size() const noexcept { return window_.size(); }
-    /// Nobody is held up any more, and nobody is told.
+    /// Drops all that are held up, without calling them.
     void clear() noexcept;
 
 private:
-    bool leave(applicant& who) noexcept;
+    bool leave(applicant& a) noexcept;
 
     window window_;
     boost::intrusive::list<

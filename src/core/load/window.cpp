@@ -1,4 +1,4 @@
-// How much may be asked of the nodes at once.
+// How many requests may be at the nodes at once.
 // SPDX-License-Identifier: MIT
 #include "core/load/window.hpp"
 
@@ -37,7 +37,7 @@ void window::grow() noexcept {
     ++size_;
 }
 
-// What was asked before it shrank says nothing of the size that it has since.
+// A request from before it shrank says nothing of the size that it has since.
 void window::shrink(time_point sent, time_point now) noexcept {
     if (sent <= shrunk_at_) return;
     shrunk_at_ = now;

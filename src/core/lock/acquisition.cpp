@@ -72,15 +72,15 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
 }
 
 void acquisition::sent(node_mask nodes, bool is_entered) noexcept {
-    if (blocked_) blocked_->asked(nodes);
+    if (blocked_) blocked_->queried(nodes);
     if (!is_entered) return;
     entered_ |= nodes;
     entered_now_ |= nodes;
 }
 
 // That all the keys it waited for on a node are free there now is as good as a wake-up.
-void acquisition::hear(std::size_t node, const outlook& what, time_point now) noexcept {
-    if (blocked_ && blocked_->told(node, what.blocked)) retry_->woken(node, now);
+void acquisition::note(std::size_t node, const outlook& what, time_point now) noexcept {
+    if (blocked_ && blocked_->answered(node, what.blocked)) retry_->woken(node, now);
 }
 
 acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& what,
@@ -89,8 +89,8 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
     assert(attempt_ && node < nodes_);
     unheard_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
     if (slots.count != 0) slots_.refused(slots.free, slots.count);
-    hear(node, what, now);
-    if (retry_) retry_->told(node, what, now);
+    note(node, what, now);
+    if (retry_) retry_->answered(node, what, now);
     switch (attempt_->cast(node, v, now)) {
         case attempt::verdict::open: return {};
         case attempt::verdict::again: return {second_round};
@@ -160,10 +160,10 @@ void acquisition::draw_ticket(std::optional<std::int64_t> time_us) noexcept {
     ticket_ = static_cast<std::uint64_t>(*time_us);
 }
 
-void acquisition::asked(node_mask nodes) noexcept {
+void acquisition::queried(node_mask nodes) noexcept {
     assert(waits());
-    retry_->asked(nodes);
-    if (blocked_) blocked_->asked(nodes);
+    retry_->queried(nodes);
+    if (blocked_) blocked_->queried(nodes);
 }
 
 acquisition::actions acquisition::woken(std::size_t node, std::size_t key,
@@ -178,14 +178,14 @@ acquisition::actions acquisition::woken(std::size_t node, std::size_t key,
     return {arm};
 }
 
-acquisition::actions acquisition::told(std::size_t node, const outlook& what, bool has_vote,
+acquisition::actions acquisition::answered(std::size_t node, const outlook& what, bool has_vote,
                                        time_point now) {
     using enum action;
     assert(waits());
-    hear(node, what, now);
+    note(node, what, now);
     voters_.set(node, has_vote);
     // Whether it is in others' way only a try tells; one that has made that may sleep.
-    retry_->told(node, has_vote || !may_queue_ ? what : outlook{}, now);
+    retry_->answered(node, has_vote || !may_queue_ ? what : outlook{}, now);
     due_at_ = retry_->next();
     if (retry_->is_resting()) return {arm};
     // What ended its rest ended its turn, too.

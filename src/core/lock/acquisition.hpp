@@ -45,7 +45,7 @@ struct slots_seen {
 class acquisition {
 public:
     enum class phase : std::uint8_t {
-        queued,  ///< It has not tried: who may vote is not known yet, or others come first.
+        queued,  ///< It has not tried: the voters are not known yet, or others come first.
         trying,  ///< A round is out.
         judged,  ///< A try is over, and the driver is to act on it.
         asleep,  ///< Until the nodes would let it have the key, or its turn comes.
@@ -61,12 +61,12 @@ public:
         // Among the waiters of this client.
         ask_for_turn,  ///< Its time has come: it tries when its turn comes.
         end_turn,      ///< Its turn is over.
-        rest,          ///< Its turn is over; the nodes told nothing that is worth waiting for.
+        rest,          ///< Its turn is over; the nodes named nothing that is worth waiting for.
         rest_in_turn,  ///< The same, and no resource has a quorum: its turn lasts until the next try.
 
         // How it waits.
         arm,            ///< A timer for `due_at`.
-        await_wake_up,  ///< The nodes are asked about it now and then, and wake it.
+        await_wake_up,  ///< The client queries the nodes for it now and then, and they wake it.
         draw_ticket,    ///< Call `draw_ticket`.
 
         // How a try, or all of it, ends.
@@ -75,7 +75,7 @@ public:
         grant,         ///< With the lease of `lease`.
         refuse,        ///< For `reason`.
         stand_aside,   ///< Refused: others of this client are before it.
-        turn_away,     ///< Refused: there was no time in which it could have asked the nodes.
+        turn_away,     ///< Refused: there was no time in which a request could go out.
     };
     using actions = boost::container::static_vector<action, 5>;
 
@@ -86,10 +86,10 @@ public:
     void begin(const client_options& all, const acquire_options& how, std::size_t keys,
                time_point now);
 
-    /// It is about to stand in line. However short the wait, its first try may take as long as a
+    /// It is about to enter the queue. However short the wait, its first try may take as long as a
     /// node may, which is `longest`.
     void settled(time_point now, duration longest) noexcept;
-    /// Others of this client stand before it.
+    /// Other acquires of this client are before it.
     void stands_behind() noexcept;
     /// It is the first of this client.
     actions turn();
@@ -126,26 +126,27 @@ public:
     /// which were ahead, and drew its fences by them, must not stand behind all that come later.
     /// Without a time it would stand before all.
     void draw_ticket(std::optional<std::int64_t> time_us) noexcept;
-    /// 0: it stands in no node's queue.
+    /// 0: it is in no node's queue.
     std::uint64_t ticket() const noexcept { return ticket_; }
-    /// The nodes were asked to enter it in their queues.
+    /// A request was sent to these nodes to enter it in their queues.
     void entered(node_mask nodes) noexcept { entered_ |= nodes; }
-    /// The nodes in whose queues it may stand.
+    /// The nodes in whose queues it may be.
     node_mask entered() const noexcept { return entered_; }
-    /// Those that were asked for that with the present round.
+    /// Those to which the present round sent that request.
     node_mask entered_now() const noexcept { return entered_now_; }
     /// What was granted is being given back; with `leaves` its place in the queues, too.
     void given_back(bool leaves) noexcept {
         if (leaves) entered_ = {};
     }
 
-    /// What these nodes will have `told` is newer than their wake-ups so far.
-    void asked(node_mask nodes) noexcept;
+    /// A query goes out: what these nodes will have `answered` is newer than their wake-ups so
+    /// far.
+    void queried(node_mask nodes) noexcept;
     /// A node says that the key of that index is free, or that slot of it.
     actions woken(std::size_t node, std::size_t key, std::optional<std::uint16_t> slot,
                   time_point now);
     /// Asleep: when a node would let it have the key; or, where it has no vote, when it has one.
-    actions told(std::size_t node, const outlook& what, bool has_vote, time_point now);
+    actions answered(std::size_t node, const outlook& what, bool has_vote, time_point now);
 
     /// The timer went off, and this client's timers ring late: the nodes have `extra` time more for
     /// the first try.
@@ -179,7 +180,7 @@ public:
     error_code reason() const noexcept { return reason_; }
 
 private:
-    void hear(std::size_t node, const outlook& what, time_point now) noexcept;
+    void note(std::size_t node, const outlook& what, time_point now) noexcept;
     bool tries_another_slot(error_code why) const noexcept {
         return why == errc::contended && slots_.is_another_free();
     }
@@ -189,7 +190,7 @@ private:
 
     const client_options* all_ = nullptr;
     std::size_t nodes_ = 0;
-    renewal::terms terms_{};      // as the caller asked for
+    renewal::terms terms_{};      // as the caller gave them
     std::chrono::milliseconds min_hold_{0};
     duration ttl_{};
     std::unique_ptr<retry> retry_;  // null for one that would not wait: it is large
@@ -202,7 +203,7 @@ private:
     bool may_queue_ = true;
     std::uint32_t tries_ = 0;
     std::uint32_t round_ = 0;
-    node_mask voters_;  // have a vote, and told something since the last try
+    node_mask voters_;  // have a vote, and answered since the last try
     node_mask unheard_;  // that could not vote in this round
     std::uint64_t seen_fence_ = 0;
     error_code reason_ = errc::no_quorum;  // what is said when the time is over before a first try

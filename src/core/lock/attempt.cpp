@@ -41,7 +41,7 @@ attempt::verdict attempt::cast(std::size_t node, vote v, time_point now) noexcep
         return decide(verdict::refused,
                       tally_.is_undecidable() ? errc::no_quorum : errc::contended);
     }
-    // Nobody who answers later can change the clock.
+    // No later answer can change the clock.
     if (now >= valid_until_) return decide(verdict::refused, errc::validity_exhausted);
     // A quorum would grant a higher fence. The nodes that have not answered may be hung.
     if (second_may_win(0)) return decide(verdict::again, {});

@@ -23,8 +23,8 @@ choice weigh(vote v) noexcept;
 /// round, once, under a fence above all that were seen. It begins as soon as the nodes that have
 /// answered could win it. Only votes for the present round count.
 ///
-/// Made when the round is handed to the first connection. Whoever drives it gives back every vote
-/// of one that was not granted.
+/// Made when the round is handed to the first connection. If it is not granted, the caller gives
+/// back every vote of it.
 class attempt {
 public:
     enum class verdict : std::uint8_t { open, granted, refused, again };

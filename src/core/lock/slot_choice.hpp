@@ -11,9 +11,9 @@
 namespace redlock::core {
 
 /// A slot is a lock of its own, so an acquire asks all nodes for one and the same. Nodes that refuse
-/// it name those that are free there: the next try asks for one that may be free on a quorum, of
-/// these for one that is taken on the fewest nodes. Which of several is left to chance, so that many
-/// who try at once do not meet at one.
+/// it name those that are free there. The next try asks for a slot that may be free on a quorum,
+/// of these for one that is taken on the fewest nodes. Among several it draws one at random, so
+/// that many acquires that try at once do not meet at one slot.
 class slot_choice {
 public:
     /// So many tries follow each other at once. More would be those of a crowd that finds each slot
@@ -48,7 +48,7 @@ private:
     std::size_t nodes_ = 0;
     std::uint16_t slots_ = 0;
     std::uint16_t counted_ = 0;
-    std::vector<std::uint8_t> taken_;  // on so many nodes, by slot; empty: none was told of
+    std::vector<std::uint8_t> taken_;  // on so many nodes, by slot; empty: no node named any
     std::optional<std::uint16_t> suggested_;
     unsigned in_a_row_ = 0;
 };

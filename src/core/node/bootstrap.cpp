@@ -60,10 +60,10 @@ void bootstrap::look_soon(time_point now) noexcept {
 }
 
 void bootstrap::found(std::size_t node, const record_facts& record, time_point now,
-                      time_point asked) {
+                      time_point sent) {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
-    if (n.is == state::asked) asked = std::min(asked, n.asked_at);
+    if (n.is == state::ordered) sent = std::min(sent, n.ordered_at);
     if (!record.exists) {
         n.is = state::empty;
     } else if (record.mark == mark_ && is_younger(record, window_)) {
@@ -73,7 +73,7 @@ void bootstrap::found(std::size_t node, const record_facts& record, time_point n
         // An answer may have lain here while we slept: what it tells is as old as the question.
         const std::chrono::microseconds age(
             std::max<std::int64_t>(record.time_us - record.since_us, 0));
-        first_made_ = std::min(first_made_, std::min(asked, now) - age);
+        first_made_ = std::min(first_made_, std::min(sent, now) - age);
     } else if (record.mark != mark_ && is_under_way(record)) {
         n.is = state::theirs;
         n.mark = record.mark;
@@ -95,7 +95,8 @@ void bootstrap::down(std::size_t node) noexcept {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
     if (n.is == state::other_set) return;
-    const bool was_ours = n.is == state::ours || (n.is == state::asked && n.asked != task::look);
+    const bool was_ours =
+        n.is == state::ours || (n.is == state::ordered && n.ordered != task::look);
     if (was_ours) may_open_ = false;
     n.is = state::down;
 }
@@ -103,15 +104,15 @@ void bootstrap::down(std::size_t node) noexcept {
 void bootstrap::done(std::size_t node, time_point now) noexcept {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
-    if (n.is != state::asked) return;
-    n.is = n.asked == task::withdraw ? state::empty : state::settled;
+    if (n.is != state::ordered) return;
+    n.is = n.ordered == task::withdraw ? state::empty : state::settled;
     look_soon(now);
 }
 
 void bootstrap::give(std::vector<order>& out, std::size_t node, task what, time_point now) {
-    nodes_[node].is = state::asked;
-    nodes_[node].asked = what;
-    nodes_[node].asked_at = now;
+    nodes_[node].is = state::ordered;
+    nodes_[node].ordered = what;
+    nodes_[node].ordered_at = now;
     out.push_back({node, what});
 }
 
@@ -126,7 +127,7 @@ std::vector<bootstrap::order> bootstrap::due(time_point now) {
     if (!keeps_records_) return out;
     if (first_made_ != time_point::max() && now - first_made_ >= window_) may_open_ = false;
     // Nobody is waited for any more, and the last node may come late.
-    if (!has_yielded_ && !has(state::theirs) && !has(state::asked)) {
+    if (!has_yielded_ && !has(state::theirs) && !has(state::ordered)) {
         patience_ends_ = time_point::max();
     }
     const bool has_lost_patience = now >= patience_ends_;
@@ -159,7 +160,7 @@ std::vector<bootstrap::order> bootstrap::due(time_point now) {
             give(out, i, task::look, now);
         }
     }
-    if (!waits_for_news() && !has(state::asked)) next_look_ = time_point::max();
+    if (!waits_for_news() && !has(state::ordered)) next_look_ = time_point::max();
     return out;
 }
 
@@ -170,7 +171,7 @@ time_point bootstrap::deadline() const noexcept {
 
 bool bootstrap::is_pending() const noexcept {
     if (!keeps_records_ || has(state::other_set)) return false;
-    if (has(state::theirs) || has(state::empty) || has(state::asked)) return true;
+    if (has(state::theirs) || has(state::empty) || has(state::ordered)) return true;
     return may_open_ && !has(state::down);
 }
 

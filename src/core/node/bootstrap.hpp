@@ -18,7 +18,7 @@ namespace redlock::core {
 /// Records are made only when every node has answered or is out of reach, and none belongs to
 /// another set: an empty node must not join the wrong set. Records that were made before that was
 /// known are taken back: once they are old enough to vote, the next client with this list could be
-/// granted a lease before it has heard of the node of the other set.
+/// granted a lease before the node of the other set answers it.
 ///
 /// A client that only looks makes, opens and withdraws nothing until it keeps records.
 ///
@@ -33,7 +33,7 @@ public:
         look,      ///< Read the record; make none.
         make,      ///< Read it; make one with the mark where there is none.
         settle,    ///< Likewise, without the mark.
-        open,      ///< Say that no lease of before can be alive, where the mark still stands.
+        open,      ///< Say that no earlier lease can be alive, where the mark still stands.
         withdraw,  ///< Remove the record where the mark still stands.
     };
     struct order {
@@ -49,10 +49,10 @@ public:
     /// Whether a client that keeps records would open all nodes: each has answered that it has none.
     bool is_new_cluster() const noexcept;
 
-    /// The record of a node, from its handshake or from an order. It tells of an instant between
-    /// `asked` and `now`; when an order was given is known here.
+    /// The record of a node, from its handshake or from an order. The node read it at an instant
+    /// between `sent` and `now`; when an order was given is known here.
     void found(std::size_t node, const record_facts& record, time_point now,
-               time_point asked = time_point::max());
+               time_point sent = time_point::max());
     /// Its server is in the list under another name, and answers there.
     void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
     /// The node belongs to another set: no record is made on any node until `found` says otherwise.
@@ -65,7 +65,7 @@ public:
     /// What is to be done now. Each order is given once; one that could not be carried out, or whose
     /// connection broke, is followed by `down`.
     std::vector<order> due(time_point now);
-    /// When `due` wants to be asked again.
+    /// When to call `due` again.
     time_point deadline() const noexcept;
     /// The node had a record at the last `found`, and nobody is taking it back: where there is none
     /// now, the node has forgotten it.
@@ -73,13 +73,13 @@ public:
         return nodes_[node].is == state::settled || nodes_[node].is == state::ours;
     }
     /// An order has no answer yet.
-    bool is_asking() const noexcept { return has(state::asked); }
-    /// Nodes may get their vote any moment: whoever can wait a little waits.
+    bool is_asking() const noexcept { return has(state::ordered); }
+    /// Nodes may get their vote any moment: an acquire that can wait a little waits.
     bool is_pending() const noexcept;
 
 private:
     enum class state : std::uint8_t {
-        unknown,  // not heard of yet
+        unknown,  // it has not answered yet
         down,
         empty,    // there was no record, or it was taken back
         ours,     // we made it on this connection
@@ -87,12 +87,12 @@ private:
         settled,
         excused,
         other_set,
-        asked,  // an order is under way
+        ordered,  // an order is under way
     };
     struct node_state {
         state is = state::unknown;
-        task asked = task::look;
-        time_point asked_at{};
+        task ordered = task::look;
+        time_point ordered_at{};
         std::string mark;
     };
 

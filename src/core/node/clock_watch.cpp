@@ -79,8 +79,8 @@ void clock_watch::start_over(time_point now) {
 void clock_watch::look(std::size_t node, node_orders& out) {
     assert(node < nodes_.size());
     node_state& n = nodes_[node];
-    if (n.look == looking::asked || !n.link.is_ready) return;
-    n.look = looking::asked;
+    if (n.look == looking::ordered || !n.link.is_ready) return;
+    n.look = looking::ordered;
     out.push_back({.what = node_order::task::look, .node = node});
 }
 
@@ -105,13 +105,13 @@ void clock_watch::probe(std::size_t node, node_orders& out) {
 
 bool clock_watch::is_looking() const noexcept {
     return std::any_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
-        return n.look == looking::asked || n.link.is_unheard_of;
+        return n.look == looking::ordered || n.link.is_unheard_of;
     });
 }
 
 bool clock_watch::is_writing() const noexcept {
     return std::any_of(nodes_.begin(), nodes_.end(),
-                       [](const node_state& n) { return n.write == writing::asked; });
+                       [](const node_state& n) { return n.write == writing::ordered; });
 }
 
 bool clock_watch::compare(eligibility& votes, time_point now, node_orders& out) {
@@ -223,7 +223,7 @@ amendment clock_watch::changes_due(std::size_t node, const eligibility& votes,
 void clock_watch::write(std::size_t node, const clock_check& found, const amendment& changes,
                         node_orders& out) {
     if (role_ == record_role::looks || nodes_[node].write != writing::idle) return;
-    nodes_[node].write = writing::asked;
+    nodes_[node].write = writing::ordered;
     out.push_back({.what = node_order::task::write_clock, .node = node, .found = found,
                    .changes = changes});
 }

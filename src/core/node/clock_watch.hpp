@@ -80,7 +80,7 @@ public:
 
     void set_link(std::size_t node, const link_facts& link) { nodes_[node].link = link; }
     const link_facts& link(std::size_t node) const noexcept { return nodes_[node].link; }
-    /// What was asked on the connection before is not answered any more.
+    /// Queries on the connection before will not be answered any more.
     void greeted(std::size_t node) noexcept;
     /// The node's clock was read. Whether it jumped, and so has to be compared again before the
     /// node votes.
@@ -89,9 +89,9 @@ public:
     /// Its record was read, and is known to `votes`.
     void take_record(std::size_t node, eligibility& votes, time_point now);
 
-    /// Orders a look, unless one is under way or the node can't be asked.
+    /// Orders a look, unless one is under way or the node is not connected.
     void look(std::size_t node, node_orders& out);
-    /// A look was answered. What it told is passed to `read` and `take_record`.
+    /// A look was answered. Its content is passed to `read` and `take_record`.
     void looked(std::size_t node) noexcept;
     /// A look came to nothing. It is repeated by the next probe.
     void look_failed(std::size_t node) noexcept { nodes_[node].look = looking::failed; }
@@ -113,9 +113,9 @@ public:
     bool is_writing() const noexcept;
 
 private:
-    enum class looking : std::uint8_t { idle, asked, failed };
+    enum class looking : std::uint8_t { idle, ordered, failed };
     // Refused: until the next probe. Done: until the next look.
-    enum class writing : std::uint8_t { idle, asked, refused, done };
+    enum class writing : std::uint8_t { idle, ordered, refused, done };
     struct node_state {
         link_facts link;
         looking look = looking::idle;   // at its clock and its record

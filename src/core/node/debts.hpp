@@ -17,8 +17,8 @@ namespace redlock::core {
 /// lay in the connection that broke, and the key lives from then on. So neither the ttl nor a fixed
 /// number bounds the debts; each lease that was in flight is owed one release.
 ///
-/// Where a node refuses what it is asked, for a state that passes (as out of memory), one debt at a
-/// time asks whether that is over: there may be thousands, and the answer is the same for all.
+/// If a node refuses a request for a state that passes (as out of memory), only one debt at a time
+/// is sent to find out whether that is over: there may be thousands, all with the same answer.
 template <class T>
 class debts {
 public:
@@ -39,7 +39,7 @@ public:
         due_ = std::min(due_, now + rest);
     }
 
-    /// The node takes what it is asked: calls `send(T)` for what is owed, as long as `has_room()`.
+    /// The node accepts requests: calls `send(T)` for what is owed, as long as `has_room()`.
     /// The first of the rest is due at once.
     template <class Room, class Send>
     void pay(time_point now, Room&& has_room, Send&& send) {
@@ -49,13 +49,13 @@ public:
         }
         if (!owed_.empty()) due_ = now;
     }
-    /// It is time to ask: the debt that asks for all. When the node takes it, call `pay`.
+    /// It is time to try: the debt that is sent first. When the node takes it, call `pay`.
     std::optional<T> take_first() {
         due_ = time_point::max();
         if (owed_.empty()) return std::nullopt;
         return pop();
     }
-    /// There is no connection to ask on: the next one asks at once.
+    /// There is no connection: the next one tries at once.
     void disconnected() noexcept { due_ = time_point::max(); }
     /// When to call `take_first`.
     time_point due() const noexcept { return due_; }

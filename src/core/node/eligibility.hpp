@@ -25,7 +25,7 @@ struct server_facts {
     bool has_replicas = false;
 };
 
-/// What node.lua told of the node record.
+/// What node.lua answered about the node record.
 struct record_facts {
     bool exists = false;
     bool made = false;  ///< This call made the record, or wrote what clock.lua was to write.
@@ -50,7 +50,7 @@ struct record_facts {
 inline constexpr std::int64_t init_pending = 0;
 
 /// The restart guard: a node that may have forgotten a lease has no vote until none that was granted
-/// before can be alive. It is still asked, and keeps the key.
+/// before can be alive. It still receives the requests, and keeps the key.
 ///
 /// A record holds two numbers. `ttl_max` is what a lease may ask for, `quarantine` what a node waits
 /// for after it may have forgotten leases. A client with a larger ttl_max raises the quarantine

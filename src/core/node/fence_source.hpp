@@ -31,7 +31,8 @@ public:
     /// outrun the clock, and the nodes would refuse it.
     ///
     /// As high as `raised`, where a rival may have raised the nodes' fences until ours arrives. It
-    /// is cut at half of the tolerance, so that two who lead each other on don't use it up.
+    /// is cut at half of the tolerance, so that two clients that outbid each other don't use it
+    /// up.
     std::optional<std::uint64_t> next(std::uint64_t seen, std::int64_t node_time_us,
                                       duration tolerance, std::uint64_t raised = 0) noexcept {
         const auto time = static_cast<std::uint64_t>(node_time_us > 0 ? node_time_us : 0);

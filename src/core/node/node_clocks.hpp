@@ -100,8 +100,9 @@ public:
     /// stood still. Zero otherwise. Each jump counts once. Where they jumped back together our own
     /// clock went ahead: that is no gap, and no node's step either.
     duration take_gap();
-    /// All nodes that can be asked have been compared. Where they are a quorum, the jumps until now
-    /// were not our clock's. Fewer can't tell, and those that come back later may have jumped, too.
+    /// All nodes that are connected have been compared. Where they are a quorum, the jumps until
+    /// now were not our clock's. Fewer can't tell, and those that come back later may have jumped,
+    /// too.
     void rule_out_gap() noexcept;
     /// The node's jump is on its record.
     void forget_jump(std::size_t node) noexcept { nodes_[node].jump_us = 0; }

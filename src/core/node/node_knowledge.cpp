@@ -57,20 +57,20 @@ void node_knowledge::order(task what, std::size_t node) {
     orders_.push_back({.what = what, .node = node});
 }
 
-void node_knowledge::greeted(std::size_t node, const handshake& told, time_point now) {
+void node_knowledge::greeted(std::size_t node, const handshake& facts, time_point now) {
     assert(node < nodes_.size());
     watch_.greeted(node);
-    eligibility_.met(node, told.server, now);
-    if (told.time_us) read_clock(node, {*told.time_us, told.began, now}, now);
+    eligibility_.met(node, facts.server, now);
+    if (facts.time_us) read_clock(node, {*facts.time_us, facts.began, now}, now);
     if (!is_fenced_) return;
     // A replica reports no record, and has no vote.
-    if (!told.server.is_master) return bootstrap_.down(node);
-    if (!is_guarded_) return eligibility_.read(node, told.record, now);
+    if (!facts.server.is_master) return bootstrap_.down(node);
+    if (!is_guarded_) return eligibility_.read(node, facts.record, now);
     settling_.unsettle(now);
-    if (!told.record.other_set.empty()) bootstrap_.note_other_set(node);
+    if (!facts.record.other_set.empty()) bootstrap_.note_other_set(node);
     else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
-    else bootstrap_.found(node, told.record, now, told.began);
-    take_record(node, told.record, now);
+    else bootstrap_.found(node, facts.record, now, facts.began);
+    take_record(node, facts.record, now);
 }
 
 void node_knowledge::take_record(std::size_t node, const record_facts& record, time_point now) {
@@ -258,10 +258,10 @@ void node_knowledge::write_failed(std::size_t node, time_point now) {
     decide(now);
 }
 
-void node_knowledge::read_replication(std::size_t node, const server_facts& told) {
+void node_knowledge::read_replication(std::size_t node, const server_facts& facts) {
     const server_facts& known = eligibility_.server_of(node);
-    const bool is_other = told.is_master != known.is_master || told.replid != known.replid ||
-                          told.has_replicas != known.has_replicas;
+    const bool is_other = facts.is_master != known.is_master || facts.replid != known.replid ||
+                          facts.has_replicas != known.has_replicas;
     if (is_other) order(task::greet_again, node);
 }
 

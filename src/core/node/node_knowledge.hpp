@@ -69,7 +69,7 @@ public:
         time_point began{};
     };
     /// Nothing has been sent since; `go_on` follows when what had waited was.
-    void greeted(std::size_t node, const handshake& told, time_point now);
+    void greeted(std::size_t node, const handshake& facts, time_point now);
     /// What had waited for a node was sent; or the timer at `bootstrap_deadline` went off.
     void go_on(time_point now) { decide(now); }
     void down(std::size_t node, time_point now);
@@ -99,7 +99,7 @@ public:
     void clock_written(std::size_t node, const record_facts& record, time_point sent,
                        time_point now);
     void write_failed(std::size_t node, time_point now);
-    void read_replication(std::size_t node, const server_facts& told);
+    void read_replication(std::size_t node, const server_facts& facts);
     /// What the answer to a command that was sent at `sent` showed.
     void showed(std::size_t node, const node_signs& signs, time_point sent);
     /// The order could not be sent.

@@ -39,7 +39,7 @@ struct node_order {
         use_record,
         use_clock,
 
-        // To be told to others.
+        // To be reported.
         clock_gap,         ///< Our own clock stood still, for `gap` at most.
         settled,           ///< Acquires need not wait any longer.
         report_objection,  ///< The node has no vote.

@@ -46,17 +46,17 @@ constexpr duration shortest_timeout(duration given, duration round_trip) noexcep
     return node_timeout(given, round_trip, duration::zero());
 }
 
-/// Measures the questions of a handshake, each from when it is asked to the first reply, and keeps
+/// Measures the queries of a handshake, each from when it is sent to the first reply, and keeps
 /// the shortest: neither connecting is in it, nor the commands that went out in the same write.
 class round_trip {
 public:
     /// Another handshake begins, and what was measured before it says nothing any more.
     void begin() noexcept { shortest_ = duration::max(); }
-    void asked(time_point now) noexcept { asked_at_ = now; }
+    void queried(time_point now) noexcept { queried_at_ = now; }
     void answered(time_point now) noexcept {
-        if (asked_at_ == time_point::max()) return;
-        shortest_ = std::min(shortest_, now - asked_at_);
-        asked_at_ = time_point::max();
+        if (queried_at_ == time_point::max()) return;
+        shortest_ = std::min(shortest_, now - queried_at_);
+        queried_at_ = time_point::max();
     }
     bool is_known() const noexcept { return shortest_ != duration::max(); }
     /// Zero where it is not known.
@@ -64,7 +64,7 @@ public:
 
 private:
     duration shortest_ = duration::max();
-    time_point asked_at_ = time_point::max();
+    time_point queried_at_ = time_point::max();
 };
 
 }  // namespace redlock::core

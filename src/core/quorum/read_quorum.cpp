@@ -21,7 +21,7 @@ bool has_answered(const node_state& n) { return n.state == key_state::free || is
 constexpr auto no_expiry = std::chrono::milliseconds(-1);
 constexpr auto forever = std::chrono::milliseconds::max();
 
-// A key without expiry (-1 ms) stands in the way for ever.
+// A key without expiry (-1 ms) blocks its resource without end.
 std::chrono::milliseconds time_left(const node_state& n) {
     return n.ttl < std::chrono::milliseconds(0) ? forever : n.ttl;
 }

@@ -1,4 +1,4 @@
-// The count of one round: who said yes, who said no, who can't say; knows no reasons and no time.
+// The count of one round: how many nodes said yes, no, or cannot vote; knows no reasons, no time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,7 +16,7 @@ namespace redlock::core {
 /// What one node's answer is worth in a count.
 enum class choice : std::uint8_t {
     pending,  ///< No answer yet.
-    yes,      ///< It did what was asked.
+    yes,      ///< It did what the round requests.
     no,       ///< It can vote, and voted against.
     unable,   ///< It can't vote: refused, timed out, unreachable.
 };

@@ -16,19 +16,20 @@ namespace redlock::core {
 /// than that answer.
 class blocked_keys {
 public:
-    /// Bit i: the i-th key can't be taken, and the node will tell when it can.
+    /// Bit i: the i-th key can't be taken, and the node will wake the waiter when it can.
     using keys = std::uint64_t;
     static constexpr std::size_t most = 64;
 
     explicit blocked_keys(std::size_t count) noexcept
         : all_(count < most ? (keys(1) << count) - 1 : ~keys(0)) {}
 
-    /// A question goes out to these nodes.
-    void asked(node_mask nodes) noexcept {
+    /// A query goes out to these nodes.
+    void queried(node_mask nodes) noexcept {
         for (const std::size_t node : nodes) freed_[node] = 0;
     }
-    /// Returns whether all that it named were freed meanwhile: the waiter may have all its keys.
-    bool told(std::size_t node, keys blocked) noexcept {
+    /// The node named these keys as blocked. Returns whether all of them were freed meanwhile: the
+    /// waiter may have all its keys.
+    bool answered(std::size_t node, keys blocked) noexcept {
         blocked_[node] = blocked & all_ & ~freed_[node];
         return (blocked & all_) != 0 && blocked_[node] == 0;
     }
@@ -43,7 +44,7 @@ public:
 private:
     keys all_;
     std::array<keys, max_nodes> blocked_{};
-    std::array<keys, max_nodes> freed_{};  // since it was asked last
+    std::array<keys, max_nodes> freed_{};  // since it was queried last
 };
 
 }  // namespace redlock::core

@@ -1,4 +1,4 @@
-// Who waits for which resource in this program, first come, first served.
+// The queues of waiters in this program, one for each resource.
 // SPDX-License-Identifier: MIT
 #include "core/wait/local_queue.hpp"
 
@@ -11,18 +11,18 @@ namespace redlock::core {
 
 local_queues::queue* local_queues::find(std::string_view resource) const noexcept {
     const auto at = queues_.find(resource);
-    // The lines are this object's own; what is constant is who stands where.
+    // The queues are this object's own; their order is what is constant.
     return at == queues_.end() ? nullptr : const_cast<queue*>(&at->second);
 }
 
-void local_queues::now_due(waiter& who) noexcept {
-    if (is_in_front(who) && !who.due_.is_linked()) due_.push_back(who);
+void local_queues::now_due(waiter& w) noexcept {
+    if (is_in_front(w) && !w.due_.is_linked()) due_.push_back(w);
 }
 
-bool local_queues::is_in_front(const waiter& who) const noexcept {
-    if (!who.is_queued() || who.behind_ > 0 || who.stand_.line->is_taken) return false;
-    for (std::size_t i = 0; i < who.more_count_; ++i) {
-        if (who.more_[i].line->is_taken) return false;
+bool local_queues::is_in_front(const waiter& w) const noexcept {
+    if (!w.is_queued() || w.behind_ > 0 || w.stand_.line->is_taken) return false;
+    for (std::size_t i = 0; i < w.more_count_; ++i) {
+        if (w.more_[i].line->is_taken) return false;
     }
     return true;
 }
@@ -30,7 +30,7 @@ bool local_queues::is_in_front(const waiter& who) const noexcept {
 void local_queues::all_due(queue& l) noexcept {
     for (stand& s : l.waiters) {
         if (!s.is_in_front) break;
-        now_due(*s.who);
+        now_due(*s.waiting);
     }
 }
 
@@ -40,14 +40,15 @@ void local_queues::move_up(queue& l) noexcept {
                                          : std::next(l.waiters.iterator_to(*l.last_in_front));
     for (; at != l.waiters.end(); ++at) {
         if (l.last_in_front != nullptr) {
-            const std::size_t places = std::min(l.last_in_front->who->places_, at->who->places_);
+            const std::size_t places =
+                std::min(l.last_in_front->waiting->places_, at->waiting->places_);
             if (l.in_front + l.sharing >= places) return;
         }
         at->is_in_front = true;
-        --at->who->behind_;
+        --at->waiting->behind_;
         ++l.in_front;
         l.last_in_front = &*at;
-        now_due(*at->who);
+        now_due(*at->waiting);
     }
 }
 
@@ -56,7 +57,7 @@ void local_queues::tidy(queue& l) noexcept {
     queues_.erase(queues_.find(l.resource));
 }
 
-void local_queues::set(waiter& who, waiter::state to) noexcept {
+void local_queues::set(waiter& w, waiter::state to) noexcept {
     using enum waiter::state;
     const auto has_one = [](waiter::state s) -> std::size_t {
         return s == has_turn || s == rests_in_turn;
@@ -64,34 +65,34 @@ void local_queues::set(waiter& who, waiter::state to) noexcept {
     const auto is_at_rest = [](waiter::state s) -> std::size_t {
         return s == rests || s == rests_in_turn;
     };
-    turns_ += has_one(to) - has_one(who.state_);
-    resting_ += is_at_rest(to) - is_at_rest(who.state_);
-    who.state_ = to;
+    turns_ += has_one(to) - has_one(w.state_);
+    resting_ += is_at_rest(to) - is_at_rest(w.state_);
+    w.state_ = to;
 }
 
-void local_queues::enter(stand& at, waiter& who, std::string_view resource) {
+void local_queues::enter(stand& at, waiter& w, std::string_view resource) {
     auto found = queues_.find(resource);
     if (found == queues_.end()) {
         found = queues_.try_emplace(std::string(resource)).first;
         found->second.resource = found->first;
     }
     queue& l = found->second;
-    if (who.places_ > 1 && who.places_ != any_number) l.freed_slots.reserve(who.places_);
-    at.who = &who;
+    if (w.places_ > 1 && w.places_ != any_number) l.freed_slots.reserve(w.places_);
+    at.waiting = &w;
     at.line = &l;
     l.waiters.push_back(at);
-    if (who.places_ == 1) ++l.alone;
+    if (w.places_ == 1) ++l.alone;
 }
 
-void local_queues::join(waiter& who, std::span<const std::string> resources, std::size_t places) {
-    assert(!who.is_queued() && !resources.empty() && places > 0);
-    who.places_ = places;
-    who.behind_ = resources.size();
-    who.more_count_ = resources.size() - 1;
-    if (who.more_count_ > 0) who.more_ = std::make_unique<stand[]>(who.more_count_);
-    enter(who.stand_, who, resources.front());
-    for (std::size_t i = 0; i < who.more_count_; ++i) enter(who.more_[i], who, resources[i + 1]);
-    who.for_each_stand([this](stand& s) { move_up(*s.line); });
+void local_queues::join(waiter& w, std::span<const std::string> resources, std::size_t places) {
+    assert(!w.is_queued() && !resources.empty() && places > 0);
+    w.places_ = places;
+    w.behind_ = resources.size();
+    w.more_count_ = resources.size() - 1;
+    if (w.more_count_ > 0) w.more_ = std::make_unique<stand[]>(w.more_count_);
+    enter(w.stand_, w, resources.front());
+    for (std::size_t i = 0; i < w.more_count_; ++i) enter(w.more_[i], w, resources[i + 1]);
+    w.for_each_stand([this](stand& s) { move_up(*s.line); });
 }
 
 void local_queues::remove(stand& s) noexcept {
@@ -100,31 +101,31 @@ void local_queues::remove(stand& s) noexcept {
     if (s.is_in_front) --l.in_front;
     if (l.last_in_front == &s) l.last_in_front = l.in_front > 0 ? &*std::prev(at) : nullptr;
     l.waiters.erase(at);
-    if (s.who->places_ == 1) --l.alone;
+    if (s.waiting->places_ == 1) --l.alone;
     s.line = nullptr;
     s.is_in_front = false;
     move_up(l);
     tidy(l);
 }
 
-void local_queues::leave(waiter& who) noexcept {
-    if (!who.is_queued()) return;
-    if (who.due_.is_linked()) due_.erase(due_.iterator_to(who));
-    who.for_each_stand([this](stand& s) { remove(s); });
-    who.more_count_ = 0;
-    who.more_.reset();
-    set(who, waiter::state::idle);
+void local_queues::leave(waiter& w) noexcept {
+    if (!w.is_queued()) return;
+    if (w.due_.is_linked()) due_.erase(due_.iterator_to(w));
+    w.for_each_stand([this](stand& s) { remove(s); });
+    w.more_count_ = 0;
+    w.more_.reset();
+    set(w, waiter::state::idle);
 }
 
-void local_queues::taken(waiter& who) noexcept {
-    assert(who.is_queued());
-    who.for_each_stand([&who](stand& s) {
-        if (who.places_ > 1)
+void local_queues::taken(waiter& w) noexcept {
+    assert(w.is_queued());
+    w.for_each_stand([&w](stand& s) {
+        if (w.places_ > 1)
             ++s.line->sharing;
         else
             s.line->is_taken = true;
     });
-    leave(who);
+    leave(w);
 }
 
 // Allocates nothing: `enter` reserved the memory. Where that is full the oldest slot is dropped.
@@ -161,7 +162,8 @@ std::optional<std::uint16_t> local_queues::freed_slot(std::string_view resource)
 
 waiter* local_queues::first(std::string_view resource) const noexcept {
     queue* const l = find(resource);
-    return l == nullptr || l->is_taken || l->waiters.empty() ? nullptr : l->waiters.front().who;
+    if (l == nullptr || l->is_taken || l->waiters.empty()) return nullptr;
+    return l->waiters.front().waiting;
 }
 
 void local_queues::wake(std::string_view resource, std::size_t node,
@@ -170,7 +172,7 @@ void local_queues::wake(std::string_view resource, std::size_t node,
     if (l == nullptr || l->is_taken) return;
     for (stand& s : l->waiters) {
         if (!s.is_in_front) break;
-        if (is_in_front(*s.who)) s.who->on_wake(node, resource, slot, now);
+        if (is_in_front(*s.waiting)) s.waiting->on_wake(node, resource, slot, now);
     }
 }
 
@@ -194,7 +196,7 @@ void local_queues::clear() noexcept {
         l.waiters.clear_and_dispose([this](stand* s) {
             s->line = nullptr;
             s->is_in_front = false;
-            set(*s->who, waiter::state::idle);
+            set(*s->waiting, waiter::state::idle);
         });
     }
     queues_.clear();

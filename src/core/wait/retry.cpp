@@ -59,12 +59,12 @@ void retry::tried(time_point now) noexcept {
     foreign_ = {};
 }
 
-void retry::told(std::size_t node, const outlook& what, time_point now) noexcept {
+void retry::answered(std::size_t node, const outlook& what, time_point now) noexcept {
     if (what.holder != 0 && std::exchange(holders_[node], what.holder) != what.holder) {
         holder_since_ = now;
     }
     if (woken_.contains(node)) return;
-    if (what.was_heard && free_at_[node] > now && what.free_at <= now) wordless_.insert(node);
+    if (what.was_listening && free_at_[node] > now && what.free_at <= now) wordless_.insert(node);
     free_at_[node] = what.free_at;
     first_at_[node] = what.first_at;
     foreign_.set(node, what.is_foreign);
@@ -85,10 +85,11 @@ bool retry::refused(error_code why, time_point now, std::uint64_t random,
     lacks_quorum_ = why == errc::no_quorum;
     if (free_for_a_quorum() > now) {
         rests_ = 0;
-    } else if (const time_point told = for_a_quorum(free_at_); woken_.empty() && told > now) {
+    } else if (const time_point known = for_a_quorum(free_at_); woken_.empty() && known > now) {
         rests_ = 0;
         rest_until_ = std::min(
-            std::max(now, tried_at_ + until_next_look(now - holder_since_, random, others)), told);
+            std::max(now, tried_at_ + until_next_look(now - holder_since_, random, others)),
+            known);
     } else if (woken_.empty() || lacks_quorum_) {
         rest_until_ += back_off(rests_++, random, others);
     }

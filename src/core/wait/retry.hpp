@@ -1,4 +1,4 @@
-// When a waiter tries again; knows only what the nodes told of the key and the queue before it.
+// When a waiter tries again; knows only what the nodes answered about the key and its queue.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,56 +15,56 @@
 
 namespace redlock::core {
 
-/// When a node would let us have the key, as far as it told.
+/// When a node would grant us the key, by its answer.
 struct outlook {
     time_point free_at{};   ///< Not before, as things are. The end of time: not by itself.
-    time_point first_at{};  ///< Not before does the waiter stand first in line there.
-    /// A foreign program holds it, which may give it back at any time and tells nobody.
+    time_point first_at{};  ///< Not before is the waiter the first in the node's queue.
+    /// A foreign program holds it, which may give it back at any time and wakes no waiter.
     bool is_foreign = false;
     std::size_t holder = 0;  ///< Differs from holder to holder; 0 where that is not known.
-    /// A wake-up of that node, since the answer before this one, would have been heard.
-    bool was_heard = false;
+    /// A wake-up of that node, since the answer before this one, would have been received.
+    bool was_listening = false;
     blocked_keys::keys blocked = 0;  ///< Of several keys that are wanted at once.
 };
 
-/// From the key's time to live (below zero: it has no end), and from how long others may stand
+/// From the key's time to live (below zero: it has no end), and from how long other waiters may be
 /// before us.
 outlook look_ahead(duration left, duration before, time_point now) noexcept;
 
-/// Sleeps until a quorum of nodes would let it have the key, as far as they told, and never tries
-/// before. Where the nodes told nothing that is worth waiting for, it rests for a jittered back-off
-/// of 5 to 100 ms; more where so many rest that the nodes would have no rest. A wake-up ends such a
-/// rest, unless too few nodes could be asked: those who all reach the same few nodes get the key
-/// there and give it back, and each would wake the others.
+/// The waiter sleeps until a quorum of nodes would grant the key, by their answers, and never
+/// tries before. If the nodes named nothing that is worth waiting for, it rests for a jittered
+/// back-off of 5 to 100 ms; longer where so many waiters rest that the nodes would have no rest. A
+/// wake-up ends such a rest, unless too few nodes could be queried: waiters that all reach the
+/// same few nodes get the key there and give it back, and each would wake the others.
 ///
-/// A foreign holder tells nobody when it gives the key back, and other foreign programs try every
-/// few ms: beside such a holder, the waiter that is first in line looks again after a jittered 2 to
-/// 50 ms, which grow while that holder stays. A holder counts as foreign by its value, or where the
-/// one before it left a node early and without a wake-up, until that node wakes the waiter again.
+/// A foreign holder wakes no waiter when it gives the key back, and other foreign programs try
+/// every few ms: beside such a holder, the waiter that is first looks again after a
+/// jittered 2 to 50 ms, which grow while that holder stays. A holder counts as foreign by its
+/// value, or where the one before it left a node early and without a wake-up, until that node
+/// wakes the waiter again.
 ///
-/// What is asked, and what is heard meanwhile, have an order: a wake-up that comes while answers
-/// are outstanding is newer than these.
+/// A wake-up that comes while the answer to a query is outstanding is newer than that answer.
 class retry {
 public:
     retry(std::size_t nodes, time_point deadline) noexcept : nodes_(nodes), deadline_(deadline) {}
 
-    /// A question goes out to these nodes: what they will answer is newer than their
-    /// wake-ups so far.
-    void asked(node_mask nodes) noexcept { woken_ -= nodes; }
+    /// A query goes out to these nodes: what they will answer is newer than their wake-ups so far.
+    void queried(node_mask nodes) noexcept { woken_ -= nodes; }
     /// An attempt goes out. A node that does not answer it may be free for all that is known.
     void tried(time_point now) noexcept;
-    void told(std::size_t node, const outlook& what, time_point now) noexcept;
-    /// A node says that the key is free, and that it stands first there.
+    void answered(std::size_t node, const outlook& what, time_point now) noexcept;
+    /// A node says that the key is free, and that the waiter is first in its queue.
     void woken(std::size_t node, time_point now) noexcept;
 
     /// The attempt was refused; so many others of this client rest. False when waiting is over
     /// since another try can't end otherwise.
     bool refused(error_code why, time_point now, std::uint64_t random, std::size_t others) noexcept;
-    /// Whether it is the rest that it waits for, or the next look, and nothing that the nodes told.
+    /// Whether it waits for the end of the rest, or for the next look, and for nothing that the
+    /// nodes named.
     bool is_resting() const noexcept { return free_for_a_quorum() <= rest_until_; }
 
-    /// When to try again: once more, at the latest, a little before the deadline, since not
-    /// everybody who frees a key tells of it. The deadline itself where there was such a try.
+    /// When to try again: once more, at the latest, a little before the deadline, since not every
+    /// program that frees a key wakes a waiter. The deadline itself if there was such a try.
     time_point next() const noexcept;
     time_point deadline() const noexcept { return deadline_; }
 
@@ -78,7 +78,7 @@ private:
     time_point deadline_;
     instants free_at_{};
     instants first_at_{};
-    std::array<std::size_t, max_nodes> holders_{};  // as they were last told, also by earlier tries
+    std::array<std::size_t, max_nodes> holders_{};  // as last answered, also to earlier tries
     time_point holder_since_{};  // the last change of any of them
     node_mask woken_;
     node_mask foreign_;
@@ -86,7 +86,7 @@ private:
     time_point tried_at_{};
     time_point rest_until_{};
     std::uint32_t rests_ = 0;    // one after the other
-    bool lacks_quorum_ = false;  // in the last try too few nodes could be asked
+    bool lacks_quorum_ = false;  // in the last try too few nodes could be queried
 };
 
 }  // namespace redlock::core

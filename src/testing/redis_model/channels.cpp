@@ -1,4 +1,4 @@
-// Who is subscribed to which channel of a Redis master.
+// The subscribers of each channel of a Redis master.
 // SPDX-License-Identifier: MIT
 #include "testing/redis_model/channels.hpp"
 
@@ -16,20 +16,20 @@ void subscriber::leave() noexcept {
     names_.clear();
 }
 
-void channels::subscribe(subscriber& who, const std::string& name) {
-    if (who.in_.lock().get() != this) who.leave();  // of another process, or server
-    who.in_ = weak_from_this();
-    if (who.names_.insert(name).second) by_name_[name].push_back(&who);
+void channels::subscribe(subscriber& client, const std::string& name) {
+    if (client.in_.lock().get() != this) client.leave();  // of another process, or server
+    client.in_ = weak_from_this();
+    if (client.names_.insert(name).second) by_name_[name].push_back(&client);
 }
 
-void channels::unsubscribe(subscriber& who, const std::string& name) noexcept {
-    if (who.in_.lock().get() != this) return;
-    if (who.names_.erase(name) != 0) forget(name, &who);
+void channels::unsubscribe(subscriber& client, const std::string& name) noexcept {
+    if (client.in_.lock().get() != this) return;
+    if (client.names_.erase(name) != 0) forget(name, &client);
 }
 
-const std::string* channels::first_of(const subscriber& who) const noexcept {
-    const bool is_here = who.in_.lock().get() == this;
-    return is_here && !who.names_.empty() ? &*who.names_.begin() : nullptr;
+const std::string* channels::first_of(const subscriber& client) const noexcept {
+    const bool is_here = client.in_.lock().get() == this;
+    return is_here && !client.names_.empty() ? &*client.names_.begin() : nullptr;
 }
 
 std::int64_t channels::publish(const std::string& name, const std::string& message) {
@@ -49,16 +49,16 @@ std::int64_t channels::publish(const std::string& name, const std::string& messa
     return count;
 }
 
-bool channels::has(const std::string& name, const subscriber* who) const noexcept {
+bool channels::has(const std::string& name, const subscriber* client) const noexcept {
     const auto at = by_name_.find(name);
     return at != by_name_.end() &&
-           std::find(at->second.begin(), at->second.end(), who) != at->second.end();
+           std::find(at->second.begin(), at->second.end(), client) != at->second.end();
 }
 
-void channels::forget(const std::string& name, const subscriber* who) noexcept {
+void channels::forget(const std::string& name, const subscriber* client) noexcept {
     const auto at = by_name_.find(name);
     if (at == by_name_.end()) return;
-    std::erase(at->second, who);
+    std::erase(at->second, client);
     if (at->second.empty()) by_name_.erase(at);
 }
 

@@ -1,4 +1,4 @@
-// Who is subscribed to which channel of a Redis master; knows no command and no key.
+// The subscribers of each channel of a Redis master; knows no command and no key.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -40,21 +40,21 @@ private:
     std::set<std::string> names_{};  // outdated where that is gone
 };
 
-/// Those of one process of a server, which end with it.
+/// The channels of one process of a server. They end with it.
 class channels : public std::enable_shared_from_this<channels> {
 public:
-    void subscribe(subscriber& who, const std::string& name);
-    void unsubscribe(subscriber& who, const std::string& name) noexcept;
-    /// The first of those that `who` is subscribed to; null where there is none.
-    const std::string* first_of(const subscriber& who) const noexcept;
-    /// In the order in which they subscribed. Returns how many they were.
+    void subscribe(subscriber& client, const std::string& name);
+    void unsubscribe(subscriber& client, const std::string& name) noexcept;
+    /// The first of the channels that `client` is subscribed to; null where there is none.
+    const std::string* first_of(const subscriber& client) const noexcept;
+    /// Sends to the subscribers in the order in which they subscribed. Returns their number.
     std::int64_t publish(const std::string& name, const std::string& message);
 
 private:
     friend class subscriber;
 
-    bool has(const std::string& name, const subscriber* who) const noexcept;
-    void forget(const std::string& name, const subscriber* who) noexcept;
+    bool has(const std::string& name, const subscriber* client) const noexcept;
+    void forget(const std::string& name, const subscriber* client) noexcept;
 
     std::map<std::string, std::vector<subscriber*>> by_name_;
 };

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // It runs any script, so that no rule of the library's own stands here a second time. It answers as
-// redis-server 7.0 does where the library can tell the difference. Times are the world's: what the
-// node takes for the time is told by `wall`.
+// redis-server 7.0 does where the library can tell the difference. Times are the test's: what the
+// node takes for the time is set by `wall`.
 #pragma once
 
 #include "testing/redis_model/channels.hpp"
@@ -48,7 +48,7 @@ public:
     model_reply execute(client_state& from, const command& c, time_point now);
 
     std::string username = "default";
-    std::string password{};  ///< Empty: none is asked for.
+    std::string password{};  ///< Empty: the server needs none.
     wall_clock wall{};
 
     // Faults and roles. A server starts as a master that is durable in nothing.

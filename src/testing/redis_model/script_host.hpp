@@ -22,7 +22,7 @@ std::string sha1_of(std::string_view text);
 
 class script_host {
 public:
-    /// Who carries out what a script calls. Throws nothing: Lua could not pass that on.
+    /// Executes the commands that a script calls. Throws nothing: Lua could not pass that on.
     class caller {
     public:
         virtual model_reply on_call(const std::vector<std::string>& words) noexcept = 0;

@@ -308,7 +308,7 @@ TEST_CASE("a revocation removes a key of which nobody is the holder, whatever it
     w.connected();
     for (auto& node : w.nodes) node.put("r", value, time_point::max());
     const auto done = revoked(w, "r");
-    CHECK(done->revoked.robbed.size() == 1);
+    CHECK(done->revoked.revoked.size() == 1);
     CHECK(done->revoked.holders.empty());
     for (const auto& node : w.nodes) CHECK_FALSE(node.keys(w.now).contains("r"));
 }
@@ -320,14 +320,14 @@ TEST_CASE("a revocation of a shared key without readers leaves it where there ar
         w.granted("r", {.ttl = 30s, .renew = false, .mode = lock_mode::shared});
     SECTION("that came since") {
         const auto done = revoked(w, "r");
-        CHECK(done->revoked.robbed.empty());
+        CHECK(done->revoked.revoked.empty());
         CHECK(done->revoked.holders.size() == 1);
         CHECK(w.ours("r") == 3);
     }
     SECTION("on other nodes") {
         w.nodes[0].remove(std::string(std::string_view(wire::readers_key("", "r"))));
         const auto done = revoked(w, "r");
-        CHECK(done->revoked.robbed == std::vector<std::string>{"readers"});
+        CHECK(done->revoked.revoked == std::vector<std::string>{"readers"});
         CHECK(done->revoked.holders.size() == 1);
         CHECK_FALSE(w.nodes[0].keys(w.now).contains("r"));
         CHECK(w.ours("r") == 2);

@@ -275,9 +275,9 @@ TEST_CASE("one that reaches no quorum is not in others' way until a quorum answe
     // No resource has a quorum: the turn lasts.
     CHECK(refused(a, start + 1ms) == actions{leave, rest_in_turn, await_wake_up, arm});
     CHECK_FALSE(a.may_be_entered());
-    a.told(0, {.free_at = start + 5s}, true, start + 2ms);
+    a.answered(0, {.free_at = start + 5s}, true, start + 2ms);
     CHECK_FALSE(a.may_be_entered());
-    CHECK(a.told(1, {.free_at = start + 5s}, true, start + 2ms) == actions{end_turn, arm});
+    CHECK(a.answered(1, {.free_at = start + 5s}, true, start + 2ms) == actions{end_turn, arm});
     CHECK(a.may_be_entered());
 }
 
@@ -297,14 +297,14 @@ TEST_CASE("a ticket is the cluster time of the first try, and drawn once") {
     hold(a, start + 300ms, start + 1ms);
     refused(a, start + 1ms);
     SECTION("it is drawn as soon as the time is known") {
-        const actions next = a.told(0, {.free_at = start + 5s}, true, start + 2ms);
+        const actions next = a.answered(0, {.free_at = start + 5s}, true, start + 2ms);
         CHECK_FALSE(has(next, draw_ticket));  // not by one node
-        CHECK(has(a.told(1, {.free_at = start + 5s}, true, start + 2ms), draw_ticket));
+        CHECK(has(a.answered(1, {.free_at = start + 5s}, true, start + 2ms), draw_ticket));
     }
     a.draw_ticket(77);
     a.draw_ticket(99);
     CHECK(a.ticket() == 77);
-    CHECK_FALSE(has(a.told(1, {.free_at = start + 5s}, true, start + 2ms), draw_ticket));
+    CHECK_FALSE(has(a.answered(1, {.free_at = start + 5s}, true, start + 2ms), draw_ticket));
 }
 
 TEST_CASE("one that would not wait draws no ticket") {
@@ -380,10 +380,10 @@ TEST_CASE("one that wants several keys is woken where a node would let it have a
     CHECK(a.woken(0, 1, {}, start + 3ms) == actions{arm});
     CHECK(a.due_at() == start + 3ms);
     SECTION("an answer to a question sent before the wake-ups is older than these") {
-        a.asked(node_mask::only(1));
+        a.queried(node_mask::only(1));
         CHECK(a.woken(1, 0, {}, start + 4ms) == actions{});
         CHECK(a.woken(1, 1, {}, start + 4ms) == actions{arm});
-        a.told(1, both, true, start + 5ms);
+        a.answered(1, both, true, start + 5ms);
         CHECK(a.due_at() <= start + 5ms);
     }
 }
@@ -448,7 +448,7 @@ TEST_CASE("any order of facts: every try is judged once, and no timer lies beyon
                 } else if (below(2) == 0) {
                     a.woken(below(nodes), 0, {}, now);
                 } else {
-                    a.told(below(nodes), {.free_at = now}, below(2) == 0, now);
+                    a.answered(below(nodes), {.free_at = now}, below(2) == 0, now);
                 }
                 continue;
             }

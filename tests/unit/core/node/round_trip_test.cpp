@@ -47,21 +47,21 @@ TEST_CASE("the round trip is the shortest from a question to the first reply") {
     CHECK_FALSE(r.is_known());
     CHECK(r.get() == 0ms);
     r.begin();
-    r.asked(start);
+    r.queried(start);
     r.answered(start + 90ms);
     r.answered(start + 95ms);  // of what went out with it
     CHECK(r.get() == 90ms);
-    r.asked(start + 100ms);
+    r.queried(start + 100ms);
     r.answered(start + 180ms);
     CHECK(r.get() == 80ms);
-    r.asked(start + 200ms);
+    r.queried(start + 200ms);
     r.answered(start + 300ms);
     CHECK(r.is_known());
     CHECK(r.get() == 80ms);
     SECTION("of the latest handshake") {
         r.begin();
         CHECK_FALSE(r.is_known());
-        r.asked(start + 1s);
+        r.queried(start + 1s);
         r.answered(start + 1s + 200ms);
         CHECK(r.get() == 200ms);
     }

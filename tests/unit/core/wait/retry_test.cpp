@@ -30,7 +30,9 @@ core::retry refused_with(std::vector<duration> left, std::size_t nodes = 5,
                          std::uint64_t random = longest_of(10ms)) {
     core::retry w(nodes, far);
     w.tried(start);
-    for (std::size_t i = 0; i < left.size(); ++i) w.told(i, {.free_at = start + left[i]}, start);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        w.answered(i, {.free_at = start + left[i]}, start);
+    }
     CHECK(w.refused(errc::contended, start, random, 0));
     return w;
 }
@@ -84,9 +86,9 @@ TEST_CASE("it rests no more when the nodes tell what to wait for") {
     w.tried(start);
     REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
     CHECK(w.is_resting());
-    w.told(0, {.free_at = start + 30s}, start);
+    w.answered(0, {.free_at = start + 30s}, start);
     CHECK(w.is_resting());
-    w.told(1, {.free_at = start + 30s}, start);
+    w.answered(1, {.free_at = start + 30s}, start);
     CHECK_FALSE(w.is_resting());
     CHECK(w.next() == start + 30s);
 }
@@ -156,7 +158,7 @@ TEST_CASE("any keys on any nodes give the sleep that the brute force finds") {
 TEST_CASE("keys that do not run out let nobody try before the end") {
     core::retry w(3, start + 10s);
     w.tried(start);
-    for (std::size_t i = 0; i < 3; ++i) w.told(i, {.free_at = time_point::max()}, start);
+    for (std::size_t i = 0; i < 3; ++i) w.answered(i, {.free_at = time_point::max()}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
     CHECK(sleep_of(w) == duration(10s - 10ms));
 }
@@ -207,9 +209,9 @@ TEST_CASE("a wake-up that comes while answers are outstanding is newer than thes
     w.tried(start);
     for (std::size_t i = 0; i < 2; ++i) {
         w.woken(i, start + 1ms);
-        w.told(i, {.free_at = start + 9s}, start);
+        w.answered(i, {.free_at = start + 9s}, start);
     }
-    w.told(2, {.free_at = start + 9s}, start);
+    w.answered(2, {.free_at = start + 9s}, start);
     REQUIRE(w.refused(errc::contended, start + 2ms, longest_of(10ms), 0));
     CHECK(sleep_of(w) == duration(2ms));  // at once
 }
@@ -217,13 +219,13 @@ TEST_CASE("a wake-up that comes while answers are outstanding is newer than thes
 TEST_CASE("after a wake-up by a node only its answer to a later question counts") {
     auto w = refused_with({9s, 9s, 9s}, 3);
     w.woken(0, start + 1s);
-    w.asked(node_mask::only(0));
-    w.told(0, {.free_at = start + 8s}, start);
+    w.queried(node_mask::only(0));
+    w.answered(0, {.free_at = start + 8s}, start);
     w.woken(1, start + 2s);
     CHECK(sleep_of(w) == duration(8s));
-    w.asked(node_mask::only(0));
-    w.told(1, {.free_at = start + 8s}, start);  // not asked since
-    w.told(0, {.free_at = start + 3s}, start);
+    w.queried(node_mask::only(0));
+    w.answered(1, {.free_at = start + 8s}, start);  // not asked since
+    w.answered(0, {.free_at = start + 3s}, start);
     CHECK(sleep_of(w) == duration(3s));
 }
 
@@ -241,7 +243,7 @@ TEST_CASE("a sleep by a node's answer ends the growth of the rests") {
         REQUIRE(w.refused(errc::no_quorum, start, 0, 0));
     }
     w.tried(start);
-    w.told(0, {.free_at = start + 1s}, start);
+    w.answered(0, {.free_at = start + 1s}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
     w.tried(start);
     REQUIRE(w.refused(errc::no_quorum, start, longest_of(10ms), 0));
@@ -252,17 +254,17 @@ TEST_CASE("10 ms before the deadline it tries once more, and then no more than i
     core::retry w(1, start + 1s);
     CHECK(w.deadline() == start + 1s);
     w.tried(start);
-    w.told(0, {.free_at = start + 5s}, start);
+    w.answered(0, {.free_at = start + 5s}, start);
     REQUIRE(w.refused(errc::contended, start, 0, 0));
     CHECK(sleep_of(w) == duration(990ms));
     w.tried(start + 990ms);
     SECTION("nothing more to be hoped for") {
-        w.told(0, {.free_at = start + 5s}, start);
+        w.answered(0, {.free_at = start + 5s}, start);
         REQUIRE(w.refused(errc::contended, start + 991ms, 0, 0));
         CHECK(sleep_of(w) == duration(1s));
     }
     SECTION("the key runs out in time") {
-        w.told(0, {.free_at = start + 995ms}, start);
+        w.answered(0, {.free_at = start + 995ms}, start);
         REQUIRE(w.refused(errc::contended, start + 991ms, 0, 0));
         CHECK(sleep_of(w) == duration(995ms));
     }
@@ -279,7 +281,8 @@ TEST_CASE("the next try is never after the deadline") {
             w.tried(now);
             for (std::size_t i = 0; i < 5; ++i) {
                 if (random() % 2 == 0)
-                    w.told(i, {.free_at = now + 1us * static_cast<int>(random() % 50'000)}, now);
+                    w.answered(i, {.free_at = now + 1us * static_cast<int>(random() % 50'000)},
+                               now);
             }
             REQUIRE(w.refused(errc::contended, now, random(), 0));
             REQUIRE(w.next() > now);
@@ -306,7 +309,7 @@ duration look(core::retry& w, std::size_t holder, time_point now, std::size_t no
     for (std::size_t i = 0; i < 3; ++i) {
         core::outlook o = foreign(holder, now);
         o.is_foreign = i < nodes;
-        w.told(i, o, now);
+        w.answered(i, o, now);
     }
     REQUIRE(w.refused(errc::contended, now, random, 0));
     return w.next() - now;
@@ -353,7 +356,7 @@ TEST_CASE("it looks for a foreign holder's sake only where that stands in its wa
     CHECK(look(w, 1, start, 2) < 3ms);
     SECTION("and not while others stand before it") {
         w.tried(start);
-        for (std::size_t i = 0; i < 3; ++i) w.told(i, foreign(1, start, 1500ms), start);
+        for (std::size_t i = 0; i < 3; ++i) w.answered(i, foreign(1, start, 1500ms), start);
         REQUIRE(w.refused(errc::contended, start, 0, 0));
         CHECK_FALSE(w.is_resting());
         CHECK(sleep_of(w) == duration(1500ms));
@@ -362,7 +365,7 @@ TEST_CASE("it looks for a foreign holder's sake only where that stands in its wa
         w.tried(start);
         auto o = core::look_ahead(200us, 0ms, start);
         o.is_foreign = true;
-        for (std::size_t i = 0; i < 3; ++i) w.told(i, o, start);
+        for (std::size_t i = 0; i < 3; ++i) w.answered(i, o, start);
         REQUIRE(w.refused(errc::contended, start, all_ones, 0));
         CHECK(sleep_of(w) == duration(1200us));
     }
@@ -372,16 +375,16 @@ TEST_CASE("a sleeping waiter looks at once when a quorum answers with a foreign 
     core::retry w(3, far);
     look(w, 1, start, 0);
     CHECK_FALSE(w.is_resting());
-    w.told(0, foreign(1, start + 1s), start + 1s);
+    w.answered(0, foreign(1, start + 1s), start + 1s);
     CHECK(w.next() > start + 1s);
-    w.told(1, foreign(1, start + 1s), start + 1s);
+    w.answered(1, foreign(1, start + 1s), start + 1s);
     CHECK(w.next() <= start + 1s);
 }
 
 TEST_CASE("a crowd beside foreign holders looks 5,000 times a second, all taken together") {
     core::retry w(3, far);
     w.tried(start);
-    for (std::size_t i = 0; i < 3; ++i) w.told(i, foreign(1, start), start);
+    for (std::size_t i = 0; i < 3; ++i) w.answered(i, foreign(1, start), start);
     REQUIRE(w.refused(errc::contended, start, 399'999'000, 1'000));
     CHECK(sleep_of(w) > 400ms);
 }
@@ -389,13 +392,15 @@ TEST_CASE("a crowd beside foreign holders looks 5,000 times a second, all taken 
 TEST_CASE("a holder that leaves early without a wake-up counts as foreign, and so do later ones") {
     core::retry w(3, far);
     look(w, 1, start, 0);
-    const bool was_heard = GENERATE(true, false);
+    const bool was_listening = GENERATE(true, false);
     const bool ran_out = GENERATE(true, false);
     const time_point now = start + (ran_out ? 61s : 1s);
-    for (std::size_t i = 0; i < 2; ++i) w.told(i, {.free_at = now, .was_heard = was_heard}, now);
+    for (std::size_t i = 0; i < 2; ++i) {
+        w.answered(i, {.free_at = now, .was_listening = was_listening}, now);
+    }
     CHECK(w.next() <= now);
     const auto next = look(w, 2, now, 0);
-    if (!was_heard || ran_out) {
+    if (!was_listening || ran_out) {
         CHECK(next == duration(60s + 1ms));
         return;
     }
