@@ -7,6 +7,7 @@
 #include "wire/wait.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -158,6 +159,7 @@ bool remote_queue::listen(time_point now) {
 void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point sent,
                                 time_point now) {
     who.asked_at_ = sent;
+    assert(!who.is_asleep() && who.keys() > 0 && sent <= now);
     asleep_.push_back(who);
     asleep_keys_ += who.keys_asleep_ = who.keys();
     if (listen(now)) return;
@@ -172,6 +174,7 @@ void remote_queue::put_to_sleep(remote_waiter& who, node_mask heard, time_point 
 void remote_queue::wake(remote_waiter& who) noexcept {
     if (!who.is_asleep()) return;
     asleep_.erase(asleep_.iterator_to(who));
+    assert(asleep_keys_ >= who.keys_asleep_);
     asleep_keys_ -= who.keys_asleep_;
 }
 
@@ -257,6 +260,7 @@ void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_p
 }
 
 void remote_queue::ask(const waiters& about, node_mask nodes, time_point now) {
+    assert(!about.empty() && !nodes.empty());
     const auto send = [&](bool enters, node_mask to) {
         if (to.empty()) return;
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));
