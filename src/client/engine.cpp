@@ -38,11 +38,13 @@ engine::engine(const client_options& options, engine_host& host, traffic& traffi
 engine::~engine() { discard(); }
 
 void engine::start(time_point now) {
+    assert(phase_ == phase::open);
     tracker_.start(now);
     for (const auto& s : sessions_) s->start(now);
 }
 
 void engine::enlist(operation& what) {
+    assert(what.client_ == nullptr && !what.listed_.is_linked());
     what.client_ = &parts_;
     intrusive_ptr_add_ref(static_cast<call*>(&what));  // the lists', until `drop_finished`
     operations_.push_back(what);
@@ -59,6 +61,7 @@ void engine::begin(operation_ptr what, time_point now) {
 
 // What calls it may go on to use it: so it lives until the turn is over.
 void engine::finished(operation& what) noexcept {
+    assert(what.listed_.is_linked());
     what.listed_.unlink();
     finished_.push_back(what);
 }
@@ -85,6 +88,7 @@ void engine::adopt(held_lease_ptr what) {
 }
 
 void engine::forget(held_lease& what) noexcept {
+    assert(what.listed_.is_linked() && what.left().kind != nullptr);
     const slot_number slot = what.left().slot;
     const std::size_t places = what.left().kind->is_shared
                                    ? core::local_queues::any_number
@@ -143,6 +147,7 @@ void engine::end_turn(time_point now) {
 
 // Counted from the end of the turn, since formatting thousands of releases takes time, too.
 void engine::begin_to_linger(time_point now) {
+    assert(phase_ == phase::closing && held_leases_.empty());
     phase_ = phase::lingering;
     answers_awaited_from_ = now;
     linger_until_ = now + shared_.options().ttl_max;
@@ -180,6 +185,7 @@ void engine::end_if_idle(time_point now) {
 }
 
 void engine::end(time_point now) {
+    assert(!is_over());
     phase_ = phase::over;
     close_timer_.cancel();
     std::size_t silent = 0;
@@ -244,6 +250,7 @@ time_point engine::deadline() noexcept {
 }
 
 connection& engine::connection_at(std::size_t index) noexcept {
+    assert(index < connections_per_node * size());
     if (index < sessions_.size()) return sessions_[index];
     return listeners_[index - sessions_.size()];
 }
@@ -304,6 +311,7 @@ void engine::on_greeted(std::size_t node, const greeting& facts, time_point bega
 }
 
 void engine::on_node_up(std::size_t node, duration took, time_point now) {
+    assert(node < size());
     outages_[node].ended();
     shared_.emit({.kind = event_kind::node_up,
                   .severity = severity::info,
@@ -313,6 +321,7 @@ void engine::on_node_up(std::size_t node, duration took, time_point now) {
 }
 
 void engine::on_node_down(std::size_t node, const wire::failure& why, time_point now) {
+    assert(node < size() && why.answer != vote::granted);
     if (const auto tries = outages_[node].failed(why.error, now); tries > 0) {
         std::string detail = why.detail;
         if (tries > 1) {

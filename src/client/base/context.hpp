@@ -14,6 +14,7 @@
 #include <redlock/owner_id.hpp>
 #include <redlock/span.hpp>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,7 +47,10 @@ public:
     drift_policy drift() const noexcept { return {options_->drift_factor, options_->drift_min}; }
     /// How many nodes there are.
     std::size_t size() const noexcept { return names_.size(); }
-    const node_name& name(std::size_t node) const noexcept { return names_[node]; }
+    const node_name& name(std::size_t node) const noexcept {
+        assert(node < names_.size());
+        return names_[node];
+    }
     /// Whether the locks that this client takes have fences: all of them, or none.
     bool is_fenced() const noexcept { return options_->fencing; }
     /// The kind of lock that an acquire with these options takes; `several`: resources at once.

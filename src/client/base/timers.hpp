@@ -8,6 +8,7 @@
 #include <boost/intrusive/set.hpp>
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -61,6 +62,7 @@ public:
     void on_time(time_point now) {
         while (deadline() <= now && !near_.empty()) {
             timer& a = *near_.begin();
+            assert(a.when_ <= now);
             a.cancel();
             a.on_due(now);
         }
@@ -95,6 +97,7 @@ private:
     }
 
     void place(timer& a) noexcept {
+        assert(!a.is_armed());
         const std::int64_t tick = tick_of(a);
         if (tick < near_end_) {
             near_.insert(a);
@@ -117,6 +120,7 @@ private:
         near_end_ = tick + 1;
         while (!next.empty()) {
             timer& a = next.front();
+            assert(tick_of(a) == tick);
             next.pop_front();
             near_.insert(a);
         }

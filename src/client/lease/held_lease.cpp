@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "client/lease/held_lease.hpp"
 
+#include <cassert>
 #include <utility>
 
 namespace redlock::detail {
@@ -15,6 +16,7 @@ held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<le
       machine_(machine) {}
 
 void held_lease::begin() {
+    assert(state_ && state_->held_as == nullptr && left_.kind != nullptr);
     state_->held_as = this;
     number_ = shared_->counts().begun_leases.get();
     spread(machine_);
@@ -58,6 +60,7 @@ void held_lease::on_due(time_point now) {
 }
 
 bool held_lease::extended(time_point sent, time_point until, std::optional<duration> new_ttl) {
+    assert(!over_);
     core::renewal prolonged = machine_;
     prolonged.extended(sent, until, new_ttl);
     spread(prolonged);
@@ -94,6 +97,7 @@ void held_lease::renewal_failed(error_code why, std::string said, time_point now
 }
 
 void held_lease::lose(time_point now) {
+    assert(machine_.is_lost() && !over_);
     const loss why = machine_.reason();
     if (!state_->lose(why)) {
         // The holder was faster: its own message is on its way and does the rest.
@@ -131,6 +135,7 @@ void held_lease::end(error_code why, time_point now) {
 }
 
 void held_lease::tell(std::optional<loss> lost, error_code why, time_point now) {
+    assert(over_ || machine_.is_lost());
     while (!dependents_.empty()) {
         dependent& d = dependents_.front();
         dependents_.pop_front();

@@ -6,6 +6,7 @@
 #include "value/text.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace redlock::detail {
@@ -68,6 +69,7 @@ bool connection::has_tls() const noexcept {
 }
 
 void connection::greeted(time_point now) noexcept {
+    assert(link_.state() == phase::greeting);
     link_.greeted(now);
     was_ready_ = true;
 }
@@ -110,6 +112,7 @@ std::string connection::tell_of_distance(time_point now) const {
 }
 
 void connection::open(time_point now) {
+    assert(outgoing_.empty());
     opening_since_ = now;
     connecting_took_ = {};
     wire_->open();

@@ -7,6 +7,7 @@
 #include "value/node_mask.hpp"
 #include "wire/request.hpp"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,11 +18,17 @@ namespace redlock::detail {
 
 class node_sessions {
 public:
-    void add(std::unique_ptr<session> s) { sessions_.push_back(std::move(s)); }
+    void add(std::unique_ptr<session> s) {
+        assert(s && size() < max_nodes);
+        sessions_.push_back(std::move(s));
+    }
     void clear() noexcept { sessions_.clear(); }
 
     std::size_t size() const noexcept { return sessions_.size(); }
-    session& operator[](std::size_t node) const noexcept { return *sessions_[node]; }
+    session& operator[](std::size_t node) const noexcept {
+        assert(node < size());
+        return *sessions_[node];
+    }
     auto begin() const noexcept { return sessions_.begin(); }
     auto end() const noexcept { return sessions_.end(); }
 

@@ -98,6 +98,7 @@ std::optional<wire::failure> session::refuse(const wire::request& text) const {
 }
 
 void session::send(entry item, const wire::request& text, time_point now) {
+    assert(item.what && is_ready());
     if (text.is_command()) {
         end_turn();
         outgoing().append(text.words);
@@ -117,6 +118,7 @@ void session::end_turn() {
     counts_->nodes[index()].owed_now.set(owed_.size());
     if (batch_.empty()) return;
     counts_->commands.add();
+    assert(batch_.size() <= unwritten_ && unwritten_ <= pipeline_.size());
     pipeline_.from_back(batch_.size()).requests = static_cast<std::uint8_t>(batch_.size());
     batch_.write(outgoing(), std::exchange(batch_form_, resp::script_form::by_hash),
                  {epoch_, time_limit()}, owner_->limits_of_fences());
@@ -215,6 +217,7 @@ void session::send_owed(time_point now) {
 }
 
 void session::probe_owed(time_point now) {
+    assert(is_ready());
     auto first = owed_.take_first();
     if (!first) return;
     first->is = state::probe;

@@ -13,6 +13,7 @@
 #include <redlock/detail/waiting_time.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace redlock::detail {
@@ -181,6 +182,7 @@ void acquire_operation::refuse_behind_others(time_point now) {
 }
 
 void acquire_operation::try_once(time_point now) {
+    assert(!granted_ && (is_queued() || !machine_.waits()));
     client().remote.wake(*this);
     machine_.begin_try(client().tracker.longest_lease(), now);
     attempt_ = client().shared.begin_span(span_kind::attempt, span_, resource_, now);
@@ -240,6 +242,7 @@ void acquire_operation::write(wire::request& out, bool is_entered) const {
 }
 
 void acquire_operation::send_round(time_point now) {
+    assert(machine_.is_trying() && left_.kind != nullptr);
     sent_at_ = now;
     answers_ = 0;
     const std::uint32_t round =
@@ -380,6 +383,7 @@ void acquire_operation::cancel(error_code why, time_point now) {
 }
 
 void acquire_operation::take(time_point now) {
+    assert(!granted_ && machine_.state() == core::acquisition::phase::judged);
     left_.place = {waiter_id_, machine_.ticket(), machine_.entered()};
     left_.keep_until = now + longest_stay(client().shared.options(), options_.min_hold);
     wire::lease_proof proof{left_.value, left_.slot, kind().is_shared, options_.min_hold};
@@ -393,6 +397,7 @@ void acquire_operation::take(time_point now) {
 }
 
 void acquire_operation::end(error_code outcome, time_point now, std::string_view detail) {
+    assert(!machine_.is_over() && !outcome == (granted_ != nullptr));
     machine_.end();
     timer::cancel();
     claim_.end();

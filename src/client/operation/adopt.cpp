@@ -11,6 +11,7 @@
 #include "wire/owner_value.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -107,6 +108,7 @@ footprint adopt_operation::traces_of_lease(time_point now) {
 void adopt_operation::on_settled(time_point now) {
     if (over_) return;
     const std::size_t nodes = client().shared.size();
+    assert(known_ && !known_->resources.empty());
     ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
     left_ = traces_of_lease(now);
     votes_.resize(nodes);
@@ -165,6 +167,7 @@ void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::fa
 
 void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure& why,
                            time_point now) {
+    assert(!over_ && node < votes_.size());
     node_vote& v = votes_[node];
     v.answer = c == core::choice::yes ? vote::granted : why.answer;
     v.error = why.error;
@@ -185,6 +188,7 @@ void adopt_operation::conclude(core::extension::verdict v, time_point now) {
 }
 
 void adopt_operation::deny(time_point now) {
+    assert(!adopted_);
     client().host.release_in_background(std::move(left_), false, 0, now);
     end(errc::not_held, nullptr, now);
 }

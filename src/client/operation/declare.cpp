@@ -8,6 +8,7 @@
 #include "wire/node_record.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -54,6 +55,7 @@ void declare_operation::on_failure(std::size_t node, std::uint32_t, const wire::
 
 void declare_operation::answered(std::size_t node, wire::failure what, time_point now) {
     if (over_) return;
+    assert(open_ > 0 && node < answers_.size());
     node_vote& v = answers_[node];
     v.answer = what.answer;
     v.error = what.error;

@@ -35,6 +35,7 @@ void extension_round::begin_spans(span_kind kind, time_point now) {
 
 // What tells the session's answers apart: the round, and the lease.
 std::uint32_t extension_round::tag(const part& p) const noexcept {
+    assert(p.index < most_leases);
     return machine_.round() * most_leases + static_cast<std::uint32_t>(p.index);
 }
 
@@ -53,6 +54,7 @@ void extension_round::write(wire::request& out, const part& p, time_point now) c
 }
 
 void extension_round::send(time_point now) {
+    assert(size() > 0 && !is_finished_);
     const std::size_t nodes = client().shared.size();
     const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
                                        client().nodes.time_for(redlock::quorum(nodes)));
@@ -196,6 +198,7 @@ void extension_round::go_on(time_point now) {
 }
 
 void extension_round::finish(time_point sent, time_point now) {
+    assert(sent <= now);
     if (std::exchange(is_finished_, true)) return;
     on_finished(sent, now);
     client().host.finished(*this);

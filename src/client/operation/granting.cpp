@@ -6,6 +6,7 @@
 
 #include <redlock/detail/recycling.hpp>
 
+#include <cassert>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@ using std::chrono::microseconds;
 
 std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease request,
                                         granted_lease what, time_point now) {
+    assert(what.left.kind != nullptr && !what.proof.value.empty());
+    assert(request.votes.size() == client.shared.size() && request.begun <= now);
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(request.resource), what.owner, what.fence,
         what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
@@ -39,6 +42,7 @@ std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease re
 
 std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease request,
                                           error_code why, time_point now) {
+    assert(why && request.begun <= now);
     client.shared.counts().refused(why);
     const bool is_cancelled = why.category() != category() || why == errc::client_closed;
     const bool is_expected = is_cancelled || why == errc::contended;

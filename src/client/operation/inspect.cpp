@@ -11,6 +11,7 @@
 #include "wire/owner_value.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <string_view>
 
@@ -211,6 +212,7 @@ void inspect_operation::tell_age(time_point now) {
 }
 
 void inspect_operation::answered(time_point now) {
+    assert(open_ > 0);
     if (--open_ != 0) return;
     slots_.close();
     ask_for_slots(now);

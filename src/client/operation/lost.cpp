@@ -4,6 +4,8 @@
 
 #include "client/operation/client_parts.hpp"
 
+#include <cassert>
+
 namespace redlock::detail {
 
 void lost_operation::start(time_point) {
@@ -17,6 +19,7 @@ void lost_operation::start(time_point) {
 }
 
 void lost_operation::on_lease_over(std::optional<loss> lost, error_code why, time_point) {
+    assert(!over_ && (lost || why));
     if (lost) {
         end({}, *lost);
     } else {

@@ -9,6 +9,7 @@
 #include "wire/rights.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <chrono>
 #include <string_view>
@@ -112,6 +113,7 @@ void probe_operation::on_failure(std::size_t node, std::uint32_t round, const wi
 }
 
 void probe_operation::answered(time_point now) {
+    assert(open_ > 0);
     if (--open_ == 0) on_due(now);
 }
 

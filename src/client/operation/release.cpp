@@ -9,10 +9,13 @@
 #include "wire/queue_entry.hpp"
 #include "wire/release.hpp"
 
+#include <cassert>
+
 namespace redlock::detail {
 
 void release_round::send(footprint left, node_mask ask, time_point now) {
     left_ = std::move(left);
+    assert(!machine_ && left_.kind != nullptr);
     machine_.emplace(client().shared.size());
     node_mask plain;
     for (const std::size_t node : client().nodes.all()) {
@@ -66,6 +69,7 @@ void release_round::on_failure(std::size_t node, std::uint32_t, const wire::fail
 }
 
 void release_round::cast(std::size_t node, core::choice b, time_point now) {
+    assert(machine_);
     if (machine_->cast(node, b)) settled(machine_->outcome(), now);
 }
 

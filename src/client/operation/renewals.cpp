@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "client/operation/renewals.hpp"
 
+#include <cassert>
+
 namespace redlock::detail {
 
 void renewals::add(held_lease& what) {
+    assert(!what.is_over());
     // It may become due again while it waits here, since the holder may extend it. A round must not
     // name it twice: the second answer would deny its own key.
     if (what.set_due(true)) return;

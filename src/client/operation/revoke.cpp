@@ -10,6 +10,7 @@
 #include "wire/revocation.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -74,6 +75,7 @@ void revoke_operation::ask(phase next, time_point now) {
 }
 
 void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_point now) {
+    assert(target < targets_.size() && !nodes.empty());
     const auto& t = targets_[target];
     wire::request request;
     // With the first one a node that lost its scripts gets this one again.
@@ -120,6 +122,7 @@ void revoke_operation::on_failure(std::size_t node, std::uint32_t, const wire::f
 
 // The first failure of a node says why.
 void revoke_operation::note(std::size_t node, const wire::failure& why) {
+    assert(node < done_.votes.size());
     if (failed_.contains(node)) return;
     failed_.insert(node);
     done_.votes[node].answer = why.answer;
@@ -128,6 +131,7 @@ void revoke_operation::note(std::size_t node, const wire::failure& why) {
 }
 
 void revoke_operation::answered(time_point now) {
+    assert(!over_ && open_ > 0);
     if (--open_ != 0) return;
     if (phase_ == phase::revoke) return conclude();
     if (client().shared.is_fenced()) {

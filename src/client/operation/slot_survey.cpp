@@ -5,6 +5,7 @@
 #include "core/quorum/read_quorum.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace redlock::detail {
@@ -16,6 +17,7 @@ void slot_survey::named(const wire::slots_answer& by_a_node) {
 }
 
 std::vector<std::uint16_t> slot_survey::next() {
+    assert(nodes_ > 0);
     std::vector<std::uint16_t> out;
     looks_.clear();
     while (!open_.empty() && out.size() < most_at_once) {

@@ -7,6 +7,7 @@
 #include "wire/wait.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -159,6 +160,7 @@ bool remote_queue::listen(time_point now) {
 
 void remote_queue::put_to_sleep(remote_waiter& waiter, node_mask queried, time_point sent,
                                 time_point now) {
+    assert(!waiter.is_asleep() && waiter.keys() > 0 && sent <= now);
     waiter.queried_at_ = sent;
     asleep_.push_back(waiter);
     asleep_keys_ += waiter.keys_asleep_ = waiter.keys();
@@ -173,6 +175,7 @@ void remote_queue::put_to_sleep(remote_waiter& waiter, node_mask queried, time_p
 
 void remote_queue::wake(remote_waiter& waiter) noexcept {
     if (!waiter.is_asleep()) return;
+    assert(asleep_keys_ >= waiter.keys_asleep_);
     asleep_.erase(asleep_.iterator_to(waiter));
     asleep_keys_ -= waiter.keys_asleep_;
 }
@@ -261,6 +264,7 @@ void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_p
 }
 
 void remote_queue::ask(const waiters& about, node_mask nodes, time_point now) {
+    assert(!about.empty() && !nodes.empty());
     const auto send = [&](bool enters, node_mask to) {
         if (to.empty()) return;
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));
