@@ -60,7 +60,11 @@ void foreigner::judge() {
         ++around_.counts.foreign_grants;
         around_.told.tell(around_.when.now(),
                           [&] { return "foreigner holds " + resource_name(resource_); });
-        around_.judge.foreigner_granted(resource_, until);
+        // From a program that has not decided yet an operator takes the lock as from any holder; it
+        // can't learn of that.
+        if (!around_.judge.was_taken_from(value_)) {
+            around_.judge.foreigner_granted(resource_, until);
+        }
     }
     around_.when.after(is_held ? dice_.between(duration(0), ttl / 2) : 0ns,
                        [this] { give_back(); });
