@@ -174,22 +174,6 @@ TEST_CASE("a second round is another round of the same try") {
     CHECK(a.lease(start + 3ms).valid_until() == start + 2ms + 10s - 102ms);
 }
 
-TEST_CASE("a refused one sleeps until a quorum would be free, and asks for its turn") {
-    acquisition a = trying();
-    hold(a, start + 300ms, start + 1ms);
-    REQUIRE(a.may_wait_on(a.reason(), start + 1ms));
-    CHECK(refused(a, start + 1ms) == to_sleep);
-    CHECK(a.state() == phase::asleep);
-    CHECK(a.due_at() == start + 300ms);
-    CHECK(a.due(start + 300ms, {}, true) == actions{arm, ask_for_turn});
-    CHECK(a.due_at() == start + 1s);
-    CHECK(a.turn() == actions{begin_try});
-    send(a, start + 301ms);
-    CHECK(a.round() == 2);
-    CHECK(a.tries() == 2);
-    CHECK(a.due_at() == start + 1s);
-}
-
 TEST_CASE("without fences no node wakes a waiter, and none has its ticket") {
     acquisition a;
     a.begin(of_nodes(3, false), {.wait = 1s}, 1, start);
@@ -200,16 +184,6 @@ TEST_CASE("without fences no node wakes a waiter, and none has its ticket") {
     CHECK_FALSE(a.may_be_entered());
     hold(a, start + 300ms, start + 1ms);
     CHECK(refused(a, start + 1ms) == actions{release, end_turn, arm});
-}
-
-TEST_CASE("a wake-up of the nodes that held it brings its time forward") {
-    acquisition a = trying();
-    hold(a, start + 900ms, start + 1ms);
-    refused(a, start + 1ms);
-    CHECK(a.due_at() == start + 900ms);
-    CHECK(a.woken(0, 0, {}, start + 20ms) == actions{arm});
-    // The third has not answered: it may be free.
-    CHECK(a.due_at() == start + 20ms);
 }
 
 TEST_CASE("a wake-up during a try moves no timer") {
