@@ -38,7 +38,7 @@ std::size_t votes(const std::vector<node_report>& reports) {
 std::vector<finding> all_findings(const std::vector<node_report>& reports,
                                   const client_options& options) {
     std::vector<finding> all;
-    const std::size_t quorum = redlock::quorum(reports.size());
+    const std::size_t quorum = redlock::quorum_of(reports.size());
     if (const std::size_t voting = votes(reports); voting < quorum) {
         all.push_back({"", "no_quorum", severity::error,
                        std::to_string(voting) + " of " + std::to_string(reports.size()) +

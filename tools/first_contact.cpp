@@ -10,7 +10,7 @@
 namespace redlock::tool {
 
 first_contact::first_contact(client_options& options)
-    : nodes_(options.nodes.size()), quorum_(redlock::quorum(nodes_)) {
+    : nodes_(options.nodes.size()), quorum_(redlock::quorum_of(nodes_)) {
     options.on_event = [this, next = std::move(options.on_event)](const event& e) {
         happened(e);
         if (next) next(e);

@@ -15,7 +15,7 @@ namespace {
 template <class Predicate>
 bool decides(const std::vector<node_vote>& votes, Predicate is_so) {
     const auto those = static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), is_so));
-    return those > 0 && those > votes.size() - redlock::quorum(votes.size());
+    return those > 0 && those > votes.size() - redlock::quorum_of(votes.size());
 }
 
 bool stands_for_ever(const node_vote& v) {

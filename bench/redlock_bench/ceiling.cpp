@@ -11,7 +11,7 @@
 
 namespace bench {
 
-ceiling::ceiling(setting& on, std::size_t workers) : commands_(on), quorum_(redlock::quorum(on.size())) {
+ceiling::ceiling(setting& on, std::size_t workers) : commands_(on), quorum_(redlock::quorum_of(on.size())) {
     for (const auto& options : on.options().nodes) {
         const node& added = nodes_.emplace_back(node{bare_socket(options)});
         events_.push_back({added.socket.fd(), POLLIN, 0});

@@ -37,7 +37,7 @@ void floor::drain() {
 
 void floor::wait(wait_for whom) {
     if (whom == wait_for::all) return drain();
-    const std::size_t quorum = redlock::quorum(connections_.size());
+    const std::size_t quorum = redlock::quorum_of(connections_.size());
     std::vector<pollfd> fds;
     for (const auto& c : connections_) fds.push_back({c.socket.fd(), POLLIN, 0});
     const auto answered = [](const connection& c) { return c.due == 0; };

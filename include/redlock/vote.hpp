@@ -49,7 +49,7 @@ private:
 };
 
 /// The smallest number of `nodes` nodes of which two sets always share one.
-constexpr std::size_t quorum(std::size_t nodes) noexcept { return nodes / 2 + 1; }
+constexpr std::size_t quorum_of(std::size_t nodes) noexcept { return nodes / 2 + 1; }
 
 /// One node's vote, with its cause and its time.
 struct node_vote {

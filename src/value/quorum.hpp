@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 namespace redlock {
 
 using time_point = clock::time_point;
 using duration = clock::duration;
+
+constexpr std::size_t quorum(std::size_t nodes) noexcept { return quorum_of(nodes); }
 
 /// How far two true-running clocks may drift apart while a ttl passes.
 struct drift_policy {
