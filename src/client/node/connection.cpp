@@ -24,7 +24,7 @@ void connection::start(time_point now) {
 }
 
 void connection::on_open(time_point now) {
-    link_.opened();
+    link_.opened(now);
     connecting_took_ = now - opening_since_;
     parser_.reset();
     round_trip_.begin();
@@ -48,6 +48,7 @@ void connection::on_bytes(std::string_view bytes, time_point now) {
         if (link_.is_ready()) {
             on_reply(reply, now);
         } else {
+            link_.heard(now);
             round_trip_.answered(now);
             on_greeting(reply, now);
         }

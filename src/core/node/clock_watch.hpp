@@ -110,6 +110,8 @@ public:
 
     /// Whether a look has no answer yet, or a connection has neither been made nor failed.
     bool is_looking() const noexcept;
+    /// The latter alone.
+    bool is_greeting() const noexcept;
     bool is_writing() const noexcept;
 
 private:

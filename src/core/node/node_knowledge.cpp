@@ -155,6 +155,8 @@ void node_knowledge::settle(time_point now) {
     if (is_worth_waiting && has_quorum(now)) {
         is_worth_waiting = bootstrap_.is_asking();
         settling_.note_quorum(now);
+    } else if (watch_.is_greeting()) {
+        settling_.await_greeting(now);
     }
     if (settling_.settle(is_worth_waiting, now)) order(task::settled, 0);
 }

@@ -18,8 +18,13 @@ reconnection::action reconnection::start(time_point now) noexcept {
     return phase_ == phase::idle ? connect(now) : action::none;
 }
 
-void reconnection::opened() noexcept {
+void reconnection::opened(time_point now) noexcept {
     if (phase_ == phase::connecting) phase_ = phase::greeting;
+    heard(now);
+}
+
+void reconnection::heard(time_point now) noexcept {
+    if (phase_ == phase::connecting || phase_ == phase::greeting) deadline_ = now + connect_timeout_;
 }
 
 void reconnection::greeted(time_point now) noexcept {

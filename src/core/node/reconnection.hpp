@@ -8,8 +8,9 @@
 
 namespace redlock::core {
 
-/// Facts in (opened, greeted, down, time), actions out. One deadline covers resolving, connecting
-/// and the handshake together; a connection that ends is tried again at once if it had served for a while,
+/// Facts in (opened, heard, greeted, down, time), actions out. Until a connection serves, the node
+/// may be silent for `connect_timeout` at a time: to be resolved and reached, and before each answer
+/// of the handshake. A connection that ends is tried again at once if it had served for a while,
 /// after a jittered and growing rest if it had not.
 class reconnection {
 public:
@@ -23,7 +24,9 @@ public:
     explicit reconnection(duration connect_timeout) noexcept : connect_timeout_(connect_timeout) {}
 
     action start(time_point now) noexcept;
-    void opened() noexcept;
+    void opened(time_point now) noexcept;
+    /// The node was reached, or answered, and is not done yet.
+    void heard(time_point now) noexcept;
     void greeted(time_point now) noexcept;
     /// The connection failed or ended; `stalled`: it was given up because nothing was answered.
     /// `random` is the jitter.

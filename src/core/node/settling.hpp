@@ -17,7 +17,8 @@ namespace redlock::core {
 /// that node would refuse what is sent to it now. It is given as long again as the quorum took: a
 /// node that hangs costs no more.
 ///
-/// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, and one
+/// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, longer where
+/// a node is so far away that it is still being greeted then, and one
 /// node_timeout more where a command is out whose answer may give a node its vote. So it is where
 /// clocks have still to be compared: that begins when the last node has answered, or was out of
 /// reach for connect_timeout, and ends with what is then written to the records. It grows no
@@ -48,6 +49,10 @@ public:
     /// Clocks are compared when no node may answer for the first time any more, and then written.
     void await_comparison(duration node_timeout) noexcept {
         if (!is_settled_) settle_by_ = std::max(settle_by_, connect_by_ + node_timeout);
+    }
+    /// A node was neither reached nor given up yet. Each step of its greeting has a connect_timeout.
+    void await_greeting(time_point now) noexcept {
+        if (!is_settled_ && now >= settle_by_) start(now);
     }
     /// A quorum may vote, and the record of a node that is connected is still to be read.
     void note_quorum(time_point now) noexcept {
