@@ -48,7 +48,7 @@ void connection::on_bytes(std::string_view bytes, time_point now) {
         if (link_.is_ready()) {
             on_reply(reply, now);
         } else {
-            link_.heard(now);
+            link_.answered(now);
             round_trip_.answered(now);
             on_greeting(reply, now);
         }
@@ -95,7 +95,7 @@ void connection::on_link_time(time_point now) {
     }
 }
 
-// The longest of what was measured, or waited for in vain, is no longer than a round trip.
+// The longest of what was measured, or waited for in vain: at least one silence.
 std::string connection::tell_of_distance(time_point now) const {
     using std::chrono::milliseconds;
     const duration waited = std::max(

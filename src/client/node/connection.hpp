@@ -49,7 +49,7 @@ public:
     // From the performer. It takes the bytes of `outgoing()` to the socket once per turn of its
     // loop, from the front, and reports what was written.
     /// The server is reached, and TLS begins.
-    void on_reached(time_point now) { link_.heard(now); }
+    void on_reached(time_point now) { link_.answered(now); }
     void on_open(time_point now);
     void on_bytes(std::string_view bytes, time_point now);
     void on_down(error_code why, time_point now);

@@ -20,10 +20,10 @@ reconnection::action reconnection::start(time_point now) noexcept {
 
 void reconnection::opened(time_point now) noexcept {
     if (phase_ == phase::connecting) phase_ = phase::greeting;
-    heard(now);
+    answered(now);
 }
 
-void reconnection::heard(time_point now) noexcept {
+void reconnection::answered(time_point now) noexcept {
     if (phase_ == phase::connecting || phase_ == phase::greeting) deadline_ = now + connect_timeout_;
 }
 

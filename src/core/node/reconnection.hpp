@@ -8,7 +8,7 @@
 
 namespace redlock::core {
 
-/// Facts in (opened, heard, greeted, down, time), actions out. Until a connection serves, the node
+/// Facts in (opened, answered, greeted, down, time), actions out. Until a connection serves, the node
 /// may be silent for `connect_timeout` at a time: to be resolved and reached, and before each answer
 /// of the handshake. A connection that ends is tried again at once if it had served for a while,
 /// after a jittered and growing rest if it had not.
@@ -26,7 +26,7 @@ public:
     action start(time_point now) noexcept;
     void opened(time_point now) noexcept;
     /// The node was reached, or answered, and is not done yet.
-    void heard(time_point now) noexcept;
+    void answered(time_point now) noexcept;
     void greeted(time_point now) noexcept;
     /// The connection failed or ended; `stalled`: it was given up because nothing was answered.
     /// `random` is the jitter.

@@ -96,11 +96,11 @@ TEST_CASE("each fact in each phase of a link has its one consequence") {
     check("start", [&](core::reconnection& l) { return l.start(later); },
           {{phase::connecting, action::open, later + patience},
            connecting, greeting, ready, resting, closed});
-    const expected heard_of{phase::greeting, action::none, later + patience};
+    const expected answering{phase::greeting, action::none, later + patience};
     check("opened", [&](core::reconnection& l) { return l.opened(later), action::none; },
-          {idle, heard_of, heard_of, ready, resting, closed});
-    check("heard", [&](core::reconnection& l) { return l.heard(later), action::none; },
-          {idle, {phase::connecting, action::none, later + patience}, heard_of, ready, resting,
+          {idle, answering, answering, ready, resting, closed});
+    check("answered", [&](core::reconnection& l) { return l.answered(later), action::none; },
+          {idle, {phase::connecting, action::none, later + patience}, answering, ready, resting,
            closed});
     check("greeted", [&](core::reconnection& l) { return l.greeted(later), action::none; },
           {idle, connecting, ready, ready, resting, closed});
@@ -142,7 +142,7 @@ TEST_CASE("a node has its time to be reached, and again before each answer to it
         CHECK(l.deadline() == now + patience);
         now += nearly;
         CHECK(l.on_time(now) == action::none);
-        l.heard(now);
+        l.answered(now);
     }
     CHECK(l.on_time(now + patience) == action::give_up);
     l.down(now + patience, true, 0);
