@@ -231,6 +231,7 @@ TEST_CASE("keys carry the prefix and lie in the database of the options", "[acqu
 TEST_CASE("the password and the ACL user of the options are used", "[acquire]") {
     server_options each;
     each.password = "s3cret word";
+    each.args = {"--appendonly", "yes", "--appendfsync", "always"};  // of which nothing is reported
     cluster nodes(3, each);
     auto options = nodes.options();
     const auto become_locker = [&](std::size_t block) {

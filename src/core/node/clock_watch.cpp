@@ -109,11 +109,6 @@ bool clock_watch::is_looking() const noexcept {
     });
 }
 
-bool clock_watch::is_greeting() const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(),
-                       [](const node_state& n) { return n.link.is_unheard_of; });
-}
-
 bool clock_watch::is_writing() const noexcept {
     return std::any_of(nodes_.begin(), nodes_.end(),
                        [](const node_state& n) { return n.write == writing::asked; });

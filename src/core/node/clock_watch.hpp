@@ -110,8 +110,6 @@ public:
 
     /// Whether a look has no answer yet, or a connection has neither been made nor failed.
     bool is_looking() const noexcept;
-    /// The latter alone.
-    bool is_greeting() const noexcept;
     bool is_writing() const noexcept;
 
 private:

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 reconnection::action reconnection::connect(time_point now) noexcept {
     phase_ = phase::connecting;
     deadline_ = now + connect_timeout_;
+    opening_since_ = now;
     return action::open;
 }
 
@@ -24,7 +25,8 @@ void reconnection::opened(time_point now) noexcept {
 }
 
 void reconnection::answered(time_point now) noexcept {
-    if (phase_ == phase::connecting || phase_ == phase::greeting) deadline_ = now + connect_timeout_;
+    if (phase_ != phase::connecting && phase_ != phase::greeting) return;
+    deadline_ = std::min(now + connect_timeout_, opening_since_ + longest_opening(connect_timeout_));
 }
 
 void reconnection::greeted(time_point now) noexcept {

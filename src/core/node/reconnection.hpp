@@ -10,10 +10,15 @@ namespace redlock::core {
 
 /// Facts in (opened, answered, greeted, down, time), actions out. Until a connection serves, the node
 /// may be silent for `connect_timeout` at a time: to be resolved and reached, and before each answer
-/// of the handshake. A connection that ends is tried again at once if it had served for a while,
+/// of the handshake; and all of that takes no longer than `longest_opening`. A connection that ends is tried again at once if it had served for a while,
 /// after a jittered and growing rest if it had not.
 class reconnection {
 public:
+    /// TCP, TLS, the first answers, and the scripts or the node record.
+    static constexpr duration longest_opening(duration connect_timeout) noexcept {
+        return 4 * connect_timeout;
+    }
+
     enum class phase : std::uint8_t { idle, connecting, greeting, ready, resting, closed };
     enum class action : std::uint8_t {
         none,
@@ -49,6 +54,7 @@ private:
     duration connect_timeout_;
     phase phase_ = phase::idle;
     time_point deadline_ = time_point::max();
+    time_point opening_since_{};
     time_point serving_since_{};
     std::uint32_t failures_ = 0;  // since it last served
 };

@@ -138,14 +138,19 @@ TEST_CASE("a node has its time to be reached, and again before each answer to it
     time_point now = start + nearly;
     CHECK(l.on_time(now) == action::none);
     l.opened(now);
-    for (int answers = 0; answers < 3; ++answers) {
+    for (int answers = 0; answers < 2; ++answers) {
         CHECK(l.deadline() == now + patience);
         now += nearly;
         CHECK(l.on_time(now) == action::none);
         l.answered(now);
     }
-    CHECK(l.on_time(now + patience) == action::give_up);
-    l.down(now + patience, true, 0);
+    SECTION("of four times as long for all") {
+        l.answered(now + nearly);
+        CHECK(l.deadline() == start + 4 * patience);
+    }
+    SECTION("and no longer") { CHECK(l.deadline() == now + patience); }
+    CHECK(l.on_time(l.deadline()) == action::give_up);
+    l.down(l.deadline(), true, 0);
     CHECK(l.state() == phase::resting);
 }
 
