@@ -64,7 +64,8 @@ struct client_options {
     /// `longest_measured_timeout` more.
     std::chrono::milliseconds node_timeout{0};
     /// How long a node may be silent until a connection to it serves: to be resolved and reached, for
-    /// the TLS handshake, and before each of its answers in ours. So 500 ms reach across an ocean.
+    /// the TLS handshake, and before each of its answers in ours; four times that in all. So 500 ms
+    /// reach across an ocean.
     std::chrono::milliseconds connect_timeout{500};
     /// The longest ttl that is accepted, and the length of the quarantine. Should be the same for
     /// all clients of these nodes. The largest counts, as soon as a client that has it has reached
