@@ -3,7 +3,7 @@
 #
 # redlock_embed_lua(OUTPUT <file.cpp> DIRECTORY <dir>) adds the rule; the same file, run by
 # `cmake -P`, is the generator. A line "-- include shared/NAME.lua" stands for that file's text:
-# Redis scripts share no code.
+# Redis scripts share no code. Lines of comment stay here: each node would be sent them.
 
 function(redlock_embed_lua)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;DIRECTORY" "")
@@ -46,6 +46,14 @@ function(redlock_include_lua directory text out)
     set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
+# The text without the lines that are comments, or empty.
+function(redlock_strip_lua text out)
+    string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
+    string(REGEX REPLACE "\n\n+" "\n" text "${text}")
+    string(REGEX REPLACE "^\n" "" text "${text}")
+    set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
 # Fails unless the text survives a raw string byte for byte, and is no longer than every compiler
 # takes.
 function(redlock_check_lua file name text)
@@ -75,6 +83,7 @@ function(redlock_generate_scripts output directory names)
         set(file "${directory}/${name}.lua")
         redlock_read_lua("${file}" text)
         redlock_include_lua("${directory}" "${text}" text)
+        redlock_strip_lua("${text}" text)
         redlock_check_lua("${file}" "${name}" "${text}")
         string(SHA1 sha1 "${text}")
         string(APPEND table "    {\"${name}\", R\"lua(${text})lua\", \"${sha1}\"},\n")

@@ -115,7 +115,8 @@ public:
     /// from the others, receives the request too, but has no vote.
     ///
     /// While the client is still connecting, the acquire first waits for the nodes: at most
-    /// `connect_timeout`, plus one `node_timeout` if nodes are about to get their vote.
+    /// `connect_timeout`, twice as long if a quorum is still answering by then, plus one
+    /// `node_timeout` if nodes are about to get their vote.
     ///
     /// With `wait` > 0 the acquire queues for the resource. Within this client, waiters are served
     /// in the order of their calls, and only the first waiter sends requests to the nodes. Between

@@ -63,7 +63,10 @@ struct client_options {
     /// because its machine is busy or a callback takes long, each node has up to
     /// `longest_measured_timeout` more.
     std::chrono::milliseconds node_timeout{0};
-    std::chrono::milliseconds connect_timeout{500}; ///< Resolve, connect and handshake together.
+    /// How long a node may be silent until a connection to it serves: to be resolved and reached, for
+    /// the TLS handshake, and before each of its answers in ours; four times that in all. So 500 ms
+    /// reach across an ocean.
+    std::chrono::milliseconds connect_timeout{500};
     /// The longest ttl that is accepted, and the length of the quarantine. Should be the same for
     /// all clients of these nodes. The largest counts, as soon as a client that has it has reached
     /// every node; until then its leases last for no longer than the one on the nodes' records.

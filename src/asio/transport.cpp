@@ -144,6 +144,7 @@ void asio_transport::on_connect(error_code ec) {
     is_connected_ = true;
     written_ = 0;
     if (tls_) {
+        host_->connection_at(index_).on_reached(clock::now());
         begin_tls();
     } else {
         is_open_ = true;
@@ -152,7 +153,7 @@ void asio_transport::on_connect(error_code ec) {
     await_bytes();
 }
 
-// The connection hears of it when the handshake is over; its `connect_timeout` includes that.
+// The connection is open when the handshake is over.
 void asio_transport::begin_tls() {
     carries_plain_ = false;
     if (const error_code ec = tls_->begin()) fail(ec);

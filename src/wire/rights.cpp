@@ -5,6 +5,7 @@
 #include "value/text.hpp"
 #include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +14,7 @@ namespace redlock::wire {
 
 namespace {
 
-// Not among the scripts of lua/: those are loaded in every handshake, and this one runs once. SET
+// Not among the scripts of lua/: handshakes see that nodes have those, and this one runs once. SET
 // comes first: a server without memory refuses it unless the script has written before. The other
 // commands do nothing to a key that does not exist. Returns those that failed, each with the error.
 constexpr std::string_view script = R"lua(
@@ -86,6 +87,10 @@ void write_trial(std::string& out, std::string_view key_prefix, std::string_view
 
 void write_evalsha_check(std::string& out) {
     resp::append_command(out, {"EVALSHA", "0000000000000000000000000000000000000000", "0"});
+}
+
+void write_load_check(std::string& out) {
+    resp::append_command(out, {"SCRIPT", "LOAD", resp::bootstrap().text});
 }
 
 trial read_trial(const resp::reply& reply, std::string_view key_prefix) {

@@ -17,6 +17,8 @@ void write_trial(std::string& out, std::string_view key_prefix, std::string_view
                  bool is_fenced);
 /// One EVALSHA of a script that no node has: whether the user may send it.
 void write_evalsha_check(std::string& out);
+/// Loads a script that the node has: a handshake would find only after a restart that it may not.
+void write_load_check(std::string& out);
 
 struct trial {
     std::vector<std::string> missing;  ///< Rights, as `missing_right` names them; each once.

@@ -6,6 +6,7 @@
 #include "wire/resp/parser.hpp"
 #include "wire/resp/scripts.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -62,26 +63,46 @@ std::string config(std::string_view fsync, std::string_view skip = "no") {
 const std::string epoch(22, 'E');
 const std::string time_told = "*2\r\n$10\r\n1700000000\r\n$6\r\n000007\r\n";
 
-std::string scripts_loaded() {
-    std::string all;
-    for (const auto& s : resp::all_scripts()) all += fakes::bulk(s.sha1);
+/// Which of the scripts, by their names, the node has: all but `missing`.
+std::string scripts_but(const std::vector<std::string_view>& missing) {
+    std::string all = "*" + std::to_string(resp::all_scripts().size()) + "\r\n";
+    for (const auto& s : resp::all_scripts()) {
+        const bool lacks = std::find(missing.begin(), missing.end(), s.name) != missing.end();
+        all += lacks ? ":0\r\n" : ":1\r\n";
+    }
     return all;
+}
+const std::string scripts_there = scripts_but({});
+
+fakes::command load(const resp::script& s) { return {"SCRIPT", "LOAD", std::string(s.text)}; }
+
+std::vector<fakes::command> said_next(detail::handshake& h, const wire::record_request& r = {}) {
+    std::string out;
+    h.ask_more(out, r);
+    resp::parser p;
+    return fakes::decode(p, out);
+}
+
+outcome answered(detail::handshake& h, std::string_view bytes) {
+    resp::parser p;
+    resp::reply r;
+    REQUIRE(p.feed(bytes, r) == resp::parser::outcome::complete);
+    return h.on_reply(r);
 }
 
 }  // namespace
 
 TEST_CASE("everything is said at once and in order") {
     const auto all = said_to(guarded_node());
-    REQUIRE(all.size() == 5 + resp::all_scripts().size());
+    REQUIRE(all.size() == 6);
     CHECK(all[0] == fakes::command{"AUTH", "ann", secret});
     CHECK(all[1] == fakes::command{"SELECT", "3"});
     CHECK(all[2] == fakes::command{"CLIENT", "SETNAME", "a_name"});
     CHECK(all[3] == fakes::command{"INFO"});
     CHECK(all[4] == fakes::command{"TIME"});
-    for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) {
-        CHECK(all[5 + i] ==
-              fakes::command{"SCRIPT", "LOAD", std::string(resp::all_scripts()[i].text)});
-    }
+    fakes::command search{"SCRIPT", "EXISTS"};
+    for (const auto& s : resp::all_scripts()) search.emplace_back(s.sha1);
+    CHECK(all[5] == search);
 }
 
 TEST_CASE("nothing is said that was not configured") {
@@ -94,11 +115,10 @@ TEST_CASE("nothing is said that was not configured") {
 TEST_CASE("it is done after the last reply, not before") {
     const auto node = GENERATE(plain_node(), guarded_node());
     detail::handshake h(node, plain);
-    std::string all = (node.password.empty() ? "+OK\r\n" : "+OK\r\n+OK\r\n+OK\r\n") + info() +
-                      time_told + scripts_loaded();
-    const std::size_t last = fakes::bulk(resp::all_scripts().back().sha1).size();
-    CHECK(after(h, all.substr(0, all.size() - last)) == outcome::more);
-    CHECK(after(h, all) == outcome::done);  // `begin` starts anew
+    const std::string all = (node.password.empty() ? "+OK\r\n" : "+OK\r\n+OK\r\n+OK\r\n") + info() +
+                            time_told;
+    CHECK(after(h, all) == outcome::more);
+    CHECK(after(h, all + scripts_there) == outcome::done);  // `begin` starts anew
 }
 
 TEST_CASE("each step can fail, with its cause") {
@@ -127,13 +147,8 @@ TEST_CASE("each step can fail, with its cause") {
                 errc::auth_failed},
         failing{"not authenticated at SETNAME", ok + ok + "-NOAUTH Authentication required.\r\n",
                 errc::auth_failed},
-        failing{"loading", told + loading, errc::server_error},
-        failing{"no right to load", told + "-NOPERM no permissions\r\n",
-                errc::script_rejected},
-        failing{"another SHA1", told + fakes::bulk(std::string(40, 'a')),
-                errc::script_rejected},
-        failing{"no SHA1", told + ":40\r\n", errc::script_rejected},
-        failing{"nil", told + "$-1\r\n", errc::script_rejected});
+        failing{"no list of scripts", told + "+OK\r\n", errc::protocol_error},
+        failing{"a list of other scripts", told + "*1\r\n:1\r\n", errc::protocol_error});
     INFO(f.step);
     const auto node = guarded_node();
     detail::handshake h(node, plain);
@@ -144,26 +159,101 @@ TEST_CASE("each step can fail, with its cause") {
     CHECK_FALSE(h.why().detail.empty());
 }
 
-TEST_CASE("the last script can fail too") {
+TEST_CASE("what the node lacks is loaded in one write with the look at the record") {
+    const auto node = plain_node();
+    const bool has_record = GENERATE(false, true);
+    detail::handshake h(node, has_record ? fenced : plain);
+    const std::string told = "+OK\r\n" + info() + (has_record ? config("always") : "") + time_told;
+    const auto look = [](resp::script_form form) {
+        return fakes::command{std::string(resp::verb(form)),
+                              std::string(resp::body(form, resp::node()))};
+    };
+    const auto says = [&](std::vector<fakes::command> loads) {
+        auto said = said_next(h);
+        if (has_record) {
+            REQUIRE_FALSE(said.empty());
+            said.back().resize(2);
+            loads.push_back(look(resp::script_form::by_hash));
+        }
+        return said == loads;
+    };
+    SECTION("nothing, where it has all") {
+        CHECK(after(h, told + scripts_there) == (has_record ? outcome::ask_more : outcome::done));
+        CHECK(says({}));
+    }
+    SECTION("some") {
+        CHECK(after(h, told + scripts_but({"plain", "wait"})) == outcome::ask_more);
+        CHECK(says({load(resp::plain()), load(resp::wait())}));
+        CHECK(answered(h, fakes::bulk(resp::plain().sha1)) == outcome::more);
+        SECTION("well") {
+            CHECK(answered(h, fakes::bulk(resp::wait().sha1)) ==
+                  (has_record ? outcome::more : outcome::done));
+        }
+        SECTION("which the node takes for another one") {
+            CHECK(answered(h, fakes::bulk(resp::plain().sha1)) == outcome::failed);
+            CHECK(h.why().error == errc::script_rejected);
+        }
+    }
+    SECTION("all, where this user may not look for them") {
+        const std::string refusal = GENERATE(
+            "-NOPERM no permissions to run 'script|exists'\r\n", "-ERR unknown subcommand\r\n");
+        CHECK(after(h, told + refusal) == outcome::ask_more);
+        std::vector<fakes::command> loads;
+        for (const auto& s : resp::all_scripts()) loads.push_back(load(s));
+        CHECK(says(loads));
+    }
+}
+
+TEST_CASE("a script that the node does not load ends the handshake, with the cause") {
     const auto node = plain_node();
     detail::handshake h(node, plain);
-    const std::string first = fakes::bulk(resp::all_scripts().front().sha1);
-    // The first one's hash again, where the second one's is due.
-    CHECK(after(h, "+OK\r\n" + info() + time_told + first + first) == outcome::failed);
-    CHECK(h.why().error == errc::script_rejected);
+    REQUIRE(after(h, "+OK\r\n" + info() + time_told + scripts_but({"plain"})) == outcome::ask_more);
+    said_next(h);
+    const auto [refusal, cause] = GENERATE(table<std::string, errc>(
+        {{"-NOPERM no permissions\r\n", errc::script_rejected},
+         {"-LOADING Redis is loading the dataset in memory\r\n", errc::server_error},
+         {fakes::bulk(std::string(40, 'a')), errc::script_rejected},
+         {":40\r\n", errc::script_rejected},
+         {"$-1\r\n", errc::script_rejected}}));
+    INFO(refusal);
+    CHECK(answered(h, refusal) == outcome::failed);
+    CHECK(h.why().answer == vote::refused);
+    CHECK(h.why().error == cause);
+    CHECK_FALSE(h.why().detail.empty());
+}
+
+TEST_CASE("scripts that are flushed meanwhile cost another question") {
+    const auto node = plain_node();
+    detail::handshake h(node, fenced);
+    REQUIRE(after(h, "+OK\r\n" + info() + config("always") + time_told + scripts_but({"wait"})) ==
+            outcome::ask_more);
+    said_next(h);
+    CHECK(answered(h, fakes::bulk(resp::wait().sha1)) == outcome::more);
+    CHECK(answered(h, "-NOSCRIPT No matching script.\r\n") == outcome::ask_more);
+    const auto again = said_next(h);
+    REQUIRE(again.size() == 1);
+    CHECK(again[0][0] == "EVAL");
+    CHECK(again[0][1] == resp::node().text);
+    SECTION("which is answered") {
+        CHECK(answered(h, "*1\r\n:1700000000000009\r\n") == outcome::done);
+    }
+    SECTION("once") {
+        CHECK(answered(h, "-NOSCRIPT No matching script.\r\n") == outcome::failed);
+        CHECK(h.why().error == errc::script_rejected);
+    }
 }
 
 TEST_CASE("a name that is refused is no failure") {
     const auto node = plain_node();
     detail::handshake h(node, plain);
     CHECK(after(h, "-NOPERM no permissions to run 'client|setname'\r\n" + info() + time_told +
-                       scripts_loaded()) == outcome::done);
+                       scripts_there) == outcome::done);
 }
 
 TEST_CASE("plain locks need neither INFO nor TIME") {
     const auto node = plain_node();
     detail::handshake h(node, plain);
-    CHECK(after(h, "+OK\r\n-NOPERM no info\r\n-NOPERM no time\r\n" + scripts_loaded()) ==
+    CHECK(after(h, "+OK\r\n-NOPERM no info\r\n-NOPERM no time\r\n" + scripts_there) ==
           outcome::done);
     CHECK(h.result().server.run_id.empty());
     CHECK_FALSE(h.result().time_us);
@@ -180,8 +270,8 @@ TEST_CASE("the restart guard needs them, and says so") {
     CHECK(after(h, "+OK\r\n" + info() + durability + "-NOPERM no time\r\n") == outcome::failed);
     CHECK(h.why().detail.find("TIME") != std::string::npos);
     CHECK(after(h, "+OK\r\n" + info() + durability + "+OK\r\n") == outcome::failed);
-    CHECK(after(h, "+OK\r\n" + info() + durability + time_told + scripts_loaded()) ==
-          outcome::ask_record);
+    CHECK(after(h, "+OK\r\n" + info() + durability + time_told + scripts_there) ==
+          outcome::ask_more);
     CHECK(h.result().time_us == 1'700'000'000'000'007);
     CHECK(h.result().server.run_id == "r1");
 }
@@ -190,7 +280,7 @@ TEST_CASE("a replica is greeted, but keeps no record") {
     const auto node = plain_node();
     detail::handshake h(node, fenced);
     CHECK(after(h, "+OK\r\n" + info("slave") + config("always") + time_told +
-                       scripts_loaded()) == outcome::done);
+                       scripts_there) == outcome::done);
     CHECK_FALSE(h.result().server.is_master);
 }
 
@@ -199,8 +289,8 @@ TEST_CASE("a node is durable where every write is on disk before it is answered"
     detail::handshake h(node, fenced);
     const auto is_durable = [&](const std::string& log, const std::string& policy) {
         const auto o = after(h, "+OK\r\n" + info("master", log) + policy + time_told +
-                                    scripts_loaded());
-        REQUIRE(o == outcome::ask_record);
+                                    scripts_there);
+        REQUIRE(o == outcome::ask_more);
         return h.result().server.is_durable;
     };
     CHECK(is_durable(logged, config("always")));
@@ -226,9 +316,9 @@ TEST_CASE("the record is requested once the node has reported its role, settings
     const auto node = plain_node();
     detail::handshake h(node, fenced);
     REQUIRE(after(h, "+OK\r\n" + info("master", logged) + config("always") + time_told +
-                         scripts_loaded()) == outcome::ask_record);
+                         scripts_there) == outcome::ask_more);
     std::string out;
-    h.ask_record(out, {.key = "p:redlock:node",
+    h.ask_more(out, {.key = "p:redlock:node",
                        .set = "3:abc",
                        .epoch = epoch,
                        .mark = "M",
@@ -236,14 +326,9 @@ TEST_CASE("the record is requested once the node has reported its role, settings
                        .ttl_max = std::chrono::seconds(50)});
     resp::parser p;
     CHECK(fakes::decode(p, out).at(0) ==
-          fakes::command{"EVAL", std::string(resp::node().text), "1", "p:redlock:node", "r1", "1",
+          fakes::command{"EVALSHA", std::string(resp::node().sha1), "1", "p:redlock:node", "r1", "1",
                          "60000", epoch, "look", "d1", "3:abc", "50000"});
-    const auto answered = [&](std::string_view bytes) {
-        resp::parser q;
-        resp::reply r;
-        REQUIRE(q.feed(bytes, r) == resp::parser::outcome::complete);
-        return h.on_reply(r);
-    };
+    const auto answered = [&](std::string_view bytes) { return ::answered(h, bytes); };
     SECTION("and read") {
         const bool is_old = GENERATE(true, false);
         const std::string clock = is_old ? "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"

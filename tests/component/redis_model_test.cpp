@@ -211,8 +211,12 @@ TEST_CASE("a script is known by its SHA1 until it is flushed or the process ends
     CHECK(d({"EVALSHA", sha1, "0"}) == missing);
     SECTION("by SCRIPT LOAD") { CHECK(d({"SCRIPT", "LOAD", "return 1"}) == "$40 " + sha1); }
     SECTION("by EVAL") { CHECK(d.eval("return 1") == ":1"); }
+    const std::vector<std::string> search{"SCRIPT", "EXISTS", std::string(40, 'a'),
+                                          fakes::in_upper_case(sha1)};
+    CHECK(d(search) == "*2 :0 :1");
     CHECK(d({"EVALSHA", fakes::in_upper_case(sha1), "0"}) == ":1");
     CHECK(d({"SCRIPT", "FLUSH"}) == "+OK");
+    CHECK(d(search) == "*2 :0 :0");
     CHECK(d({"EVALSHA", sha1, "0"}) == missing);
     d({"SCRIPT", "LOAD", "return 1"});
     const std::string before = d.server.run_id();

@@ -17,7 +17,7 @@ TEST_CASE("it connects, greets and serves") {
     r.session.start(r.now);
     CHECK(r.opens == 1);
     r.connect();
-    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT SCRIPT");
+    CHECK(r.names_sent() == "CLIENT INFO TIME SCRIPT");
     CHECK_FALSE(r.session.is_ready());
     r.greet();
     CHECK(r.session.is_ready());
@@ -97,7 +97,10 @@ TEST_CASE("a failed handshake refuses with its own cause, and is tried again") {
     r.connect();
     const auto early = r.submitted("EARLY");
     r.sent();
-    r.hear("+OK\r\n-NOPERM no\r\n-NOPERM no\r\n-NOPERM no\r\n");
+    r.hear("+OK\r\n-NOPERM no\r\n-NOPERM no\r\n-NOPERM no\r\n");  // nor may it look for scripts
+    CHECK(early->heard.empty());
+    r.sent();
+    r.hear("-NOPERM no\r\n");
     CHECK(early->heard == lines{"refused"});
     REQUIRE(r.downs.size() == 1);
     CHECK(r.downs[0].error == errc::script_rejected);

@@ -239,7 +239,6 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
         const auto said = said_of(reports, 0, node_problem::missing_right);
         CHECK_FALSE(said.empty());
         const bool is_named = mentions(said, missing) || mentions(said, missing.substr(1)) ||
-                              (missing == "+script|load" && mentions(said, "SCRIPT LOAD")) ||
                               (missing == "+info" && mentions(said, "INFO")) ||
                               (missing == "+time" && mentions(said, "TIME"));
         CHECK(is_named);

@@ -95,6 +95,9 @@ std::vector<misdeed> broken_greetings() {
         {"closes at SETNAME", at("CLIENT SETNAME", 0, {.bytes = "", .after = then::close})},
         {"silent at SETNAME", at("CLIENT SETNAME", 0, {.bytes = "", .after = then::fall_silent})},
         {"garbage at SETNAME", at("CLIENT SETNAME", 0, {.bytes = garbage()})},
+        {"closes at the search for scripts",
+         at("SCRIPT EXISTS", 0, {.bytes = "", .after = then::close})},
+        {"a list of other scripts", at("SCRIPT EXISTS", 0, {.bytes = "*2\r\n:1\r\n:1\r\n"})},
         {"closes at the first script",
          at("SCRIPT LOAD", 0, {.bytes = "", .after = then::close})},
         {"closes in the second script's answer",
@@ -108,13 +111,13 @@ std::vector<misdeed> broken_greetings() {
         {"INFO without a run_id", at("INFO", 0, {.bytes = "$9\r\n# Server\r\n\r\n"})},
         {"a time before all time", at("TIME", 0, {.bytes = "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n"})},
         {"a time of no day", at("TIME", 0, {.bytes = "*2\r\n$1\r\nx\r\n$1\r\n0\r\n"})},
-        {"an error for the node record", at("EVAL NODE", 0, {.bytes = "-FOREIGN no record\r\n"})},
-        {"half a node record", at("EVAL NODE", 0, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
-        {"closes at the node record", at("EVAL NODE", 0, {.bytes = "", .after = then::close})},
+        {"an error for the node record", at("EVALSHA NODE", 0, {.bytes = "-FOREIGN no record\r\n"})},
+        {"half a node record", at("EVALSHA NODE", 0, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
+        {"closes at the node record", at("EVALSHA NODE", 0, {.bytes = "", .after = then::close})},
         {"silent at the node record",
-         at("EVAL NODE", 0, {.bytes = "", .after = then::fall_silent})},
+         at("EVALSHA NODE", 0, {.bytes = "", .after = then::fall_silent})},
         {"a node record of other kinds",
-         at("EVAL NODE", 0,
+         at("EVALSHA NODE", 0,
             {.bytes = "*12\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"
                       ":1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"})},
     };
@@ -133,14 +136,14 @@ std::vector<misdeed> lies() {
         {"a time of long ago", at("TIME", 0, {.bytes = "*2\r\n$1\r\n7\r\n$1\r\n0\r\n"})},
         {"a time far ahead", at("TIME", 0, {.bytes = "*2\r\n$10\r\n8999999999\r\n$1\r\n0\r\n"})},
         {"a node record of the largest numbers",
-         at("EVAL NODE", 0, {.bytes = "*12\r\n:9223372036854775807\r\n$22\r\n" +
+         at("EVALSHA NODE", 0, {.bytes = "*12\r\n:9223372036854775807\r\n$22\r\n" +
                                       std::string(22, 'e') + "\r\n:9223372036854775807\r\n" +
                                       ":9223372036854775807\r\n$1\r\n-\r\n:0\r\n" +
                                       ":9223372036854775807\r\n:9223372036854775807\r\n" +
                                       ":9223372036854775807\r\n:9223372036854775807\r\n" +
                                       ":9223372036854775807\r\n:9223372036854775807\r\n"})},
         {"a node record of the largest that may be",
-         at("EVAL NODE", 0, {.bytes = "*12\r\n:9007199254740992\r\n$22\r\n" +
+         at("EVALSHA NODE", 0, {.bytes = "*12\r\n:9007199254740992\r\n$22\r\n" +
                                       std::string(22, 'e') + "\r\n:1\r\n:1000\r\n" +
                                       "$1\r\n-\r\n:0\r\n:-9007199254740992\r\n" +
                                       ":-9007199254740992\r\n:9007199254740992\r\n" +

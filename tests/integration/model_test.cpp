@@ -273,6 +273,14 @@ TEST_CASE("the model's scripts use sorted sets and channels as a real server's d
     listening.hear(1);
 }
 
+TEST_CASE("the model knows its scripts as a real server does") {
+    servers s;
+    connections a(s);
+    const command search{"SCRIPT", "EXISTS", "E0e1f9fabfc9d4800c877a703b823ac0578ff8db", "x"};
+    a.all({search, {"EVAL", "return 1", "0"}, search, {"SCRIPT", "EXISTS"}});
+    a.all({{"SCRIPT", "FLUSH"}, search});
+}
+
 TEST_CASE("the model publishes as a real server does") {
     servers s;
     connections c(s);

@@ -5,6 +5,7 @@
 // All of it is drawn from the seed in advance, so that a world can be run again with less in it.
 #pragma once
 
+#include "core/node/reconnection.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/schedule.hpp"
 
@@ -210,6 +211,10 @@ struct plan {
     /// That any node may take over one command.
     milliseconds longest_node_timeout() const noexcept {
         return node_timeout > milliseconds(0) ? node_timeout : milliseconds(1'000);
+    }
+    /// That a node may be on the way to serve, or to fail, while commands wait for it.
+    duration longest_opening() const noexcept {
+        return core::reconnection::longest_opening(connect_timeout);
     }
     /// Until connections stand again and what is owed has been paid: the longest rest between two
     /// tries, and the time after which a silent connection is given up.

@@ -222,7 +222,7 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
             return v.answer == vote::timed_out && v.detail.starts_with("could not connect in time");
         });
     check_time(std::max(duration(how_.wait), duration(0)) +
-                   (reconnects ? 2 : 1) * in.connect_timeout +
+                   (reconnects ? 2 : 1) * in.longest_opening() +
                    (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
                "an acquire");
     lease_checker& judge = in_->around().judge;
@@ -358,7 +358,7 @@ void worker::on_extended(error_code outcome, const detail::lease_state& of) {
     current_.reset();
     const auto& in = in_->around().in;
     // Two rounds, and before them the connections.
-    check_time(2 * duration(in.longest_node_timeout()) + in.connect_timeout + 2ms, "an extension");
+    check_time(2 * duration(in.longest_node_timeout()) + in.longest_opening() + 2ms, "an extension");
     in_->around().judge.require(
         outcome || (of.is_live() && clock::now() < of.valid_until()), "validity",
         [&] { return name() + " is told that it extended a lease, and that is over"; });
@@ -445,7 +445,7 @@ void worker::on_released(error_code outcome) {
     current_.reset();
     ++in_->around().counts.released;
     const auto& in = in_->around().in;
-    check_time(duration(in.longest_node_timeout()) + in.connect_timeout + 2ms, "a release");
+    check_time(duration(in.longest_node_timeout()) + in.longest_opening() + 2ms, "a release");
     tell([&] { return outcome ? "gave it back: " + outcome.message() : "gave it back"; });
     if (!outcome) in_->around().judge.released(value_);
     if (!to_prove_.empty()) {

@@ -65,7 +65,7 @@ void worker::on_adopted(error_code outcome, std::shared_ptr<detail::lease_state>
     ++step_;
     current_.reset();
     const auto& in = in_->around().in;
-    check_time(2 * duration(in.longest_node_timeout()) + in.connect_timeout + 2ms, "an adoption");
+    check_time(2 * duration(in.longest_node_timeout()) + in.longest_opening() + 2ms, "an adoption");
     lease_checker& judge = in_->around().judge;
     judge.require(state != nullptr, "says why",
                   [&] { return name() + ": an adoption ended without a state"; });

@@ -25,7 +25,7 @@ void connection::start(time_point now) {
 }
 
 void connection::on_open(time_point now) {
-    link_.opened();
+    link_.opened(now);
     connecting_took_ = now - opening_since_;
     parser_.reset();
     round_trip_.begin();
@@ -49,6 +49,7 @@ void connection::on_bytes(std::string_view bytes, time_point now) {
         if (link_.is_ready()) {
             on_reply(reply, now);
         } else {
+            link_.answered(now);
             round_trip_.answered(now);
             on_greeting(reply, now);
         }
@@ -96,7 +97,7 @@ void connection::on_link_time(time_point now) {
     }
 }
 
-// The longest of what was measured, or waited for in vain, is no longer than a round trip.
+// The longest of what was measured, or waited for in vain: at least one silence.
 std::string connection::tell_of_distance(time_point now) const {
     using std::chrono::milliseconds;
     const duration waited = std::max(

@@ -41,12 +41,15 @@ protected:
     ~connection_owner() = default;
 };
 
-/// What a session and a listener have in common: the connection is opened, greeted within
-/// `connect_timeout`, serves, and is opened again when it ended. What is said on it, they add.
+/// What a session and a listener have in common: the connection is opened, greeted by a node that is
+/// never silent for `connect_timeout`, serves, and is opened again when it ended. What is said on it,
+/// they add.
 class connection {
 public:
     // From the performer. It takes the bytes of `outgoing()` to the socket once per turn of its
     // loop, from the front, and reports what was written.
+    /// The server is reached, and TLS begins.
+    void on_reached(time_point now) { link_.answered(now); }
     void on_open(time_point now);
     void on_bytes(std::string_view bytes, time_point now);
     void on_down(error_code why, time_point now);

@@ -33,6 +33,12 @@ bool has_settled_log(std::string_view info) {
            wire::field(info, "aof_last_bgrewrite_status") == "ok";
 }
 
+void append_search(std::string& out) {
+    std::vector<std::string_view> words{"SCRIPT", "EXISTS"};
+    for (const auto& s : resp::all_scripts()) words.push_back(s.sha1);
+    resp::append_command(out, words);
+}
+
 }  // namespace
 
 // As a user is given the right to it.
@@ -44,6 +50,7 @@ std::string_view handshake::command_of(step what) noexcept {
         case step::info: return "info";
         case step::durability: return "config|get";
         case step::time: return "time";
+        case step::find: return "script|exists";
         case step::load: return "script|load";
         case step::record: return "get +set +time";  // of its script: older servers name none
     }
@@ -65,7 +72,9 @@ void handshake::say(std::string& out, step what, std::initializer_list<std::stri
 void handshake::begin(std::string& out) {
     said_.clear();
     answered_ = 0;
+    missing_.clear();
     loaded_ = 0;
+    record_form_ = resp::script_form::by_hash;
     result_ = {};
     why_ = {};
     if (wire::append_auth(out, *node_)) said_.push_back(step::auth);
@@ -75,14 +84,20 @@ void handshake::begin(std::string& out) {
     say(out, step::info, {"INFO"});
     if (is_guarded(*client_)) say(out, step::durability, {"CONFIG", "GET", "*appendfsync*"});
     say(out, step::time, {"TIME"});
-    for (const auto& s : resp::all_scripts()) say(out, step::load, {"SCRIPT", "LOAD", s.text});
+    append_search(out);
+    said_.push_back(step::find);
 }
 
-void handshake::ask_record(std::string& out, const wire::record_request& r) {
+// What a replica keeps guards no vote: it has none.
+bool handshake::wants_record() const noexcept {
+    return client_->fencing && result_.server.is_master;
+}
+
+void handshake::ask_more(std::string& out, const wire::record_request& r) {
+    for (const resp::script* s : missing_) say(out, step::load, {"SCRIPT", "LOAD", s->text});
+    if (!wants_record()) return;
     said_.push_back(step::record);
-    // The scripts may have been flushed since they were loaded.
-    wire::write_record_call(out, resp::script_form::whole, r, core::bootstrap::task::look,
-                            result_.server);
+    wire::write_record_call(out, record_form_, r, core::bootstrap::task::look, result_.server);
 }
 
 handshake::outcome handshake::fail(wire::failure why) {
@@ -98,10 +113,26 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
     const step at = said_[answered_++];
     const outcome verdict =
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
-    if (verdict == outcome::failed || answered_ < said_.size()) return verdict;
-    // A replica takes no record, and has no vote that one could guard.
-    const bool wants_record = client_->fencing && result_.server.is_master;
-    return wants_record && at != step::record ? outcome::ask_record : outcome::done;
+    if (verdict != outcome::more || answered_ < said_.size()) return verdict;
+    const bool wants_more = at == step::find && (!missing_.empty() || wants_record());
+    return wants_more ? outcome::ask_more : outcome::done;
+}
+
+// The scripts were flushed since the node was asked for them: the record is read with the text.
+bool handshake::is_flushed(const resp::reply& reply) {
+    if (!reply.is_error("NOSCRIPT") || record_form_ == resp::script_form::whole) return false;
+    missing_.clear();
+    record_form_ = resp::script_form::whole;
+    return true;
+}
+
+// `found`: what SCRIPT EXISTS answers. After an error nothing is known to be there.
+void handshake::note_missing(const resp::reply& found) {
+    const auto all = resp::all_scripts();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool is_there = i < found.size() && found[i].integer() == 1;
+        if (!is_there) missing_.push_back(&all[i]);
+    }
 }
 
 handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
@@ -123,10 +154,14 @@ handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
         case step::time:
             if (!client_->fencing) break;
             return fail(cause.error, "TIME, which the fences need: " + cause.detail);
+        // Perhaps this user may load scripts, and not look for them: what else is wrong with the
+        // node, it says of a load, too.
+        case step::find: note_missing(reply); break;
         case step::load:
             return fail(cause.error == errc::missing_right ? errc::script_rejected : cause.error,
                         "SCRIPT LOAD: " + cause.detail);
         case step::record:
+            if (is_flushed(reply)) return outcome::ask_more;
             if (!is_guarded(*client_)) break;
             return fail(cause.error, "the node record: " + cause.detail);
     }
@@ -159,8 +194,14 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
                 return fail(errc::protocol_error, "TIME is answered with no time");
             }
             break;
+        case step::find:
+            if (reply.size() != resp::all_scripts().size()) {
+                return fail(errc::protocol_error, "SCRIPT EXISTS is answered with no such list");
+            }
+            note_missing(reply);
+            break;
         case step::load:
-            if (reply.text() != resp::all_scripts()[loaded_++].sha1) {
+            if (reply.text() != missing_[loaded_++]->sha1) {
                 return fail(errc::script_rejected,
                             "the node knows a script by another SHA1 than we do");
             }

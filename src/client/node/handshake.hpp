@@ -7,6 +7,7 @@
 #include "core/node/eligibility.hpp"
 #include "wire/node_record.hpp"
 #include "wire/resp/reply.hpp"
+#include "wire/resp/scripts.hpp"
 
 #include <redlock/options.hpp>
 
@@ -30,14 +31,14 @@ struct greeting {
 /// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
 void read_replication(std::string_view info, core::server_facts& to);
 
-/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT LOAD leave in one write and are
-/// answered in order. Then, on a master and where `fencing` is on, node.lua, which needs the
-/// answers.
+/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT EXISTS leave in one write and are
+/// answered in order. A second write has what needs these answers: SCRIPT LOAD of the scripts that
+/// the node lacks, and, on a master and where `fencing` is on, node.lua.
 class handshake {
 public:
     enum class outcome : std::uint8_t {
         more,
-        ask_record,  ///< Call `ask_record`.
+        ask_more,  ///< Call `ask_more`.
         done,
         failed
     };
@@ -47,19 +48,33 @@ public:
 
     /// Starts again: appends the first commands to `out`.
     void begin(std::string& out);
-    void ask_record(std::string& out, const wire::record_request& r);
+    /// Once the first answers are there, and again where the node lost its scripts meanwhile.
+    void ask_more(std::string& out, const wire::record_request& r);
     outcome on_reply(const resp::reply& reply);
     /// Why it failed; secrets never appear.
     const wire::failure& why() const noexcept { return why_; }
     const greeting& result() const noexcept { return result_; }
 
 private:
-    enum class step : std::uint8_t { auth, select, set_name, info, durability, time, load, record };
+    enum class step : std::uint8_t {
+        auth,
+        select,
+        set_name,
+        info,
+        durability,
+        time,
+        find,  // the scripts
+        load,
+        record
+    };
 
     static std::string_view command_of(step what) noexcept;
     void say(std::string& out, step what, std::initializer_list<std::string_view> words);
     outcome on_error(step at, const resp::reply& reply);
     outcome on_answer(step at, const resp::reply& reply);
+    bool wants_record() const noexcept;
+    void note_missing(const resp::reply& found);
+    bool is_flushed(const resp::reply& reply);
     outcome fail(wire::failure why);
     outcome fail(error_code error, std::string detail);
 
@@ -67,7 +82,9 @@ private:
     const client_options* client_;
     std::vector<step> said_;
     std::size_t answered_ = 0;
-    std::size_t loaded_ = 0;
+    std::vector<const resp::script*> missing_;  // on the node
+    std::size_t loaded_ = 0;                    // of these
+    resp::script_form record_form_ = resp::script_form::by_hash;
     greeting result_;
     wire::failure why_;
 };

@@ -171,8 +171,8 @@ void session::on_greeting(const resp::reply& reply, time_point now) {
     last_answer_ = now;
     switch (handshake_.on_reply(reply)) {
         case handshake::outcome::more: break;
-        case handshake::outcome::ask_record:
-            handshake_.ask_record(outgoing(), owner_->record_wanted());
+        case handshake::outcome::ask_more:
+            handshake_.ask_more(outgoing(), owner_->record_wanted());
             queried(now);
             break;
         case handshake::outcome::failed: give_up(handshake_.why(), true, now); break;

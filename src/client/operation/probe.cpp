@@ -59,6 +59,7 @@ wire::request probe_operation::write(std::uint32_t question) const {
             resp::append_command(out.words, {"CONFIG", "GET", "*appendfsync*"});
             break;
         case ask_evalsha: wire::write_evalsha_check(out.words); break;
+        case ask_load: wire::write_load_check(out.words); break;
         default:
             wire::write_trial(out.words, prefix, wire::wake_channel(prefix, "probe"),
                               client().shared.is_fenced());
@@ -90,6 +91,9 @@ void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp
         case ask_fsync: add_fsync(facts_[node].settings, reply); break;
         case ask_evalsha:
             if (is_forbidden) r.missing_rights.emplace_back("evalsha");
+            break;
+        case ask_load:
+            if (is_forbidden) r.missing_rights.emplace_back("script|load");
             break;
         default: {
             auto found = wire::read_trial(reply, client().shared.options().key_prefix);

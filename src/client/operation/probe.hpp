@@ -27,8 +27,8 @@ protected:
     virtual void complete(error_code outcome, std::vector<node_report> reports) = 0;
 
 private:
-    enum question : std::uint32_t { ask_info, ask_fsync, ask_trial, ask_evalsha };
-    static constexpr std::size_t questions = 4;
+    enum question : std::uint32_t { ask_info, ask_fsync, ask_trial, ask_evalsha, ask_load };
+    static constexpr std::size_t questions = 5;
 
     void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) final;

@@ -148,6 +148,17 @@ bool node_knowledge::has_quorum(time_point now) const noexcept {
     return voters >= quorum(nodes_.size());
 }
 
+// With the nodes that are being greeted, of which there is one at least.
+bool node_knowledge::may_reach_quorum() const noexcept {
+    std::size_t ready = 0;
+    std::size_t greeting = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (watch_.link(i).is_ready) ++ready;
+        if (watch_.link(i).is_unheard_of) ++greeting;
+    }
+    return greeting > 0 && ready + greeting >= quorum(nodes_.size());
+}
+
 void node_knowledge::settle(time_point now) {
     if (settling_.is_settled()) return;
     bool is_worth_waiting =
@@ -155,6 +166,8 @@ void node_knowledge::settle(time_point now) {
     if (is_worth_waiting && has_quorum(now)) {
         is_worth_waiting = bootstrap_.is_asking();
         settling_.note_quorum(now);
+    } else if (is_worth_waiting && may_reach_quorum()) {
+        settling_.await_greeting(now);
     }
     if (settling_.settle(is_worth_waiting, now)) order(task::settled, 0);
 }

@@ -139,6 +139,7 @@ private:
     void order_bootstrap(time_point now);
     void compare_clocks(time_point now);
     bool has_quorum(time_point now) const noexcept;
+    bool may_reach_quorum() const noexcept;
     void report(time_point now);
     bool may_be_withdrawn() const noexcept { return bootstrap_.is_pending(); }
     void read_clock(std::size_t node, const clock_reading& reading, time_point now);

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 reconnection::action reconnection::connect(time_point now) noexcept {
     phase_ = phase::connecting;
     deadline_ = now + connect_timeout_;
+    opening_since_ = now;
     return action::open;
 }
 
@@ -18,8 +19,14 @@ reconnection::action reconnection::start(time_point now) noexcept {
     return phase_ == phase::idle ? connect(now) : action::none;
 }
 
-void reconnection::opened() noexcept {
+void reconnection::opened(time_point now) noexcept {
     if (phase_ == phase::connecting) phase_ = phase::greeting;
+    answered(now);
+}
+
+void reconnection::answered(time_point now) noexcept {
+    if (phase_ != phase::connecting && phase_ != phase::greeting) return;
+    deadline_ = std::min(now + connect_timeout_, opening_since_ + longest_opening(connect_timeout_));
 }
 
 void reconnection::greeted(time_point now) noexcept {

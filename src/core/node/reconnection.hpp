@@ -8,11 +8,17 @@
 
 namespace redlock::core {
 
-/// Facts in (opened, greeted, down, time), actions out. One deadline covers resolving, connecting
-/// and the handshake together; a connection that ends is tried again at once if it had served for a while,
+/// Facts in (opened, answered, greeted, down, time), actions out. Until a connection serves, the node
+/// may be silent for `connect_timeout` at a time: to be resolved and reached, and before each answer
+/// of the handshake; and all of that takes no longer than `longest_opening`. A connection that ends is tried again at once if it had served for a while,
 /// after a jittered and growing rest if it had not.
 class reconnection {
 public:
+    /// TCP, TLS, the first answers, and the scripts or the node record.
+    static constexpr duration longest_opening(duration connect_timeout) noexcept {
+        return 4 * connect_timeout;
+    }
+
     enum class phase : std::uint8_t { idle, connecting, greeting, ready, resting, closed };
     enum class action : std::uint8_t {
         none,
@@ -23,7 +29,9 @@ public:
     explicit reconnection(duration connect_timeout) noexcept : connect_timeout_(connect_timeout) {}
 
     action start(time_point now) noexcept;
-    void opened() noexcept;
+    void opened(time_point now) noexcept;
+    /// The node was reached, or answered, and is not done yet.
+    void answered(time_point now) noexcept;
     void greeted(time_point now) noexcept;
     /// The connection failed or ended; `stalled`: it was given up because nothing was answered.
     /// `random` is the jitter.
@@ -46,6 +54,7 @@ private:
     duration connect_timeout_;
     phase phase_ = phase::idle;
     time_point deadline_ = time_point::max();
+    time_point opening_since_{};
     time_point serving_since_{};
     std::uint32_t failures_ = 0;  // since it last served
 };

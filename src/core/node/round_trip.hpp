@@ -24,8 +24,8 @@ constexpr duration least_node_timeout(duration ttl) noexcept {
 /// The ttl that is no reason to hurry.
 inline constexpr duration any_ttl = duration::max();
 
-/// Over so many round trips a connection is made and greeted, TLS and the first load of the scripts
-/// included.
+/// The longest silence while a connection is made and greeted is three round trips, since TCP begins
+/// slowly where scripts are loaded; and what was waited for in vain may take twice as long.
 inline constexpr int round_trips_to_connect = 6;
 
 /// What would do for a node that is so far away: four round trips, and no less than the least.

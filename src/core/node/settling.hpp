@@ -17,7 +17,8 @@ namespace redlock::core {
 /// that node would refuse what is sent to it now. It is given as long again as the quorum took: a
 /// node that hangs costs no more.
 ///
-/// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, and one
+/// The deadline bounds the wait for nodes that never answer. It is one connect_timeout, two where a
+/// quorum is so far away that it is still being greeted after one, and one
 /// node_timeout more where a command is out whose answer may give a node its vote. So it is where
 /// clocks have still to be compared: that begins when the last node has answered, or was out of
 /// reach for connect_timeout, and ends with what is then written to the records. It grows no
@@ -34,7 +35,10 @@ public:
     time_point deadline() const noexcept { return is_settled_ ? time_point::max() : settle_by_; }
 
     /// The nodes are being connected.
-    void start(time_point now) noexcept { connect_by_ = settle_by_ = now + connect_timeout_; }
+    void start(time_point now) noexcept {
+        connect_by_ = settle_by_ = now + connect_timeout_;
+        is_prolonged_ = false;
+    }
     /// Nodes may soon get their vote. Has no effect while acquires wait.
     void unsettle(time_point now) noexcept {
         if (std::exchange(is_settled_, false)) start(now);
@@ -48,6 +52,13 @@ public:
     /// Clocks are compared when no node may answer for the first time any more, and then written.
     void await_comparison(duration node_timeout) noexcept {
         if (!is_settled_) settle_by_ = std::max(settle_by_, connect_by_ + node_timeout);
+    }
+    /// Nodes that could make a quorum were neither greeted nor given up yet: each answer in a greeting
+    /// has a connect_timeout. They get the same time again, once.
+    void await_greeting(time_point now) noexcept {
+        if (is_settled_ || is_prolonged_ || now < settle_by_) return;
+        start(now);
+        is_prolonged_ = true;
     }
     /// A quorum may vote, and the record of a node that is connected is still to be read.
     void note_quorum(time_point now) noexcept {
@@ -66,6 +77,7 @@ public:
 private:
     duration connect_timeout_;
     bool is_settled_;
+    bool is_prolonged_ = false;
     time_point connect_by_ = time_point::max();  // nodes that have not answered by then are not waited for
     time_point settle_by_ = time_point::max();
 };

@@ -81,6 +81,7 @@ const redis_model::server_command* redis_model::find_server_command(std::string_
         {"FLUSHALL", {{-1, writes}, &redis_model::flush_all}},
         {"CLIENT|SETNAME", {{3, while_loading | not_in_scripts}, &redis_model::client_set_name}},
         {"CONFIG|GET", {{-3, while_loading | not_in_scripts}, &redis_model::config_get}},
+        {"SCRIPT|EXISTS", {{-3, not_in_scripts}, &redis_model::script_exists}},
         {"SCRIPT|LOAD", {{3, not_in_scripts}, &redis_model::script_load}},
         {"SCRIPT|FLUSH", {{-2, not_in_scripts}, &redis_model::script_flush}},
         {"EVAL", {{-3, not_in_scripts}, &redis_model::eval}},
@@ -269,6 +270,14 @@ r redis_model::load(const std::string& text) {
     r compiled = script_host::of_this_thread().compile(text);
     if (!compiled.is_error()) cached_.try_emplace(compiled.text, text);
     return compiled;
+}
+
+r redis_model::script_exists(client_state&, const command& c, time_point) {
+    std::vector<r> found;
+    for (std::size_t i = 2; i < c.size(); ++i) {
+        found.push_back(r::integer(cached_.contains(in_lower_case(c[i])) ? 1 : 0));
+    }
+    return r::array(std::move(found));
 }
 
 r redis_model::script_load(client_state&, const command& c, time_point) { return load(c[2]); }

@@ -108,6 +108,7 @@ private:
     model_reply flush_all(client_state& from, const command& c, time_point now);
     model_reply client_set_name(client_state& from, const command& c, time_point now);
     model_reply config_get(client_state& from, const command& c, time_point now);
+    model_reply script_exists(client_state& from, const command& c, time_point now);
     model_reply script_load(client_state& from, const command& c, time_point now);
     model_reply script_flush(client_state& from, const command& c, time_point now);
     model_reply eval(client_state& from, const command& c, time_point now);

@@ -145,7 +145,8 @@ public:
     static std::string greeting() {
         std::string all = "+OK\r\n" + bulk("run_id:a\r\nrole:master\r\n");
         all += "*2\r\n" + bulk("1700000000") + bulk("0");
-        for (const auto& s : resp::all_scripts()) all += bulk(s.sha1);
+        all += "*" + std::to_string(resp::all_scripts().size()) + "\r\n";
+        for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) all += ":1\r\n";
         return all;
     }
     /// Of node.lua: a record that stands since long ago.

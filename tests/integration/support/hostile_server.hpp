@@ -16,7 +16,7 @@ namespace redlock::testing {
 /// One command as it came in.
 struct request {
     std::vector<std::string> words;
-    /// Upper case, with its part: "SET", "SCRIPT LOAD", "EVAL NODE" for one of our scripts. One
+    /// Upper case, with its part: "SET", "SCRIPT LOAD", "EVALSHA NODE" for one of our scripts. One
     /// that does many requests is named after them: "EVALSHA ACQUIRE" where any is an acquire,
     /// otherwise after the first.
     std::string name;

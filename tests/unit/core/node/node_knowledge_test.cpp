@@ -276,6 +276,16 @@ TEST_CASE("acquires wait no longer than connect_timeout for nodes that never ans
     c.knows.settle(start + 499ms);
     CHECK(c.orders().empty());
     CHECK(c.knows.settle_deadline() == start + 500ms);
+    SECTION("or twice as long where a quorum is still being greeted then") {
+        c.link(2, false);
+        c.knows.settle(start + 500ms);
+        CHECK(c.orders().empty());
+        CHECK(c.knows.settle_deadline() == start + 1s);
+        c.knows.settle(start + 1s);
+        CHECK(c.orders() == "settled");
+        return;
+    }
+    for (std::size_t i = 0; i < 3; ++i) c.link(i, false);
     c.knows.settle(start + 500ms);
     CHECK(c.orders() == "settled");
     SECTION("and wait again when one comes after all") {

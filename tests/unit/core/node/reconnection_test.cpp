@@ -36,7 +36,7 @@ core::reconnection in(phase wanted) {
         l.close();
         return l;
     }
-    l.opened();
+    l.opened(start);
     if (wanted == phase::ready) l.greeted(start);
     return l;
 }
@@ -96,8 +96,12 @@ TEST_CASE("each fact in each phase of a link has its one consequence") {
     check("start", [&](core::reconnection& l) { return l.start(later); },
           {{phase::connecting, action::open, later + patience},
            connecting, greeting, ready, resting, closed});
-    check("opened", [](core::reconnection& l) { return l.opened(), action::none; },
-          {idle, greeting, greeting, ready, resting, closed});
+    const expected answering{phase::greeting, action::none, later + patience};
+    check("opened", [&](core::reconnection& l) { return l.opened(later), action::none; },
+          {idle, answering, answering, ready, resting, closed});
+    check("answered", [&](core::reconnection& l) { return l.answered(later), action::none; },
+          {idle, {phase::connecting, action::none, later + patience}, answering, ready, resting,
+           closed});
     check("greeted", [&](core::reconnection& l) { return l.greeted(later), action::none; },
           {idle, connecting, ready, ready, resting, closed});
     check("down", [&](core::reconnection& l) { return l.down(later, false, 0); },
@@ -127,15 +131,26 @@ TEST_CASE("each fact in each phase of a link has its one consequence") {
           {closed, closed, closed, closed, closed, closed});
 }
 
-TEST_CASE("one deadline covers connecting and greeting together") {
+TEST_CASE("a node has its time to be reached, and again before each answer to its greeting") {
     core::reconnection l(patience);
     CHECK(l.start(start) == action::open);
-    CHECK(l.on_time(start + patience - 1ns) == action::none);
-    l.opened();
-    CHECK(l.deadline() == start + patience);
-    CHECK(l.on_time(start + patience - 1ns) == action::none);
-    CHECK(l.on_time(start + patience) == action::give_up);
-    l.down(start + patience, true, 0);
+    const duration nearly = patience - 1ns;
+    time_point now = start + nearly;
+    CHECK(l.on_time(now) == action::none);
+    l.opened(now);
+    for (int answers = 0; answers < 2; ++answers) {
+        CHECK(l.deadline() == now + patience);
+        now += nearly;
+        CHECK(l.on_time(now) == action::none);
+        l.answered(now);
+    }
+    SECTION("of four times as long for all") {
+        l.answered(now + nearly);
+        CHECK(l.deadline() == start + 4 * patience);
+    }
+    SECTION("and no longer") { CHECK(l.deadline() == now + patience); }
+    CHECK(l.on_time(l.deadline()) == action::give_up);
+    l.down(l.deadline(), true, 0);
     CHECK(l.state() == phase::resting);
 }
 
@@ -182,7 +197,7 @@ TEST_CASE("a node that greets and hangs up is dialled ever more seldom") {
     l.start(now);
     std::vector<duration> rests;
     for (int i = 0; i < 9; ++i) {
-        l.opened();
+        l.opened(now);
         l.greeted(now);
         REQUIRE(l.is_ready());
         REQUIRE(l.down(now, false, 0) == action::none);
@@ -202,7 +217,7 @@ TEST_CASE("the rests begin again after a connection that served for a while") {
         now = l.deadline();
         l.on_time(now);
     }
-    l.opened();
+    l.opened(now);
     l.greeted(now);
     now += patience;
     SECTION("it ended") {
@@ -225,7 +240,7 @@ TEST_CASE("a link is hopeful while it is on its way and nothing has gone wrong")
     core::reconnection l = in(phase::resting);
     REQUIRE(l.on_time(start + 5ms) == action::open);
     CHECK_FALSE(l.is_hopeful());
-    l.opened();
+    l.opened(start + 6ms);
     CHECK_FALSE(l.is_hopeful());
     l.greeted(start + 6ms);
     REQUIRE(l.is_ready());
@@ -238,7 +253,7 @@ TEST_CASE("nothing opens a link that was closed") {
         core::reconnection l = in(p);
         l.close();
         CHECK(l.start(start) == action::none);
-        l.opened();
+        l.opened(start);
         l.greeted(start);
         CHECK(l.down(start, false, 0) == action::none);
         CHECK(l.on_time(never) == action::none);

@@ -38,6 +38,24 @@ TEST_CASE("nodes that never answer are waited for one connect_timeout") {
     CHECK(s.settle(true, start + 500ms));
 }
 
+TEST_CASE("nodes that are still being greeted at the deadline are waited for once more") {
+    settling s = waiting();
+    s.await_greeting(start + 500ms - 1ns);
+    CHECK(s.deadline() == start + 500ms);
+    s.await_greeting(start + 500ms);
+    CHECK_FALSE(s.settle(true, start + 500ms));
+    CHECK(s.deadline() == start + 1s);
+    SECTION("and no longer") {
+        s.await_greeting(start + 1s);
+        CHECK(s.settle(true, start + 1s));
+    }
+    SECTION("and not once that is over") {
+        CHECK(s.settle(false, start + 780ms));
+        s.await_greeting(start + 1s);
+        CHECK(s.deadline() == never);
+    }
+}
+
 TEST_CASE("a command that may give a vote is waited for one node_timeout longer") {
     settling s = waiting();
     s.extend(start + 480ms, 50ms);
