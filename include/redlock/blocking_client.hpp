@@ -82,6 +82,8 @@ public:
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
+    /// The resources that begin with `prefix` and are held on a node. See `client::async_list`.
+    result<std::vector<std::string>> list(std::string prefix = {});
     /// Takes a resource from those that hold it, as `inspect` showed them. See
     /// `client::async_revoke`. The refusal carries one vote per node.
     result<revocation, refusal> revoke(const resource_state& shown);

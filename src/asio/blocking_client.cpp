@@ -228,6 +228,15 @@ result<resource_state> blocking_client::inspect(std::string resource) {
     return std::move(state);
 }
 
+result<std::vector<std::string>> blocking_client::list(std::string prefix) {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    outcome<error_code, std::vector<std::string>> done;
+    worker_->async.async_list(std::move(prefix), done.handler());
+    auto [ec, resources] = done.wait();
+    if (ec) return ec;
+    return std::move(resources);
+}
+
 result<revocation, refusal> blocking_client::revoke(const resource_state& shown) {
     if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
     outcome<error_code, revocation> done;

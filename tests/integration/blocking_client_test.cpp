@@ -37,6 +37,8 @@ TEST_CASE("acquires, extends, inspects and releases", "[blocking_client]") {
     const auto state = client.inspect("r");
     REQUIRE(state.has_value());
     CHECK(state->held);
+    CHECK(client.list().value() == std::vector<std::string>{"r"});
+    CHECK(client.list("other").value().empty());
     CHECK(client.release(std::move(*got)).has_value());
     CHECK(eventually([&] { return nodes.holding("r") == 0; }));
     CHECK(client.stats().leases == 0);
