@@ -9,11 +9,15 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/detail/shown_of.hpp>
 
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::tool {
@@ -63,19 +67,38 @@ int status_of(const std::vector<finding>& all) {
     return is_ill ? 2 : all.empty() ? 0 : 1;
 }
 
+std::string to_line(const finding& f) {
+    return std::string(to_string(f.how_bad)) + ": " +
+           (f.node.empty() ? "" : shown(f.node) + ": ") + shown(f.problem) + ": " + shown(f.text) +
+           "\n";
+}
+
+// A problem that many nodes have is said of the first of them.
+std::string to_lines(const std::vector<finding>& all) {
+    std::map<std::string_view, std::size_t> count;
+    for (const finding& f : all) ++count[f.problem];
+    std::map<std::string_view, std::size_t> seen;
+    std::string out;
+    for (const finding& f : all) {
+        const std::size_t named = detail::shown_of(count[f.problem]);
+        const std::size_t before = seen[f.problem]++;
+        if (before < named) out += to_line(f);
+        if (before == named) {
+            out += std::string(to_string(f.how_bad)) + ": and " +
+                   std::to_string(count[f.problem] - named) + " more: " + shown(f.problem) +
+                   ": redlock doctor --json names them\n";
+        }
+    }
+    return out;
+}
+
 std::string findings_to_text(const std::vector<node_report>& reports,
                              const std::vector<finding>& all) {
     if (all.empty()) {
         return std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
     }
-    std::string out;
-    for (const finding& f : all) {
-        out += std::string(to_string(f.how_bad)) + ": " +
-               (f.node.empty() ? "" : shown(f.node) + ": ") + shown(f.problem) + ": " +
-               shown(f.text) + "\n";
-    }
-    return out + std::to_string(votes(reports)) + " of " + std::to_string(reports.size()) +
-           " nodes vote\n";
+    return to_lines(all) + std::to_string(votes(reports)) + " of " +
+           std::to_string(reports.size()) + " nodes vote\n";
 }
 
 void add_node(json_writer& json, const node_report& r) {

@@ -20,7 +20,7 @@ from skipping import say_skipped
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 TOOL = os.environ["REDLOCK_TOOL"]
-OPTION = re.compile(r"^  (?:(-\w),)?(--[a-z-]+)", re.MULTILINE)
+OPTION = re.compile(r"^  (?=-)(-\w(?!\w))?,?(--[a-z-]+)?", re.MULTILINE)
 
 
 def said(*words):
