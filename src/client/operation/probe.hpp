@@ -18,6 +18,9 @@
 namespace redlock::detail {
 
 class probe_operation : public node_survey<std::vector<node_report>>, private timer {
+public:
+    using node_survey::cancel;
+
 private:
     enum question : std::uint32_t { ask_info, ask_fsync, ask_trial, ask_evalsha, ask_load };
     static constexpr std::size_t questions = 5;

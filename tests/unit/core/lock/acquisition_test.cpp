@@ -357,7 +357,7 @@ TEST_CASE("a try is released on all nodes that it was sent to, also on one that 
     CHECK_FALSE(a.give_back(false));
 }
 
-TEST_CASE("an acquire that ends leaves the queues of the nodes, also if it asked them for no key") {
+TEST_CASE("an acquire that ends leaves the queues of the nodes, also if it requested no key") {
     acquisition a = waiting();
     CHECK_FALSE(a.give_back(true));
     a.entered(node_mask::only(2));
