@@ -90,9 +90,8 @@ void engine::adopt(held_lease_ptr what) {
 void engine::forget(held_lease& what) noexcept {
     assert(what.listed_.is_linked() && what.left().kind != nullptr);
     const slot_number slot = what.left().slot;
-    const std::size_t places = what.left().kind->is_shared
-                                   ? core::local_queues::any_number
-                                   : std::max<std::size_t>(slot.of, 1);
+    const std::size_t places =
+        core::local_queues::places_of(what.left().kind->is_shared, slot.of);
     for (const std::string& resource : what.state().resources()) {
         local_.freed(resource, places, slot.number);
     }

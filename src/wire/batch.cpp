@@ -26,7 +26,7 @@ void batch::add(const request& what) {
 }
 
 void batch::write(std::string& out, resp::script_form form, const batch_conditions& when,
-                  const fence_limits& limits) {
+                  const core::fence_limits& limits) {
     assert(!empty());
     if (record_key_.empty()) {
         resp::append_command(out, {verb(form), body(form, resp::plain()), decimal(locks_)},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
+#include "core/node/fence_source.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/scripts.hpp"
 
@@ -14,12 +14,6 @@
 #include <utility>
 
 namespace redlock::wire {
-
-/// What holds for all fenced requests of a command, as of when it is sent.
-struct fence_limits {
-    duration tolerance{};  ///< `core::fence_tolerance`.
-    duration life{};       ///< Of a fence on a node after its last use.
-};
 
 /// What the node is to compare before it lets any key be taken.
 struct batch_conditions {
@@ -49,7 +43,7 @@ public:
     void add(const request& what);
     /// Appends the command to `out`, and is empty then. Precondition: it was not empty.
     void write(std::string& out, resp::script_form form, const batch_conditions& when,
-               const fence_limits& limits);
+               const core::fence_limits& limits);
     void clear() noexcept;
 
 private:

@@ -35,7 +35,7 @@ command only(const std::string& wire) {
 }
 
 const wire::fence_terms terms{1'700'000'000'000'123, "p:"};
-const wire::fence_limits limits{15s, 120s};
+const core::fence_limits limits{15s, 120s};
 
 std::string text(std::string_view of) { return std::string(of); }
 

@@ -8,9 +8,6 @@
 #include "value/slot.hpp"
 #include "wire/lock_kind.hpp"
 
-#include "value/quorum.hpp"
-
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,21 +29,6 @@ struct footprint : core::traces {
     std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
     slot_number slot{};      ///< Of which that is the key.
     place_in_queue place{};  ///< Of the waiter that it is of.
-    /// Until then the keys stay in the way of others, whichever program gives them back.
-    time_point keep_until{};
-    /// By so much that may be too early: another program knows when the lease was granted.
-    duration keep_error{};
-    /// A program may know the lease by its token, and go on extending it.
-    bool is_known_elsewhere = false;
-
-    /// For how long they have to stay yet; zero where they may go.
-    duration to_keep(time_point now) const noexcept {
-        return std::max(keep_until - now, duration::zero());
-    }
-    /// For how long at most, where they are given back.
-    duration to_keep_at_most(time_point now) const noexcept {
-        return to_keep(now - keep_error);
-    }
 };
 
 }  // namespace redlock::detail

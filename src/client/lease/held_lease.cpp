@@ -32,11 +32,8 @@ std::uint64_t held_lease::begin_child(span_kind kind, time_point now) {
     return span_ == 0 ? 0 : shared_->begin_span(kind, span_, state_->resource, now);
 }
 
-// What began together lies side by side in memory: so many are renewed together, as one command.
-// Multiples of the golden ratio leave no large gaps between the others.
 void held_lease::spread(core::renewal& machine) const {
-    const std::uint64_t place = number_ / core::renewal::group * 0x9e37'79b9'7f4a'7c15;
-    machine.spread(shared_->leases(), place);
+    machine.spread(shared_->leases(), core::renewal::place_of(number_));
 }
 
 void held_lease::rearm() noexcept {
@@ -45,9 +42,8 @@ void held_lease::rearm() noexcept {
 
 void held_lease::on_due(time_point now) {
     if (machine_.is_lost()) {
-        // The validity is over. A process that adopted the lease by its token may have prolonged the
-        // keys, and relies on them: those run out by themselves. No other process relies on any.
-        return left_behind().is_known_elsewhere ? end(errc::lost, now) : give_back(errc::lost, now);
+        return left_behind().ends_with_validity() ? give_back(errc::lost, now)
+                                                  : end(errc::lost, now);
     }
     switch (machine_.on_time(now)) {
         case core::renewal::action::none: rearm(); break;
@@ -166,7 +162,7 @@ void held_lease::give_back(error_code why, time_point now) {
 
 footprint held_lease::left_behind() const {
     footprint left = left_;
-    left.is_known_elsewhere = left.began_elsewhere || state_->is_known_elsewhere();
+    left.note_token(state_->is_known_elsewhere());
     return left;
 }
 

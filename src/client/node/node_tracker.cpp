@@ -339,10 +339,4 @@ std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_
     return terms(*fence);
 }
 
-std::optional<wire::fence_terms> node_tracker::to_raise(std::size_t node,
-                                                        const footprint& what) const {
-    if (!knowledge_.breaks().may_arrive_late(node, what)) return std::nullopt;
-    return terms(what.highest_fence);
-}
-
 }  // namespace redlock::detail

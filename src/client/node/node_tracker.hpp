@@ -86,16 +86,17 @@ public:
     bool believes(std::uint64_t fence, time_point now) const noexcept {
         return fence <= knowledge_.highest_plausible_fence(now);
     }
-    /// How a release raises the fence, so that what may still lie in a broken connection to that
-    /// node can't take the key any more; nothing where there can be no such thing.
-    std::optional<wire::fence_terms> to_raise(std::size_t node, const footprint& what) const;
+    /// What a request says of that fence.
+    wire::fence_terms terms(std::uint64_t fence) const noexcept;
+    /// Whether a command of that lease may still lie in a broken connection to the node.
+    bool may_arrive_late(std::size_t node, const core::traces& left) const noexcept {
+        return knowledge_.breaks().may_arrive_late(node, left);
+    }
     /// How many connections have broken, and records changed, so far.
     std::uint64_t breaks() const noexcept { return knowledge_.breaks().so_far(); }
 
     /// Of all requests that are sent now.
-    wire::fence_limits limits_of_fences() const noexcept {
-        return {knowledge_.clocks().tolerance(), 2 * duration(ttl_max())};
-    }
+    core::fence_limits limits_of_fences() const noexcept { return knowledge_.limits_of_fences(); }
     std::chrono::milliseconds ttl_max() const noexcept { return knowledge_.votes().ttl_max(); }
     /// The longest lease that the nodes take, by their records.
     std::chrono::milliseconds longest_lease() const noexcept {
@@ -103,8 +104,7 @@ public:
     }
     /// Cluster time; node time where that is not known.
     std::optional<std::int64_t> shared_time_us(time_point now) const {
-        const auto cluster_us = knowledge_.clocks().cluster_us(now);
-        return cluster_us ? cluster_us : node_time_us(now);
+        return knowledge_.clocks().shared_us(now);
     }
     std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
         return knowledge_.clocks().now_us(now);
@@ -157,7 +157,6 @@ private:
     void go_on(time_point now);
     void probe(time_point now);
     void regreet(time_point now);
-    wire::fence_terms terms(std::uint64_t fence) const noexcept;
 
     context* shared_;
     node_sessions* nodes_;

@@ -8,7 +8,6 @@
 #include "wire/keys.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <chrono>
 #include <utility>
@@ -21,21 +20,17 @@ namespace {
 constexpr std::size_t most_elements = 4096;
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once
 
-// How long after it was sent a request may take a key: much longer than any operation waits for the
-// answer, so that a node which is merely slow does not refuse it.
-duration good_for(duration node_timeout) {
-    return std::max<duration>(4 * node_timeout, std::chrono::seconds(1));
-}
-
-// Refused for a state that passes, or because an operator ended the script, and not for the
-// request itself.
-bool is_passing(const resp::reply& reply) {
-    if (reply.type() != resp::reply_type::error) return false;
-    if (reply.text().find("Script killed by user") != std::string_view::npos) return true;
-    static constexpr std::array states{"BUSY",  "LOADING",  "MASTERDOWN", "MISCONF",
-                                       "NOREPLICAS", "OOM", "READONLY",   "TRYAGAIN"};
-    return std::any_of(states.begin(), states.end(),
-                       [&](const char* state) { return reply.is_error(state); });
+core::node_error error_of(const resp::reply& reply) {
+    using enum core::node_error;
+    if (reply.type() != resp::reply_type::error) return none;
+    if (reply.is_error("NOSCRIPT")) return lacks_script;
+    if (reply.is_error("NOPERM")) return lacks_right;
+    const auto& states = core::passing_errors;
+    const bool is_state = std::any_of(states.begin(), states.end(), [&](std::string_view state) {
+        return reply.is_error(state);
+    });
+    const bool was_killed = reply.text().find(core::killed_script) != std::string_view::npos;
+    return is_state || was_killed ? passing : other;
 }
 
 }  // namespace
@@ -88,12 +83,11 @@ std::optional<wire::failure> session::submit(call_ptr what, std::uint32_t round,
     return last_failure_;
 }
 
-// A key that stayed for longer could outlive the quarantine of another node.
 std::optional<wire::failure> session::refuse(const wire::request& text) const {
-    if (!ttl_max_ || text.keeps_for <= *ttl_max_) return std::nullopt;
+    if (keep_limit_.allows(text.keeps_for)) return std::nullopt;
     const auto whole = std::chrono::ceil<std::chrono::microseconds>(text.keeps_for);
     return wire::failure{vote::refused, errc::config_invalid,
-                         "the ttl_max on its record is " + text::brief(*ttl_max_) +
+                         "the ttl_max on its record is " + text::brief(keep_limit_.ttl_max()) +
                              ", and the lease would last " + text::brief(whole)};
 }
 
@@ -128,7 +122,7 @@ void session::end_turn() {
 std::optional<std::int64_t> session::time_limit() const noexcept {
     if (!clock_ahead_us_) return std::nullopt;
     const auto until = std::chrono::ceil<std::chrono::microseconds>(
-        (batch_begun_ + good_for(node_timeout())).time_since_epoch());
+        (batch_begun_ + core::good_for(node_timeout())).time_since_epoch());
     return until.count() + *clock_ahead_us_;
 }
 
@@ -136,10 +130,7 @@ void session::set_record(const core::record_facts& record) {
     end_turn();  // requests before this go by the record before
     // An empty epoch is not compared; one that no record has never fits.
     epoch_ = record.exists ? std::string_view(record.epoch) : (is_guarded(options()) ? "-" : "");
-    ttl_max_.reset();
-    // Without one the node has no vote yet: what it keeps endangers nothing.
-    const bool has_limit = record.exists && record.ttl_max > record.ttl_max.zero();
-    if (has_limit && is_guarded(options())) ttl_max_ = record.ttl_max;
+    keep_limit_.set(record, is_guarded(options()));
 }
 
 bool session::send_again(entry& item, resp::script_form form, time_point now) {
@@ -253,36 +244,31 @@ void session::on_reply(const resp::reply& reply, time_point now) {
 }
 
 // `is_of_many`: the reply is an error, to a command of many requests, none of which was done.
-bool session::is_to_be_sent_again(const slot& what, const resp::reply& reply,
-                                  bool is_of_many) const noexcept {
-    const entry& item = what.what;
-    const bool may_repeat = !what.expired || item.what->is_owed(index());
-    if (!is_ready() || !may_repeat || !item.what->is_wanted(item.round)) return false;
-    const bool has_no_script = reply.is_error("NOSCRIPT");
-    // This user may lack the right to the key of another one of them.
-    const bool is_forbidden = is_of_many && reply.is_error("NOPERM");
-    return (has_no_script && item.form == resp::script_form::by_hash) || is_forbidden;
-}
-
 void session::answered(slot first, const resp::reply& reply, bool is_of_many, time_point now) {
     entry& item = first.what;
     if (first.expired) counts_->late_replies.add();
-    if (is_to_be_sent_again(first, reply, is_of_many)) {
-        const bool goes_alone = reply.is_error("NOPERM");
+    const core::node_error error = error_of(reply);
+    const core::answered_request what{.is_connected = is_ready(),
+                                .is_late = first.expired,
+                                .is_owed = item.what->is_owed(index()),
+                                .is_wanted = item.what->is_wanted(item.round),
+                                .is_by_hash = item.form == resp::script_form::by_hash,
+                                .is_of_many = is_of_many};
+    if (core::is_sent_again(what, error)) {
+        const bool goes_alone = error == core::node_error::lacks_right;
         const auto form = goes_alone ? item.form : resp::script_form::whole;
         if (goes_alone) end_turn();
         if (send_again(item, form, now)) return goes_alone ? end_turn() : void();
     }
     const state was = std::exchange(item.is, state::reported);
-    if (is_of_many && !is_ready() && item.what->is_owed(index())) {
-        owe(item);  // the call of another request of its command ended the connection
-    } else if ((is_passing(reply) || is_of_many) && item.what->is_owed(index())) {
-        // It was not done, or an error ended the script before its turn; and a release must be.
-        // The call gets its failure, and the release is sent again after a rest.
-        owed_.refused(item, now);
-    } else if (was == state::probe) {
-        item.what->on_paid(now);
-        send_owed(now);
+    switch (core::left_owed(what, error)) {
+        case core::owed_release::to_connection: owe(item); break;
+        // The call gets its failure now.
+        case core::owed_release::to_rest: owed_.refused(item, now); break;
+        case core::owed_release::settled:
+            if (was != state::probe) break;
+            item.what->on_paid(now);
+            send_owed(now);
     }
     if (was == state::awaited) item.what->on_reply(index(), item.round, reply, now);
 }

@@ -7,6 +7,9 @@
 #include "client/base/statistics.hpp"
 #include "client/node/handshake.hpp"
 #include "core/node/debts.hpp"
+#include "core/node/failed_request.hpp"
+#include "core/node/fence_source.hpp"
+#include "core/node/keep_limit.hpp"
 #include "core/node/pipeline.hpp"
 #include "wire/batch.hpp"
 #include "wire/request.hpp"
@@ -37,7 +40,7 @@ public:
     virtual void on_node_down(std::size_t node, const wire::failure& why, time_point now) = 0;
     virtual void on_release_owed(std::size_t node) = 0;
     /// What holds for the fences of all requests that are sent now.
-    virtual wire::fence_limits limits_of_fences() = 0;
+    virtual core::fence_limits limits_of_fences() = 0;
 
 protected:
     ~session_owner() = default;
@@ -133,8 +136,6 @@ private:
     bool send_again(entry& item, resp::script_form form, time_point now);
     std::optional<std::int64_t> time_limit() const noexcept;
     void answered(slot first, const resp::reply& reply, bool is_of_many, time_point now);
-    bool is_to_be_sent_again(const slot& what, const resp::reply& reply,
-                             bool is_of_many) const noexcept;
     void greet(time_point now) override;
     void on_greeting(const resp::reply& reply, time_point now) override;
     void on_reply(const resp::reply& reply, time_point now) override;
@@ -162,7 +163,7 @@ private:
     std::size_t waiting_bytes_ = 0;
     core::debts<entry> owed_;
     std::string epoch_;
-    std::optional<std::chrono::milliseconds> ttl_max_;  // on the record; none where it has no say
+    core::keep_limit keep_limit_;
     std::optional<std::int64_t> clock_ahead_us_;
     std::size_t unwritten_ = 0;  // at the end of the pipeline, that can't be answered yet
     wire::failure last_failure_;

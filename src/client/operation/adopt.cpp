@@ -4,6 +4,7 @@
 
 #include "client/operation/client_parts.hpp"
 #include "client/operation/granting.hpp"
+#include "core/lock/adoption.hpp"
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
 #include "wire/extend.hpp"
@@ -58,47 +59,30 @@ std::string adopt_operation::resource() const {
     return known_ ? text::listed(known_->resources) : std::string();
 }
 
-// A fence is drawn at cluster time, so it says when the request for the grant went out. Less than
-// zero where that is over for so long.
-duration adopt_operation::left_of_min_hold(time_point now) const {
-    const duration stay = longest_stay(client().shared.options(), known_->proof.min_hold,
-                                       client().nodes.time_to_vote());
-    const auto time_us = client().tracker.node_time_us(now);
-    if (known_->fence == 0 || !time_us) return stay;
-    const microseconds age(*time_us - static_cast<std::int64_t>(known_->fence));
-    return stay - std::max<duration>(age, duration::zero());
-}
-
-// By how much the age of a fence may be wrong: of the clocks that vote each is at most so far from
-// the cluster time of this program, and from that of the one which drew it.
-duration adopt_operation::error_of_clocks() const {
-    const bool keeps = known_->proof.min_hold > std::chrono::milliseconds(0);
-    return keeps ? 2 * client().tracker.limits_of_fences().tolerance : duration::zero();
-}
-
-// Its keys may be on every node, and commands of the other process on their way to it: the release
-// raises the fence above them. They were drawn before, so a fence that is drawn now is above them. A
-// token that was changed may hold any fence: one that no client can have drawn goes to no node.
 footprint adopt_operation::traces_of_lease(time_point now) {
     const wire::lease_proof& proof = known_->proof;
     const std::string& prefix = client().shared.options().key_prefix;
     acquire_options kind;
     kind.slots = proof.slot.of;
     kind.mode = proof.is_shared ? lock_mode::shared : lock_mode::exclusive;
-    footprint left{{.born = client().tracker.breaks(), .began_elsewhere = true},
+    const core::adopted_lease facts{
+        .fence = known_->fence,
+        .is_plausible = client().tracker.believes(known_->fence, now),
+        .stay = longest_stay(client().shared.options(), proof.min_hold,
+                             client().nodes.time_to_vote()),
+        .node_time_us = client().tracker.node_time_us(now),
+        .clock_tolerance = client().tracker.limits_of_fences().tolerance};
+    footprint left{core::traces_of_adopted(facts, client().tracker.breaks(), client().nodes.all(),
+                                           now),
                    &client().shared.kind(kind, is_of_several()),
                    wire::lock_key(prefix, known_->resources.front(), proof.slot),
                    proof.value,
                    wire::other_keys(prefix, known_->resources),
                    proof.slot,
-                   {},
-                   now + left_of_min_hold(now),
-                   error_of_clocks(),
-                   true};
-    const std::uint64_t drawn = client().tracker.believes(known_->fence, now) ? known_->fence : 0;
-    left.note_sent(client().nodes.all(), drawn);
+                   {}};
+    // Commands of the other process were drawn before: a fence that is drawn now is above theirs.
     if (known_->fence != 0) {
-        if (const auto fresh = client().tracker.propose(drawn, now)) {
+        if (const auto fresh = client().tracker.propose(left.highest_fence, now)) {
             left.note_sent({}, fresh->fence);
         }
     }

@@ -58,8 +58,6 @@ private:
     bool is_held() const noexcept { return adopted_ && adopted_->is_held(); }
     const footprint& left() const noexcept;
     footprint traces_of_lease(time_point now);
-    duration left_of_min_hold(time_point now) const;
-    duration error_of_clocks() const;
     void write(wire::request& out) const;
     void cast(std::size_t node, core::choice c, const wire::failure& why, time_point now);
     void conclude(core::extension::verdict v, time_point now);

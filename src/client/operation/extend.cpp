@@ -23,7 +23,7 @@ constexpr std::uint32_t most_leases = 512;
 
 void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     assert(size() < most_leases);
-    const auto index = machine_.add(ttl, sets_ttl, lease->refused());
+    const auto index = machine_.add(ttl, sets_ttl, &lease->refused());
     part& p = parts_.emplace_back(*this, std::move(lease), index);
     p.lease->add(p);
 }
@@ -144,7 +144,6 @@ bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request&
 
 void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
                            time_point now) {
-    if (answer.fence != 0) p.lease->refused().note(answer.fence, machine_.sent());
     switch (answer.is_revoked ? machine_.revoke(p.index)
                               : machine_.cast(p.index, node, answer.choice, answer.fence, now,
                                               p.lease->machine().valid_until())) {

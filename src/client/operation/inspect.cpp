@@ -11,9 +11,9 @@
 #include "wire/owner_value.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -27,30 +27,43 @@ constexpr key_question questions[] = {key_question::value, key_question::ttl, ke
 
 }  // namespace
 
-void inspect_operation::start(time_point now) {
-    state_.resource = resource_;
-    if (!validate_resource(client().shared.options(), resource_).empty()) {
-        return end(errc::invalid_argument);
-    }
-    // Nodes that are about to be opened are not yet in quarantine for good.
-    client().host.await_settled(*this, now);
+// Nodes that are about to be opened are not yet in quarantine for good, so it waits for them.
+error_code inspect_operation::check() {
+    result_.resource = resource_;
+    const bool is_valid = validate_resource(client().shared.options(), resource_).empty();
+    return is_valid ? error_code() : error_code(errc::invalid_argument);
 }
 
-void inspect_operation::on_settled(time_point now) {
-    if (over_) return;
-    state_.nodes.resize(client().shared.size());
-    values_.resize(client().shared.size());
-    readers_.resize(client().shared.size());
-    for (std::size_t i = 0; i < client().shared.size(); ++i)
-        state_.nodes[i].node = client().shared.name(i);
-    slots_.begin(client().shared.size());
+bool inspect_operation::go_on(time_point now) {
+    if (!std::exchange(has_begun_, true)) {
+        begin(now);
+        return true;
+    }
+    slots_.close();
+    if (ask_for_slots(now)) return true;
+    result_.slots = slots_.take_held();
+    result_.slot_count = slots_.count();
+    note_standing(now);
+    core::read_quorum(result_, values_);
+    find_readers();
+    drop_foreign_fence();
+    tell_age(now);
+    end({});
+    return false;
+}
+
+void inspect_operation::begin(time_point now) {
+    const std::size_t size = client().shared.size();
+    result_.nodes.resize(size);
+    values_.resize(size);
+    readers_.resize(size);
+    for (std::size_t i = 0; i < size; ++i) result_.nodes[i].node = client().shared.name(i);
+    slots_.begin(size);
     talking_ = client().nodes.all();
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
-    const bool is_fenced = client().shared.is_fenced();
-    open_ = (is_fenced ? 6 : 2) * client().shared.size();
-    ask_about(ask_value, key, talking_, now);
-    if (!is_fenced) return;
+    ask_about(ask_value, key, client().nodes.all(), now);
+    if (!client().shared.is_fenced()) return;
     wire::request get_queue;
     wire::request get_readers;
     wire::request get_slots;
@@ -78,30 +91,23 @@ void inspect_operation::ask_about(std::uint32_t first_question, const std::strin
     ask(first_question + ask_fence, get_fence, nodes, now);
 }
 
-void inspect_operation::ask(std::uint32_t question, const wire::request& what, node_mask nodes,
-                            time_point now) {
-    const auto result = client().nodes.send(*this, question, what, now, nodes);
-    for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
-}
-
-// The keys of those that the nodes named.
-void inspect_operation::ask_for_slots(time_point now) {
-    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
-        const key_state s = state_.nodes[i].state;
+// The keys of those that the nodes named. False if there are none.
+bool inspect_operation::ask_for_slots(time_point now) {
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+        const key_state s = result_.nodes[i].state;
         const bool has_vote = !client().tracker.object(i, now, now);
         const bool has_answered = s == key_state::free || s == key_state::held ||
                                   s == key_state::shared || s == key_state::kept;
         if (!has_vote || !has_answered) talking_.erase(i);
     }
     const auto batch = slots_.next();
-    if (batch.empty() || talking_.empty()) return;
+    if (batch.empty() || talking_.empty()) return false;
     const node_mask nodes = talking_;
-    open_ = 3 * batch.size() * nodes.size();
     const std::string key = client().shared.options().key_prefix + resource_;
     for (std::uint32_t i = 0; i < batch.size(); ++i) {
-        if (over_) return;
         ask_about(ask_of_slot + 3 * i, key + wire::slot_suffix(batch[i]), nodes, now);
     }
+    return true;
 }
 
 std::optional<std::int64_t> inspect_operation::time_of(std::size_t node, time_point now) const {
@@ -112,15 +118,15 @@ std::optional<std::int64_t> inspect_operation::time_of(std::size_t node, time_po
 // The queue is advice: a node that has none, or does not show it, still counts as having answered.
 void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
     const auto queue = wire::read_queue(reply, client().shared.client_id(), time_of(node, now));
-    state_.waiting = std::max(state_.waiting, queue.waiting);
+    result_.waiting = std::max(result_.waiting, queue.waiting);
     // Where the nodes differ, the last place counts.
-    if (queue.place) state_.place = std::max(state_.place.value_or(0), *queue.place);
+    if (queue.place) result_.place = std::max(result_.place.value_or(0), *queue.place);
 }
 
 // The value of a key that is not shared names its holder; the set may be left from earlier
 // readers.
 void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, time_point now) {
-    node_state& n = state_.nodes[node];
+    node_state& n = result_.nodes[node];
     if (n.state != key_state::shared) return;
     readers_[node] = wire::read_readers(reply, time_of(node, now));
     for (const std::string& value : readers_[node]) {
@@ -128,42 +134,38 @@ void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, t
     }
 }
 
-void inspect_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
-                                 time_point now) {
-    if (over_) return;
-    if (round >= ask_of_slot) {
-        slots_.answered(node, (round - ask_of_slot) / 3, questions[(round - ask_of_slot) % 3],
+void inspect_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+                             time_point now) {
+    if (question >= ask_of_slot) {
+        slots_.answered(node, (question - ask_of_slot) / 3, questions[(question - ask_of_slot) % 3],
                         reply);
-    } else if (round == ask_queue) {
+    } else if (question == ask_queue) {
         on_queue(node, reply, now);
-    } else if (round == ask_readers) {
+    } else if (question == ask_readers) {
         on_readers(node, reply, now);
-    } else if (round == ask_slots) {
+    } else if (question == ask_slots) {
         slots_.named(wire::read_slots(reply, time_of(node, now)));
     } else {
-        note_answer(state_.nodes[node], values_[node], questions[round], reply);
+        note_answer(result_.nodes[node], values_[node], questions[question], reply);
     }
-    answered(now);
 }
 
 // A node that fails is not queried about further slots; what it said of others counts.
-void inspect_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
-                                   time_point now) {
-    if (over_) return;
+void inspect_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
+                               time_point) {
     talking_.erase(node);
-    if (round < ask_of_slot) note_failure(state_.nodes[node], why);
-    answered(now);
+    if (question < ask_of_slot) note_failure(result_.nodes[node], why);
 }
 
 // What a node without a vote says is reported, but decides nothing.
 void inspect_operation::note_standing(time_point now) {
-    const auto answers = std::count_if(state_.nodes.begin(), state_.nodes.end(), [](const auto& n) {
+    const auto answers = std::count_if(result_.nodes.begin(), result_.nodes.end(), [](const auto& n) {
         return n.state != key_state::unreachable && n.state != key_state::timed_out;
     });
     const bool is_decided =
-        static_cast<std::size_t>(answers) >= redlock::quorum(state_.nodes.size());
-    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
-        node_state& n = state_.nodes[i];
+        static_cast<std::size_t>(answers) >= redlock::quorum(result_.nodes.size());
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+        node_state& n = result_.nodes[i];
         if (n.state != key_state::free && n.state != key_state::held &&
             n.state != key_state::shared && n.state != key_state::kept) {
             continue;
@@ -182,10 +184,10 @@ void inspect_operation::note_standing(time_point now) {
 void inspect_operation::find_readers() {
     std::map<std::string_view, std::size_t> named;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
-        if (state_.nodes[i].state != key_state::shared) continue;
+        if (result_.nodes[i].state != key_state::shared) continue;
         for (const std::string& value : readers_[i]) {
-            if (++named[value] == state_.quorum) {
-                state_.readers.push_back(wire::abbreviate_owner(value));
+            if (++named[value] == result_.quorum) {
+                result_.readers.push_back(wire::abbreviate_owner(value));
             }
         }
     }
@@ -193,11 +195,11 @@ void inspect_operation::find_readers() {
 
 // A lock of another library has no fence: the one that is found is that of a lease before it.
 void inspect_operation::drop_foreign_fence() {
-    for (std::size_t i = 0; i < state_.nodes.size(); ++i) {
-        const node_state& n = state_.nodes[i];
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+        const node_state& n = result_.nodes[i];
         const bool is_winners =
-            state_.held && n.state == key_state::held && n.owner == state_.owner;
-        if (is_winners && !wire::is_of_our_form(values_[i])) state_.fence = 0;
+            result_.held && n.state == key_state::held && n.owner == result_.owner;
+        if (is_winners && !wire::is_of_our_form(values_[i])) result_.fence = 0;
     }
 }
 
@@ -205,35 +207,10 @@ void inspect_operation::drop_foreign_fence() {
 void inspect_operation::tell_age(time_point now) {
     const auto time_us = client().tracker.node_time_us(now);
     // Of several readers the fence is the last one's.
-    if (!state_.held || state_.owner.empty() || !time_us || state_.fence == 0) return;
-    const auto age_us = *time_us - static_cast<std::int64_t>(state_.fence);
-    state_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
+    if (!result_.held || result_.owner.empty() || !time_us || result_.fence == 0) return;
+    const auto age_us = *time_us - static_cast<std::int64_t>(result_.fence);
+    result_.held_for = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::microseconds(std::max<std::int64_t>(age_us, 0)));
-}
-
-void inspect_operation::answered(time_point now) {
-    assert(open_ > 0);
-    if (--open_ != 0) return;
-    slots_.close();
-    ask_for_slots(now);
-    if (open_ != 0 || over_) return;
-    state_.slots = slots_.take_held();
-    state_.slot_count = slots_.count();
-    note_standing(now);
-    core::read_quorum(state_, values_);
-    find_readers();
-    drop_foreign_fence();
-    tell_age(now);
-    end({});
-}
-
-void inspect_operation::cancel(error_code why, time_point) { end(why); }
-
-void inspect_operation::end(error_code outcome) {
-    if (over_) return;
-    over_ = true;
-    client().host.finished(*this);
-    complete(outcome, std::move(state_));
 }
 
 }  // namespace redlock::detail

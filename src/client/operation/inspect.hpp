@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/base/operation.hpp"
+#include "client/operation/node_survey.hpp"
 #include "client/operation/slot_survey.hpp"
 #include "value/node_mask.hpp"
 
@@ -16,15 +16,9 @@
 
 namespace redlock::detail {
 
-class inspect_operation : public operation {
+class inspect_operation : public node_survey<resource_state> {
 public:
     explicit inspect_operation(std::string resource) : resource_(std::move(resource)) {}
-    void start(time_point now) final;
-    void on_settled(time_point now) final;
-    void cancel(error_code why, time_point now) final;
-
-protected:
-    virtual void complete(error_code outcome, resource_state state) = 0;
 
 private:
     // The queries to each node.
@@ -37,15 +31,16 @@ private:
     // Of the i-th slot of those that are looked at: its value, ttl and fence.
     static constexpr std::uint32_t ask_of_slot = 6;
 
-    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
-                  time_point now) final;
-    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
-                    time_point now) final;
-    bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
-    void ask(std::uint32_t question, const wire::request& what, node_mask nodes, time_point now);
+    error_code check() final;
+    bool go_on(time_point now) final;
+    void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+              time_point now) final;
+    void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
+                time_point now) final;
+    void begin(time_point now);
     void ask_about(std::uint32_t first_question, const std::string& key, node_mask nodes,
                    time_point now);
-    void ask_for_slots(time_point now);
+    bool ask_for_slots(time_point now);
     std::optional<std::int64_t> time_of(std::size_t node, time_point now) const;  // in ms
     void on_queue(std::size_t node, const resp::reply& reply, time_point now);
     void on_readers(std::size_t node, const resp::reply& reply, time_point now);
@@ -53,17 +48,13 @@ private:
     void find_readers();
     void drop_foreign_fence();
     void tell_age(time_point now);
-    void answered(time_point now);
-    void end(error_code outcome);
 
     std::string resource_;
-    resource_state state_;
     std::vector<std::string> values_;
     std::vector<std::vector<std::string>> readers_;  // whole: abbreviated ones may collide
     slot_survey slots_;
-    node_mask talking_;     // that have answered all questions so far
-    std::size_t open_ = 0;  // answers still to come
-    bool over_ = false;
+    node_mask talking_;  // that have answered all questions so far
+    bool has_begun_ = false;
 };
 
 }  // namespace redlock::detail

@@ -9,7 +9,6 @@
 #include "wire/rights.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <chrono>
 #include <string_view>
@@ -35,19 +34,33 @@ void read_info(std::string_view info, node_report& to) {
 
 }  // namespace
 
-void probe_operation::start(time_point now) { client().host.await_settled(*this, now); }
+// When the nodes have answered, it waits until they are listened to, but not for long.
+bool probe_operation::go_on(time_point now) {
+    if (result_.empty()) {
+        begin(now);
+        return true;
+    }
+    bool is_complete = true;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+        is_complete = is_complete && is_listened_to(i);
+    }
+    if (client().shared.is_fenced() && !is_complete && now < give_up_at_) {
+        client().shared.arm(*this, now + look_again);
+        return false;
+    }
+    for (std::size_t i = 0; i < result_.size(); ++i) report(i, now);
+    end({});
+    return false;
+}
 
-void probe_operation::on_settled(time_point now) {
-    if (over_) return;
+void probe_operation::begin(time_point now) {
     const std::size_t nodes = client().shared.size();
-    const bool is_fenced = client().shared.is_fenced();
-    reports_.resize(nodes);
+    result_.resize(nodes);
     facts_.resize(nodes);
-    for (std::size_t i = 0; i < nodes; ++i) reports_[i].name = client().shared.name(i);
-    open_ = questions * nodes;
+    for (std::size_t i = 0; i < nodes; ++i) result_[i].name = client().shared.name(i);
     give_up_at_ = now + client().shared.options().connect_timeout;
-    if (is_fenced) client().remote.listen(now);
-    for (std::uint32_t q = 0; q < questions; ++q) ask(q, client().nodes.all(), now);
+    if (client().shared.is_fenced()) client().remote.listen(now);
+    for (std::uint32_t q = 0; q < questions; ++q) ask(q, write(q), client().nodes.all(), now);
 }
 
 wire::request probe_operation::write(std::uint32_t question) const {
@@ -67,18 +80,12 @@ wire::request probe_operation::write(std::uint32_t question) const {
     return out;
 }
 
-void probe_operation::ask(std::uint32_t question, node_mask nodes, time_point now) {
-    const auto result = client().nodes.send(*this, question, write(question), now, nodes);
-    for (const auto& [node, why] : result.failures) on_failure(node, question, why, now);
-}
-
-void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
-                               time_point now) {
-    if (over_) return;
-    node_report& r = reports_[node];
+void probe_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+                           time_point) {
+    node_report& r = result_[node];
     r.is_reachable = true;
     const bool is_forbidden = reply.is_error("NOPERM");
-    switch (round) {
+    switch (question) {
         case ask_info:
             if (is_forbidden) {
                 r.missing_rights.emplace_back("info");
@@ -101,24 +108,16 @@ void probe_operation::on_reply(std::size_t node, std::uint32_t round, const resp
             for (auto& right : found.missing) r.missing_rights.push_back(std::move(right));
         }
     }
-    answered(now);
 }
 
 // A node whose record changed is greeted again, and then has an answer.
-void probe_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
-                                 time_point now) {
-    if (over_) return;
-    if (why.error == errc::in_quarantine && !asked_again_[round].contains(node)) {
-        asked_again_[round].insert(node);
-        return ask(round, node_mask::only(node), now);
+void probe_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
+                             time_point now) {
+    if (why.error == errc::in_quarantine && !asked_again_[question].contains(node)) {
+        asked_again_[question].insert(node);
+        return ask(question, write(question), node_mask::only(node), now);
     }
     facts_[node].failure = why;
-    answered(now);
-}
-
-void probe_operation::answered(time_point now) {
-    assert(open_ > 0);
-    if (--open_ == 0) on_due(now);
 }
 
 // A node that can't be reached is not waited for.
@@ -127,22 +126,10 @@ bool probe_operation::is_listened_to(std::size_t node) const {
            client().remote.why_deaf(node);
 }
 
-void probe_operation::on_due(time_point now) {
-    bool is_complete = true;
-    for (std::size_t i = 0; i < reports_.size(); ++i) {
-        is_complete = is_complete && is_listened_to(i);
-    }
-    if (client().shared.is_fenced() && !is_complete && now < give_up_at_) {
-        return client().shared.arm(*this, now + look_again);
-    }
-    for (std::size_t i = 0; i < reports_.size(); ++i) report(i, now);
-    end({});
-}
-
 void probe_operation::report(std::size_t node, time_point now) {
     using std::chrono::microseconds;
     using std::chrono::milliseconds;
-    node_report& r = reports_[node];
+    node_report& r = result_[node];
     probed& facts = facts_[node];
     const auto& from = client().nodes[node];
     r.is_reachable = !facts.failure;
@@ -167,14 +154,9 @@ void probe_operation::report(std::size_t node, time_point now) {
     r.findings = diagnose(r, facts, client().shared.options());
 }
 
-void probe_operation::cancel(error_code why, time_point) { end(why); }
-
-void probe_operation::end(error_code outcome) {
-    if (over_) return;
-    over_ = true;
+std::vector<node_report> probe_operation::take_result() {
     timer::cancel();
-    client().host.finished(*this);
-    complete(outcome, std::move(reports_));
+    return std::move(result_);
 }
 
 }  // namespace redlock::detail

@@ -21,39 +21,47 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
     for (const std::size_t node : client().nodes.all()) {
         if (!ask.contains(node)) {
             cast(node, core::choice::unable, now);
-        } else if (const auto raise = client().tracker.to_raise(node, left_)) {
-            send_to(node_mask::only(node), left_.place.nodes.contains(node), &*raise, now);
+        } else if (client().tracker.may_arrive_late(node, left_)) {
+            send_to(node_mask::only(node), now);
         } else {
             plain.insert(node);
         }
     }
-    send_to(plain & left_.place.nodes, true, nullptr, now);
-    send_to(plain - left_.place.nodes, false, nullptr, now);
+    send_to(plain & left_.place.nodes, now);
+    send_to(plain - left_.place.nodes, now);
 }
 
-void release_round::write(wire::request& out, bool has_place, const wire::fence_terms* raise,
+void release_round::write(wire::request& out, std::size_t node, bool is_again,
                           time_point now) const {
+    const auto message =
+        core::message_of_release(left_,
+                                 {.may_arrive_late = client().tracker.may_arrive_late(node, left_),
+                                  .is_entered = left_.place.nodes.contains(node),
+                                  .waits_on = waits_on_,
+                                  .is_again = is_again},
+                                 now);
     const wire::queue_entry entry{left_.place.id, left_.place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
+    const wire::fence_terms raise = client().tracker.terms(left_.highest_fence);
     wire::write_release(*left_.kind, out,
                         {.key = left_.key,
                          .value = left_.value,
                          .key_prefix = client().shared.options().key_prefix,
-                         .entry = has_place ? &entry : nullptr,
-                         .raise = raise,
+                         .entry = message.names_waiter ? &entry : nullptr,
+                         .raise = message.raises_fence ? &raise : nullptr,
                          .slot = left_.slot,
                          .others = left_.others,
-                         .keep = left_.to_keep_at_most(now),
+                         .keep = message.keep,
                          .never_prolongs = left_.began_elsewhere,
                          .note = left_.is_known_elsewhere ? duration(client().tracker.ttl_max())
                                                           : duration::zero()});
 }
 
-void release_round::send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise,
-                            time_point now) {
+// All of them get the same.
+void release_round::send_to(node_mask nodes, time_point now) {
     if (nodes.empty()) return;
     wire::request& wire = client().nodes.blank();
-    write(wire, has_place, raise, now);
+    write(wire, *nodes.begin(), false, now);
     const auto result = client().nodes.send(*this, 0, wire, now, nodes);
     for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
 }
@@ -73,18 +81,17 @@ void release_round::cast(std::size_t node, core::choice b, time_point now) {
     if (machine_->cast(node, b)) settled(machine_->outcome(), now);
 }
 
-bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out, time_point now) const {
-    const auto raise = client().tracker.to_raise(node, left_);
-    // Much later, perhaps: whether it waits still is no longer known here.
-    const bool has_place = !waits_on_ && left_.place.nodes.contains(node);
-    write(out, has_place, raise ? &*raise : nullptr, now);
+bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out,
+                                time_point now) const {
+    write(out, node, true, now);
     return true;
 }
 
 void release_round::on_paid(time_point now) {
-    if (!left_.is_known_elsewhere || !left_.kind->is_fenced) return;
+    const auto next = core::release_after_owed(left_, left_.kind->is_fenced);
+    if (!next) return;
     footprint again = left_;
-    again.nodes = {};  // this one is owed to none of them
+    static_cast<core::traces&>(again) = *next;
     again.place = {};
     client().host.release_in_background(std::move(again), false, 0, now);
 }
@@ -101,7 +108,7 @@ void release_round::end(error_code outcome, time_point now) {
 
 void background_release::start(time_point now) {
     const node_mask nodes =
-        of_.is_known_elsewhere ? client().nodes.all() : of_.nodes | of_.place.nodes;
+        core::nodes_to_release(of_, of_.place.nodes, client().nodes.all());
     send(std::move(of_), nodes, now);
 }
 

@@ -51,9 +51,9 @@ private:
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
     bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
     bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
-    void send_to(node_mask nodes, bool has_place, const wire::fence_terms* raise, time_point now);
-    void write(wire::request& out, bool has_place, const wire::fence_terms* raise,
-               time_point now) const;
+    void send_to(node_mask nodes, time_point now);
+    /// `is_again`: for the message of `release_facts`.
+    void write(wire::request& out, std::size_t node, bool is_again, time_point now) const;
     void cast(std::size_t node, core::choice b, time_point now);
 
     footprint left_;

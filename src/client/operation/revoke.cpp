@@ -16,23 +16,36 @@
 
 namespace redlock::detail {
 
-void revoke_operation::start(time_point now) {
-    if (!validate_resource(client().shared.options(), shown_.resource).empty()) {
-        return end(errc::invalid_argument);
-    }
-    client().host.await_settled(*this, now);
+error_code revoke_operation::check() {
+    const bool is_valid = validate_resource(client().shared.options(), shown_.resource).empty();
+    return is_valid ? error_code() : error_code(errc::invalid_argument);
 }
 
-void revoke_operation::on_settled(time_point now) {
-    if (over_) return;
-    done_.votes.resize(client().shared.size());
-    for (std::size_t i = 0; i < done_.votes.size(); ++i) {
-        done_.votes[i].node = client().shared.name(i);
-        done_.votes[i].answer = vote::granted;
+bool revoke_operation::go_on(time_point now) {
+    if (phase_ == phase::none) {
+        result_.votes.resize(client().shared.size());
+        for (std::size_t i = 0; i < result_.votes.size(); ++i) {
+            result_.votes[i].node = client().shared.name(i);
+            result_.votes[i].answer = vote::granted;
+        }
+        find_targets();
+        if (targets_.empty()) {
+            end({});
+            return false;
+        }
+        phase_ = phase::look;
+    } else if (phase_ == phase::look) {
+        if (client().shared.is_fenced()) {
+            // Above all that the revoked holders proposed so far, if node time allows it.
+            if (const auto fresh = client().tracker.propose(fence_, now)) fence_ = fresh->fence;
+        }
+        phase_ = phase::revoke;
+    } else {
+        conclude();
+        return false;
     }
-    find_targets();
-    if (targets_.empty()) return end({});
-    ask(phase::look, now);
+    ask_about_targets(now);
+    return true;
 }
 
 void revoke_operation::find_targets() {
@@ -59,23 +72,20 @@ void revoke_operation::find_targets() {
     }
 }
 
-void revoke_operation::ask(phase next, time_point now) {
-    phase_ = next;
-    const auto is_asked = [&](const target& t) { return next == phase::look || !t.values.empty(); };
-    for (const target& t : targets_) {
-        if (!is_asked(t)) holders_.insert(t.others.begin(), t.others.end());
-    }
+void revoke_operation::ask_about_targets(time_point now) {
     const node_mask nodes = client().nodes.all() - failed_;
-    open_ = nodes.size() *
-            static_cast<std::size_t>(std::count_if(targets_.begin(), targets_.end(), is_asked));
-    if (open_ == 0) return conclude();
-    for (std::uint32_t i = 0; i < targets_.size() && !over_; ++i) {
-        if (is_asked(targets_[i])) ask_about(i, nodes, now);
+    for (std::uint32_t i = 0; i < targets_.size(); ++i) {
+        const target& t = targets_[i];
+        if (phase_ == phase::look || !t.values.empty())
+            ask_about(i, nodes, now);
+        else
+            holders_.insert(t.others.begin(), t.others.end());
     }
 }
 
 void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_point now) {
-    assert(target < targets_.size() && !nodes.empty());
+    assert(target < targets_.size());
+    if (nodes.empty()) return;
     const auto& t = targets_[target];
     wire::request request;
     // With the first one a node that lost its scripts gets this one again.
@@ -90,16 +100,14 @@ void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_poi
                             .revoked_life = client().tracker.ttl_max(),
                             .values = phase_ == phase::revoke ? &t.values : nullptr});
     const auto round = static_cast<std::uint32_t>(phase_) * (max_slots + 2U) + target;
-    const auto result = client().nodes.send(*this, round, request, now, nodes);
-    for (const auto& [node, why] : result.failures) on_failure(node, round, why, now);
+    ask(round, request, nodes, now);
 }
 
-void revoke_operation::on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
-                                time_point now) {
-    if (over_) return;
+void revoke_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+                            time_point now) {
     const auto answer = wire::read_revocation(reply);
-    if (!answer) return on_failure(node, round, wire::read_failure(reply), now);
-    target& t = targets_[round % (max_slots + 2U)];
+    if (!answer) return note(node, wire::read_failure(reply));
+    target& t = targets_[question % (max_slots + 2U)];
     if (client().tracker.believes(answer->fence, now)) fence_ = std::max(fence_, answer->fence);
     if (phase_ == phase::look) {
         for (const std::string& value : answer->holders) {
@@ -110,57 +118,29 @@ void revoke_operation::on_reply(std::size_t node, std::uint32_t round, const res
         revoked_.insert(answer->revoked.begin(), answer->revoked.end());
         holders_.insert(answer->holders.begin(), answer->holders.end());
     }
-    answered(now);
-}
-
-void revoke_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
-                                  time_point now) {
-    if (over_) return;
-    note(node, why);
-    answered(now);
 }
 
 // The first failure of a node says why.
 void revoke_operation::note(std::size_t node, const wire::failure& why) {
-    assert(node < done_.votes.size());
+    assert(node < result_.votes.size());
     if (failed_.contains(node)) return;
     failed_.insert(node);
-    done_.votes[node].answer = why.answer;
-    done_.votes[node].error = why.error;
-    done_.votes[node].detail = why.detail;
-}
-
-void revoke_operation::answered(time_point now) {
-    assert(!over_ && open_ > 0);
-    if (--open_ != 0) return;
-    if (phase_ == phase::revoke) return conclude();
-    if (client().shared.is_fenced()) {
-        // Above all that the revoked holders proposed so far, if node time allows it.
-        if (const auto fresh = client().tracker.propose(fence_, now)) fence_ = fresh->fence;
-    }
-    ask(phase::revoke, now);
+    result_.votes[node].answer = why.answer;
+    result_.votes[node].error = why.error;
+    result_.votes[node].detail = why.detail;
 }
 
 void revoke_operation::conclude() {
     for (const std::string& value : revoked_) {
-        auto& to = wire::is_kept(value) ? done_.freed : done_.revoked;
+        auto& to = wire::is_kept(value) ? result_.freed : result_.revoked;
         to.push_back(wire::abbreviate_owner(wire::without_kept_mark(value)));
     }
     for (const std::string& value : holders_) {
-        if (!wire::is_kept(value)) done_.holders.push_back(wire::abbreviate_owner(value));
+        if (!wire::is_kept(value)) result_.holders.push_back(wire::abbreviate_owner(value));
     }
     const std::size_t did = client().shared.size() - failed_.size();
     const bool has_quorum = did >= redlock::quorum(client().shared.size());
     end(has_quorum ? error_code() : error_code(errc::no_quorum));
-}
-
-void revoke_operation::cancel(error_code why, time_point) { end(why); }
-
-void revoke_operation::end(error_code outcome) {
-    if (over_) return;
-    over_ = true;
-    client().host.finished(*this);
-    complete(outcome, std::move(done_));
 }
 
 }  // namespace redlock::detail

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/base/operation.hpp"
+#include "client/operation/node_survey.hpp"
 #include "value/node_mask.hpp"
 #include "wire/failure.hpp"
 
@@ -19,15 +19,9 @@ namespace redlock::detail {
 
 /// First the nodes report the values that hold each key. Those that the operator has seen are then
 /// revoked on all nodes. A holder that came later keeps the lock.
-class revoke_operation : public operation {
+class revoke_operation : public node_survey<revocation> {
 public:
     explicit revoke_operation(resource_state shown) : shown_(std::move(shown)) {}
-    void start(time_point now) final;
-    void on_settled(time_point now) final;
-    void cancel(error_code why, time_point now) final;
-
-protected:
-    virtual void complete(error_code outcome, revocation done) = 0;
 
 private:
     // The key of the resource, or of one of its slots.
@@ -38,32 +32,29 @@ private:
         std::set<std::string> values{};  // of these
         std::set<std::string> others{};  // of holders that came later
     };
-    enum class phase : std::uint32_t { look, revoke };
+    enum class phase : std::uint32_t { none, look, revoke };
 
-    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
-                  time_point now) final;
-    void on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,
-                    time_point now) final;
-    bool is_wanted(std::uint32_t) const noexcept final { return !over_; }
+    error_code check() final;
+    bool go_on(time_point now) final;
+    void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+              time_point now) final;
+    void failed(std::size_t node, std::uint32_t, const wire::failure& why, time_point) final {
+        note(node, why);
+    }
 
     void find_targets();
-    void ask(phase next, time_point now);
+    void ask_about_targets(time_point now);
     void ask_about(std::uint32_t target, node_mask nodes, time_point now);
     void note(std::size_t node, const wire::failure& why);
-    void answered(time_point now);
     void conclude();
-    void end(error_code outcome);
 
     resource_state shown_;
     std::vector<target> targets_;
-    revocation done_;
     std::set<std::string> revoked_;   // whole, since abbreviated values may collide
     std::set<std::string> holders_;
     node_mask failed_;
     std::uint64_t fence_ = 0;  // the highest on any node; then that which is proposed
-    phase phase_ = phase::look;
-    std::size_t open_ = 0;  // answers still to come
-    bool over_ = false;
+    phase phase_ = phase::none;
 };
 
 }  // namespace redlock::detail

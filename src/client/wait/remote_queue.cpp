@@ -1,4 +1,4 @@
-// Keeps the waiters that sleep, and queries the nodes for them now and then.
+// Queries the nodes for the waiters that sleep.
 // SPDX-License-Identifier: MIT
 #include "client/wait/remote_queue.hpp"
 
@@ -18,24 +18,6 @@
 namespace redlock::detail {
 
 using namespace std::chrono_literals;
-using std::chrono::milliseconds;
-
-namespace {
-
-// A script holds its node up while it runs: these are two to three milliseconds. So few follow each
-// other so closely that a node is busy with them for a seventh of its time at most.
-constexpr std::size_t most_at_once = 64;
-constexpr duration between_batches = 20ms;
-// How often the nodes are queried for a waiter. It is also how soon it finds a key free that a
-// program deleted without waking it.
-constexpr duration refresh = 650ms;
-constexpr duration jitter = 100ms;
-constexpr duration shortest_life = 2s;   // that long, two queries may be lost
-// The second connections are kept for so long after the last waiter.
-constexpr duration patience = 30s;
-
-}  // namespace
-
 /// The query when some of the sleeping waiters may have their keys: one command per node, for
 /// many.
 class remote_queue::question final : public call {
@@ -84,9 +66,11 @@ private:
             return tell_all(node, now + o->left, now);
         }
         if (reply.type() == resp::reply_type::error) return tell_all(node, {}, now);
+        const bool was_listening =
+            in_->asleep_.was_listening(node, in_->listening(), sent_);
         for (std::size_t i = 0; i < rows_.size();) {
             remote_waiter& waiter = *rows_[i].waiter;
-            core::outlook all{.was_listening = in_->was_listening(node, sent_)};
+            core::outlook all{.was_listening = was_listening};
             bool is_whole = true;
             for (; i < rows_.size() && rows_[i].waiter == &waiter; ++i) {
                 const auto said = wire::read_wait(reply, i);
@@ -146,13 +130,8 @@ std::string remote_queue::next_id(bool shares) {
     return std::string(shared_->client_id()) + (shares ? ":r" : ":") + std::to_string(++last_id_);
 }
 
-bool remote_queue::was_listening(std::size_t node, time_point sent) const noexcept {
-    return listeners_->is_listening(node) && listening_since_[node] < sent;
-}
-
 bool remote_queue::listen(time_point now) {
-    last_needed_ = now;
-    if (std::exchange(is_open_, true)) return false;
+    if (!asleep_.open(now)) return false;
     listeners_->open(now);
     arm(now);
     return true;
@@ -160,89 +139,45 @@ bool remote_queue::listen(time_point now) {
 
 void remote_queue::put_to_sleep(remote_waiter& waiter, node_mask queried, time_point sent,
                                 time_point now) {
-    assert(!waiter.is_asleep() && waiter.keys() > 0 && sent <= now);
-    waiter.queried_at_ = sent;
-    asleep_.push_back(waiter);
-    asleep_keys_ += waiter.keys_asleep_ = waiter.keys();
+    assert(sent <= now);
+    asleep_.add(waiter, waiter.keys(), sent);
     if (listen(now)) return;
-    node_mask unqueried = listening() - queried;
-    for (std::size_t i = 0; i < shared_->size(); ++i) {
-        if (listeners_->is_listening(i) && listening_since_[i] > sent) unqueried.insert(i);
-    }
-    if (unqueried.empty()) return;
-    ask({remote_waiter_ptr(&waiter)}, unqueried, now);
-}
-
-void remote_queue::wake(remote_waiter& waiter) noexcept {
-    if (!waiter.is_asleep()) return;
-    assert(asleep_keys_ >= waiter.keys_asleep_);
-    asleep_.erase(asleep_.iterator_to(waiter));
-    asleep_keys_ -= waiter.keys_asleep_;
+    const node_mask unqueried = asleep_.unqueried(listening(), queried, sent);
+    if (!unqueried.empty()) ask({remote_waiter_ptr(&waiter)}, unqueried, now);
 }
 
 void remote_queue::close() noexcept {
     tick_.cancel();
-    is_open_ = false;
+    asleep_.close();
 }
 
 void remote_queue::clear() noexcept {
     close();
     asleep_.clear();
-    asleep_keys_ = 0;
 }
 
-duration remote_queue::entry_life() const noexcept {
-    // Those that want several keys fill a batch to a half at least.
-    const std::size_t full = (asleep_keys_ + most_at_once - 1) / most_at_once;
-    const bool are_single = asleep_keys_ == asleep_.size();
-    const std::size_t batches = are_single ? full : std::min(asleep_.size(), 2 * full);
-    return std::clamp<duration>(3 * static_cast<duration::rep>(batches) * between_batches, shortest_life,
-                                wire::longest_entry_life);
-}
-
-// When the first is due, but so many at once that a batch is always some milliseconds from the
-// next.
 void remote_queue::arm(time_point now) {
-    const auto spread = static_cast<std::uint64_t>(jitter.count()) + 1;
-    const duration period =
-        refresh + duration(static_cast<duration::rep>(shared_->random_word() % spread));
-    time_point when = now + period;
-    if (!asleep_.empty()) {
-        const remote_waiter& first = asleep_.front();
-        when = is_hurried(first) ? now : first.queried_at_ + period;
-    }
-    shared_->arm(tick_, std::max(when, now + between_batches));
+    shared_->arm(tick_, asleep_.next_query(now, shared_->random_word()));
 }
 
 void remote_queue::on_tick(time_point now) {
-    if (!asleep_.empty()) last_needed_ = now;
-    if (now - last_needed_ >= patience) {
-        is_open_ = false;
-        listeners_->close();
-        return;
-    }
-    // Also the waiters that are due before long: one that began alone joins the others from then
-    // on.
-    auto last = asleep_.begin();
-    for (std::size_t keys = 0; last != asleep_.end(); ++last) {
-        if (!is_hurried(*last) && last->queried_at_ > now - refresh / 2) break;
-        keys += last->keys();
-        if (keys > most_at_once) break;
-    }
-    std::for_each(asleep_.begin(), last,
-                  [now](remote_waiter& waiter) { waiter.queried_at_ = now; });
-    ask_until(last, nodes_->all(), now);
-    asleep_.splice(asleep_.end(), asleep_, asleep_.begin(), last);
+    if (asleep_.close_if_idle(now)) return listeners_->close();
+    waiters due;
+    asleep_.take_due(now, [&](core::sleeper& one) {
+        due.emplace_back(static_cast<remote_waiter*>(&one));
+    });
+    ask(due, nodes_->all(), now);
     arm(now);
 }
 
 void remote_queue::on_listening(std::size_t node, time_point now) {
     deaf_[node].reset();
-    // Nothing that was published before this has arrived here.
-    listening_since_[node] = now;
-    if (asleep_keys_ <= most_at_once) return ask_until(asleep_.end(), node_mask::only(node), now);
-    hurried_at_ = now;
-    arm(now);
+    if (!asleep_.listens(node, now)) return arm(now);
+    waiters all;
+    asleep_.for_each([&](core::sleeper& one) {
+        all.emplace_back(static_cast<remote_waiter*>(&one));
+    });
+    ask(all, node_mask::only(node), now);
 }
 
 void remote_queue::on_message(std::size_t node, std::string_view resource, time_point now) {
@@ -257,14 +192,9 @@ void remote_queue::on_message(std::size_t node, std::string_view resource, time_
     }
 }
 
-void remote_queue::ask_until(waiter_list::iterator last, node_mask nodes, time_point now) {
-    waiters some;
-    for (auto at = asleep_.begin(); at != last; ++at) some.emplace_back(&*at);
-    if (!some.empty()) ask(some, nodes, now);
-}
-
 void remote_queue::ask(const waiters& about, node_mask nodes, time_point now) {
-    assert(!about.empty() && !nodes.empty());
+    assert(!nodes.empty());
+    if (about.empty()) return;
     const auto send = [&](bool enters, node_mask to) {
         if (to.empty()) return;
         const boost::intrusive_ptr<question> what(new question(*this, about, enters, now));

@@ -1,7 +1,5 @@
-// Keeps the waiters that sleep, and queries the nodes for them now and then.
+// Queries the nodes for the waiters that sleep; when, and for which of them, its machine says.
 // SPDX-License-Identifier: MIT
-//
-// It knows when to query the nodes and which waiter to wake, not what the waiter does then.
 #pragma once
 
 #include "client/base/context.hpp"
@@ -11,9 +9,9 @@
 #include "client/base/operation.hpp"
 #include "core/wait/local_queue.hpp"
 #include "core/wait/retry.hpp"
+#include "core/wait/sleepers.hpp"
 #include "wire/wait.hpp"
 
-#include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <array>
@@ -28,7 +26,7 @@ namespace redlock::detail {
 
 /// A waiter at the head of its queue that was refused. It sleeps until a node wakes it or a key
 /// runs out.
-class remote_waiter : public operation, public core::waiter {
+class remote_waiter : public operation, public core::waiter, public core::sleeper {
 public:
     /// How many keys it wants at once.
     virtual std::size_t keys() const noexcept = 0;
@@ -42,14 +40,6 @@ public:
     /// When the node would grant the key; or when it will have a vote, if it has none.
     virtual void answered(std::size_t node, const core::outlook& what, bool has_vote,
                           time_point now) = 0;
-
-    bool is_asleep() const noexcept { return listed_in_queue_.is_linked(); }
-
-private:
-    friend class remote_queue;
-    boost::intrusive::list_member_hook<> listed_in_queue_;
-    std::size_t keys_asleep_ = 0;  // as it was put to sleep
-    time_point queried_at_{};  // at all nodes, by itself or by the queue
 };
 
 using remote_waiter_ptr = boost::intrusive_ptr<remote_waiter>;
@@ -69,19 +59,15 @@ public:
 
     /// The id for a waiter that the nodes enter in their queues; `shares`: it would share the key.
     std::string next_id(bool shares);
-    /// How long a node keeps a waiter in its queue without another query for it: 2 s, unless so
-    /// many sleep that to query for all of them so often would keep the nodes busy.
-    duration entry_life() const noexcept;
+    /// How long a node keeps a waiter in its queue without another query for it.
+    duration entry_life() const noexcept { return asleep_.entry_life(wire::longest_entry_life); }
     /// The nodes on which a wake-up would arrive: only there may a waiter be entered.
     node_mask listening() const noexcept { return listeners_->listening(); }
-    /// Whether the client listened to the node before the query at `sent` went out, and still
-    /// does: then it has missed nothing that the node published since the query before that one.
-    bool was_listening(std::size_t node, time_point sent) const noexcept;
     /// From now on the queue queries the nodes for the waiter now and then, and they wake it. At
     /// `sent` the waiter queried those of `queried` itself. What the others answered may have
     /// changed since without a wake-up.
     void put_to_sleep(remote_waiter& waiter, node_mask queried, time_point sent, time_point now);
-    void wake(remote_waiter& waiter) noexcept;
+    void wake(remote_waiter& waiter) noexcept { asleep_.remove(waiter); }
     /// Sends no further queries.
     void close() noexcept;
     /// The execution context is gone: removes all waiters, without calling them.
@@ -115,15 +101,7 @@ private:
 
     void on_tick(time_point now);
     void arm(time_point now);
-    bool is_hurried(const remote_waiter& waiter) const noexcept {
-        return waiter.queried_at_ <= hurried_at_;
-    }
     using waiters = std::vector<remote_waiter_ptr>;
-    using waiter_list = boost::intrusive::list<
-        remote_waiter,
-        boost::intrusive::member_hook<remote_waiter, boost::intrusive::list_member_hook<>,
-                                      &remote_waiter::listed_in_queue_>>;
-    void ask_until(waiter_list::iterator last, node_mask nodes, time_point now);
     void ask(const waiters& about, node_mask nodes, time_point now);
 
     context* shared_;
@@ -131,14 +109,9 @@ private:
     node_listeners* listeners_;
     node_tracker* tracker_;
     core::local_queues* local_;
-    waiter_list asleep_;  // first those whose last query is longest ago
-    std::size_t asleep_keys_ = 0;  // that they want
-    std::array<time_point, max_nodes> listening_since_{};
+    core::sleepers asleep_;
     std::array<std::optional<wire::failure>, max_nodes> deaf_{};
     std::uint64_t last_id_ = 0;
-    time_point last_needed_{};
-    time_point hurried_at_{};  // waiters without a query since then are due
-    bool is_open_ = false;     // it listens to the nodes, or is about to
     tick tick_{*this};
 };
 

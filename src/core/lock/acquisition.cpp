@@ -28,14 +28,24 @@ void acquisition::begin(const client_options& all, const acquire_options& how, s
     if (keys > 1) blocked_ = std::make_unique<blocked_keys>(keys);
 }
 
-void acquisition::settled(time_point now, duration longest) noexcept {
-    assert(waits());
+acquisition::actions acquisition::settled(time_point now, duration longest) {
+    using enum action;
+    if (is_over()) return {};
+    if (!waits()) return {apply};
     nodes_until_ = now + longest;
     due_at_ = std::max(retry_->deadline(), nodes_until_);
+    return {join, arm};
 }
 
-void acquisition::stands_behind() noexcept {
+acquisition::actions acquisition::admitted(bool others_wait) {
+    using enum action;
+    assert(!waits() && tries_ == 0);
+    return {others_wait ? stand_aside : begin_try};
+}
+
+void acquisition::joined(bool is_in_front) noexcept {
     assert(waits());
+    if (is_in_front) return;
     reason_ = errc::contended;
     due_at_ = retry_->deadline();
 }
@@ -47,11 +57,12 @@ acquisition::actions acquisition::turn() {
     return {};
 }
 
-void acquisition::begin_try(duration longest, time_point now) noexcept {
-    assert(!is_over());
+void acquisition::begin_try(duration longest, std::uint64_t born, time_point now) noexcept {
+    assert(!is_over() && left_.nodes.empty());
     phase_ = phase::trying;
     is_called_again_ = false;
     voters_ = {};
+    left_ = {.born = born};
     ++tries_;
     ttl_ = std::min(terms_.ttl, longest);
     attempt_.emplace(nodes_, now, ttl_, drift_policy{all_->drift_factor, all_->drift_min});
@@ -68,10 +79,12 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
     unheard_ = {};
     entered_now_ = {};
+    answers_ = 0;
     return ++round_;
 }
 
-void acquisition::sent(node_mask nodes, bool is_entered) noexcept {
+void acquisition::sent(node_mask nodes, std::uint64_t fence, bool is_entered) noexcept {
+    left_.note_sent(nodes, fence);
     if (blocked_) blocked_->queried(nodes);
     if (!is_entered) return;
     entered_ |= nodes;
@@ -155,6 +168,15 @@ acquisition::actions acquisition::refused(error_code why, time_point now,
     return next;
 }
 
+std::optional<acquisition::remains> acquisition::give_back(bool leaves) noexcept {
+    const bool is_anywhere = !left_.nodes.empty() || (leaves && !entered_.empty());
+    const remains all{left_, entered_};
+    left_.nodes = {};
+    if (leaves) entered_ = {};
+    if (!is_anywhere) return std::nullopt;
+    return all;
+}
+
 void acquisition::draw_ticket(std::optional<std::int64_t> time_us) noexcept {
     if (!is_known_to_nodes_ || ticket_ != 0 || !time_us || *time_us <= 0) return;
     ticket_ = static_cast<std::uint64_t>(*time_us);
@@ -199,7 +221,7 @@ acquisition::actions acquisition::answered(std::size_t node, const outlook& what
     return next;
 }
 
-acquisition::actions acquisition::due(time_point now, duration extra, bool is_queued) {
+acquisition::actions acquisition::due(time_point now, duration extra, bool is_behind) {
     using enum action;
     if (retry_ && is_trying() && tries_ == 1) {
         const time_point until = std::max(retry_->deadline(), nodes_until_ + extra);
@@ -208,7 +230,8 @@ acquisition::actions acquisition::due(time_point now, duration extra, bool is_qu
             return {arm};
         }
     }
-    if (tries_ == 0) return {is_queued ? stand_aside : turn_away};
+    // One that has been in front since it joined got no turn for want of time alone.
+    if (tries_ == 0) return {is_behind || reason_ == errc::contended ? stand_aside : turn_away};
     if (is_trying() || now >= retry_->deadline()) return give_up(reason_);
     due_at_ = retry_->deadline();  // for as long as its turn does not come
     return {arm, ask_for_turn};

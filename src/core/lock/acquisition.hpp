@@ -6,6 +6,7 @@
 #include "core/lock/attempt.hpp"
 #include "core/lock/renewal.hpp"
 #include "core/lock/slot_choice.hpp"
+#include "core/lock/traces.hpp"
 #include "core/wait/blocked_keys.hpp"
 #include "core/wait/retry.hpp"
 #include "value/node_mask.hpp"
@@ -59,6 +60,8 @@ public:
         leave,         ///< Give back what the nodes granted, and its place in their queues.
 
         // Among the waiters of this client.
+        apply,         ///< For admission to the nodes, past the queues of this client.
+        join,          ///< Enters the queues of this client, and calls `joined`.
         ask_for_turn,  ///< Its time has come: it tries when its turn comes.
         end_turn,      ///< Its turn is over.
         rest,          ///< Its turn is over; the nodes named nothing that is worth waiting for.
@@ -86,16 +89,19 @@ public:
     void begin(const client_options& all, const acquire_options& how, std::size_t keys,
                time_point now);
 
-    /// It is about to enter the queue. However short the wait, its first try may take as long as a
-    /// node may, which is `longest`.
-    void settled(time_point now, duration longest) noexcept;
-    /// Other acquires of this client are before it.
-    void stands_behind() noexcept;
+    /// It is known which nodes may vote. The first try may last `longest`, which is the time that
+    /// the nodes may take, even if the wait is shorter.
+    actions settled(time_point now, duration longest);
+    /// Without a wait: the nodes have room for its request. It must not overtake others of this
+    /// client that wait for what it wants.
+    actions admitted(bool others_wait);
+    /// It stands in the queues of this client: in front of them, or behind other acquires.
+    void joined(bool is_in_front) noexcept;
     /// It is the first of this client.
     actions turn();
 
-    /// The nodes grant no ttl above `longest`.
-    void begin_try(duration longest, time_point now) noexcept;
+    /// The nodes grant no ttl above `longest`. `born`: `disruptions::so_far`.
+    void begin_try(duration longest, std::uint64_t born, time_point now) noexcept;
     /// Which slot the try asks for. `freed`: one that this client gave back.
     template <class Random>
     slot_number draw_slot(std::optional<std::uint16_t> freed, Random random_word) {
@@ -107,7 +113,10 @@ public:
     /// A node has seen this fence: the next proposed one has to be above it.
     void saw(std::uint64_t fence) noexcept { seen_fence_ = std::max(seen_fence_, fence); }
     /// The present round goes to these nodes; with `is_entered` it is in their queues from now on.
-    void sent(node_mask nodes, bool is_entered) noexcept;
+    /// `fence`: that it proposes; 0: none.
+    void sent(node_mask nodes, std::uint64_t fence, bool is_entered) noexcept;
+    /// A node answered the present round, with whatever. True once, when a quorum of them has.
+    bool completes_quorum() noexcept { return ++answers_ == quorum(nodes_); }
     /// A node answered the present round, or did not in time.
     actions cast(std::size_t node, vote v, const outlook& what, const slots_seen& slots,
                  time_point now);
@@ -134,10 +143,16 @@ public:
     node_mask entered() const noexcept { return entered_; }
     /// Those to which the present round sent that request.
     node_mask entered_now() const noexcept { return entered_now_; }
-    /// What was granted is being given back; with `leaves` its place in the queues, too.
-    void given_back(bool leaves) noexcept {
-        if (leaves) entered_ = {};
-    }
+    /// What the present try may have left on the nodes.
+    const traces& left() const noexcept { return left_; }
+    /// The try is given back, and with `leaves` its place in the queues, too: from now on nothing of
+    /// it is left. Returns what has to be released on the nodes, and its place there; nothing where
+    /// no node can have any of it. A node that failed the round may have the key all the same.
+    struct remains {
+        traces left;
+        node_mask entered;
+    };
+    std::optional<remains> give_back(bool leaves) noexcept;
 
     /// A query goes out: what these nodes will have `answered` is newer than their wake-ups so
     /// far.
@@ -149,8 +164,8 @@ public:
     actions answered(std::size_t node, const outlook& what, bool has_vote, time_point now);
 
     /// The timer went off, and this client's timers ring late: the nodes have `extra` time more for
-    /// the first try.
-    actions due(time_point now, duration extra, bool is_queued);
+    /// the first try. `is_behind`: other acquires of this client are before it.
+    actions due(time_point now, duration extra, bool is_behind);
     /// When to call it. Without a wait, and from `judged` on, there is no such time.
     time_point due_at() const noexcept { return due_at_; }
     /// Our own clock stood still for `gap`.
@@ -163,6 +178,12 @@ public:
     bool is_trying() const noexcept { return phase_ == phase::trying; }
     /// Whether an answer to that round is a vote.
     bool is_open(std::uint32_t round) const noexcept { return is_trying() && round == round_; }
+    /// Whether a request of that round that could not be sent yet still is to be. `is_held`: its
+    /// lease lives; then the round that won it goes out to the nodes that were still connecting, too:
+    /// the more nodes have the key, the more of them may fail.
+    bool is_wanted(std::uint32_t round, bool is_held) const noexcept {
+        return is_open(round) || (round == round_ && is_held);
+    }
     bool waits() const noexcept { return retry_ != nullptr; }
     /// It would get the lock if it were the first, and the nodes can enter it in their queues. Where
     /// it can reach no quorum others may, and would wait for it in vain.
@@ -214,6 +235,9 @@ private:
     std::uint16_t slot_count_ = 0;
     slot_choice slots_;
     std::unique_ptr<blocked_keys> blocked_;  // of several; large, and null for one
+
+    traces left_;
+    std::size_t answers_ = 0;  // to the present round
 
     std::uint64_t ticket_ = 0;
     node_mask entered_;

@@ -8,9 +8,13 @@
 namespace redlock::core {
 
 extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
-                                                    const refused_fence& known) {
+                                                    refused_fence* memory) {
     assert(round_ == 0);
-    leases_.push_back({.ttl = ttl, .sets_ttl = sets_ttl, .refused = known, .count = {}});
+    leases_.push_back({.ttl = ttl,
+                       .sets_ttl = sets_ttl,
+                       .memory = memory,
+                       .refused = memory != nullptr ? *memory : refused_fence(),
+                       .count = {}});
     ++open_;
     return leases_.size() - 1;
 }
@@ -41,6 +45,7 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
     lease& l = leases_[i];
     l.seen_fence = std::max(l.seen_fence, seen_fence);
     if (seen_fence != 0) l.refused.note(seen_fence, sent_);
+    if (seen_fence != 0 && l.memory != nullptr) l.memory->note(seen_fence, sent_);
     if (l.is != state::open) return extension::verdict::open;
     const bool is_stale = c == choice::no && seen_fence != 0;
     const auto v = l.count->cast(node, c, now, old_valid_until, is_stale);

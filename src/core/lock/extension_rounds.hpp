@@ -35,8 +35,9 @@ public:
     /// Before the first round. `sets_ttl`: later renewals use `ttl`, too. False for a renewal: it
     /// may have been sent after the holder's own extension and still carry the old ttl, which must
     /// not come back.
-    /// `known`: by which fence nodes refused the lease before.
-    lease_index add(duration ttl, bool sets_ttl, const refused_fence& known = {});
+    /// `memory`: the lease's, of the fences by which nodes refused it. It outlives the extension,
+    /// which notes in it what nodes refuse.
+    lease_index add(duration ttl, bool sets_ttl, refused_fence* memory = nullptr);
     std::size_t size() const noexcept { return leases_.size(); }
 
     /// What the fence of a round has to be above, and up to where a rival may have raised the
@@ -88,7 +89,8 @@ private:
     struct lease {
         duration ttl;
         bool sets_ttl;
-        refused_fence refused;
+        refused_fence* memory;
+        refused_fence refused;  // what it held at the start, and since then
         std::uint64_t seen_fence = 0;
         state is = state::open;
         std::optional<extension> count;

@@ -24,6 +24,12 @@ constexpr duration fence_tolerance(duration ttl_max) noexcept {
     return std::min(ttl_max / 4, most_fence_tolerance);
 }
 
+/// What holds for all fenced requests of a command, as of when it is sent.
+struct fence_limits {
+    duration tolerance{};  ///< `fence_tolerance`.
+    duration life{};       ///< Of a fence on a node after its last use.
+};
+
 class fence_source {
 public:
     /// A fence above every earlier one of this client and above `seen`, and not below node time.

@@ -72,6 +72,11 @@ public:
     std::optional<std::int64_t> now_us(std::size_t node, time_point now) const noexcept;
     /// Cluster time; nothing where it is not known.
     std::optional<std::int64_t> cluster_us(time_point now) const;
+    /// Cluster time; the median where that is not known. What all clients go by as far as they can.
+    std::optional<std::int64_t> shared_us(time_point now) const {
+        const auto cluster = cluster_us(now);
+        return cluster ? cluster : now_us(now);
+    }
     /// How far a node's clock is ahead of the median; nothing before its first reading.
     std::optional<duration> skew(std::size_t node) const noexcept;
     bool is_skewed(std::size_t node) const noexcept;

@@ -125,6 +125,10 @@ public:
                                          std::uint64_t raised);
     /// A client that goes by the rules can have drawn this fence, and none above it.
     std::uint64_t highest_plausible_fence(time_point now) const noexcept;
+    /// What holds for the fences of all requests that are sent now.
+    fence_limits limits_of_fences() const noexcept {
+        return {clocks().tolerance(), 2 * duration(votes().ttl_max())};
+    }
 
 private:
     using task = node_order::task;

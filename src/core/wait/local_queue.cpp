@@ -181,6 +181,18 @@ bool local_queues::is_waited_for(std::string_view resource, std::size_t places) 
     return l != nullptr && (places == any_number ? l->alone > 0 : !l->waiters.empty());
 }
 
+bool local_queues::is_any_waited_for(std::span<const std::string> resources,
+                                     std::size_t places) const noexcept {
+    return std::any_of(resources.begin(), resources.end(),
+                       [&](const std::string& one) { return is_waited_for(one, places); });
+}
+
+bool local_queues::is_any_taken(std::span<const std::string> resources) const noexcept {
+    return std::any_of(resources.begin(), resources.end(), [&](const std::string& one) {
+        return first(one) == nullptr && is_waited_for(one);
+    });
+}
+
 void local_queues::give_turns(time_point now) {
     while (!due_.empty() && turns_ < most_turns) {
         waiter& next = due_.front();

@@ -98,6 +98,11 @@ public:
     static constexpr std::size_t most_turns = 64;
     /// As `places`: those of readers.
     static constexpr std::size_t any_number = static_cast<std::size_t>(-1);
+    /// The `places` of a lock that is shared, or has so many slots; 0: it has none.
+    static constexpr std::size_t places_of(bool is_shared, std::uint16_t slots) noexcept {
+        if (is_shared) return any_number;
+        return slots > 0 ? slots : 1;
+    }
 
     local_queues() = default;
     local_queues(const local_queues&) = delete;
@@ -144,6 +149,11 @@ public:
               time_point now);
     /// Whether there are waiters that a new acquire must not overtake.
     bool is_waited_for(std::string_view resource, std::size_t places = 1) const noexcept;
+    /// The same for any of the resources.
+    bool is_any_waited_for(std::span<const std::string> resources,
+                           std::size_t places) const noexcept;
+    /// Whether a lease of this client that had waited holds any of the resources alone.
+    bool is_any_taken(std::span<const std::string> resources) const noexcept;
     /// Whether no resource has waiters, or a holder that had waited.
     bool empty() const noexcept { return queues_.empty(); }
     /// Calls `on_turn` of every waiter whose turn it is, in the order in which the turns came;

@@ -207,7 +207,7 @@ private:
         downs.push_back(why);
     }
     void on_release_owed(std::size_t) override { ++owed; }
-    wire::fence_limits limits_of_fences() override { return {15s, 120s}; }
+    core::fence_limits limits_of_fences() override { return {15s, 120s}; }
 
     std::string written_;
 };

@@ -42,12 +42,13 @@ acquisition begun(const acquire_options& how, std::size_t keys = 1) {
 /// In line on three nodes, ttl 10 s; nobody of this client stands before it.
 acquisition waiting(std::chrono::milliseconds wait = 1s) {
     acquisition a = begun({.ttl = 10s, .wait = wait});
-    a.settled(start, longest);
+    REQUIRE(a.settled(start, longest) == actions{join, arm});
+    a.joined(true);
     return a;
 }
 
 void send(acquisition& a, time_point now) {
-    a.begin_try(any_ttl, now);
+    a.begin_try(any_ttl, 0, now);
     a.begin_round({}, now);
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("a quorum of grants is a grant, and nothing counts after it") {
 
 TEST_CASE("a lease has the terms of its acquire, and no longer ttl than the nodes grant") {
     acquisition a = begun({.ttl = 10s, .renew = false, .max_hold = 5s, .loss_margin = 1s});
-    a.begin_try(8s, start);
+    a.begin_try(8s, 0, start);
     a.begin_round({}, start);
     CHECK(a.ttl() == 8s);
     cast(a, 0, vote::granted, start + 1ms);
@@ -117,7 +118,7 @@ TEST_CASE("a grant whose loss would have to be reported at once is none") {
 
 TEST_CASE("with a least time the nodes keep the key for it, as late as the grant may come") {
     acquisition a = begun({.ttl = 5s, .min_hold = 20s});
-    a.begin_try(any_ttl, start);
+    a.begin_try(any_ttl, 0, start);
     CHECK(a.begin_round(100ms, start) == 1);
     CHECK(a.ttl() == 5s);
     CHECK(a.kept_for() == 20'303ms);  // (20 s + 100 ms) and their drift allowance
@@ -156,6 +157,38 @@ TEST_CASE("one that would not wait tries once") {
     CHECK_FALSE(a.may_wait_on(a.reason(), start + 1ms));
     CHECK(a.refused(a.reason(), start + 1ms, {}) == given_up);
     CHECK(a.tries() == 1);
+}
+
+TEST_CASE("an acquire without a wait needs admission, and overtakes no waiter of this client") {
+    acquisition a = begun({});
+    CHECK(a.settled(start, longest) == actions{apply});
+    SECTION("if no acquire waits it tries") { CHECK(a.admitted(false) == actions{begin_try}); }
+    SECTION("if others wait it is refused") { CHECK(a.admitted(true) == actions{stand_aside}); }
+    SECTION("one that was cancelled meanwhile does nothing") {
+        a.end();
+        CHECK(a.settled(start, longest) == actions{});
+    }
+}
+
+TEST_CASE("a round that has not left yet is sent while it is open, or while its lease lives") {
+    acquisition a = trying();
+    CHECK(a.is_wanted(1, false));
+    CHECK_FALSE(a.is_wanted(2, true));
+    cast(a, 0, vote::granted, start + 1ms);
+    REQUIRE(cast(a, 1, vote::granted, start + 2ms) == actions{grant});
+    CHECK(a.is_wanted(1, true));
+    CHECK_FALSE(a.is_wanted(1, false));  // released: it would take the key again
+    CHECK_FALSE(a.is_wanted(0, true));
+}
+
+TEST_CASE("a round is answered when a quorum of nodes has answered it, and that counts once") {
+    acquisition a = trying();
+    CHECK_FALSE(a.completes_quorum());
+    CHECK(a.completes_quorum());
+    CHECK_FALSE(a.completes_quorum());
+    a.begin_round({}, start + 1ms);
+    CHECK_FALSE(a.completes_quorum());
+    CHECK(a.completes_quorum());
 }
 
 TEST_CASE("a second round is another round of the same try") {
@@ -220,10 +253,12 @@ TEST_CASE("the time may be over before a first try") {
     CHECK(first.due_at() == start + 1s);
     CHECK(first.due(first.due_at(), {}, true) == actions{stand_aside});
     CHECK(first.reason() == errc::no_quorum);
+    acquisition in_front = waiting();
+    CHECK(in_front.due(in_front.due_at(), {}, false) == actions{turn_away});
     acquisition behind = waiting(10ms);
-    behind.stands_behind();
+    behind.joined(false);
     CHECK(behind.due_at() == start + 10ms);
-    CHECK(behind.due(behind.due_at(), {}, true) == actions{stand_aside});
+    CHECK(behind.due(behind.due_at(), {}, false) == actions{stand_aside});
     CHECK(behind.reason() == errc::contended);
     acquisition away = begun({});
     CHECK(away.due(start + 100ms, {}, false) == actions{turn_away});
@@ -290,20 +325,48 @@ TEST_CASE("one that would not wait draws no ticket") {
 
 TEST_CASE("it knows on which nodes its place may be, and on which this round put it") {
     acquisition a = trying();
-    a.sent(node_mask::only(0), true);
-    a.sent(node_mask::only(1), false);
+    a.sent(node_mask::only(0), 0, true);
+    a.sent(node_mask::only(1), 0, false);
     CHECK(a.entered() == node_mask::only(0));
     CHECK(a.entered_now() == node_mask::only(0));
     hold(a, start + 1ms, start + 1ms);
-    a.given_back(false);
+    a.give_back(false);
     CHECK(a.entered() == node_mask::only(0));
     a.begin_round({}, start + 2ms);
     CHECK(a.entered_now().empty());
     a.entered(node_mask::only(2));
     CHECK(a.entered().size() == 2);
     CHECK(a.entered_now().empty());
-    a.given_back(true);
+    a.give_back(true);
     CHECK(a.entered().empty());
+}
+
+TEST_CASE("a try is released on all nodes that it was sent to, also on one that timed out") {
+    acquisition a = waiting();
+    a.turn();
+    a.begin_try(any_ttl, 7, start);
+    a.begin_round({}, start);
+    a.sent(node_mask::first(2), 40, false);
+    cast(a, 0, vote::timed_out, start + 1ms);
+    cast(a, 1, vote::held, start + 1ms);
+    const auto what = a.give_back(false);
+    REQUIRE(what);
+    CHECK(what->left.nodes == node_mask::first(2));
+    CHECK(what->left.born == 7);
+    CHECK(what->left.highest_fence == 40);
+    CHECK_FALSE(a.give_back(false));
+}
+
+TEST_CASE("an acquire that ends leaves the queues of the nodes, also if it requested no key") {
+    acquisition a = waiting();
+    CHECK_FALSE(a.give_back(true));
+    a.entered(node_mask::only(2));
+    CHECK_FALSE(a.give_back(false));
+    const auto what = a.give_back(true);
+    REQUIRE(what);
+    CHECK(what->left.nodes.empty());
+    CHECK(what->entered == node_mask::only(2));
+    CHECK_FALSE(a.give_back(true));
 }
 
 TEST_CASE("another slot that is free on a quorum is tried at once, and nothing else waits for it") {
@@ -312,7 +375,7 @@ TEST_CASE("another slot that is free on a quorum is tried at once, and nothing e
     const auto draw = [&](std::optional<std::uint16_t> freed = {}) {
         return a.draw_slot(freed, [] { return std::uint64_t(0); });
     };
-    a.begin_try(any_ttl, start);
+    a.begin_try(any_ttl, 0, start);
     const slot_number first = draw();
     CHECK(first.number == 0);
     CHECK(first.of == 3);
@@ -322,7 +385,7 @@ TEST_CASE("another slot that is free on a quorum is tried at once, and nothing e
     CHECK(a.cast(1, vote::held, {.free_at = start + 5s}, {free, 3}, start + 1ms) == actions{judge});
     CHECK_FALSE(a.may_wait_on(a.reason(), start + 1ms));
     CHECK(a.refused(a.reason(), start + 1ms, {}) == actions{release, begin_try});
-    a.begin_try(any_ttl, start + 1ms);
+    a.begin_try(any_ttl, 0, start + 1ms);
     CHECK(draw().number == 1);
     a.begin_round({}, start + 1ms);
     SECTION("where none is free on a quorum it sleeps") {
@@ -331,7 +394,7 @@ TEST_CASE("another slot that is free on a quorum is tried at once, and nothing e
         a.cast(1, vote::held, {.free_at = start + 5s}, {none, 3}, start + 2ms);
         CHECK(has(refused(a, start + 2ms), end_turn));
         CHECK(a.woken(0, 0, 2, start + 3ms) == actions{arm});
-        a.begin_try(any_ttl, start + 3ms);
+        a.begin_try(any_ttl, 0, start + 3ms);
         CHECK(draw().number == 2);  // that the wake-up named
     }
     SECTION("where a quorum does not answer another slot would fare no better") {
@@ -429,7 +492,7 @@ TEST_CASE("any order of facts: every try is judged once, and no timer lies beyon
             const auto one = next.front();
             next.pop_front();
             switch (one) {
-                case begin_try: a.begin_try(any_ttl, now); [[fallthrough]];
+                case begin_try: a.begin_try(any_ttl, 0, now); [[fallthrough]];
                 case second_round: CHECK(a.begin_round({}, now) == ++rounds); break;
                 case grant:
                     CHECK(a.lease(now).valid_until() > now - 20ms);

@@ -28,7 +28,7 @@ public:
         if (w == "at") return now_ = start + testing::trace_time(c.at(0)), "";
         if (w == "acquire") return begin(c);
         if (w == "settled") return a_.settled(now_, testing::trace_time(c.at(0))), due();
-        if (w == "behind") return a_.stands_behind(), due();
+        if (w == "behind") return a_.joined(false), due();
         if (w == "turn") return text(a_.turn());
         if (w == "try") return begin_try(c);
         if (w == "round") return round(c);
@@ -59,7 +59,7 @@ private:
     }
 
     std::string begin_try(const trace_command& c) {
-        a_.begin_try(c.time("longest", 60s), now_);
+        a_.begin_try(c.time("longest", 60s), 0, now_);
         const slot_number slot = a_.draw_slot({}, [] { return std::uint64_t(0); });
         const std::string which = slot.of > 0 ? "slot " + std::to_string(slot.number) + ", " : "";
         return which + round(c);
@@ -127,6 +127,8 @@ private:
             case second_round: return "second round above " + std::to_string(a_.seen_fence());
             case release: return "release";
             case leave: return "release and leave the queues";
+            case apply: return "apply for admission";
+            case join: return "join the queue";
             case ask_for_turn: return "ask for a turn";
             case end_turn: return "end the turn";
             case rest: return "rest";

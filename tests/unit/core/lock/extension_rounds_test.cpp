@@ -112,7 +112,7 @@ TEST_CASE("the next extension passes a fence that refused the lease, also where 
     core::refused_fence known;
     known.note(700, start);
     rounds r;
-    r.machine.add(100ms, false, known);
+    r.machine.add(100ms, false, &known);
     const auto fence = r.begin(start + 30ms);
     CHECK(fence.raised == 700 + us(30ms + quorum_time));  // a rival went on raising it
     CHECK(fence.seen == 0);  // one that has run too far ahead does not stop the renewal
@@ -124,8 +124,8 @@ TEST_CASE("leases that are prolonged together pass the fence that is raised furt
     core::refused_fence later;
     later.note(9'000, start + 20ms);
     rounds r;
-    r.machine.add(100ms, false, earlier);
-    r.machine.add(100ms, false, later);
+    r.machine.add(100ms, false, &earlier);
+    r.machine.add(100ms, false, &later);
     r.machine.add(100ms, false);
     CHECK(r.begin(start + 30ms).raised == 4'000 + us(30ms + quorum_time));
 }
@@ -135,7 +135,7 @@ TEST_CASE("a refusal is remembered for as long as the ttl") {
     known.note(700, start);
     for (const duration age : {100ms, 101ms}) {
         rounds r;
-        r.machine.add(100ms, false, known);
+        r.machine.add(100ms, false, &known);
         CHECK((r.begin(start + age).raised != 0) == (age == 100ms));
     }
 }
@@ -216,4 +216,19 @@ TEST_CASE("while our clock stood still a rival went on raising the fence that re
     REQUIRE(r.refuse_by_fence(a, 700) == verdict::again);
     r.machine.shorten(30ms);
     CHECK(r.begin(start + 1ms).raised == 700 + us(1ms + 30ms + quorum_time));
+}
+
+TEST_CASE("a lease remembers the fence that a node refused, past the extension and its outcome") {
+    core::refused_fence memory;
+    {
+        rounds r;
+        const auto a = r.machine.add(100ms, false, &memory);
+        r.begin(start);
+        r.cast(a, 0, choice::yes);
+        r.cast(a, 1, choice::yes);
+        r.cast(a, 2, choice::no, 900);  // it was extended by then
+    }
+    rounds next;
+    next.machine.add(100ms, false, &memory);
+    CHECK(next.begin(start + 30ms).raised == 900 + us(30ms + quorum_time));
 }

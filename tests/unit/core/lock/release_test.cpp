@@ -137,3 +137,53 @@ TEST_CASE("a second choice of a node, a pending one and one of no node release n
     CHECK_FALSE(r.complete());
     CHECK(r.cast(1, choice::yes));
 }
+
+TEST_CASE("a release raises the fence where commands of the lease may arrive late, also when owed") {
+    const core::traces left{.highest_fence = 7};
+    for (const bool is_again : {false, true}) {
+        const core::release_facts late{.may_arrive_late = true, .is_again = is_again};
+        CHECK(core::message_of_release(left, late, {}).raises_fence);
+        CHECK_FALSE(core::message_of_release(left, {.is_again = is_again}, {}).raises_fence);
+    }
+}
+
+TEST_CASE("a release that was owed keeps a place in the queue only if its waiter is known to be gone") {
+    const auto names = [](bool is_entered, bool waits_on, bool is_again) {
+        const core::release_facts facts{
+            .is_entered = is_entered, .waits_on = waits_on, .is_again = is_again};
+        return core::message_of_release({}, facts, {}).names_waiter;
+    };
+    CHECK_FALSE(names(false, false, false));
+    CHECK(names(true, false, false));
+    CHECK(names(true, true, false));
+    CHECK(names(true, false, true));
+    CHECK_FALSE(names(true, true, true));
+}
+
+TEST_CASE("a release keeps the key for what is left of its least time, also when owed") {
+    using namespace std::chrono_literals;
+    const core::traces left{.keep_until = time_point(10s), .keep_error = 1s};
+    const core::release_facts again{.is_again = true};
+    CHECK(core::message_of_release(left, {}, time_point(4s)).keep == 7s);
+    CHECK(core::message_of_release(left, again, time_point(8s)).keep == 3s);
+    CHECK(core::message_of_release(left, again, time_point(12s)).keep == 0s);
+}
+
+TEST_CASE("a release goes to the nodes that may have a part, or to all if others know the lease") {
+    core::traces left{.nodes = node_mask::only(0)};
+    const node_mask all = node_mask::first(5);
+    CHECK(core::nodes_to_release(left, node_mask::only(2), all).size() == 2);
+    left.is_known_elsewhere = true;
+    CHECK(core::nodes_to_release(left, {}, all) == all);
+}
+
+TEST_CASE("an owed release of a lease that others know is followed by one to all nodes") {
+    core::traces left{.nodes = node_mask::only(0), .highest_fence = 7};
+    CHECK_FALSE(core::release_after_owed(left, true));
+    left.is_known_elsewhere = true;
+    CHECK_FALSE(core::release_after_owed(left, false));  // without fences no node notes anything
+    const auto next = core::release_after_owed(left, true);
+    REQUIRE(next);
+    CHECK(next->nodes.empty());  // owed to none: it follows once
+    CHECK(next->highest_fence == 7);
+}

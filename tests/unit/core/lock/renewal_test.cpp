@@ -133,11 +133,10 @@ TEST_CASE("to spread leases moves no renewal that is under way, failed, or not w
 
 TEST_CASE("many leases that were granted together are renewed in a trickle of small groups") {
     constexpr std::size_t leases = 20'000;
-    const auto place_of = [](std::size_t i) { return i / renewal::group * 0x9e37'79b9'7f4a'7c15; };
     std::vector<renewal> held;
     for (std::size_t i = 0; i < leases; ++i) {
         held.push_back(nine_seconds());
-        held.back().spread(leases, place_of(i));
+        held.back().spread(leases, renewal::place_of(i));
     }
     std::map<time_point, std::size_t> groups;
     for (std::size_t i = 0; i < leases; ++i) {
@@ -147,7 +146,7 @@ TEST_CASE("many leases that were granted together are renewed in a trickle of sm
             ++groups[now];
             REQUIRE(h.on_time(now) == action::renew);
             h.extended(now, now + 8900ms, {});
-            h.spread(leases, place_of(i));
+            h.spread(leases, renewal::place_of(i));
         }
     }
     std::vector<std::size_t> in_second(60);
@@ -639,5 +638,17 @@ TEST_CASE("in networks of chance every lease is lost before its validity ends, f
     for (std::uint32_t seed = 1; seed <= 3000; ++seed) {
         INFO("seed: " << seed);
         life(seed).live(60);
+    }
+}
+
+TEST_CASE("leases that were granted one after the other have one place, and groups have others") {
+    CHECK(renewal::place_of(renewal::group) == renewal::place_of(2 * renewal::group - 1));
+    CHECK(renewal::place_of(renewal::group) != renewal::place_of(2 * renewal::group));
+    // Any few groups are spread over the whole: no two of eight are nearer than a 21st of it.
+    std::vector<std::uint64_t> places;
+    for (std::uint64_t i = 0; i < 8; ++i) places.push_back(renewal::place_of(i * renewal::group));
+    std::sort(places.begin(), places.end());
+    for (std::size_t i = 1; i < places.size(); ++i) {
+        CHECK(places[i] - places[i - 1] > all_ones / 21);
     }
 }

@@ -51,6 +51,7 @@ TEST_CASE("node time is the median carried forward on our clock") {
     c.read(2, reading(0s, -100s));
     CHECK(c.now_us(start) == noon + 1'000'000);
     CHECK(c.now_us(start + 1h) == noon + 3'601'000'000);
+    CHECK(c.shared_us(start) == c.now_us(start));  // as long as cluster time is not known
     CHECK(c.skew(0) == duration(2s));
     CHECK(c.skew(1) == duration(0s));
     CHECK(c.skew(2) == duration(-101s));

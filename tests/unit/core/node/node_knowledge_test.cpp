@@ -518,6 +518,8 @@ TEST_CASE("a fence lies near node time and none is drawn where that is in doubt"
     CHECK(c.knows.propose(0, start + 1ms, {}) >= noon_fence);
     CHECK_FALSE(c.knows.propose(noon_fence + 2 * tolerance, start + 1ms, {}).has_value());
     const auto highest = c.knows.highest_plausible_fence(start + 1ms);
+    CHECK(c.knows.limits_of_fences().tolerance == 15s);
+    CHECK(c.knows.limits_of_fences().life == 2 * duration(c.knows.votes().ttl_max()));
     CHECK(highest >= noon_fence + tolerance / 2);
     CHECK(highest < noon_fence + 2 * tolerance);
     const node_knowledge none(guarded(), "m");

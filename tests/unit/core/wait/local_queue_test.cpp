@@ -660,3 +660,24 @@ TEST_CASE("waiters for the same resources in other orders never block each other
         CHECK(all.empty());
     }
 }
+
+TEST_CASE("a lock has as many places as holders: any number shared, its slots, or one") {
+    CHECK(local_queues::places_of(true, 0) == any);
+    CHECK(local_queues::places_of(false, 3) == 3);
+    CHECK(local_queues::places_of(false, 0) == 1);
+}
+
+TEST_CASE("several resources are waited for, or taken, if one of them is") {
+    somebody a, behind;
+    local_queues all;
+    const std::vector<std::string> both{"x", "y"};
+    CHECK_FALSE(all.is_any_waited_for(both, 1));
+    join(all, a, "y");
+    CHECK(all.is_any_waited_for(both, 1));
+    CHECK_FALSE(all.is_any_taken(both));
+    join(all, behind, "y");
+    all.taken(a);
+    CHECK(all.is_any_taken(both));
+    all.freed("y");
+    CHECK_FALSE(all.is_any_taken(both));
+}

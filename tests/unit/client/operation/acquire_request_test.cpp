@@ -1,0 +1,74 @@
+// What the caller of an acquire wants: names, kinds, places, and what is refused unsent.
+// SPDX-License-Identifier: MIT
+#include "client/operation/acquire_request.hpp"
+
+#include "core/wait/local_queue.hpp"
+
+#include "tests/support/catch.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using detail::acquire_request;
+
+namespace {
+
+struct no_random final : detail::random_source {
+    std::uint64_t random_word() override { return 0; }
+    owner_id fresh_owner() override { return {}; }
+};
+
+struct fixture {
+    client_options options{.nodes = std::vector<node_options>(3)};
+    no_random random;
+    detail::context shared{options, random};
+};
+
+resource_list pair() { return resource_list("a", "b"); }
+
+}  // namespace
+
+TEST_CASE("a list of one resource is a request for that resource") {
+    fixture f;
+    const acquire_request one(resource_list(std::vector<std::string>{"a"}), {.ttl = 10s});
+    CHECK(one.keys() == 1);
+    CHECK(one.shown() == "a");
+    CHECK(&one.kind(f.shared) == &wire::fenced_lock);
+    const acquire_request two(pair(), {.ttl = 10s});
+    CHECK(two.keys() == 2);
+    CHECK(two.resources()[1] == "b");
+    CHECK(&two.kind(f.shared) == &wire::set_lock);
+}
+
+TEST_CASE("a request has as many places as its kind of lock") {
+    fixture f;
+    CHECK(acquire_request("a", {.ttl = 10s}).places(f.shared) == 1);
+    CHECK(acquire_request("a", {.ttl = 10s, .slots = 4}).places(f.shared) == 4);
+    CHECK(acquire_request("a", {.ttl = 10s, .mode = lock_mode::shared}).places(f.shared) ==
+          core::local_queues::any_number);
+}
+
+TEST_CASE("a request that no node may get says why") {
+    fixture f;
+    CHECK(acquire_request("a", {.ttl = 10s}).why_invalid(f.options).empty());
+    CHECK_FALSE(acquire_request("", {.ttl = 10s}).why_invalid(f.options).empty());
+    CHECK_FALSE(acquire_request("a", {.ttl = -1s}).why_invalid(f.options).empty());
+    CHECK(acquire_request(pair(), {.ttl = 10s}).why_invalid(f.options).empty());
+    CHECK_FALSE(acquire_request(pair(), {.ttl = 10s, .slots = 2}).why_invalid(f.options).empty());
+}
+
+TEST_CASE("a wait of any length is bounded, so that no deadline overflows") {
+    const acquire_request request("a", {.wait = std::chrono::milliseconds::max()});
+    CHECK(request.options().wait < std::chrono::milliseconds::max());
+}
+
+TEST_CASE("at its end a request gives its names to the lease or the refusal") {
+    acquire_request request(pair(), {.ttl = 10s});
+    const std::string shown = request.shown();
+    const auto all = request.finish({}, time_point(1s), "why");
+    CHECK(all.resource == shown);
+    CHECK(all.several == std::vector<std::string>{"a", "b"});
+    CHECK(all.detail == "why");
+}
