@@ -5,6 +5,7 @@
 #include "client/operation/client_parts.hpp"
 #include "client/operation/granting.hpp"
 #include "value/lease_terms.hpp"
+#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "wire/batch.hpp"
 #include "wire/keys.hpp"
