@@ -4,7 +4,7 @@
 
 #include "asio/io_strand.hpp"
 #include "client/node/connection.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <redlock/export.hpp>
 #include <redlock/options.hpp>

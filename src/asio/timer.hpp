@@ -3,7 +3,7 @@
 #pragma once
 
 #include "asio/performers.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 

@@ -4,6 +4,7 @@
 
 #include "client/operation/extend.hpp"
 #include "client/operation/release.hpp"
+#include "value/quorum.hpp"
 #include "wire/keys.hpp"
 
 #include <algorithm>

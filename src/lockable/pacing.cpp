@@ -3,6 +3,7 @@
 #include "lockable/pacing.hpp"
 
 #include "value/lease_terms.hpp"
+#include "value/quorum.hpp"
 
 #include <algorithm>
 #include <cstddef>

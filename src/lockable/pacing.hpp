@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
+#include "value/time.hpp"
+#include "value/validity.hpp"
 
 #include <redlock/vote.hpp>
 

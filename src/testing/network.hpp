@@ -6,7 +6,7 @@
 #include "testing/command_reader.hpp"
 #include "testing/redis_model/redis_model.hpp"
 #include "value/moved_clock.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -4,7 +4,8 @@
 
 #include <redlock/options.hpp>
 
-#include "value/quorum.hpp"
+#include "value/time.hpp"
+#include "value/validity.hpp"
 
 #include <algorithm>
 #include <chrono>

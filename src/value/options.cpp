@@ -4,6 +4,7 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
+#include "value/validity.hpp"
 
 #include <arpa/inet.h>
 #include <unistd.h>

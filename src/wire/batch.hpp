@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/node/fence_source.hpp"
+#include "value/time.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/scripts.hpp"
 

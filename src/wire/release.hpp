@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
 #include "value/slot.hpp"
+#include "value/time.hpp"
 #include "wire/compare_answer.hpp"
 #include "wire/fenced.hpp"
 #include "wire/keys.hpp"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
 #include "value/slot.hpp"
+#include "value/time.hpp"
 #include "wire/resp/reply.hpp"
 #include "wire/resp/scripts.hpp"
 

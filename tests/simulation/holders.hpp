@@ -3,7 +3,6 @@
 #pragma once
 
 #include "testing/redis_model/redis_model.hpp"
-#include "value/quorum.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 

@@ -6,7 +6,8 @@
 #include "client/base/statistics.hpp"
 #include "client/base/timers.hpp"
 #include "core/node/own_delay.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
+#include "value/validity.hpp"
 #include "wire/lock_kind.hpp"
 
 #include <redlock/event.hpp>

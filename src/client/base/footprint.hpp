@@ -6,6 +6,7 @@
 #include "value/node_mask.hpp"
 #include "value/recycled_string.hpp"
 #include "value/slot.hpp"
+#include "value/time.hpp"
 #include "wire/lock_kind.hpp"
 
 #include <cstdint>

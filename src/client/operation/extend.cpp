@@ -4,6 +4,7 @@
 
 #include "client/operation/client_parts.hpp"
 #include "value/lease_terms.hpp"
+#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "wire/extend.hpp"
 

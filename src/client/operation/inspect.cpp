@@ -5,6 +5,7 @@
 #include "client/operation/client_parts.hpp"
 #include "client/operation/key_reading.hpp"
 #include "core/quorum/read_quorum.hpp"
+#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "wire/inspect.hpp"
 #include "wire/keys.hpp"

@@ -3,6 +3,7 @@
 #include "client/operation/list.hpp"
 
 #include "value/quorum.hpp"
+#include "value/time.hpp"
 #include "wire/scan.hpp"
 
 namespace redlock::detail {

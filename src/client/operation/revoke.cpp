@@ -4,6 +4,7 @@
 
 #include "client/operation/client_parts.hpp"
 #include "value/quorum.hpp"
+#include "value/time.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
 #include "wire/request.hpp"

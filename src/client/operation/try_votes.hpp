@@ -4,7 +4,7 @@
 
 #include "client/base/context.hpp"
 #include "client/lease/lease_state.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 #include "wire/acquire.hpp"
 
 #include <redlock/error.hpp>

@@ -12,6 +12,7 @@
 #include "value/node_mask.hpp"
 #include "value/quorum.hpp"
 #include "value/slot.hpp"
+#include "value/time.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>

@@ -4,7 +4,8 @@
 
 #include "core/lock/extension.hpp"
 #include "core/lock/refused_fence.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
+#include "value/validity.hpp"
 
 #include <cassert>
 #include <cstddef>

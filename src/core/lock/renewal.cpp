@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/lock/renewal.hpp"
 
+#include "value/validity.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

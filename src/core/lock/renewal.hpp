@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/loss.hpp>

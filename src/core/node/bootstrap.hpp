@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/node/eligibility.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <cstddef>
 #include <cstdint>

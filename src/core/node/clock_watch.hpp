@@ -5,7 +5,8 @@
 #include "core/node/eligibility.hpp"
 #include "core/node/node_clocks.hpp"
 #include "core/node/node_order.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
+#include "value/validity.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/node/eligibility.hpp"
 
+#include "value/quorum.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <functional>

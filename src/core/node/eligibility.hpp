@@ -3,7 +3,8 @@
 #pragma once
 
 #include "core/node/node_clocks.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
+#include "value/validity.hpp"
 
 #include <redlock/error.hpp>
 

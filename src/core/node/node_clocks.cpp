@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/node/node_clocks.hpp"
 
+#include "value/quorum.hpp"
+
 #include <boost/container/small_vector.hpp>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "core/node/node_knowledge.hpp"
 
 #include "value/lease_terms.hpp"
+#include "value/quorum.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -10,7 +10,7 @@
 #include "core/node/node_order.hpp"
 #include "core/node/node_signs.hpp"
 #include "core/node/settling.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>

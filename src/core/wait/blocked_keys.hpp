@@ -3,7 +3,6 @@
 #pragma once
 
 #include "value/node_mask.hpp"
-#include "value/quorum.hpp"
 
 #include <array>
 #include <cstddef>

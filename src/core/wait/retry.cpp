@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/wait/retry.hpp"
 
+#include "value/quorum.hpp"
+
 #include <algorithm>
 #include <utility>
 

@@ -4,7 +4,7 @@
 
 #include "core/wait/blocked_keys.hpp"
 #include "value/node_mask.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>

@@ -12,7 +12,7 @@
 #include "testing/redis_model/model_reply.hpp"
 #include "testing/redis_model/script_host.hpp"
 #include "testing/redis_model/wall_clock.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <array>
 #include <cstdint>

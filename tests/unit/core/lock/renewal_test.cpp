@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/lock/renewal.hpp"
 
+#include "value/validity.hpp"
+
 #include "tests/support/catch.hpp"
 
 #include <boost/asio/error.hpp>

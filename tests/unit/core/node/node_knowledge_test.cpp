@@ -1,13 +1,17 @@
-// What a client asks its nodes and reports of them, stepped by hand, each rule with its sequence.
+// What a client orders from its nodes and reports of them: stories in `traces`, and single rules.
 // SPDX-License-Identifier: MIT
 #include "core/node/node_knowledge.hpp"
 
 #include "tests/support/catch.hpp"
+#include "tests/support/project.hpp"
+#include "tests/support/trace.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -17,6 +21,8 @@ using core::node_knowledge;
 using core::node_order;
 using core::record_facts;
 using core::server_facts;
+using testing::trace_command;
+using testing::trace_text;
 using step = core::bootstrap::task;
 using task = core::node_order::task;
 
@@ -77,10 +83,16 @@ struct client_of_three {
     void link(std::size_t node, bool is_ready, bool is_unheard_of = false) {
         knows.set_link(node, {is_ready, is_unheard_of, 50ms});
     }
-    std::string greet(std::size_t node, duration at) {
+    std::int64_t read_clock(std::size_t node, duration at) {
+        return records[node].time_us = noon + us(at + ahead[node]);
+    }
+    void meet(std::size_t node, duration at) {
         link(node, true);
-        records[node].time_us = noon + us(at);
-        knows.greeted(node, {servers[node], noon + us(at), records[node], start + at}, start + at);
+        const std::int64_t time_us = read_clock(node, at);
+        knows.greeted(node, {servers[node], time_us, records[node], start + at}, start + at);
+    }
+    std::string greet(std::size_t node, duration at) {
+        meet(node, at);
         return orders();
     }
     std::string go_on(duration at) {
@@ -88,7 +100,7 @@ struct client_of_three {
         return orders();
     }
     std::string look_answered(std::size_t node, duration at) {
-        records[node].time_us = noon + us(at);
+        read_clock(node, at);
         knows.looked(node, {{}, records[node]}, start + at, start + at);
         return orders();
     }
@@ -110,6 +122,7 @@ struct client_of_three {
     node_knowledge knows;
     std::array<server_facts, 3> servers;
     std::array<record_facts, 3> records;
+    std::array<duration, 3> ahead{};  // each node's clock
     node_order last;
 };
 
@@ -139,54 +152,91 @@ client_of_three settled() {
     return c;
 }
 
-/// Node 1 is flushed. It says so where a clock is written to it, while node 2, empty as well, gets
-/// a record. What the next look at node 1 leads to.
-std::string look_after_a_noted_flush(client_of_three& c, duration at) {
-    c.records[2] = {};
-    c.greet(2, at);
-    REQUIRE(c.go_on(at).starts_with("settle 2"));
-    c.knows.clock_written(1, {.time_us = noon + us(at)}, start + at, start + at);
-    CHECK(c.orders().find("greet") == std::string::npos);
-    c.knows.bootstrap_found(2, young_record("new"), start + at, start + at);
-    c.orders();
-    c.records[1] = {};
-    return c.look_answered(1, at + 4s);
-}
+/// Drives clients, one after the other, by the lines of a story.
+class node_story {
+public:
+    std::string answer(const trace_command& c) {
+        const std::string& w = c.word();
+        if (w == "client") return begin(c), "";
+        if (w == "at") return now_ = testing::trace_time(c.at(0)), "";
+        if (w == "wait") return wait();
+        if (w == "vote") return vote(c.number_at(0));
+        if (w == "keep") knows().take_role(core::record_role::keeps, now());
+        else if (w == "settle") knows().settle(now());
+        else if (w == "due") knows().go_on(now());
+        else if (w == "probe") knows().probe(now());
+        else befall(c);
+        return client_->orders();
+    }
+
+private:
+    node_knowledge& knows() { return client_.value().knows; }
+    time_point now() const { return start + now_; }
+
+    void begin(const trace_command& c) {
+        using enum core::record_role;
+        client_.emplace(guarded(), c.text("role", "keeps") == "keeps" ? keeps : looks);
+    }
+
+    std::string wait() {
+        if (knows().is_settled()) return "over";
+        return "until " + trace_text(knows().settle_deadline() - start);
+    }
+
+    std::string vote(std::size_t node) {
+        const error_code why = knows().votes().objection(node, now());
+        return why ? why.message() : "counts";
+    }
+
+    // What comes of one node, or of "all".
+    void befall(const trace_command& c) {
+        const bool is_of_all = c.at(0) == "all";
+        for (std::size_t i = 0; i < 3; ++i) {
+            if (is_of_all || i == c.number_at(0)) befall(i, c);
+        }
+        if (c.word() == "greeted") knows().go_on(now());
+    }
+
+    void befall(std::size_t node, const trace_command& c) {
+        const std::string& w = c.word();
+        record_facts& record = client_.value().records[node];
+        if (w == "record") return put(record, c);
+        if (w == "clock") return void(client_->ahead[node] = c.time("ahead"));
+        if (w == "unreachable") return client_->link(node, false);
+        if (w == "down") return client_->link(node, false), knows().down(node, now());
+        client_->read_clock(node, now_);
+        if (w == "greeted") return client_->meet(node, now_);
+        if (w == "looked") return knows().looked(node, {{}, record}, now(), now());
+        if (w == "made") return knows().bootstrap_found(node, record, now(), now());
+        if (w == "opened") return knows().bootstrap_done(node, step::open, true, now());
+        if (w == "written") return knows().clock_written(node, record, now(), now());
+        if (w == "late") return knows().showed(node, {.is_late = true}, now());
+        if (w == "amnesiac") return knows().showed(node, {.is_amnesiac = true}, now());
+        throw std::invalid_argument("no command: " + w);
+    }
+
+    // What a node has on record from now on. `since`: its quarantine began then. `mark`: of a
+    // bootstrap that is not over. `made`: this client's order wrote it. `clock=none`: without the
+    // clock's offset.
+    static void put(record_facts& record, const trace_command& c) {
+        if (c.text("is") == "none") return void(record = {});
+        record = open_record();
+        record.epoch = c.text("epoch", "e");
+        record.mark = c.text("mark");
+        record.made = c.has("made");
+        if (c.has("since")) record.since_us = noon + us(c.time("since"));
+        record.cluster_since_us = record.since_us;
+        if (c.text("clock") == "none") {
+            record.offset.reset();
+            record.cluster_since_us.reset();
+        }
+    }
+
+    std::optional<client_of_three> client_;
+    duration now_{};
+};
 
 }  // namespace
-
-TEST_CASE("a new cluster is made and opened and its clocks written before acquires begin") {
-    client_of_three c;
-    for (std::size_t i = 0; i < 2; ++i) {
-        CHECK(c.greet(i, 1ms).empty());
-        CHECK(c.go_on(1ms).empty());
-    }
-    c.greet(2, 2ms);
-    CHECK(c.go_on(2ms) == "make 0, make 1, make 2");
-    record_facts made = young_record();
-    made.mark = "m";
-    made.made = true;
-    made.offset.reset();
-    made.cluster_since_us.reset();
-    for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(c.orders().empty());
-        c.knows.bootstrap_found(i, made, start + 2ms, start + 3ms);
-    }
-    CHECK(c.orders() == "open 0, open 1, open 2");
-    for (std::size_t i = 0; i < 3; ++i) {
-        CHECK(c.orders().empty());
-        c.knows.bootstrap_done(i, step::open, true, start + 4ms);
-    }
-    // Together: none of them decides what cluster time is for the others.
-    CHECK(c.orders() == "write 0, write 1, write 2");
-    made.since_us = 0;
-    made.time_us = noon + us(4ms);
-    made.offset = core::recorded_offset{0, 1000, noon};
-    c.knows.clock_written(0, made, start + 4ms, start + 5ms);
-    CHECK(c.orders().empty());
-    c.knows.clock_written(1, made, start + 4ms, start + 5ms);
-    CHECK(c.orders() == "settled");
-}
 
 TEST_CASE("a record that is another than in the handshake has the node greeted again") {
     client_of_three c = settled();
@@ -196,30 +246,6 @@ TEST_CASE("a record that is another than in the handshake has the node greeted a
     CHECK(c.look_answered(1, 1s) == "greet 1");
     // Until then the old one stands.
     CHECK(c.knows.votes().record_of(1).epoch == "e");
-}
-
-TEST_CASE("a record that changes during a bootstrap has no node greeted again") {
-    client_of_three c;
-    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
-    REQUIRE(c.go_on(1ms) == "make 0, make 1, make 2");
-    c.knows.showed(1, {.is_late = true}, start);
-    REQUIRE(c.orders() == "look 1");
-    c.records[1] = young_record("made in the meantime");
-    CHECK(c.look_answered(1, 2ms).empty());
-}
-
-TEST_CASE("amnesiac is news only where the command was sent after the record was read") {
-    client_of_three c = settled();
-    c.knows.showed(1, {.is_amnesiac = true}, start + 1ms);
-    CHECK(c.orders().empty());
-    c.knows.showed(1, {.is_amnesiac = true}, start + 2ms);
-    CHECK(c.orders() == "greet 1");
-    SECTION("and where there was a record") {
-        c.records[1] = {};
-        c.greet(1, 3ms);
-        c.knows.showed(1, {.is_amnesiac = true}, start + 4ms);
-        CHECK(c.orders().empty());
-    }
 }
 
 TEST_CASE("a node that turned into a replica or back is greeted again") {
@@ -248,68 +274,6 @@ TEST_CASE("a node that turned into a replica or back is greeted again") {
         c.servers[1].is_master = false;
         c.greet(1, 1s);
         CHECK(c.probe(2s) == "look 0, role 0, greet 1, look 1, role 1, look 2, role 2, report 1");
-    }
-}
-
-TEST_CASE("a probe looks at every node within reach") {
-    client_of_three c = settled();
-    c.link(1, false);
-    CHECK(c.probe(5s) == "look 0, role 0, look 2, role 2");
-}
-
-TEST_CASE("acquires wait for nodes that are out of reach until they have failed once") {
-    client_of_three c;
-    c.records.fill(open_record());
-    c.greet(0, 1ms);
-    CHECK(c.go_on(1ms).empty());
-    c.link(1, false);
-    c.knows.down(1, start + 2ms);
-    CHECK(c.orders().empty());
-    c.link(2, false);
-    c.knows.down(2, start + 3ms);
-    // One of three can't tell cluster time, and nothing is under way.
-    CHECK(c.orders() == "settled");
-}
-
-TEST_CASE("acquires wait no longer than connect_timeout for nodes that never answer") {
-    client_of_three c;
-    c.knows.settle(start + 499ms);
-    CHECK(c.orders().empty());
-    CHECK(c.knows.settle_deadline() == start + 500ms);
-    SECTION("or twice as long where a quorum is still being greeted then") {
-        c.link(2, false);
-        c.knows.settle(start + 500ms);
-        CHECK(c.orders().empty());
-        CHECK(c.knows.settle_deadline() == start + 1s);
-        c.knows.settle(start + 1s);
-        CHECK(c.orders() == "settled");
-        return;
-    }
-    for (std::size_t i = 0; i < 3; ++i) c.link(i, false);
-    c.knows.settle(start + 500ms);
-    CHECK(c.orders() == "settled");
-    SECTION("and wait again when one comes after all") {
-        c.greet(0, 1s);
-        CHECK_FALSE(c.knows.is_settled());
-        CHECK(c.knows.settle_deadline() == start + 1500ms);
-    }
-}
-
-TEST_CASE("acquires wait for a record that is made but not for another client's bootstrap") {
-    client_of_three c;
-    SECTION("the command to make one may give the node its vote") {
-        for (std::size_t i = 0; i < 3; ++i) c.greet(i, 490ms);
-        REQUIRE(c.go_on(490ms) == "make 0, make 1, make 2");
-        CHECK(c.knows.settle_deadline() == start + 540ms);
-    }
-    SECTION("a look at the record of another bootstrap only shows that it lasts") {
-        c.records.fill(young_record());
-        for (auto& r : c.records) r.mark = "z";
-        for (std::size_t i = 0; i < 3; ++i) c.greet(i, 460ms);
-        c.go_on(460ms);
-        CHECK(c.knows.bootstrap_deadline() == start + 480ms);
-        CHECK(c.go_on(480ms) == "make 0, make 1, make 2");
-        CHECK(c.knows.settle_deadline() == start + 500ms);
     }
 }
 
@@ -364,102 +328,6 @@ TEST_CASE("a look that tells nothing has failed and the next probe repeats it") 
     c.knows.looked(0, {}, start + 1s, start + 1s);
     CHECK(c.orders().empty());
     CHECK(c.probe(5s).starts_with("look 0"));
-}
-
-TEST_CASE("a clock that was written beside a record that is gone has the node greeted again") {
-    client_of_three c;
-    c.records.fill(open_record());
-    for (auto& r : c.records) r.offset.reset();
-    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
-    REQUIRE(c.go_on(1ms) == "write 0, write 1, write 2");
-    c.knows.clock_written(0, {.time_us = noon}, start + 1ms, start + 2ms);
-    // And nothing is written to it meanwhile.
-    CHECK(c.orders() == "greet 0");
-}
-
-// Where many programs meet a new cluster at once, clocks are written to records that their makers
-// are taking back. Who broke its connection for that gave up the records that it had made itself:
-// all nodes were in quarantine, and nobody opened them.
-TEST_CASE("a record that was taken back during a bootstrap breaks no connection") {
-    client_of_three c;
-    c.records[0] = young_record("another's");
-    c.records[0].mark = "z";
-    c.records[0].offset.reset();
-    c.records[0].cluster_since_us.reset();
-    for (std::size_t i = 0; i < 3; ++i) c.greet(i, 1ms);
-    REQUIRE(c.go_on(1ms) == "make 1, make 2");
-    SECTION("a clock is written to it") {
-        c.knows.clock_written(0, {.time_us = noon}, start + 2ms, start + 3ms);
-    }
-    SECTION("a command names it") {
-        c.knows.showed(0, {.is_amnesiac = true}, start + 2ms);
-    }
-    CHECK(c.orders().find("greet") == std::string::npos);
-    record_facts made = young_record();
-    made.mark = "m";
-    made.made = true;
-    for (const std::size_t i : {1U, 2U}) c.knows.bootstrap_found(i, made, start + 2ms, start + 3ms);
-    CHECK(c.go_on(30ms).starts_with("make 0"));
-    c.knows.bootstrap_found(0, made, start + 30ms, start + 31ms);
-    CHECK(c.orders().find("open 0, open 1, open 2") != std::string::npos);
-}
-
-// That it was gone was noted, so that no look found anything new: the node stayed without a record,
-// and without a vote, until its connection broke.
-TEST_CASE("a record that is gone when a clock is written, while another is made, is seen again") {
-    client_of_three c = settled();
-    CHECK(look_after_a_noted_flush(c, 1s).starts_with("greet 1"));
-}
-
-TEST_CASE("a client that made a record and could not open it also sees that it is gone") {
-    client_of_three c;
-    c.greet(0, 1ms);
-    c.greet(1, 1ms);
-    c.knows.down(2, start + 1ms);
-    REQUIRE(c.go_on(1ms).starts_with("make 0, make 1"));
-    record_facts made = young_record();
-    made.mark = "m";
-    for (const std::size_t i : {0U, 1U}) c.knows.bootstrap_found(i, made, start + 2ms, start + 2ms);
-    CHECK(look_after_a_noted_flush(c, 40s).starts_with("greet 1"));
-}
-
-TEST_CASE("a strike takes the vote and its answer is no further step") {
-    client_of_three c = settled();
-    record_facts struck = young_record("struck");
-    struck.made = true;
-    struck.time_us = noon + us(2s);  // a second ahead of what was read before
-    c.knows.clock_written(0, struck, start + 1s, start + 1s);
-    CHECK(c.orders() == "report 0");
-    CHECK(c.knows.votes().objection(0, start + 1s) == errc::in_quarantine);
-    // Where nobody was struck the same answer shows a step.
-    struck.epoch = "e";
-    struck.since_us = 0;
-    c.knows.clock_written(1, struck, start + 1s, start + 1s);
-    CHECK_FALSE(c.knows.is_settled());
-    CHECK(c.orders() == "look 0, look 2");
-}
-
-TEST_CASE("why a node has no vote is reported once and not while it may get one any moment") {
-    client_of_three c = settled();
-    c.records[1] = young_record("f");
-    c.greet(1, 1s);
-    CHECK(c.go_on(1s) == "settled, report 1");
-    CHECK(c.go_on(2s).empty());
-    SECTION("again where it had one in between") {
-        c.records[1] = open_record();
-        c.greet(1, 3s);
-        CHECK(c.go_on(3s) == "settled");
-        c.records[1] = young_record("g");
-        c.greet(1, 4s);
-        CHECK(c.go_on(4s) == "settled, report 1");
-    }
-    SECTION("not during a bootstrap") {
-        client_of_three fresh;
-        fresh.records[1] = young_record();
-        fresh.records[1].mark = "a";
-        for (std::size_t i = 0; i < 3; ++i) fresh.greet(i, 1ms);
-        CHECK(fresh.go_on(1ms).find("report") == std::string::npos);
-    }
 }
 
 TEST_CASE("another ttl_max is reported once for all nodes and counts where it is larger") {
@@ -552,5 +420,18 @@ TEST_CASE("without the guard a node votes at once and without fencing nobody wai
         CHECK(c.knows.is_settled());
         CHECK(c.greet(0, 1ms).empty());
         CHECK(c.go_on(1ms).empty());
+    }
+}
+
+TEST_CASE("a client orders of its nodes what its stories say") {
+    const auto stories =
+        testing::traces_of(testing::project_folder() / "tests/unit/core/node/traces");
+    CHECK(stories.size() >= 7);
+    for (const auto& file : stories) {
+        INFO(file.filename().string());
+        const std::string written = testing::read_trace(file);
+        node_story story;
+        CHECK(testing::run_trace(file, [&](const trace_command& c) { return story.answer(c); }) ==
+              written);
     }
 }
