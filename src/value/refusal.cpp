@@ -44,7 +44,8 @@ void throw_exception_from_error(const refusal& r, const boost::source_location& 
 }
 
 std::exception_ptr detail::as_exception(const refusal& why) {
-    return std::make_exception_ptr(boost::system::system_error(why.code, why.message()));
+    // Whose text ends with that of the code.
+    return std::make_exception_ptr(boost::system::system_error(why.code, reasons_of(why)));
 }
 
 error_code code_of(const std::exception_ptr& why) {

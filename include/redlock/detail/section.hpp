@@ -22,7 +22,7 @@ concept section_function = std::invocable<F, const lease&, std::stop_token>;
 /// Why a lease that was granted is over. The code is zero if it is not.
 REDLOCK_EXPORT refusal why_over(const lease& held);
 
-/// As `boost::system::system_error`, with the code and the message.
+/// As `boost::system::system_error`, with the code and the reasons.
 REDLOCK_EXPORT std::exception_ptr as_exception(const refusal& why);
 
 /// Whether a section had its lease until its end. Constructed when the function has ended, before
