@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/detail/initiate.hpp>
+#include <redlock/detail/section.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
@@ -14,6 +15,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -24,11 +26,15 @@
 
 namespace redlock {
 
+namespace detail {
+using section_token = asio::use_awaitable_t<>;
+}
+
 /// Acquires, keeps and releases locks over N independent Redis masters, by the Redlock algorithm
 /// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
 ///
 /// The following holds for every `async_` function; the headings of each function add to it. The
-/// default completion token is `asio::deferred`.
+/// default completion token is `asio::deferred`, unless the function says otherwise.
 ///
 /// **Completion.** The client posts each handler to the client's executor, which dispatches it to
 /// the handler's associated executor, if it has one. No handler runs inside the function that
@@ -281,6 +287,19 @@ public:
             detail::initiate_lost{impl_}, token, held.state());
     }
 
+    /// Acquires `resource`, runs `f(lease, lost)`, a function or a coroutine, and releases the lease,
+    /// however `f` ends. `async_with_lock.hpp`, where these are defined, says what `f` may be and
+    /// what they complete with. The default completion token is `asio::use_awaitable`. Without
+    /// options: those of `acquire_options{}`.
+    template <detail::section_function F, class T = detail::section_token>
+    auto async_with_lock(std::string resource, acquire_options options, F&& f, T&& token = T{});
+    template <detail::section_function F, class T = detail::section_token>
+    auto async_with_lock(std::string resource, F&& f, T&& token = T{});
+    /// The same of several resources at once: see `async_acquire_all`.
+    template <detail::section_function F, class T = detail::section_token>
+    auto async_with_lock(resource_list resources, acquire_options options, F&& f,
+                         T&& token = T{});
+
     /// Reads from every node which owner holds `resource`. Takes no lock.
     ///
     /// **Preconditions.** `validate_resource` accepts `resource`. Otherwise the error is
@@ -380,3 +399,5 @@ private:
 };
 
 }  // namespace redlock
+
+#include <redlock/async_with_lock.hpp>

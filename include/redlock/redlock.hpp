@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/async_with_lock.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>
 #include <redlock/clock.hpp>
@@ -9,6 +10,8 @@
 #include <redlock/counting_semaphore.hpp>
 #include <redlock/error.hpp>
 #include <redlock/event.hpp>
+#include <redlock/export.hpp>
+#include <redlock/guard.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/mutex.hpp>
@@ -22,6 +25,8 @@
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
 #include <redlock/shared_mutex.hpp>
+#include <redlock/span.hpp>
 #include <redlock/stats.hpp>
 #include <redlock/version.hpp>
 #include <redlock/vote.hpp>
+#include <redlock/with_lock.hpp>

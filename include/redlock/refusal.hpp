@@ -8,6 +8,7 @@
 
 #include <boost/assert/source_location.hpp>
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,9 @@ struct refusal {
 /// `boost::system::system_error` with the code and `message()`.
 [[noreturn]] REDLOCK_EXPORT void throw_exception_from_error(const refusal& r,
                                                             const boost::source_location& where);
+
+/// The code of an exception that `client::async_with_lock` completed with: zero if there is none.
+/// An exception that carries no code is rethrown.
+REDLOCK_EXPORT error_code code_of(const std::exception_ptr& why);
 
 }  // namespace redlock

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/export.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <string>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/refusal.hpp>
 
+#include <redlock/detail/section.hpp>
+
 #include "value/quorum.hpp"
 #include "value/reasons.hpp"
 #include "value/text.hpp"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <system_error>
 
 namespace redlock {
 
@@ -58,6 +61,22 @@ std::string detail::reasons_of(const refusal& r) {
 
 void throw_exception_from_error(const refusal& r, const boost::source_location& where) {
     boost::throw_exception(boost::system::system_error(r.code, r.message()), where);
+}
+
+std::exception_ptr detail::as_exception(const refusal& why) {
+    // Whose text ends with that of the code.
+    return std::make_exception_ptr(boost::system::system_error(why.code, reasons_of(why)));
+}
+
+error_code code_of(const std::exception_ptr& why) {
+    if (!why) return {};
+    try {
+        std::rethrow_exception(why);
+    } catch (const boost::system::system_error& e) {
+        return e.code();
+    } catch (const std::system_error& e) {
+        return e.code();
+    }
 }
 
 }  // namespace redlock

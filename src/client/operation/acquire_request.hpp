@@ -5,6 +5,7 @@
 #include "client/base/context.hpp"
 #include "client/lease/lease_state.hpp"
 #include "client/operation/granting.hpp"
+#include "value/time.hpp"
 
 #include <redlock/options.hpp>
 #include <redlock/resource_list.hpp>

@@ -9,6 +9,7 @@
 #include "client/operation/granting.hpp"
 #include "client/operation/try_votes.hpp"
 #include "core/lock/acquisition.hpp"
+#include "value/time.hpp"
 #include "wire/acquire.hpp"
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"

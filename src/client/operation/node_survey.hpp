@@ -4,6 +4,7 @@
 
 #include "client/base/operation.hpp"
 #include "client/operation/client_parts.hpp"
+#include "value/time.hpp"
 #include "wire/failure.hpp"
 #include "wire/request.hpp"
 

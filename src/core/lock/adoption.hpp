@@ -5,6 +5,7 @@
 #include "core/lock/traces.hpp"
 #include "value/node_mask.hpp"
 #include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <cstdint>
 #include <optional>

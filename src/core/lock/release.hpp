@@ -5,6 +5,7 @@
 #include "core/lock/traces.hpp"
 #include "core/quorum/tally.hpp"
 #include "value/node_mask.hpp"
+#include "value/time.hpp"
 
 #include <redlock/error.hpp>
 

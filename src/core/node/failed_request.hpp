@@ -3,6 +3,7 @@
 #pragma once
 
 #include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <algorithm>
 #include <array>

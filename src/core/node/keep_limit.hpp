@@ -4,6 +4,7 @@
 
 #include "core/node/eligibility.hpp"
 #include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <chrono>
 

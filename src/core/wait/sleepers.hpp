@@ -4,6 +4,7 @@
 
 #include "value/node_mask.hpp"
 #include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <boost/intrusive/list.hpp>
 

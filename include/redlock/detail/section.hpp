@@ -1,0 +1,41 @@
+// How a function that ran under a lease ended; knows neither threads nor executors.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/error.hpp>
+#include <redlock/export.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/refusal.hpp>
+
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <type_traits>
+
+namespace redlock::detail {
+
+/// What `with_lock` and `client::async_with_lock` run.
+template <class F>
+concept section_function = std::invocable<F, const lease&, std::stop_token>;
+
+/// Why a lease that was granted is over. The code is zero if it is not.
+REDLOCK_EXPORT refusal why_over(const lease& held);
+
+/// As `boost::system::system_error`, with the code and the reasons.
+REDLOCK_EXPORT std::exception_ptr as_exception(const refusal& why);
+
+/// Whether a section had its lease until its end. Constructed when the function has ended, before
+/// the release.
+class REDLOCK_EXPORT section_end {
+public:
+    explicit section_end(const lease& held) : state_(held.state()), before_(why_over(held)) {}
+    /// The code is zero if the lease was held. `outcome`: what the release completed with.
+    refusal after_release(error_code outcome) const;
+
+private:
+    std::shared_ptr<lease_state> state_;
+    refusal before_;
+};
+
+}  // namespace redlock::detail
