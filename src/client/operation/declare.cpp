@@ -62,9 +62,11 @@ void declare_operation::answered(std::size_t node, wire::failure what, time_poin
     v.detail = std::move(what.detail);
     v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
     if (--open_ != 0) return;
-    const bool all = std::all_of(answers_.begin(), answers_.end(),
-                                 [](const node_vote& a) { return a.answer == vote::granted; });
-    end(all ? error_code() : error_code(errc::no_quorum));
+    const auto declared = std::count_if(answers_.begin(), answers_.end(), [](const node_vote& a) {
+        return a.answer == vote::granted;
+    });
+    const bool has_quorum = static_cast<std::size_t>(declared) >= quorum_of(answers_.size());
+    end(has_quorum ? error_code() : error_code(errc::no_quorum));
 }
 
 void declare_operation::cancel(error_code why, time_point) { end(why); }

@@ -21,7 +21,7 @@ public:
     void cancel(error_code why, time_point now) final;
 
 protected:
-    /// One vote per node: granted where it took the declaration.
+    /// One vote per node: granted where it took the declaration. No error if a quorum took it.
     virtual void complete(error_code outcome, std::vector<node_vote> answers) = 0;
 
 private:
