@@ -11,12 +11,14 @@
 #include "tools/outline.hpp"
 
 #include <redlock/detail/nearest.hpp>
+#include <redlock/detail/waiting_time.hpp>
 #include <redlock/options.hpp>
 #include <redlock/version.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,10 +33,23 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* statuses =
-    R"(Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
+    R"(As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
+and a line for sh: redlock run -w 5 RESOURCE CMD -l, redlock run -n RESOURCE -c 'CMD | CMD'.
+With -- all words before it are RESOURCEs. A CMD that has a -- of its own needs one before it.
+
+Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
 holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no
-quorum of nodes; 122 the lease was lost and CMD stopped; 125 redlock itself failed, or the key of
-RESOURCE holds other data; 126 CMD can't be executed; 127 CMD was not found.
+quorum of nodes; 122 the lease was lost and CMD stopped; 124 CMD gave no sign of life and was
+stopped (--watchdog); 125 redlock itself failed, or the key of RESOURCE holds other data; 126 CMD
+can't be executed; 127 CMD was not found.
+
+With status 120 nothing is written where standard error is no terminal, so that cron sends no
+mail; --verbose says who has the lock, and --quiet says it nowhere, nor that redlock waits. All
+that waiting can't help, such as a key without expiry, and all that fails is said.
+
+With --watchdog CMD writes a byte to the descriptor REDLOCK_WATCHDOG_FD more often than that, as in
+echo >&"$REDLOCK_WATCHDOG_FD", or sends WATCHDOG=1 to NOTIFY_SOCKET, as sd_notify(3) does. What else
+it sends there goes on to the NOTIFY_SOCKET of redlock, if there is one.
 
 CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its
 environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE
@@ -93,6 +108,12 @@ public:
 private:
     command_line release() const;
     command_line bench() const;
+    command_line run(std::vector<std::string> command) const;
+    std::string contradiction(const std::vector<std::string>& command) const;
+    bool takes_next(const std::string& word, const CLI::App& of) const;
+    std::size_t first_plain(const std::vector<std::string>& words, std::size_t from,
+                            const CLI::App& of) const;
+    std::vector<std::string> take_command(std::vector<std::string>& words) const;
     void add_run();
     void add_token_commands();
     void add_others();
@@ -102,6 +123,8 @@ private:
     std::string names() const;
     void duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
                   const std::string& text);
+    void wait_terms(CLI::App& to, lease_request& into);
+    void flock_letters();
     template <class Request>
     command_line with_nodes(Request request) const;
     std::string help_text() const;
@@ -132,6 +155,10 @@ private:
     std::string shell_;
     bool wants_manual_ = false;
     run_request running_;
+    bool at_once_ = false;
+    bool exclusive_ = false;
+    std::optional<milliseconds> seconds_;
+    std::optional<std::string> line_;
     acquire_request acquiring_;
     extend_request extending_;
     release_request releasing_;
@@ -186,8 +213,8 @@ parser::parser() {
 }
 
 void parser::lease_terms(CLI::App& to, lease_request& into) {
-    duration(to, "--wait", into.wait, "The longest time to wait for the lock; without: try once");
-    to.add_flag("--shared", into.shared,
+    wait_terms(to, into);
+    to.add_flag("-s,--shared", into.shared,
                 "Share the lock with others that ask with --shared, and "
                 "with nobody else");
     to.add_option("--slots", into.slots,
@@ -202,15 +229,52 @@ void parser::conflict_status(CLI::App& to, int& into, const std::string& text) {
     to.add_option("-E,--conflict-exit-code", into, text)->type_name("N")->check(CLI::Range(0, 255));
 }
 
+void parser::wait_terms(CLI::App& to, lease_request& into) {
+    const auto read = [&into](const std::string& word) {
+        milliseconds value = detail::longest_wait;
+        const auto wrong = word == "forever" ? "" : parse_duration(word, value);
+        if (!wrong.empty()) throw CLI::ValidationError("--wait", wrong + ", or forever");
+        into.wait = value;
+    };
+    to.add_option_function<std::string>("--wait", read,
+                                        "The longest time to wait for the lock, or forever; "
+                                        "without: try once")
+        ->type_name("DURATION");
+}
+
+// Those that flock(1) has beside -s and -E.
+void parser::flock_letters() {
+    run_->add_flag("-n", at_once_, "Don't wait for the lock, as without --wait");
+    const auto read = [this](const std::string& word) {
+        milliseconds value{};
+        const auto wrong = parse_seconds(word, value);
+        if (!wrong.empty()) throw CLI::ValidationError("-w", wrong);
+        seconds_ = std::min(value, detail::longest_wait);
+    };
+    run_->add_option_function<std::string>("-w", read, "The same as --wait, in seconds: 5 or 0.5")
+        ->type_name("SECONDS");
+    run_->add_flag("-x", exclusive_, "Hold the lock alone, as without --shared");
+    run_->add_option_function<std::string>(
+            "-c", [this](const std::string& line) { line_ = line; },
+            "In place of CMD: a line for sh, which may also follow the RESOURCE")
+        ->type_name("COMMAND");
+}
+
 void parser::add_run() {
     run_ = app_.add_subcommand("run", "Run a command while holding a lock");
     run_->footer(std::string(durations) + statuses);
     duration(*run_, "--ttl", running_.lease.ttl,
              "Length of the lease, such as 10s; renewed at a third");
     lease_terms(*run_, running_.lease);
+    flock_letters();
     duration(*run_, "--max-hold", running_.lease.max_hold, "Stop CMD after this time; 0s: never");
     duration(*run_, "--min-hold", running_.lease.min_hold,
-             "Keep others out for this time also where CMD ends sooner: once per period");
+             "Keep others out for this time also where CMD ends sooner, so that of machines that "
+             "start within it one runs CMD: once per period");
+    duration(*run_, "--watchdog", running_.watchdog,
+             "Stop CMD when it has given no sign of life for this time");
+    run_->add_flag("--quiet", running_.quiet,
+                   "Never say that another holder has the lock, nor that redlock waits for it");
     duration(*run_, "--margin", running_.lease.margin,
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
@@ -522,20 +586,92 @@ command_line parser::bench() const {
     return with_nodes(request);
 }
 
-command_line parser::parse(std::vector<std::string> words) {
-    // What comes after the first "--" belongs to CMD, untouched.
-    std::vector<std::string> command;
+// Whether the word after this one, an option of redlock or of the command, is its value.
+bool parser::takes_next(const std::string& word, const CLI::App& of) const {
+    const auto takes_value = [&](const std::string& name) {
+        const auto* const own = of.get_option_no_throw(name);
+        const auto* const option = own != nullptr ? own : app_.get_option_no_throw(name);
+        return option != nullptr && option->get_items_expected_max() > 0;
+    };
+    if (word.starts_with("--")) return takes_value(word);
+    // As in -nw5: each letter is an option, and what follows one that takes a value is that.
+    const auto takes = std::find_if(word.begin() + 1, word.end(), [&](char letter) {
+        return takes_value({'-', letter});
+    });
+    return takes != word.end() && takes + 1 == word.end();
+}
+
+// Where the first word is that is neither an option nor the value of one.
+std::size_t parser::first_plain(const std::vector<std::string>& words, std::size_t from,
+                                const CLI::App& of) const {
+    const auto is_option = [](const std::string& word) {
+        return word.size() > 1 && word.front() == '-' && word != "--";
+    };
+    while (from < words.size() && is_option(words[from])) {
+        from += takes_next(words[from], of) ? 2 : 1;
+    }
+    return std::min(from, words.size());
+}
+
+// Takes CMD, which no option of redlock is looked for in, away from the words of a run.
+std::vector<std::string> parser::take_command(std::vector<std::string>& words) const {
+    const std::size_t verb = first_plain(words, 0, app_);
+    if (verb == words.size() || words[verb] != "run") return {};
+    auto begins = words.end();  // of CMD
+    auto ends = words.end();    // of what is redlock's
     const auto mark = std::find(words.begin(), words.end(), "--");
-    const bool is_run = !words.empty() && std::find(words.begin(), mark, "run") != mark;
-    if (is_run && mark != words.end()) {
+    if (mark != words.end()) {
         // "-- RESOURCE... -- CMD": a RESOURCE that begins with "-" would be an option before the
         // mark.
         const auto second = std::find(mark + 1, words.end(), "--");
         const bool names_resource =
             words.end() - second > 1 && (mark + 1)->starts_with('-') && second > mark + 1;
-        command.assign((names_resource ? second : mark) + 1, words.end());
-        words.erase(names_resource ? second : mark, words.end());
+        ends = names_resource ? second : mark;
+        begins = ends + 1;
+    } else {
+        const std::size_t after = first_plain(words, verb + 1, *run_) + 1;
+        const bool is_line = after < words.size() && words[after] == "-c";
+        const std::size_t first = is_line ? after + 2 : after;
+        if (first < words.size() && (is_line || !words[first].starts_with('-'))) {
+            begins = ends = words.begin() + static_cast<std::ptrdiff_t>(first);
+        }
     }
+    std::vector<std::string> command(begins, words.end());
+    words.erase(ends, words.end());
+    return command;
+}
+
+std::string parser::contradiction(const std::vector<std::string>& command) const {
+    const bool waits = running_.lease.wait || seconds_;
+    if (at_once_ && waits) return "-n does not wait, and -w and --wait do: leave one out";
+    if (running_.lease.wait && seconds_) return "-w and --wait are the same: leave one out";
+    if (exclusive_ && running_.lease.shared) {
+        return "-s shares the lock, and -x does not: leave one out";
+    }
+    if (running_.quiet && (nodes_.verbose || json_)) {
+        return "--quiet says less, and --verbose and --json say more: leave one out";
+    }
+    if (line_ && !command.empty()) return "-c COMMAND stands in place of CMD: leave one out";
+    return {};
+}
+
+command_line parser::run(std::vector<std::string> command) const {
+    if (const auto wrong = contradiction(command); !wrong.empty()) return usage_error{wrong};
+    if (command.empty() && !line_) {
+        return usage_error{
+            "run needs a command: redlock run [OPTIONS] RESOURCE CMD, or redlock run RESOURCE... "
+            "-- CMD"};
+    }
+    run_request request = running_;
+    if (at_once_) request.lease.wait = milliseconds(0);
+    if (seconds_) request.lease.wait = seconds_;
+    request.command = std::move(command);
+    if (line_) request.command = {"/bin/sh", "-c", *line_};
+    return with_nodes(request);
+}
+
+command_line parser::parse(std::vector<std::string> words) {
+    std::vector<std::string> command = take_command(words);
     std::transform(words.begin(), words.end(), words.begin(), marked);
     std::reverse(words.begin(), words.end());
     std::string wrong;
@@ -554,13 +690,7 @@ command_line parser::parse(std::vector<std::string> words) {
         if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};
         return text_request{json_text({{"version", REDLOCK_VERSION}}) + "\n"};
     }
-    if (run_->parsed()) {
-        if (command.empty()) {
-            return usage_error{"run needs a command, after --: redlock run RESOURCE... -- CMD"};
-        }
-        running_.command = std::move(command);
-        return with_nodes(running_);
-    }
+    if (run_->parsed()) return run(std::move(command));
     if (acquire_->parsed()) return with_nodes(acquiring_);
     if (extend_->parsed()) return with_nodes(extending_);
     if (release_->parsed()) return release();

@@ -9,6 +9,7 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/detail/shown_of.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,38 +68,38 @@ int status_of(const std::vector<finding>& all) {
     return is_ill ? 2 : all.empty() ? 0 : 1;
 }
 
-std::string line_of(const finding& f) {
-    return std::string(to_string(f.how_bad)) + ": " + (f.node.empty() ? "" : shown(f.node) + ": ") +
-           shown(f.problem) + ": " + shown(f.text) + "\n";
+std::string to_line(const finding& f) {
+    return std::string(to_string(f.how_bad)) + ": " +
+           (f.node.empty() ? "" : shown(f.node) + ": ") + shown(f.problem) + ": " + shown(f.text) +
+           "\n";
 }
 
-// Of one problem that more than `most_lines` nodes have, `first_lines` of them are shown.
-constexpr std::size_t most_lines = 5;
-constexpr std::size_t first_lines = 3;
+// A problem that many nodes have is said of the first of them.
+std::string to_lines(const std::vector<finding>& all) {
+    std::map<std::string_view, std::size_t> count;
+    for (const finding& f : all) ++count[f.problem];
+    std::map<std::string_view, std::size_t> seen;
+    std::string out;
+    for (const finding& f : all) {
+        const std::size_t named = detail::shown_of(count[f.problem]);
+        const std::size_t before = seen[f.problem]++;
+        if (before < named) out += to_line(f);
+        if (before == named) {
+            out += std::string(to_string(f.how_bad)) + ": and " +
+                   std::to_string(count[f.problem] - named) + " more: " + shown(f.problem) +
+                   ": redlock doctor --json names them\n";
+        }
+    }
+    return out;
+}
 
 std::string findings_to_text(const std::vector<node_report>& reports,
                              const std::vector<finding>& all) {
     if (all.empty()) {
         return std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
     }
-    using kind = std::pair<severity, std::string>;
-    std::map<kind, std::size_t> number;
-    for (const finding& f : all) ++number[{f.how_bad, f.problem}];
-    std::string out;
-    std::map<kind, std::size_t> lines;
-    for (const finding& f : all) {
-        const kind what{f.how_bad, f.problem};
-        const std::size_t line = ++lines[what];
-        const bool is_long = number[what] > most_lines;
-        if (!is_long || line <= first_lines) out += line_of(f);
-        if (is_long && line == first_lines) {
-            out += std::string(to_string(f.how_bad)) + ": and " +
-                   std::to_string(number[what] - first_lines) + " more: " + shown(f.problem) +
-                   ": --json shows all\n";
-        }
-    }
-    return out + std::to_string(votes(reports)) + " of " + std::to_string(reports.size()) +
-           " nodes vote\n";
+    return to_lines(all) + std::to_string(votes(reports)) + " of " +
+           std::to_string(reports.size()) + " nodes vote\n";
 }
 
 json_value node_to_json(const node_report& r) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -101,6 +102,19 @@ std::string parse_duration(std::string_view text, std::chrono::milliseconds& out
     }
     if (!wrong.empty()) return quoted(text) + " " + wrong;
     out = std::chrono::milliseconds(sum);
+    return {};
+}
+
+std::string parse_seconds(std::string_view text, std::chrono::milliseconds& out) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+    if (error != std::errc{} || at != end || !(value >= 0)) {
+        return quoted(text) + " is no number of seconds: write 5 or 0.5";
+    }
+    const double ms = std::ceil(value * 1e3);
+    if (!(ms <= static_cast<double>(longest_ms))) return quoted(text) + " " + duration_too_long;
+    out = std::chrono::milliseconds(static_cast<std::int64_t>(ms));
     return {};
 }
 

@@ -10,6 +10,7 @@ enum exit_status : int {
     no_quorum = 121,       ///< Too few nodes could vote.
     lease_lost = 122,      ///< The lease was lost and CMD stopped.
     not_held = 123,        ///< The token is no proof of a lease that is held.
+    no_sign = 124,         ///< CMD gave no sign of life and was stopped.
     own_failure = 125,     ///< Configuration, usage, or the system refused something.
     not_executable = 126,  ///< CMD was found but could not be run.
     not_found = 127,       ///< There is no such CMD.

@@ -16,9 +16,11 @@ const std::map<std::string_view, std::vector<example_outline>>& examples_of_comm
     static const std::map<std::string_view, std::vector<example_outline>> all{
         {"run",
          {{"redlock run nightly-report -- ./report.sh",
-           "In the crontab of several machines: one of them runs it, the others end with 120."},
+           "In the crontab of several machines: one of them runs it, the others end with 120 and "
+           "say nothing."},
           {"redlock run --wait 10m deploy -- ./deploy.sh production",
            "Waits for the lock, for ten minutes at most."},
+          {"redlock run -w 5 deploy ./deploy.sh production", "The same for 5 s, as with flock(1)."},
           {"redlock run --min-hold 50s collect -- ./collect.sh",
            "Keeps the other machines out for 50 s also where it ends sooner, so that a job of each "
            "minute runs once."}}},
@@ -81,6 +83,8 @@ std::vector<term_outline> all_variables() {
              "fencing."},
             {"REDLOCK_OWNER", "Set for CMD: the holder, as inspect shows it."},
             {"REDLOCK_SLOT", "Set for CMD with --slots: the slot that is held."},
+            {"REDLOCK_WATCHDOG_FD, NOTIFY_SOCKET",
+             "Set for CMD with --watchdog: where it gives its signs of life."},
             {"REDLOCK_HELD",
              "Set for CMD: by it a redlock run inside CMD finds the lock that is held already."}};
 }
@@ -99,6 +103,7 @@ std::vector<term_outline> all_statuses() {
             {"121", "No quorum of nodes."},
             {"122", "The lease was lost, and CMD was stopped."},
             {"123", "The token is none, or its lease is not held any more."},
+            {"124", "CMD gave no sign of life, and was stopped."},
             {"125", "redlock itself failed, or was called or configured wrongly."},
             {"126", "CMD can't be executed."},
             {"127", "CMD was not found."},

@@ -49,7 +49,7 @@ void put(std::string_view text) {
 }  // namespace
 
 narrator::narrator(const run_request& request)
-    : request_(request), draws_(!request.json && ::isatty(STDERR_FILENO) == 1) {}
+    : request_(request), draws_(!request.json && !request.quiet && ::isatty(STDERR_FILENO) == 1) {}
 
 std::chrono::milliseconds narrator::since_start() const { return ms(clock::now() - began_); }
 

@@ -18,7 +18,7 @@ namespace redlock::tool {
 
 /// Writes to standard error. With `--json` it reports everything that happens, one object a line;
 /// otherwise only the wait: on one line of a terminal, which it redraws, or with `--verbose` line
-/// by line.
+/// by line. With `--quiet` it writes nothing.
 class narrator {
 public:
     explicit narrator(const run_request& request);
@@ -28,6 +28,11 @@ public:
     /// Whether it draws on a terminal. It must not while another process group is in the
     /// foreground: `waiting` and `waited` are not called then.
     bool draws() const noexcept { return draws_; }
+    /// Whether a refusal is reported that is ordinary: another holder has the lock. Else cron would
+    /// send a mail from each machine that was not the first.
+    bool tells_of_contention() const noexcept {
+        return draws_ || request_.json || request_.nodes.verbose;
+    }
     void waiting(error_code ec, const resource_state& state);
     /// The wait is over: clears the terminal's line.
     void waited();

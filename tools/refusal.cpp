@@ -27,7 +27,7 @@ bool is_other_data(const node_vote& v) {
     return v.error == errc::foreign_data && v.detail.find("node record") == std::string::npos;
 }
 
-// How somebody who waits for it gets the lock in the end.
+// How a caller that waits for it gets the lock in the end.
 std::string remedy_of_contention(const refusal& why, const std::vector<std::string>& resources) {
     if (!decides(why.votes, stands_for_ever)) {
         return "wait longer (--wait), or find the holder with redlock inspect";
@@ -51,6 +51,10 @@ std::string remedy_of_nodes(const refusal& why) {
 }
 
 }  // namespace
+
+bool is_ordinary_contention(const refusal& why) {
+    return why.code == errc::contended && !decides(why.votes, stands_for_ever);
+}
 
 int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,
             int contended) {

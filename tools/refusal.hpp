@@ -14,6 +14,9 @@ inline constexpr const char* used_for_something_else =
     "the key is used for something else: choose another RESOURCE, or another \"key_prefix\" in "
     "every client's configuration";
 
+/// Whether other holders, or what is kept after them, were in the way, all of which ends by itself.
+bool is_ordinary_contention(const refusal& why);
+
 /// Complains, and returns the exit status. `detail`: that of the event `refused`.
 /// `contended`: the status where another holder was in the way.
 int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,

@@ -5,6 +5,7 @@
 #include "tools/signals.hpp"
 
 #include <redlock/detail/printable.hpp>
+#include <redlock/detail/shown_of.hpp>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -144,12 +145,16 @@ void fill_closed_streams() noexcept {
 
 void keep_secret(const std::vector<std::string>& words) {
     auto& out = secrets();
-    for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const auto end = std::find(words.begin(), words.end(), "--");
+    const auto options = static_cast<std::size_t>(end - words.begin());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        // Of CMD only the program is shown, where it can't be run.
+        if (i > options && words[i - 1] != "--") continue;
         const auto at = words[i].find(mark);
         if (at == std::string::npos) continue;
         const std::string rest = words[i].substr(at + mark.size());
-        if (const auto end = rest.rfind('@'); end != rest.npos) {
-            out.push_back(rest.substr(0, end + 1));
+        if (const auto last = rest.rfind('@'); last != rest.npos) {
+            out.push_back(rest.substr(0, last + 1));
             continue;
         }
         const std::size_t last = end_of_split(words, i);
@@ -197,8 +202,14 @@ std::string shown(std::string_view text) { return detail::printable(redacted(tex
 void complain_in_json() noexcept { complains_in_json() = true; }
 
 std::string quoted(const std::vector<std::string>& resources) {
+    const std::size_t shown = detail::shown_of(resources.size());
     std::string out;
-    for (const auto& one : resources) out += (out.empty() ? "'" : ", '") + one + "'";
+    for (std::size_t i = 0; i < shown; ++i) {
+        out += (out.empty() ? "'" : ", '") + resources[i] + "'";
+    }
+    if (shown < resources.size()) {
+        out += " and " + std::to_string(resources.size() - shown) + " more";
+    }
     return out;
 }
 

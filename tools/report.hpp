@@ -16,7 +16,8 @@ namespace redlock::tool {
 void fill_closed_streams() noexcept;
 
 /// Finds the passwords of URIs in the words of a command line, so that `redacted` leaves them out
-/// wherever they appear; also a password with blanks, which splits its URI into several words.
+/// wherever they appear; also a password with blanks, which splits its URI into several words, and
+/// one in the name of CMD's program.
 void keep_secret(const std::vector<std::string>& words);
 
 /// `text` without the passwords that `keep_secret` found, with every "://user:password@" made
@@ -27,7 +28,7 @@ std::string redacted(std::string_view text);
 /// `text` from outside, safe for a terminal: redacted, and `printable`.
 std::string shown(std::string_view text);
 
-/// The names as people read them: 'a', 'b'.
+/// The names as people read them: 'a', 'b'; of many 'a', 'b', 'c' and 61 more.
 std::string quoted(const std::vector<std::string>& resources);
 
 /// From now on what standard error does not take within `limit` is kept, up to a bound, and goes

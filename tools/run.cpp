@@ -4,6 +4,7 @@
 
 #include "tools/child.hpp"
 #include "tools/drain.hpp"
+#include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
 #include "tools/job_control.hpp"
@@ -12,9 +13,11 @@
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
 #include "tools/terminal.hpp"
+#include "tools/watchdog.hpp"
 #include "tools/whole_file.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/detail/shown_of.hpp>
 #include <redlock/event.hpp>
 #include <redlock/resource_state.hpp>
 #include <redlock/stats.hpp>
@@ -86,7 +89,10 @@ private:
     void on_child_ended();
     void pass_on_key(bool had_screen);
     void on_lost(loss why);
+    void on_silence();
     void stop_command();
+    void on_stopped();
+    void leave_running(int status);
     void look();
     void release();
     void on_released(error_code ec);
@@ -103,6 +109,7 @@ private:
     std::string renewal_failure_;  // what the nodes said of the last renewals
     narrator says_{request_};
     terminal terminal_;
+    sign_channels channels_{request_.watchdog.has_value()};
     asio::io_context context_{1};
     asio::signal_set signals_{context_};
     job_control job_;
@@ -110,6 +117,7 @@ private:
     asio::steady_timer rest_timer_{context_};  // for what standard error did not take
     asio::steady_timer metrics_timer_{context_};
     bool metrics_failed_ = false;
+    watchdog watchdog_{context_, request_.watchdog};
     asio::cancellation_signal give_up_;
     first_contact contact_{options_};
     client client_;
@@ -121,6 +129,7 @@ private:
     bool owns_screen_ = false;     // CMD is, or was before a suspension, in the foreground
     bool reach_was_told_ = false;  // that redlock can't signal CMD
     std::bitset<NSIG> forwarded_;  // the signals that came to redlock and went on to CMD
+    int stop_status_ = lease_lost;  // the exit status once CMD has been stopped
     int ended_by_ = 0;
     int killed_by_ = 0;  // SIGINT or SIGQUIT, of which CMD died
     int status_ = own_failure;
@@ -192,8 +201,14 @@ void runner::say_the_rest() {
 }
 
 std::string runner::nodes_down() const {
+    const std::size_t shown = detail::shown_of(down_.size());
     std::string out;
-    for (const auto& [node, why] : down_) out += "; " + node + ": " + why;
+    std::size_t named = 0;
+    for (const auto& [node, why] : down_) {
+        if (named++ == shown) break;
+        out += "; " + node + ": " + why;
+    }
+    if (shown < down_.size()) out += "; and " + std::to_string(down_.size() - shown) + " more";
     return out;
 }
 
@@ -324,6 +339,9 @@ void runner::on_acquired(error_code ec, lease got) {
     if (ended_by_ != 0) return finish(signalled + ended_by_);
     if (ec) {
         const refusal why{ec, {got.votes().begin(), got.votes().end()}};
+        if (is_ordinary_contention(why) && !says_.tells_of_contention()) {
+            return finish(request_.contended_status);
+        }
         return finish(explain(why, request_.resources, last_detail_, request_.contended_status));
     }
     lease_ = std::move(got);
@@ -340,12 +358,15 @@ void runner::start_command() {
     const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
     auto all = locks_around();
     for (const auto& one : request_.resources) all.push_back({one, owner, lease_.fence()});
-    const environment variables = variables_for(request_.resources, all.back(), slot, all);
+    environment variables = variables_for(request_.resources, all.back(), slot, all);
+    const environment for_signs = watchdog_.variables(channels_);
+    variables.insert(variables.end(), for_signs.begin(), for_signs.end());
     phase_ = phase::running;
     // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
     owns_screen_ = terminal_.is_ours_alone();
     try {
         child_.start(request_.command, variables, owns_screen_);
+        watchdog_.start(channels_, [this] { on_silence(); });
     } catch (const std::system_error& e) {
         complain(std::string("CMD can't be started: ") + e.what());
         status_ = own_failure;
@@ -387,6 +408,7 @@ void runner::suspend(bool whole_job) {
     if (phase_ != phase::running) return;
     if (is_over()) return;
     if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
+    watchdog_.start_again();
     child_.send(SIGCONT);
 }
 
@@ -436,6 +458,15 @@ void runner::on_lost(loss why) {
     stop_command();
 }
 
+void runner::on_silence() {
+    if (phase_ != phase::running) return;
+    complain("CMD gave no sign of life for " + format_duration(*request_.watchdog) +
+             ", and is stopped: have it write to REDLOCK_WATCHDOG_FD more often, or lengthen "
+             "--watchdog");
+    stop_status_ = no_sign;
+    stop_command();
+}
+
 void runner::stop_command() {
     phase_ = phase::stopping;
     const auto now = clock::now();
@@ -455,26 +486,37 @@ void runner::look() {
     child_.reap();
     const auto now = clock::now();
     if (child_.has_ended() && child_.group_is_gone()) {
-        terminal_.take_back_from(child_.pid());
-        return finish(lease_lost);
+        return on_stopped();
     }
     // Again each time: a process may have been made meanwhile.
     if (now >= kill_at_) child_.send(SIGKILL);
     if (now >= kill_at_ && child_.is_out_of_reach()) {
         tell_reach();
-        return finish(lease_lost);
+        return leave_running(stop_status_);
     }
     if (now >= kill_at_ + longest_death) {
         complain("processes of group " + std::to_string(child_.pid()) +
                  " survive SIGKILL and may "
                  "still work on " +
                  name() + ": look at them with ps");
-        return finish(own_failure);
+        return leave_running(own_failure);
     }
     timer_.expires_after(look_again);
     timer_.async_wait([this](error_code ec) {
         if (!ec && phase_ == phase::stopping) look();
     });
+}
+
+void runner::on_stopped() {
+    terminal_.take_back_from(child_.pid());
+    status_ = stop_status_;
+    status_ == lease_lost ? finish(status_) : release();
+}
+
+// What can't be ended works on: a lease that is not lost keeps others out until its ttl is over.
+void runner::leave_running(int status) {
+    if (stop_status_ != lease_lost) lease_.detach();
+    finish(status);
 }
 
 void runner::release() {
@@ -514,6 +556,7 @@ void runner::finish(int status) {
     job_.close();
     timer_.cancel();
     rest_timer_.cancel();
+    watchdog_.stop();
 }
 
 // Why they can't be held at once; empty where they can.
@@ -536,6 +579,10 @@ int run(const run_request& request, const inherited_signals& given) {
     if (!found) return own_failure;
     if (const auto why = check(request.resources, found->client); !why.empty()) {
         complain("RESOURCE: " + why);
+        return own_failure;
+    }
+    if (request.watchdog && *request.watchdog <= 0ms) {
+        complain("--watchdog must be longer than 0");
         return own_failure;
     }
     acquire_options terms;

@@ -6,6 +6,8 @@
 #include "tools/signals.hpp"
 #include "tools/terms.hpp"
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct run_request {
     bool json = false;           // reports on standard error in JSON, one object a line
     std::string metrics_file;    // gets the metrics of the client; empty: none does
     int contended_status = 120;  // the exit status in place of `contended`
+    bool quiet = false;          // says nothing of a lock that another holder has
+    std::optional<std::chrono::milliseconds> watchdog{};  // the longest time without a sign of CMD
     std::vector<std::string> command;
 };
 

@@ -26,6 +26,18 @@ std::string above_longest(const char* option, milliseconds given, milliseconds l
            ": shorten it, or raise \"ttl_max_ms\" in every client's configuration";
 }
 
+// What it is compared with is nearly always the period, which may be a day.
+std::string refuse_min_hold(milliseconds given, milliseconds longest) {
+    const auto enough = std::min<milliseconds>(50s, longest < 1s ? longest
+                                                   : std::chrono::floor<std::chrono::seconds>(
+                                                         longest));
+    return "--min-hold " + format_duration(given) + " is above the longest that the nodes take, " +
+           format_duration(longest) +
+           ": it has to exceed how far the starts of the machines lie apart (their clocks, cron's "
+           "delay), not the period; --min-hold " + format_duration(enough) +
+           " does for a job of each hour or day, where they lie apart by less";
+}
+
 // The first number of milliseconds above `low` with which `is_so` is true, where it stays true;
 // `high` where there is none before.
 template <class F>
@@ -111,7 +123,7 @@ std::string refuse_kind(const lease_request& request, const client_options& clie
     }
     const milliseconds kept = longest_min_hold(client);
     const milliseconds min_hold = request.min_hold.value_or(0ms);
-    if (min_hold > 0ms && min_hold > kept) return above_longest("--min-hold", min_hold, kept);
+    if (min_hold > 0ms && min_hold > kept) return refuse_min_hold(min_hold, kept);
     if (min_hold > 0ms && request.shared) {
         return "--min-hold is for exclusive locks, and --shared keeps nobody else out: leave one "
                "out";

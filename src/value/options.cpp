@@ -241,7 +241,8 @@ void check_kind(const acquire_options& o, const client_options& client, findings
         out.error("/min_hold_ms",
                   "must be 0 to " + std::to_string(std::max<milliseconds::rep>(longest.count(), 0)) +
                       ": ttl_max_ms, which is " + std::to_string(client.ttl_max.count()) +
-                      ", less the drift allowance and the way to the nodes");
+                      ", less the drift allowance and the way to the nodes; it has to exceed how "
+                      "far the starts of the programs lie apart, not the period");
     } else if (o.min_hold > milliseconds(0) && is_shared) {
         out.error("/min_hold_ms", "is for exclusive locks: readers keep nobody else out");
     }

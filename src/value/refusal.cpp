@@ -6,12 +6,30 @@
 #include "value/reasons.hpp"
 #include "value/text.hpp"
 
+#include <redlock/detail/shown_of.hpp>
+
 #include <boost/system/system_error.hpp>
 #include <boost/throw_exception.hpp>
 
 #include <algorithm>
+#include <cstddef>
 
 namespace redlock {
+
+namespace {
+
+// All that did not grant: first those that answered.
+std::vector<const node_vote*> in_the_way(const std::vector<node_vote>& votes) {
+    std::vector<const node_vote*> out;
+    for (const node_vote& v : votes) {
+        if (v.answer != vote::granted) out.push_back(&v);
+    }
+    std::stable_partition(out.begin(), out.end(),
+                          [](const node_vote* v) { return v->answer != vote::pending; });
+    return out;
+}
+
+}  // namespace
 
 std::string refusal::message() const {
     const std::string reasons = detail::reasons_of(*this);
@@ -29,10 +47,12 @@ std::string detail::reasons_of(const refusal& r) {
            std::to_string(votes.size()) +
            (votes.size() == 1 ? " node granted, " : " nodes granted, ") +
            std::to_string(redlock::quorum(votes.size())) + " needed";
-    for (const node_vote& v : votes) {
-        if (v.answer == vote::granted || v.answer == vote::pending) continue;
-        out += "; " + text::printable(v.node) + ": " + text::cause(v);
+    const auto others = in_the_way(votes);
+    const std::size_t shown = detail::shown_of(others.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+        out += "; " + text::printable(others[i]->node) + ": " + text::cause(*others[i]);
     }
+    if (shown < others.size()) out += "; and " + std::to_string(others.size() - shown) + " more";
     return out;
 }
 

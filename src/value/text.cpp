@@ -5,6 +5,7 @@
 #include "value/owner_text.hpp"
 
 #include <redlock/detail/printable.hpp>
+#include <redlock/detail/shown_of.hpp>
 
 #include <cstdio>
 
@@ -74,9 +75,10 @@ std::string brief(std::chrono::microseconds span) {
 
 std::string listed(std::span<const std::string> names) {
     constexpr std::size_t enough = 200;
+    const std::size_t shown = detail::shown_of(names.size());
     std::string out;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        if (out.size() > enough) return out + " and " + std::to_string(names.size() - i) + " more";
+        if (i == shown || out.size() > enough) return out + " and " + std::to_string(names.size() - i) + " more";
         out.append(i == 0 ? "" : ", ").append(names[i]);
     }
     return out;
@@ -84,7 +86,7 @@ std::string listed(std::span<const std::string> names) {
 
 std::string cause(const node_vote& v) {
     switch (v.answer) {
-        case vote::pending: return "not awaited";
+        case vote::pending: return "no answer yet";
         case vote::granted: return "granted";
         case vote::held: return held_cause(v);
         case vote::queued:

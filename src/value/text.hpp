@@ -21,7 +21,7 @@ std::string printable(std::string_view raw, std::size_t limit = longest_shown);
 /// "0.4 ms", "430 ms", "4.2 s", "43 s", "5 min".
 std::string brief(std::chrono::microseconds span);
 
-/// "a, b", and of very many "a, b and 62 more".
+/// "a, b", and of many "a, b, c and 28 more".
 std::string listed(std::span<const std::string> names);
 
 /// What a node answered and why, without its name and its time.

@@ -76,7 +76,8 @@ class Manual(unittest.TestCase):
         page = said("help", "--man")
         self.assertEqual(re.findall(r"^\.SH (.*)$", page, re.MULTILINE), SECTIONS)
         for variable in ("REDLOCK_CONFIG", "REDLOCK_NODES", "REDLOCK_TOKEN", "XDG_CONFIG_HOME",
-                         "HOME", "REDLOCK_RESOURCE", "REDLOCK_FENCE", "REDLOCK_OWNER"):
+                         "HOME", "REDLOCK_RESOURCE", "REDLOCK_FENCE", "REDLOCK_OWNER",
+                         "REDLOCK_WATCHDOG_FD"):
             self.assertIn(variable, page.split("\n.SH ENVIRONMENT\n")[1])
 
     def test_it_has_what_the_help_has(self):

@@ -330,7 +330,7 @@ TEST_CASE("what many nodes have in common is shown of three, and counted", "[doc
     CHECK(text.status == 2);
     CHECK(times(text.out, ": unreachable: ") == 4);
     CHECK(mentions(text.out, "error: 127.0.0.1:3: unreachable: "));
-    CHECK(mentions(text.out, "\nerror: and 4 more: unreachable: --json shows all\n"));
+    CHECK(mentions(text.out, "\nerror: and 4 more: unreachable: redlock doctor --json names them\n"));
     CHECK_FALSE(mentions(text.out, "127.0.0.1:4"));
     nodes.emplace_back("--json");
     CHECK(times(examine(nodes).out, R"("problem":"unreachable")") == 7);

@@ -145,6 +145,15 @@ class OnATerminal(unittest.TestCase):
         self.terminal.press(CTRL_C)
         self.assertNotIn("round", self.terminal.prompt(130))
 
+    def test_a_lock_that_is_held_is_said_but_with_quiet(self):
+        on_all_nodes("SET waited foreign PX 600000")
+        self.addCleanup(on_all_nodes, "DEL waited")
+        self.terminal.type("redlock run waited true")
+        self.terminal.expect("redlock: 'waited': ")
+        self.terminal.prompt(120)
+        self.terminal.type("redlock run --quiet --wait 1500ms waited true")
+        self.assertNotIn("waited", self.terminal.prompt(120))
+
     def test_the_line_of_a_wait_fits_and_cuts_nothing_in_two(self):
         """Not within a character, nor within the escape of one that is not shown."""
         for resource, whole in (("\u00f6" * 40, r"\u00f6*"), ("\u65e5" * 40, r"\u65e5*"),

@@ -124,7 +124,8 @@ TEST_CASE("a key without expiry: list shows it, and release --force removes it",
     CHECK(end_of_call(config_of(nodes), locks("cart")).status == 0);
     // One that ends by itself is worth a wait.
     for (std::size_t i = 0; i < 3; ++i) nodes.ask(i).set_nx_px("cart", "someone", 2s);
-    mentions_all(end_of_call(config_of(nodes), locks("cart")).err, {"wait longer (--wait)"});
+    const call told{"run", "--verbose", "cart", "--", "true"};
+    mentions_all(end_of_call(config_of(nodes), told).err, {"wait longer (--wait)"});
     const call wait{"run", "--wait", "30s", "cart", "--", "true"};
     CHECK(end_of_call(config_of(nodes), wait).status == 0);
 }

@@ -188,7 +188,7 @@ TEST_CASE("run holds several resources, all or none of them", "[tool]") {
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process holder(on(nodes, {"run", "b", "--", "cat", folder / "gate"}));
     REQUIRE(eventually([&] { return nodes.holding("b") == 3; }));
-    const auto refused = run_tool(on(nodes, {"run", "a", "b", "c", "--", "true"}));
+    const auto refused = run_tool(on(nodes, {"run", "--verbose", "a", "b", "c", "--", "true"}));
     CHECK(refused.status == 120);
     CHECK(has(refused.err, "'a', 'b', 'c': "));
     CHECK(has(refused.err, "b is held by "));
@@ -218,7 +218,7 @@ TEST_CASE("a lock that is held is refused, or waited for", "[tool]") {
     REQUIRE(::mkfifo((folder / "gate").c_str(), 0600) == 0);
     tool_process holder(on(nodes, {"run", "r", "--", "cat", folder / "gate"}));
     REQUIRE(eventually([&] { return nodes.holding("r") == 3; }));
-    const auto refused = run_tool(on(nodes, {"run", "r", "--", "true"}));
+    const auto refused = run_tool(on(nodes, {"run", "--verbose", "r", "--", "true"}));
     CHECK(refused.status == 120);
     CHECK(lines(refused.err) == 1);
     CHECK(has(refused.err, "'r'"));
@@ -412,7 +412,7 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"help", "lock"}, "there is no command 'lock'"},
         {{"run"}, "RESOURCE is required"},
         {{"run", "r"}, "redlock run RESOURCE... -- CMD"},
-        {{"run", "r", "true"}, "needs a command, after --"},
+        {{"run", "r", "true"}, "REDLOCK_CONFIG"},
         {{"run", "r", "--"}, "redlock run RESOURCE... -- CMD"},
         {{"run", "--share", "r", "--", "true"}, "no option --share; did you mean --shared?"},
         {{"run", "--tll", "9s", "r", "--", "true"}, "no option --tll; did you mean --ttl?"},

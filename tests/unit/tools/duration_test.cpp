@@ -33,6 +33,21 @@ TEST_CASE("what is no duration is refused, and nothing is written") {
     CHECK(out == 42ms);
 }
 
+TEST_CASE("seconds are read as flock reads them") {
+    const auto [text, value] = GENERATE(table<const char*, milliseconds>(
+        {{"5", 5s}, {"0.5", 500ms}, {".5", 500ms}, {"0", 0ms}, {"0.0001", 1ms}, {"1e3", 0ms}}));
+    milliseconds out{};
+    INFO(text);
+    CHECK(parse_seconds(text, out).empty() == (std::string(text) != "1e3"));
+    CHECK(out == value);
+    for (const auto* wrong : {"", "5s", "-1", "+1", " 1", "x", "nan", "inf", "9999999999999999"}) {
+        milliseconds kept{42};
+        INFO(wrong);
+        CHECK_FALSE(parse_seconds(wrong, kept).empty());
+        CHECK(kept == 42ms);
+    }
+}
+
 TEST_CASE("a number without a unit is refused, with the units to write") {
     milliseconds out{};
     CHECK(parse_duration("10", out) == "'10' has no unit: write 10ms, 10s or 10m");

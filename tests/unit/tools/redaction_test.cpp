@@ -41,6 +41,13 @@ TEST_CASE("a password that a blank cut in two words is left out") {
     CHECK(redacted("redis://u:alone") == "redis://***");
 }
 
+TEST_CASE("a password in the name of CMD's program is left out") {
+    keep_secret({"run", "r", "--", "redis://u:blank pass@h:1", "://:"});
+    CHECK(redacted("redis://u:blank pass@h:1: not found") == "redis://***@h:1: not found");
+    keep_secret({"run", "--", "-r", "--", "redis://u:some", "split@h:1"});
+    CHECK(redacted("redis://u:some: not found") == "redis://***: not found");
+}
+
 TEST_CASE("a node that is an IPv6 address is shown, with a port and without") {
     for (const std::string node : {"[::1]", "[2001:db8::ab]", "[::1]:6379", "[::1]/2",
                                    "[::1]:7/2?name=a", "[fe80::1%25eth0]", "2001:db8::ab",

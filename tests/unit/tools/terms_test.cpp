@@ -84,7 +84,22 @@ TEST_CASE("a lock can be kept for longer than its ttl, and for longer than CMD m
     CHECK(terms.max_hold == 20s);
     CHECK(settled({.min_hold = 58'198ms}).min_hold == 58'198ms);
     CHECK(refused({.min_hold = 58'199ms}).find("--min-hold") != std::string::npos);
-    CHECK(refused({.min_hold = 58'199ms}).find("ttl_max_ms") != std::string::npos);
+}
+
+TEST_CASE("a --min-hold as long as the period is answered with one that does") {
+    for (const auto ttl_max : {60'000ms, 20'000ms, 300ms, 3'600'000ms}) {
+        configuration from;
+        from.client.ttl_max = ttl_max;
+        const std::string why = refused({.min_hold = 23h}, from);
+        INFO(why);
+        CHECK(why.find("how far the starts of the machines lie apart") != std::string::npos);
+        CHECK(why.find("ttl_max") == std::string::npos);
+        const auto at = why.rfind("--min-hold ") + 11;
+        std::chrono::milliseconds enough{};
+        CHECK(parse_duration(why.substr(at, why.find(' ', at) - at), enough).empty());
+        CHECK(enough > 0ms);
+        CHECK(refused({.min_hold = enough}, from).empty());
+    }
 }
 
 TEST_CASE("terms that can't be kept are refused with a remedy") {

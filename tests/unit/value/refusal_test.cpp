@@ -35,13 +35,25 @@ refusal sample() {
 TEST_CASE("the sentence names the outcome, the count and each failing node") {
     CHECK(sample().message() ==
           "too few nodes could vote: 2 of 5 nodes granted, 3 needed; "
-          "c:1: unreachable: Connection refused; d:1: no answer in time");
+          "c:1: unreachable: Connection refused; d:1: no answer in time; e:1: no answer yet");
     CHECK(refusal{errc::client_closed, {}}.message() == "the client is closed");
     CHECK(refusal{errc::contended, {voted("a", vote::held)}}.message() ==
           "somebody else holds the lock: 0 of 1 node granted, 1 needed; a: held");
     CHECK(refusal{errc::contended, {voted("a", vote::held), voted("b", vote::held)}}
               .message()
               .find("0 of 2 nodes granted, 2 needed") != std::string::npos);
+}
+
+TEST_CASE("the sentence names three of many nodes, first those that answered") {
+    refusal r{errc::contended, {voted("n0", vote::pending)}};
+    for (int i = 1; i < 31; ++i) {
+        r.votes.push_back(voted(("n" + std::to_string(i)).c_str(), vote::held));
+    }
+    CHECK(r.message() ==
+          "somebody else holds the lock: 0 of 31 nodes granted, 16 needed; "
+          "n1: held; n2: held; n3: held; and 28 more");
+    r.votes.resize(5);
+    CHECK(r.message().ends_with("n1: held; n2: held; n3: held; n4: held; n0: no answer yet"));
 }
 
 TEST_CASE("a refusal compares with codes and conditions") {

@@ -1,0 +1,95 @@
+// redlock run --watchdog: a command that lives is left alone, one that hangs is stopped; knows no
+// internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/run.hpp"
+#include "tool_call.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string notifier() {
+    return (std::filesystem::path(__FILE__).parent_path() / "watchdog.py").string();
+}
+
+}  // namespace
+
+TEST_CASE("a command without a sign of life is stopped, and its lock is free", "[watchdog]") {
+    cluster nodes(3);
+    found(nodes);
+    const scratch folder;
+    // It signs once, ignores TERM, and has a child: KILL ends both.
+    tool_process running(run_on(
+        nodes, {"--watchdog", "400ms", "r", "-c",
+                "trap '' TERM; echo >&$REDLOCK_WATCHDOG_FD; echo $$ > " + (folder / "pid") +
+                    "; sleep 600 & wait; sleep 600"}));
+    const auto got = outcome_of(running);
+    CHECK(got.status == 124);
+    CHECK(has_text(got.err, "CMD gave no sign of life for 400ms, and is stopped"));
+    CHECK(nodes.holding("r") == 0);
+    CHECK_FALSE(is_alive(-std::stoi(read_file(folder / "pid"))));
+    tool_process in_json(run_on(nodes, {"--json", "--watchdog", "50ms", "r", "sleep", "600"}));
+    CHECK(has_text(outcome_of(in_json).err, R"("resource":"r","status":124)"));
+    tool_process zero(run_on(nodes, {"--watchdog", "0s", "r", "true"}));
+    CHECK(zero.wait() == 125);
+}
+
+TEST_CASE("a byte now and then keeps a command alive", "[watchdog]") {
+    cluster nodes(3);
+    found(nodes);
+    // Each pause is far shorter than the limit, and all of them together are longer.
+    tool_process running(run_on(nodes, {"--watchdog", "2s", "r", "-c",
+                                        "for i in 1 2 3 4 5 6; do sleep 0.5; "
+                                        "echo >&$REDLOCK_WATCHDOG_FD; done; "
+                                        "echo $WATCHDOG_USEC ${WATCHDOG_PID-none}"}));
+    const auto got = outcome_of(running);
+    CHECK(got.status == 0);
+    CHECK(got.out == "2000000 none\n");
+    CHECK(got.err.empty());
+}
+
+TEST_CASE("a command that closes the descriptor has to give its signs otherwise", "[watchdog]") {
+    cluster nodes(3);
+    found(nodes);
+    tool_process silent(run_on(nodes, {"--watchdog", "200ms", "r", "-c",
+                                       "eval \"exec $REDLOCK_WATCHDOG_FD>&-\"; exec sleep 600"}));
+    CHECK(silent.wait() == 124);
+    tool_process done(run_on(nodes, {"--watchdog", "60s", "r", "-c",
+                                     "eval \"exec $REDLOCK_WATCHDOG_FD>&-\"; exit 3"}));
+    CHECK(done.wait() == 3);
+}
+
+TEST_CASE("WATCHDOG=1 by NOTIFY_SOCKET is a sign of life", "[watchdog]") {
+    cluster nodes(3);
+    found(nodes);
+    tool_process running(
+        run_on(nodes, {"--watchdog", "2s", "r", "python3", notifier(), "sign", "6", "0.5"}));
+    CHECK(running.wait() == 0);
+    // Anything else is none.
+    tool_process other(run_on(nodes, {"--watchdog", "300ms", "r", "-c",
+                                      "python3 " + notifier() + " ready; exec sleep 600"}));
+    CHECK(other.wait() == 124);
+}
+
+TEST_CASE("what a command says by NOTIFY_SOCKET reaches the socket that redlock was given",
+          "[watchdog]") {
+    cluster nodes(3);
+    found(nodes);
+    call_words call{"python3", notifier(), "outer", std::getenv("REDLOCK_TOOL")};
+    const call_words run =
+        run_on(nodes, {"--watchdog", "60s", "r", "python3", notifier(), "ready"});
+    call.insert(call.end(), run.begin(), run.end());
+    tool_process systemd(tool_process::program{"/usr/bin/env"}, call);
+    const auto got = outcome_of(systemd);
+    CHECK(got.status == 0);
+    CHECK(got.out.starts_with("READY=1\nSTATUS=up|STATUS=0|STATUS=1|"));
+    CHECK(got.out.ends_with("|STATUS=39|STOPPING=1\n"));
+}
