@@ -5,7 +5,7 @@
 #include "tools/drain.hpp"
 #include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/question.hpp"
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
@@ -122,17 +122,15 @@ std::string show_part(const result_line& line, part& of, clock::duration took, b
     const auto rate = static_cast<std::int64_t>(static_cast<double>(of.released.size()) /
                                                 std::chrono::duration<double>(took).count());
     if (json) {
-        json_writer out;
-        out.begin_object().key("part").string(line.name);
-        out.key("cycles").number_unsigned(of.released.size());
-        out.key("cycles_per_s").number(rate);
-        out.key("acquire_p50_us").number(of.acquired.at(0.5));
-        out.key("acquire_p99_us").number(of.acquired.at(0.99));
-        out.key("acquire_max_us").number(of.acquired.at(1));
-        out.key("release_p50_us").number(of.released.at(0.5));
-        out.key("release_p99_us").number(of.released.at(0.99));
-        out.end_object();
-        return out.text() + "\n";
+        return json_text({{"part", line.name},
+                          {"cycles", of.released.size()},
+                          {"cycles_per_s", rate},
+                          {"acquire_p50_us", of.acquired.at(0.5)},
+                          {"acquire_p99_us", of.acquired.at(0.99)},
+                          {"acquire_max_us", of.acquired.at(1)},
+                          {"release_p50_us", of.released.at(0.5)},
+                          {"release_p99_us", of.released.at(0.99)}}) +
+               "\n";
     }
     std::string text = std::string(line.text) + ": p50 " + ms(of.acquired.at(0.5)) + ", p99 " +
                        ms(of.acquired.at(0.99)) + ", longest " + ms(of.acquired.at(1));

@@ -4,7 +4,9 @@
 
 #include "tools/completion.hpp"
 #include "tools/duration.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/guide.hpp"
+#include "tools/help.hpp"
+#include "tools/json_text.hpp"
 #include "tools/manual.hpp"
 #include "tools/outline.hpp"
 
@@ -31,9 +33,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* statuses =
-    R"(The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-
-As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
+    R"(As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
 and a line for sh: redlock run -w 5 RESOURCE CMD -l, redlock run -n RESOURCE -c 'CMD | CMD'.
 With -- all words before it are RESOURCEs. A CMD that has a -- of its own needs one before it.
 
@@ -200,7 +200,7 @@ parser::parser() {
         ->type_name("FILE");
     app_.add_flag("--verbose", nodes_.verbose,
                   "Say also what is doubtful in the configuration, and, run, what it waits for");
-    app_.footer("redlock help CMD explains one command.");
+    app_.footer("redlock help COMMAND explains one command.");
 
     add_run();
     add_token_commands();
@@ -218,7 +218,8 @@ void parser::lease_terms(CLI::App& to, lease_request& into) {
                 "Share the lock with others that ask with --shared, and "
                 "with nobody else");
     to.add_option("--slots", into.slots,
-                  "Hold one of K slots of RESOURCE, so that at most K are held at once; the slots "
+                  "Hold one of K slots of RESOURCE, at most " + std::to_string(max_slots) +
+                      ", so that at most K are held at once; the slots "
                   "are another lock than RESOURCE itself")
         ->type_name("K")
         ->check(CLI::Range(1, static_cast<int>(max_slots)));
@@ -296,8 +297,6 @@ void parser::add_token_commands() {
 goes to standard output, or to --token-file. The token is a secret: any program that has it
 can release the lock.
 
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object.
 
 Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum
 of nodes; 128+n if signal n ended it; 125 on failure, or where the key of a RESOURCE holds other
@@ -314,8 +313,6 @@ data.)");
 
     constexpr const char* token_rules =
         R"(The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object.
 
 Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held
 any more: no other lease was touched, and what was left of this one on a node is released;
@@ -351,17 +348,12 @@ no string is no lock: it is left alone, with status 125.)");
 void parser::add_others() {
     inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
     inspect_->footer(
-        R"(The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object.
-
-Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
+        R"(Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
     inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
 
     list_ = app_.add_subcommand("list", "Show what is held, one line or object each");
     list_->footer(
         R"(The nodes look at all their keys for this; the user needs the right +scan.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object a line.
 
 Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
     list_->add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
@@ -370,8 +362,6 @@ Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)")
     watch_->footer(
         R"(First says who holds each RESOURCE, and then each change, until it is ended (^C). It
 looks every 250 ms: what is shorter may not be seen.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object a line.
 
 Exit status: 125 on failure.)");
     watch_->add_option("RESOURCE", watching_.resources, "What to look at")->required();
@@ -382,8 +372,6 @@ Exit status: 125 on failure.)");
 trip, rights of the user, other clients' settings. One line for each finding. It
 takes no lock and writes no node record; whether a node takes writes it tries on a key of its own,
 <prefix>redlock:probe. The record of each node names the list of nodes: name them all.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object.
 
 Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)");
 
@@ -391,12 +379,14 @@ Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)");
     init_->footer(
         R"(A node that may have lost its data has no vote until every earlier lease has ended.
 If an operator knows that no lease is valid, as on a first start with a node missing,
-init gives all nodes their vote at once. If a program does hold a lock, a second holder
-gets in. init asks for confirmation first. Every node must be reachable.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object.
+init gives the nodes their vote at once. If a program does hold a lock, a second holder
+gets in. init asks for confirmation first.
 
-Exit status: 0; 121 if a node did not take it; 125 on failure.)");
+A quorum of nodes has to take it; a warning names the others. A node that is back later votes when
+ttl_max is over, or at once if its server ran on. If it belongs to another list of nodes, no lock
+is granted from then until init is run again.
+
+Exit status: 0; 121 if fewer than a quorum of nodes took it; 125 on failure.)");
     init_->add_flag("--yes", declaring_.yes, "Do not ask");
 
     bench_ = app_.add_subcommand("bench", "Measure how fast locks are on these nodes");
@@ -407,13 +397,12 @@ program to the grant of another that waits. It asks for confirmation first, uses
 own, whose names begin with redlock-bench:, and releases them; their fences run out within
 twice ttl_max.
 
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
-With --json: one object a line.
 
 Exit status: 0; 121 no quorum of nodes; 128+n if signal n
 ended it; 125 on failure.)");
     duration(*bench_, "--each", each_, "How long each part runs, at most 1m; without: 3s");
-    bench_->add_option("--workers", benching_.workers, "How many acquire at once; without: 64")
+    bench_->add_option("--workers", benching_.workers,
+                       "How many acquire at once, at most 1000; without: 64")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000));
     bench_->add_flag("--yes", benching_.yes, "Do not ask");
@@ -430,7 +419,7 @@ ended it; 125 on failure.)");
     help_ = app_.add_subcommand("help", "Explain redlock, or one command");
     help_->footer("");
     help_->add_flag("--man", wants_manual_, "Print the manual page, for man -l");
-    help_->add_option("CMD", topic_, names());
+    help_->add_option("COMMAND", topic_, names());
 }
 
 bool parser::is_command(const std::string& word) const {
@@ -469,7 +458,9 @@ command_outline outline_of(const CLI::App& app, const std::string& usage) {
     out.footer = app.get_footer();
     for (const CLI::Option* option : app.get_options()) {
         if (option->get_positional() && option->get_lnames().empty()) {
-            out.arguments.push_back({option->get_name(true), option->get_description()});
+            const bool is_list = option->get_items_expected_max() > 1;
+            out.arguments.push_back(
+                {option->get_name(true) + (is_list ? "..." : ""), option->get_description()});
             continue;
         }
         option_outline one{{}, "", option->get_description()};
@@ -491,7 +482,7 @@ outline parser::describe() const {
         const auto begin = usage.find("redlock");
         return usage.substr(begin, usage.find_last_not_of('\n') + 1 - begin);
     };
-    outline out{outline_of(app_, usage_of(app_, "redlock")), {}};
+    outline out{outline_of(app_, "redlock [OPTIONS] COMMAND ..."), {}};
     for (const CLI::App* command : app_.get_subcommands({})) {
         auto& added = out.commands.emplace_back(
             outline_of(*command, usage_of(*command, "redlock " + command->get_name())));
@@ -502,6 +493,7 @@ outline parser::describe() const {
             added.arguments[0].choices.push_back(topic->get_name());
         }
     }
+    add_guide(out);
     return out;
 }
 
@@ -516,13 +508,11 @@ command_line parser::explain() const {
 }
 
 std::string parser::help_text() const {
-    const CLI::App* topic = &app_;
-    for (const auto* command : app_.get_subcommands({})) {
-        const bool asked_with_flag = command->parsed() && command != help_;
-        if (asked_with_flag || topic_ == command->get_name()) topic = command;
+    std::string topic = topic_;
+    for (const auto* command : app_.get_subcommands()) {
+        if (command != help_) topic = command->get_name();  // asked with --help
     }
-    const std::string name = topic == &app_ ? "redlock" : "redlock " + topic->get_name();
-    return app_.get_formatter()->make_help(topic, name, CLI::AppFormatMode::Normal);
+    return help_page(describe(), topic);
 }
 
 // What is wrong with the first word that no option or argument took; empty when there is none.
@@ -698,9 +688,7 @@ command_line parser::parse(std::vector<std::string> words) {
     }
     if (version_) {
         if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};
-        json_writer json;
-        json.begin_object().key("version").string(REDLOCK_VERSION).end_object();
-        return text_request{json.text() + "\n"};
+        return text_request{json_text({{"version", REDLOCK_VERSION}}) + "\n"};
     }
     if (run_->parsed()) return run(std::move(command));
     if (acquire_->parsed()) return with_nodes(acquiring_);

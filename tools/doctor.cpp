@@ -5,7 +5,7 @@
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
@@ -18,6 +18,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool {
@@ -101,49 +102,42 @@ std::string findings_to_text(const std::vector<node_report>& reports,
            std::to_string(reports.size()) + " nodes vote\n";
 }
 
-void add_node(json_writer& json, const node_report& r) {
-    json.begin_object();
-    json.key("name").string(r.name);
-    json.key("reachable").boolean(r.is_reachable);
-    json.key("votes").boolean(r.has_vote);
-    json.key("version").string(r.version);
-    json.key("role").string(r.role);
-    json.key("appendonly");
-    r.has_log ? json.boolean(*r.has_log) : json.null();
-    json.key("appendfsync").string(r.fsync);
-    json.key("maxmemory_policy").string(r.eviction_policy);
-    json.key("used_memory").number_unsigned(r.memory_used);
-    json.key("maxmemory").number_unsigned(r.memory_limit);
-    json.key("replicas").number_unsigned(r.replicas);
-    json.key("cluster_mode").boolean(r.is_cluster);
-    json.key("clock_offset_us");
-    r.clock_offset ? json.number(r.clock_offset->count()) : json.null();
-    json.key("round_trip_us").number(r.round_trip.count());
-    json.key("node_timeout_ms").number(r.node_timeout.count());
-    json.key("ttl_max_ms").number(r.ttl_max.count());
-    json.key("missing_rights").begin_array();
-    for (const std::string& right : r.missing_rights) json.string(right);
-    json.end_array().end_object();
+json_value node_to_json(const node_report& r) {
+    return {{"name", r.name},
+            {"reachable", r.is_reachable},
+            {"votes", r.has_vote},
+            {"version", r.version},
+            {"role", r.role},
+            {"appendonly", r.has_log ? json_value(*r.has_log) : json_value()},
+            {"appendfsync", r.fsync},
+            {"maxmemory_policy", r.eviction_policy},
+            {"used_memory", r.memory_used},
+            {"maxmemory", r.memory_limit},
+            {"replicas", r.replicas},
+            {"cluster_mode", r.is_cluster},
+            {"clock_offset_us",
+             r.clock_offset ? json_value(r.clock_offset->count()) : json_value()},
+            {"round_trip_us", r.round_trip.count()},
+            {"node_timeout_ms", r.node_timeout.count()},
+            {"ttl_max_ms", r.ttl_max.count()},
+            {"missing_rights", r.missing_rights}};
 }
 
 std::string findings_to_json(const std::vector<node_report>& reports,
                              const std::vector<finding>& all) {
-    json_writer json;
-    json.begin_object().key("healthy").boolean(all.empty());
-    json.key("findings").begin_array();
+    json_value findings = json_value::array();
     for (const finding& f : all) {
-        json.begin_object();
-        json.key("node");
-        f.node.empty() ? json.null() : json.string(f.node);
-        json.key("severity").string(to_string(f.how_bad));
-        json.key("problem").string(f.problem);
-        json.key("text").string(redacted(f.text));
-        json.end_object();
+        findings.push_back({{"node", f.node.empty() ? json_value() : json_value(f.node)},
+                            {"severity", to_string(f.how_bad)},
+                            {"problem", f.problem},
+                            {"text", redacted(f.text)}});
     }
-    json.end_array().key("nodes").begin_array();
-    for (const node_report& r : reports) add_node(json, r);
-    json.end_array().end_object();
-    return json.text() + "\n";
+    json_value nodes = json_value::array();
+    for (const node_report& r : reports) nodes.push_back(node_to_json(r));
+    return json_text({{"healthy", all.empty()},
+                      {"findings", std::move(findings)},
+                      {"nodes", std::move(nodes)}}) +
+           "\n";
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// `redlock init`: asks the operator to confirm, then declares every node new.
+// `redlock init`: asks the operator to confirm, then declares the nodes new.
 // SPDX-License-Identifier: MIT
 #include "tools/init.hpp"
 
 #include "tools/drain.hpp"
+#include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/question.hpp"
 #include "tools/report.hpp"
 
@@ -13,7 +14,10 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool {
@@ -37,32 +41,46 @@ bool is_meant(const client_options& client) {
                             "second holder gets in.");
 }
 
-std::string votes_to_json(const std::vector<node_vote>& answers) {
-    json_writer json;
-    json.begin_object().key("nodes").begin_array();
+std::string votes_to_json(error_code ec, const std::vector<node_vote>& answers) {
+    json_value nodes = json_value::array();
     for (const auto& a : answers) {
-        json.begin_object();
-        json.key("name").string(a.node);
-        json.key("declared").boolean(a.answer == vote::granted);
-        json.key("error").string(a.answer == vote::granted ? "" : format(a));
-        json.end_object();
+        const bool is_declared = a.answer == vote::granted;
+        nodes.push_back({{"name", a.node.str()},
+                         {"declared", is_declared},
+                         {"error", is_declared ? "" : format(a)}});
     }
-    json.end_array().end_object();
-    return json.text() + "\n";
+    return json_text({{"declared", !ec}, {"nodes", std::move(nodes)}}) + "\n";
 }
 
-int show(error_code ec, const std::vector<node_vote>& answers, bool as_json) {
-    std::string text = as_json ? votes_to_json(answers) : "";
+// That a quorum is enough, and what follows for the nodes that did not take it.
+std::string about_rest(const std::string& failures, std::size_t declared, std::size_t nodes,
+                       std::chrono::milliseconds ttl_max) {
+    return "warning: " + std::to_string(declared) + " of " + std::to_string(nodes) +
+           " nodes count as new, which is a quorum: locks are granted. Not " + failures +
+           ". Once it is back it votes after " + format_duration(ttl_max) +
+           ", or at once if its server ran on; if it belongs to another list of nodes, no lock is "
+           "granted from then until init is run again";
+}
+
+int show(error_code ec, const std::vector<node_vote>& answers, const client_options& client,
+         bool as_json) {
+    std::string text = as_json ? votes_to_json(ec, answers) : "";
     std::string failures;
+    std::size_t declared = 0;
     for (const auto& a : answers) {
         if (a.answer != vote::granted) {
             failures += (failures.empty() ? "" : "; ") + format(a);
-        } else if (!as_json) {
-            text += shown(a.node) + " counts as new: nothing is in quarantine there\n";
+            continue;
         }
+        ++declared;
+        if (!as_json) text += shown(a.node) + " counts as new: nothing is in quarantine there\n";
     }
     if (!print(text)) return own_failure;
-    if (!ec) return success;
+    if (!ec) {
+        if (failures.empty()) return success;
+        complain(about_rest(failures, declared, answers.size(), client.ttl_max));
+        return success;
+    }
     if (ec == errc::invalid_argument) {
         complain("restart_guard or fencing is off in this configuration, so no node is in quarantine");
         return own_failure;
@@ -85,7 +103,7 @@ int init(const init_request& request) {
     bool answered = false;
     declaring.async_init([&](error_code ec, const std::vector<node_vote>& answers) {
         answered = true;
-        status = show(ec, answers, request.json);
+        status = show(ec, answers, found->client, request.json);
     });
     while (!answered) context.run_one();
     declaring.close();

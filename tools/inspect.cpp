@@ -6,7 +6,7 @@
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
 
@@ -60,12 +60,6 @@ std::string some_of(const std::vector<std::string>& names) {
 std::string owners(const node_state& node) {
     if (!node.readers.empty()) return some_of(node.readers);
     return node.owner.empty() ? "-" : shown(node.owner);
-}
-
-void add_strings(json_writer& json, const std::vector<std::string>& values) {
-    json.begin_array();
-    for (const auto& value : values) json.string(value);
-    json.end_array();
 }
 
 // Columns as wide as their widest field.
@@ -169,51 +163,42 @@ std::string slots_held(const resource_state& state) {
 }
 
 std::string to_json(const resource_state& state) {
-    json_writer json;
-    json.begin_object();
-    json.key("resource").string(redacted(state.resource));
-    json.key("held").boolean(state.held);
-    json.key("owner").string(state.owner);
-    json.key("fence").number_unsigned(state.fence);
-    json.key("valid_ms").number(state.valid_for.count());
-    json.key("since_ms");
-    state.held_for ? json.number(state.held_for->count()) : json.null();
-    json.key("quorum").number_unsigned(state.quorum);
-    json.key("nodes").begin_array();
+    json_value nodes = json_value::array();
     for (const auto& node : state.nodes) {
-        json.begin_object();
-        json.key("name").string(node.node);
-        json.key("state").string(to_string(node.state));
-        json.key("owner").string(node.owner);
-        json.key("ttl_ms").number(node.ttl.count());
-        json.key("error").string(problem(node));
-        json.key("readers");
-        add_strings(json, node.readers);
-        json.end_object();
+        nodes.push_back({{"name", node.node.str()},
+                         {"state", to_string(node.state)},
+                         {"owner", node.owner},
+                         {"ttl_ms", node.ttl.count()},
+                         {"error", problem(node)},
+                         {"readers", node.readers}});
     }
-    json.end_array();
-    add_company(json, state);
-    json.key("kept").boolean(state.kept);
-    json.end_object();
-    return json.text() + "\n";
+    json_value out = {
+        {"resource", redacted(state.resource)},
+        {"held", state.held},
+        {"owner", state.owner},
+        {"fence", state.fence},
+        {"valid_ms", state.valid_for.count()},
+        {"since_ms", state.held_for ? json_value(state.held_for->count()) : json_value()},
+        {"quorum", state.quorum},
+        {"nodes", std::move(nodes)}};
+    add_company(out, state);
+    out["kept"] = state.kept;
+    return json_text(out) + "\n";
 }
 
-void add_company(json_writer& json, const resource_state& state) {
-    json.key("slot_count").number_unsigned(state.slot_count);
-    json.key("slots").begin_array();
+void add_company(json_value& to, const resource_state& state) {
+    json_value slots = json_value::array();
     for (const auto& slot : state.slots) {
-        json.begin_object();
-        json.key("slot").number_unsigned(slot.number);
-        json.key("owner").string(slot.owner);
-        json.key("fence").number_unsigned(slot.fence);
-        json.key("valid_ms").number(slot.valid_for.count());
-        json.key("kept").boolean(slot.kept);
-        json.end_object();
+        slots.push_back({{"slot", slot.number},
+                         {"owner", slot.owner},
+                         {"fence", slot.fence},
+                         {"valid_ms", slot.valid_for.count()},
+                         {"kept", slot.kept}});
     }
-    json.end_array();
-    json.key("waiting").number_unsigned(state.waiting);
-    json.key("readers");
-    add_strings(json, state.readers);
+    to["slot_count"] = state.slot_count;
+    to["slots"] = std::move(slots);
+    to["waiting"] = state.waiting;
+    to["readers"] = state.readers;
 }
 
 std::string to_table(const resource_state& state) {

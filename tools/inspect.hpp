@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/nodes.hpp"
 
 #include <redlock/resource_state.hpp>
@@ -41,8 +41,8 @@ std::string kept_until(const resource_state& state);
 std::string utc_text(std::chrono::system_clock::time_point at);
 /// "2 of 3 slots are held"; empty where no program names slots and none is held.
 std::string slots_held(const resource_state& state);
-/// The slots and the readers that have it, and how many wait: members of an object that is open.
-void add_company(json_writer& json, const resource_state& state);
+/// The slots and the readers that have it, and how many wait: members of an object.
+void add_company(json_value& to, const resource_state& state);
 /// One object on one line.
 std::string to_json(const resource_state& state);
 /// A table for people to read.

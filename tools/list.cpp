@@ -6,7 +6,7 @@
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
 #include "tools/inspect.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
@@ -155,17 +155,14 @@ private:
                               : now_text() + " '" + shown(resource_) + "' " + holder + "\n");
     }
     std::string to_json_line(const resource_state& state) const {
-        json_writer json;
-        json.begin_object();
-        json.key("time").string(now_text());
-        json.key("resource").string(redacted(resource_));
-        json.key("state").string(state_of(state));
-        json.key("owner").string(state.owner);
-        json.key("fence").number_unsigned(state.fence);
-        json.key("valid_ms").number(state.valid_for.count());
-        add_company(json, state);
-        json.end_object();
-        return json.text() + "\n";
+        json_value out = {{"time", now_text()},
+                          {"resource", redacted(resource_)},
+                          {"state", state_of(state)},
+                          {"owner", state.owner},
+                          {"fence", state.fence},
+                          {"valid_ms", state.valid_for.count()}};
+        add_company(out, state);
+        return json_text(out) + "\n";
     }
 
     client* client_;

@@ -4,7 +4,7 @@
 
 #include "tools/columns.hpp"
 #include "tools/inspect.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/report.hpp"
 
 #include <poll.h>
@@ -28,17 +28,15 @@ std::string whole_seconds(std::chrono::milliseconds span) {
     return std::to_string(std::chrono::floor<std::chrono::seconds>(span).count()) + " s";
 }
 
-json_writer begin(std::string_view what, const std::vector<std::string>& resources) {
-    json_writer json;
-    json.begin_object().key("event").string(what).key("severity").string("info");
+json_value begin(std::string_view what, const std::vector<std::string>& resources) {
+    json_value out = {{"event", what}, {"severity", "info"}};
     if (resources.size() == 1) {
-        json.key("resource").string(redacted(resources.front()));
-        return json;
+        out["resource"] = redacted(resources.front());
+        return out;
     }
-    json.key("resources").begin_array();
-    for (const auto& one : resources) json.string(redacted(one));
-    json.end_array();
-    return json;
+    json_value& names = out["resources"] = json_value::array();
+    for (const auto& one : resources) names.push_back(redacted(one));
+    return out;
 }
 
 // Nothing where the terminal takes nothing, as after ^S: redlock must not wait for that.
@@ -93,39 +91,39 @@ void narrator::waited() {
 }
 
 void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
-    json_writer json = begin("waiting", request_.resources);
-    json.key("ms").number(since_start().count());
-    if (request_.resources.size() > 1) json.key("resource").string(redacted(state.resource));
+    json_value out = begin("waiting", request_.resources);
+    out["ms"] = since_start().count();
+    if (request_.resources.size() > 1) out["resource"] = redacted(state.resource);
     if (ec) {
-        json.key("error").string(ec.message());
+        out["error"] = ec.message();
     } else {
-        json.key("held").boolean(state.held).key("owner").string(state.owner);
-        json.key("kept").boolean(state.kept);
-        if (request_.lease.slots > 0) json.key("slots").number_unsigned(state.slots.size());
-        if (!state.readers.empty()) {
-            json.key("readers").begin_array();
-            for (const auto& reader : state.readers) json.string(reader);
-            json.end_array();
-        }
-        if (state.held_for) json.key("since_ms").number(state.held_for->count());
-        if (state.place) json.key("place").number_unsigned(*state.place);
-        json.key("waiting").number_unsigned(state.waiting);
+        out["held"] = state.held;
+        out["owner"] = state.owner;
+        out["kept"] = state.kept;
+        if (request_.lease.slots > 0) out["slots"] = state.slots.size();
+        if (!state.readers.empty()) out["readers"] = state.readers;
+        if (state.held_for) out["since_ms"] = state.held_for->count();
+        if (state.place) out["place"] = *state.place;
+        out["waiting"] = state.waiting;
     }
-    tell(json.end_object());
+    tell(out);
 }
 
 void narrator::granted(const lease& got) const {
     if (!request_.json) return;
-    json_writer json = begin("granted", request_.resources);
-    json.key("fence").number_unsigned(got.fence());
-    if (request_.lease.slots > 0) json.key("slot").number_unsigned(got.slot());
-    json.key("valid_ms").number(ms(got.valid_until() - clock::now()).count());
-    tell(json.key("ms").number(since_start().count()).end_object());
+    json_value out = begin("granted", request_.resources);
+    out["fence"] = got.fence();
+    if (request_.lease.slots > 0) out["slot"] = got.slot();
+    out["valid_ms"] = ms(got.valid_until() - clock::now()).count();
+    out["ms"] = since_start().count();
+    tell(out);
 }
 
 void narrator::nested(std::uint64_t fence) const {
     if (request_.json) {
-        tell(begin("nested", request_.resources).key("fence").number_unsigned(fence).end_object());
+        json_value out = begin("nested", request_.resources);
+        out["fence"] = fence;
+        tell(out);
     } else if (request_.nodes.verbose) {
         complain(quoted(request_.resources) + " is held by the redlock run around this one: CMD "
                  "runs under its lock");
@@ -134,29 +132,24 @@ void narrator::nested(std::uint64_t fence) const {
 
 void narrator::ended(int status) const {
     if (!request_.json) return;
-    json_writer json = begin("ended", request_.resources);
-    json.key("status").number(status);
-    tell(json.key("ms").number(since_start().count()).end_object());
+    json_value out = begin("ended", request_.resources);
+    out["status"] = status;
+    out["ms"] = since_start().count();
+    tell(out);
 }
 
 void narrator::happened(const event& e) const {
     // `granted` is written by `granted()`, which knows the fence.
     const bool is_known = e.kind == event_kind::granted || e.severity == severity::debug;
     if (!request_.json || is_known) return;
-    json_writer json;
-    json.begin_object().key("event").string(to_string(e.kind));
-    json.key("severity").string(to_string(e.severity));
-    if (!e.resource.empty()) json.key("resource").string(redacted(e.resource));
-    if (!e.node.empty()) json.key("node").string(e.node);
-    if (e.error) json.key("error").string(e.error.message());
-    if (!e.detail.empty()) json.key("detail").string(redacted(e.detail));
-    if (e.duration.count() > 0) json.key("ms").number(ms(e.duration).count());
-    if (!e.votes.empty()) {
-        json.key("votes").begin_array();
-        for (const node_vote& v : e.votes) json.string(redacted(format(v)));
-        json.end_array();
-    }
-    tell(json.end_object());
+    json_value out = {{"event", to_string(e.kind)}, {"severity", to_string(e.severity)}};
+    if (!e.resource.empty()) out["resource"] = redacted(e.resource);
+    if (!e.node.empty()) out["node"] = e.node;
+    if (e.error) out["error"] = e.error.message();
+    if (!e.detail.empty()) out["detail"] = redacted(e.detail);
+    if (e.duration.count() > 0) out["ms"] = ms(e.duration).count();
+    for (const node_vote& v : e.votes) out["votes"].push_back(redacted(format(v)));
+    tell(out);
 }
 
 }  // namespace redlock::tool

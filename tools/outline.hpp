@@ -1,5 +1,5 @@
-// What the command understands, as its help says it: the one source of manual and completion; knows
-// neither format.
+// What the command understands: the one source of help, manual and completion; knows no format of
+// theirs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,6 +20,11 @@ struct argument_outline {
     std::vector<std::string> choices{};  ///< The only words that it takes; empty: any.
 };
 
+struct example_outline {
+    std::string call;  ///< As typed into a shell; each parses.
+    std::string text;  ///< What it does, a sentence.
+};
+
 struct command_outline {
     std::string name;
     std::string text;   ///< One line.
@@ -28,11 +33,25 @@ struct command_outline {
     std::vector<argument_outline> arguments;
     std::string footer;           ///< Paragraphs, with a blank line between them.
     bool runs_command = false;    ///< Another command follows after "--".
+    std::vector<example_outline> examples{};
+    std::string json{};           ///< What it prints with --json; empty: text as without.
+};
+
+/// A variable, a file or an exit status, and what it means.
+struct term_outline {
+    std::string name;
+    std::string text;
 };
 
 struct outline {
     command_outline whole;  ///< Its options may stand anywhere.
     std::vector<command_outline> commands;
+    std::string description{};  ///< Paragraphs, as a footer.
+    std::string nodes{};        ///< Where the nodes come from, a paragraph.
+    std::vector<term_outline> files{};
+    std::vector<term_outline> environment{};
+    std::vector<term_outline> statuses{};
+    std::vector<std::string> see_also{};
 };
 
 }  // namespace redlock::tool

@@ -227,13 +227,11 @@ void take_time() {
     write_kept();
 }
 
-void tell(const json_writer& what) { write_line(what.text() + '\n'); }
+void tell(const json_value& what) { write_line(json_text(what) + '\n'); }
 
 void complain(std::string_view what) {
     if (complains_in_json()) {
-        json_writer json;
-        json.begin_object().key("event").string("message");
-        return tell(json.key("text").string(redacted(what)).end_object());
+        return tell({{"event", "message"}, {"text", redacted(what)}});
     }
     std::string line = "redlock: " + redacted(what);
     std::replace_if(

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 
 #include <chrono>
 #include <string>
@@ -50,7 +50,7 @@ void complain(std::string_view what);
 void complain_in_json() noexcept;
 
 /// Writes a JSON object as one line to standard error, in one write.
-void tell(const json_writer& what);
+void tell(const json_value& what);
 
 /// Writes `text` unchanged to standard output. Where that fails, complains and returns false.
 bool print(std::string_view text);

@@ -5,13 +5,14 @@
 #include "tools/asking.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/inspect.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/question.hpp"
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool {
@@ -75,29 +76,20 @@ std::string list_of(const std::vector<std::string>& owners) {
     return out;
 }
 
-void add_owners(json_writer& json, const char* name, const std::vector<std::string>& owners) {
-    json.key(name).begin_array();
-    for (const auto& one : owners) json.string(one);
-    json.end_array();
-}
-
 std::string revocation_to_json(const std::string& resource, const revocation& done) {
-    json_writer json;
-    json.begin_object();
-    json.key("resource").string(redacted(resource));
-    add_owners(json, "revoked", done.revoked);
-    add_owners(json, "freed", done.freed);
-    add_owners(json, "holders", done.holders);
-    json.key("nodes").begin_array();
+    json_value nodes = json_value::array();
     for (const auto& node : done.votes) {
-        json.begin_object();
-        json.key("name").string(node.node);
-        json.key("done").boolean(node.answer == vote::granted);
-        json.key("error").string(node.answer == vote::granted ? "" : format(node));
-        json.end_object();
+        const bool is_done = node.answer == vote::granted;
+        nodes.push_back({{"name", node.node.str()},
+                         {"done", is_done},
+                         {"error", is_done ? "" : format(node)}});
     }
-    json.end_array().end_object();
-    return json.text() + "\n";
+    return json_text({{"resource", redacted(resource)},
+                      {"revoked", done.revoked},
+                      {"freed", done.freed},
+                      {"holders", done.holders},
+                      {"nodes", std::move(nodes)}}) +
+           "\n";
 }
 
 int show_revocation(error_code ec, const std::string& resource, const revocation& done, bool json) {

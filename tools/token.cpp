@@ -5,7 +5,7 @@
 #include "tools/asking.hpp"
 #include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/json_writer.hpp"
+#include "tools/json_text.hpp"
 #include "tools/refusal.hpp"
 #include "tools/report.hpp"
 #include "tools/token_file.hpp"
@@ -21,23 +21,16 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-void add_names(json_writer& json, const lease& held) {
-    json.key("resources").begin_array();
-    for (const auto& one : held.resources()) json.string(redacted(one));
-    json.end_array();
-}
-
 std::string lease_to_json(const lease& held, int slots, bool with_token) {
-    json_writer json;
-    json.begin_object();
-    json.key("resource").string(redacted(held.resource()));
-    add_names(json, held);
-    json.key("fence").number_unsigned(held.fence());
-    if (slots > 0) json.key("slot").number_unsigned(held.slot());
-    json.key("valid_ms").number(held.remaining().count());
-    if (with_token) json.key("token").string(held.token());
-    json.end_object();
-    return json.text() + "\n";
+    json_value names = json_value::array();
+    for (const auto& one : held.resources()) names.push_back(redacted(one));
+    json_value out = {{"resource", redacted(held.resource())},
+                      {"resources", std::move(names)},
+                      {"fence", held.fence()}};
+    if (slots > 0) out["slot"] = held.slot();
+    out["valid_ms"] = held.remaining().count();
+    if (with_token) out["token"] = held.token();
+    return json_text(out) + "\n";
 }
 
 bool hand_over(const acquire_request& request, const lease& held) {

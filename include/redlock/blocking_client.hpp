@@ -89,8 +89,9 @@ public:
     result<revocation, refusal> revoke(const resource_state& shown);
     /// What an operator should know of each node. See `client::async_probe`.
     result<std::vector<node_report>> probe();
-    /// See `client::async_init`. The refusal carries one vote per node.
-    result<void, refusal> init();
+    /// One vote per node, also in the refusal: `granted` for each that took the declaration, which
+    /// is a quorum at least unless it is refused. See `client::async_init`.
+    result<std::vector<node_vote>, refusal> init();
     /// Releases every lease, and blocks until the nodes have answered or the client has given them
     /// up. Every other call, also one that another thread is inside of, ends with `client_closed`.
     /// See `client::async_close`.

@@ -370,21 +370,24 @@ public:
             detail::initiate_probe{impl_}, token);
     }
 
-    /// Declares that no lease granted earlier is still valid, so that all nodes vote at once. An
+    /// Declares that no lease granted earlier is still valid, so that the nodes vote at once. An
     /// operator needs it, for instance, when a node is missing at a cluster's first start.
     ///
     /// **Preconditions.** No program holds a lock on these nodes. Only an operator can know this.
-    /// If it is wrong, two clients can hold the same lock. Every node is reachable. `fencing` and
-    /// `restart_guard` are on; otherwise no node is ever in quarantine, and the error is
-    /// `invalid_argument`.
-    /// **Completion.** When every node has answered or failed. Success: every node took the
-    /// declaration. The votes are `granted` for each node that took it, also after an error. The
-    /// client's `ttl_max` counts from then on, also where the nodes had a larger one.
+    /// If it is wrong, two clients can hold the same lock. `fencing` and `restart_guard` are on;
+    /// otherwise no node is ever in quarantine, and the error is `invalid_argument`.
+    /// **Completion.** When every node has answered or failed. Success: at least a quorum of nodes
+    /// took the declaration. The votes are `granted` for each node that took it, also after an
+    /// error. The client's `ttl_max` counts from then on, also where the nodes had a larger one.
     /// **Cancellation.** Nodes to which the declaration was sent may still take it.
     /// **Leaves behind.** A node that took it belongs to this client's set of nodes, and has a
     /// vote with each client once that client has repeated its handshake with the node. Until
-    /// then, some round trips, an acquire without `wait` may fail with `no_quorum`.
-    /// **Errors.** `no_quorum`: at least one node did not take it.
+    /// then, some round trips, an acquire without `wait` may fail with `no_quorum`. A node that
+    /// did not take it is judged by what it shows when it is back: it votes at once if the same
+    /// process answers again, and `ttl_max` after a client made its record if it is empty or was
+    /// restarted. If its record names another set, no client with this set is granted a lock from
+    /// when it meets the node until the node is declared new, too.
+    /// **Errors.** `no_quorum`: fewer nodes took it; those that did keep the declaration.
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
     auto async_init(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::vector<node_vote>)>(

@@ -255,13 +255,13 @@ result<std::vector<node_report>> blocking_client::probe() {
     return std::move(reports);
 }
 
-result<void, refusal> blocking_client::init() {
+result<std::vector<node_vote>, refusal> blocking_client::init() {
     if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
     outcome<error_code, std::vector<node_vote>> done;
     worker_->async.async_init(done.handler());
     auto [ec, votes] = done.wait();
     if (ec) return refusal{ec, std::move(votes)};
-    return {};
+    return std::move(votes);
 }
 
 result<void> blocking_client::close() {

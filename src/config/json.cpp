@@ -1,4 +1,4 @@
-// JSON text as a small tree; the one file that includes nlohmann-json.
+// JSON text as a small tree; the one file of src that includes nlohmann-json.
 // SPDX-License-Identifier: MIT
 #include "config/json.hpp"
 

@@ -123,6 +123,11 @@ void check_tls(const node_options& node, const std::string& where, findings& out
         out.error(where + (node.tls->cert_file.empty() ? "/tls/cert_file" : "/tls/key_file"),
                   "is missing; a client certificate and its key go together");
     }
+    if (!node.tls->verify) {
+        out.warning(where + "/tls/verify",
+                    "is false, so any server may pass for this node, and reads its password; for "
+                    "tests only: name the root in ca_file instead");
+    }
 }
 
 void check_node(const node_options& node, const std::string& where, findings& out) {

@@ -20,7 +20,9 @@ from skipping import say_skipped
 
 LONGEST_S = 60  # ends what hangs; judges no speed
 TOOL = os.environ["REDLOCK_TOOL"]
-OPTION = re.compile(r"^  (?=-)(-\w(?!\w))?,?(--[a-z-]+)?", re.MULTILINE)
+OPTION = re.compile(r"^  (?:(-\w)(?:, )?|    )(--[a-z-]+)?", re.MULTILINE)
+SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXAMPLES", "FILES",
+            "ENVIRONMENT", "EXIT STATUS", "SEE ALSO"]
 
 
 def said(*words):
@@ -28,12 +30,13 @@ def said(*words):
 
 
 def options_in_help(*words):
-    text = said("help", *words)
-    return {name for pair in OPTION.findall(text) for name in pair if name}
+    options = said("help", *words).partition("\nOptions:\n")[2].split("\n\n")[0]
+    return {name for pair in OPTION.findall(options) for name in pair if name}
 
 
 GLOBAL = options_in_help()
-COMMANDS = re.findall(r"^  ([a-z]+) ", said("help").split("Subcommands:")[1], re.MULTILINE)
+COMMANDS = re.findall(r"^  ([a-z]+) ",
+                      said("help").split("\nCommands:\n")[1].split("\n\n")[0], re.MULTILINE)
 OPTIONS = {command: options_in_help(command) for command in COMMANDS}
 FILES = {"--config", "--token-file", "--metrics", "--tls-ca", "--tls-cert", "--tls-key"}
 
@@ -42,7 +45,41 @@ def needs(program):
     return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
 
 
+def plain(page):
+    """The words of a page, without roff's escapes and with single blanks."""
+    for escape, character in (("\\-", "-"), ("\\(aq", "'"), ("\\(ha", "^"), ("\\(ti", "~"),
+                              ("\\&", ""), ("\\e", "\\")):
+        page = page.replace(escape, character)
+    return " ".join(page.split())
+
+
+class Help(unittest.TestCase):
+    def test_no_line_is_longer_than_a_terminal(self):
+        for topic in [[], *([command] for command in COMMANDS)]:
+            for line in said("help", *topic).split("\n"):
+                self.assertLessEqual(len(line), 80, line)
+
+    def test_each_command_has_an_example(self):
+        for command in COMMANDS:
+            self.assertRegex(said("help", command), fr"\nExamples?:\n  redlock {command} ")
+
+    def test_values_are_named_in_one_word(self):
+        for command in COMMANDS:
+            self.assertNotRegex(said("help", command), r":(INT|TEXT)|TEXT |REQUIRED| in \[")
+
+    def test_run_says_what_json_does(self):
+        self.assertRegex(said("help", "run"), r"(?m)^      --json +Write what happens to standard")
+
+
 class Manual(unittest.TestCase):
+    def test_it_has_the_usual_sections(self):
+        page = said("help", "--man")
+        self.assertEqual(re.findall(r"^\.SH (.*)$", page, re.MULTILINE), SECTIONS)
+        for variable in ("REDLOCK_CONFIG", "REDLOCK_NODES", "REDLOCK_TOKEN", "XDG_CONFIG_HOME",
+                         "HOME", "REDLOCK_RESOURCE", "REDLOCK_FENCE", "REDLOCK_OWNER",
+                         "REDLOCK_WATCHDOG_FD"):
+            self.assertIn(variable, page.split("\n.SH ENVIRONMENT\n")[1])
+
     def test_it_has_what_the_help_has(self):
         page = said("help", "--man").replace("\\-", "-")
         sections = re.split(r"^\.S[HS] ", page, flags=re.MULTILINE)
@@ -56,8 +93,11 @@ class Manual(unittest.TestCase):
                 found[title.split()[1]] = names
         self.assertEqual(found, OPTIONS)
         for command in COMMANDS:
-            for line in said("help", command).split("\n\n")[-1].split("\n"):
-                self.assertIn(line.lstrip("'."), page.replace("\\&", "").replace("\\e", "\\"))
+            after = said("help", command).partition("\nExample")[2].split("\n\n")[1:-1]
+            for paragraph in after:
+                self.assertIn(plain(paragraph), plain(page.replace(".PP", "")))
+            for call in re.findall(r"^  (redlock .*)$", said("help", command), re.MULTILINE):
+                self.assertIn(call, plain(page.replace("\\fB", "").replace("\\fR", "")))
 
     @needs("groff")
     def test_roff_takes_it_without_a_word(self):
@@ -65,6 +105,17 @@ class Manual(unittest.TestCase):
                               capture_output=True, text=True, check=True)
         self.assertEqual(done.stderr, "")
         self.assertIn("redlock run [OPTIONS] RESOURCE... -- CMD [ARGS...]", done.stdout)
+
+    @needs("man")
+    def test_man_shows_it_without_a_warning(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".1") as page:
+            page.write(said("help", "--man"))
+            page.flush()
+            done = subprocess.run(["man", "--warnings", "-l", page.name], capture_output=True,
+                                  text=True, check=True,
+                                  env=os.environ | {"MANPAGER": "cat", "MANWIDTH": "80"})
+        self.assertEqual(done.stderr, "")
+        self.assertIn("EXIT STATUS", done.stdout)
 
 
 class Shell:

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -229,7 +230,7 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
         CHECK(findings(reports) == 0);
     }
     for (const std::string& missing : rights) {
-        // A user without ping is noticed by an idle listener only; CONFIG is not needed.
+        // A user without ping is noticed by an idle listener only; locks do without CONFIG.
         if (missing == "+ping" || missing == "+config|get") continue;
         auto rest = whole;
         std::erase(rest, missing);
@@ -255,6 +256,86 @@ TEST_CASE("each right that is missing is found, alone", "[doctor]") {
         grant(rest);
         CHECK_FALSE(said_of(reports_of(options), 0, node_problem::missing_right).empty());
     }
+}
+
+TEST_CASE("a user that can't read appendfsync is found, and granting that helps", "[doctor]") {
+    cluster nodes(1, durable);
+    auto admin = nodes.ask(0);
+    auto options = nodes.options();
+    options.nodes[0].username = "locker";
+    options.nodes[0].password = "pw";
+    admin.acl_setuser({"locker", "on", ">pw", "~*", "&*", "+@all", "-config"});
+    const auto reports = reports_of(options);
+    INFO(findings_of(reports));
+    CHECK(findings(reports) == 1);
+    const auto said = said_of(reports, 0, node_problem::forgets_at_restart);
+    CHECK(mentions(said, "appendfsync can't be read (NOPERM"));
+    CHECK(mentions(said, "each restart costs it its vote for ttl_max (60 s)"));
+    CHECK(mentions(said, "give this user +config|get"));
+    CHECK(reports[0].missing_rights == std::vector<std::string>{"config|get"});
+    CHECK(reports[0].has_vote);
+    // Without the guard no client reads it.
+    options.guard = restart_guard::off;
+    CHECK(findings(reports_of(options)) == 0);
+    options.guard = restart_guard::automatic;
+    admin.acl_setuser({"locker", "+config|get"});
+    CHECK(findings(reports_of(options)) == 0);
+}
+
+TEST_CASE("the configuration's own findings are in the text and in the JSON", "[doctor]") {
+    const scratch folder;
+    const std::string file = folder / "nodes.json";
+    std::string where;
+    std::string what;
+    SECTION("one node") {
+        std::ofstream(file) << R"({"nodes": ["redis://127.0.0.1:1"]})";
+        where = "/nodes";
+        what = "when the one node fails, nothing can be locked";
+    }
+    SECTION("an even number") {
+        std::ofstream(file) << R"({"nodes": ["redis://127.0.0.1:1", "redis://127.0.0.1:2"]})";
+        where = "/nodes";
+        what = "2 nodes bear no more failures than 1";
+    }
+    SECTION("certificates that are not verified") {
+        std::ofstream(file) << R"({"nodes": ["redis://127.0.0.1:1", "redis://127.0.0.1:2",
+            {"host": "127.0.0.1", "port": 3, "tls": {"verify": false}}]})";
+        where = "/nodes/2/tls/verify";
+        what = "is false, so any server may pass for this node";
+        tool_process run({"run", "--verbose", "--config", file, "r", "--", "true"});
+        CHECK(run.wait() == 121);
+        CHECK(mentions(run.err(), "nodes.json: " + where + ": " + what));
+    }
+    const auto text = examine({"--config", file});
+    CHECK(text.status == 2);
+    CHECK(mentions(text.out, "warning: configuration: " + where + ": " + what));
+    const auto json = examine({"--json", "--config", file});
+    CHECK(json.status == 2);
+    CHECK(mentions(json.out, R"({"node":null,"severity":"warning","problem":"configuration","text":")" +
+                                 where + ": " + what));
+}
+
+TEST_CASE("what many nodes have in common is shown of three, and counted", "[doctor]") {
+    std::vector<std::string> nodes;
+    for (int port = 1; port <= 7; ++port) {
+        nodes.insert(nodes.end(), {"--node", "redis://127.0.0.1:" + std::to_string(port)});
+    }
+    const auto times = [](const std::string& text, const std::string& part) {
+        std::size_t n = 0;
+        for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+        return n;
+    };
+    const auto text = examine(nodes);
+    INFO(text.out);
+    CHECK(text.status == 2);
+    CHECK(times(text.out, ": unreachable: ") == 4);
+    CHECK(mentions(text.out, "error: 127.0.0.1:3: unreachable: "));
+    CHECK(mentions(text.out, "\nerror: and 4 more: unreachable: redlock doctor --json names them\n"));
+    CHECK_FALSE(mentions(text.out, "127.0.0.1:4"));
+    nodes.emplace_back("--json");
+    CHECK(times(examine(nodes).out, R"("problem":"unreachable")") == 7);
+    nodes.resize(10);  // five nodes are all shown
+    CHECK(times(examine(nodes).out, ": unreachable: ") == 5);
 }
 
 TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor]") {

@@ -125,6 +125,19 @@ void add_writes(const probed& facts, std::vector<node_finding>& to) {
     }
 }
 
+// Where appendfsync is not known, each client takes the node for one that forgets.
+node_finding about_unknown_fsync(const probed& facts, std::chrono::milliseconds ttl_max) {
+    const bool is_forbidden = wire::is_forbidden(facts.refused_config);
+    return {forgets_at_restart, severity::warning,
+            "appendfsync can't be read (" +
+                (facts.refused_config.empty() ? "CONFIG GET does not show it"
+                                              : text::printable(facts.refused_config)) +
+                "), so the node counts as one that forgets: each restart costs it its vote for "
+                "ttl_max (" + text::brief(ttl_max) + "); " +
+                (is_forbidden ? wire::remedy_for_missing({std::string(config_right)}, "")
+                              : "let clients run CONFIG GET appendfsync")};
+}
+
 node_problem problem_of(concern::kind what) {
     switch (what) {
         case concern::kind::evicts_locks:
@@ -155,6 +168,7 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
         return found;
     }
     auto missing = of.missing_rights;
+    std::erase(missing, config_right);  // has a finding of its own
     if (facts.deafness && facts.deafness->error == errc::missing_right) {
         auto right = wire::missing_right(facts.deafness->detail, client.key_prefix, "subscribe");
         const bool is_known = std::find(missing.begin(), missing.end(), right) != missing.end();
@@ -170,6 +184,9 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     for (const concern& c :
          find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
         found.push_back({problem_of(c.what), severity::warning, c.text});
+    }
+    if (is_guarded(client) && facts.settings.fsync.empty()) {
+        found.push_back(about_unknown_fsync(facts, client.ttl_max));
     }
     if (of.replicas > 0) {
         found.push_back({has_replicas, severity::warning,

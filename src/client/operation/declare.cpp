@@ -29,9 +29,10 @@ bool declare_operation::go_on(time_point now) {
         }
         return true;
     }
-    const bool all = std::all_of(result_.begin(), result_.end(),
-                                 [](const node_vote& a) { return a.answer == vote::granted; });
-    end(all ? error_code() : error_code(errc::no_quorum));
+    const auto declared = std::count_if(
+        result_.begin(), result_.end(), [](const node_vote& a) { return a.answer == vote::granted; });
+    const bool has_quorum = static_cast<std::size_t>(declared) >= quorum_of(result_.size());
+    end(has_quorum ? error_code() : error_code(errc::no_quorum));
     return false;
 }
 

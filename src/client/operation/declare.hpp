@@ -12,7 +12,8 @@
 
 namespace redlock::detail {
 
-/// Completes with one vote per node: granted where it took the declaration.
+/// Completes with one vote per node: granted where it took the declaration. No error if a quorum
+/// took it.
 class declare_operation : public node_survey<std::vector<node_vote>> {
 private:
     error_code check() final;

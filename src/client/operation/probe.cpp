@@ -3,6 +3,7 @@
 #include "client/operation/probe.hpp"
 
 #include "client/operation/client_parts.hpp"
+#include "value/lease_terms.hpp"
 #include "wire/info.hpp"
 #include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
@@ -95,7 +96,13 @@ void probe_operation::read(std::size_t node, std::uint32_t question, const resp:
             // The answer to CONFIG GET may have come before: only after a reconnection.
             facts_[node].settings = read_settings(reply.text());
             break;
-        case ask_fsync: add_fsync(facts_[node].settings, reply); break;
+        case ask_fsync:
+            add_fsync(facts_[node].settings, reply);
+            facts_[node].refused_config = reply.text();  // an error: the answer is an array
+            if (is_forbidden && is_guarded(client().shared.options())) {
+                r.missing_rights.emplace_back(config_right);
+            }
+            break;
         case ask_evalsha:
             if (is_forbidden) r.missing_rights.emplace_back("evalsha");
             break;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "value/node_mask.hpp"
-#include "value/quorum.hpp"
+#include "value/time.hpp"
 
 #include <algorithm>
 #include <cstdint>

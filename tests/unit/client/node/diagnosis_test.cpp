@@ -110,6 +110,29 @@ TEST_CASE("a right that locks need is an error, another a warning", "[diagnosis]
     }
 }
 
+TEST_CASE("a node whose appendfsync can't be read counts as one that forgets", "[diagnosis]") {
+    patient p;
+    p.facts.settings.fsync.clear();
+    SECTION("the user has no right to it, which is no other finding") {
+        p.facts.refused_config = "NOPERM this user has no permissions to run 'config|get'";
+        p.report.missing_rights = {"config|get"};
+        CHECK(says(p.only_finding(), "give this user +config|get"));
+    }
+    SECTION("the command has another name") {
+        p.facts.refused_config = "ERR unknown command 'CONFIG'";
+        CHECK(says(p.only_finding(), "unknown command"));
+        CHECK(says(p.only_finding(), "let clients run CONFIG GET"));
+    }
+    SECTION("the server does not show it") {
+        CHECK(says(p.only_finding(), "CONFIG GET does not show it"));
+    }
+    CHECK(p.only_finding().problem == node_problem::forgets_at_restart);
+    CHECK(p.only_finding().severity == severity::warning);
+    CHECK(says(p.only_finding(), "60 s"));
+    p.options.guard = restart_guard::off;
+    CHECK(detail::diagnose(p.report, p.facts, p.options).empty());
+}
+
 TEST_CASE("a node that refuses to write says why in the server's words, and what to do",
           "[diagnosis]") {
     patient p;
