@@ -183,7 +183,7 @@ struct tls_stream::state {
     BIO* out = nullptr;  // likewise
     bool is_ready = false;
     bool lacks_certificate = false;  // the server requested one, and there is none
-    bool has_heard = false;          // something was decrypted
+    bool has_received = false;          // something was decrypted
 };
 
 tls_stream::tls_stream(std::shared_ptr<tls_setup> setup)
@@ -253,7 +253,7 @@ error_code tls_stream::feed(std::string_view cipher, std::string& plain) {
         const int n = SSL_read(ssl, bytes.data(), static_cast<int>(bytes.size()));
         if (n > 0) {
             plain.append(bytes.data(), static_cast<std::size_t>(n));
-            state_->has_heard = true;
+            state_->has_received = true;
             continue;
         }
         const int why = SSL_get_error(ssl, n);
@@ -268,7 +268,7 @@ error_code tls_stream::feed(std::string_view cipher, std::string& plain) {
 
 error_code tls_stream::at_end(error_code how) const {
     // By TLS 1.3 the server looks at our certificate when our handshake is over already.
-    if (state_->lacks_certificate && !state_->has_heard) return tls_errc::wants_certificate;
+    if (state_->lacks_certificate && !state_->has_received) return tls_errc::wants_certificate;
     return state_->is_ready ? how : error_code(tls_errc::cut);
 }
 

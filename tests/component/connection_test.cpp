@@ -94,16 +94,16 @@ std::string ms(std::chrono::milliseconds span) { return std::to_string(span.coun
 
 TEST_CASE("a connection opens once, and tells the replies to its greeting from the others") {
     line l;
-    CHECK_FALSE(l.is_unheard_of());
+    CHECK_FALSE(l.is_untried());
     l.start().start();
     CHECK(l.take() == lines{"open"});
-    CHECK(l.is_unheard_of());
+    CHECK(l.is_untried());
     l.on_open(l.now);
     CHECK(l.outgoing() == "hello");
     CHECK_FALSE(l.is_ready());
     l.hear("+hi\r\n+a\r\n+b\r\n+c");
     CHECK(l.is_ready());
-    CHECK_FALSE(l.is_unheard_of());
+    CHECK_FALSE(l.is_untried());
     CHECK(l.take() == lines{"greeting hi", "reply a", "reply b"});
     CHECK(l.start().take().empty());
 }
@@ -121,7 +121,7 @@ TEST_CASE("nothing of one connection is left on the next one") {
     REQUIRE(l.ends.size() == 1);
     CHECK(l.ends[0].answer == vote::unreachable);
     CHECK(l.ends[0].error == broken);
-    CHECK_FALSE(l.is_unheard_of());
+    CHECK_FALSE(l.is_untried());
 }
 
 TEST_CASE("bytes that are no reply end a connection, and it rests") {
@@ -149,10 +149,10 @@ TEST_CASE("a connection that is not greeted in time is given up, and rests") {
     CHECK(l.ends[0].detail ==
           "could not connect in time: if the server is only far away, set connect_timeout_ms, "
           "which is " + ms(l.given.connect_timeout) + ", to " + ms(6 * l.given.connect_timeout));
-    CHECK_FALSE(l.is_unheard_of());
+    CHECK_FALSE(l.is_untried());
     l.pass(1s);
     CHECK(l.take() == lines{"open"});
-    CHECK_FALSE(l.is_unheard_of());  // it was tried in vain before
+    CHECK_FALSE(l.is_untried());  // it was tried in vain before
 }
 
 TEST_CASE("a connection may be stopped at its end, where the next one was to be opened") {

@@ -1,4 +1,4 @@
-// Holders that an operator robs, on real servers: each kind of lock, and what can go wrong.
+// Leases that an operator revokes, on real servers: each kind of lock, and what can go wrong.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/cluster.hpp"
@@ -216,16 +216,16 @@ TEST_CASE("one slot is taken by the name of its key, and its next waiter gets it
     REQUIRE(second.error() == error_code{});
     auto next = waits.start_acquire("r", {.ttl = 30s, .wait = patience, .slots = 2});
     REQUIRE(waits.until([&] { return waits.inspect("r").value().waiting == 1; }));
-    tool_process robs({"release", "--config", nodes.config(), "--force", "--yes",
+    tool_process revokes({"release", "--config", nodes.config(), "--force", "--yes",
                        "r#" + std::to_string(first.value().slot())});
     next = waits.finish(std::move(next));
-    CHECK(robs.wait() == 0);
+    CHECK(revokes.wait() == 0);
     REQUIRE(next.error() == error_code{});
     CHECK(next.value().slot() == first.value().slot());
     CHECK(second.value());
 }
 
-TEST_CASE("a node that refuses to note whom it robs keeps the lock", "[revoke]") {
+TEST_CASE("a node that refuses to note a revoked lease keeps the lock", "[revoke]") {
     cluster nodes(3);
     driver holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 30s});
@@ -330,7 +330,7 @@ TEST_CASE("a robbery needs a quorum of nodes, and says which did not take part",
     }
 }
 
-TEST_CASE("a blocking client robs, too, and a closed one does not", "[revoke]") {
+TEST_CASE("a blocking client revokes, too, and a closed one does not", "[revoke]") {
     cluster nodes(3);
     blocking_client holder(nodes.options());
     blocking_client by(nodes.options());
@@ -346,7 +346,7 @@ TEST_CASE("a blocking client robs, too, and a closed one does not", "[revoke]") 
     CHECK(by.revoke(shown.value()).error().code == errc::client_closed);
 }
 
-TEST_CASE("release --force names whom it robs, and asks first", "[revoke][tool]") {
+TEST_CASE("release --force names the holders that it revokes, and asks first", "[revoke][tool]") {
     cluster nodes(3);
     driver holder(named(nodes, "till-7"));
     auto held = holder.acquire("r", {.ttl = 30s});

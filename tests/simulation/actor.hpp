@@ -49,7 +49,7 @@ private:
         at_ = --turns_ > 0 ? stage::before : stage::after;
     }
     void tell(const std::string& what) const {
-        in_->around().told.tell(in_->around().when.now(),
+        in_->around().log.tell(in_->around().when.now(),
                                 [&] { return in_->name() + "  " + what; });
     }
 

@@ -58,7 +58,7 @@ void foreigner::judge() {
     const bool is_held = granted_ >= around_.in.quorum() && !around_.in.double_of;
     if (is_held) {
         ++around_.counts.foreign_grants;
-        around_.told.tell(around_.when.now(),
+        around_.log.tell(around_.when.now(),
                           [&] { return "foreigner holds " + resource_name(resource_); });
         // From a program that has not decided yet an operator takes the lock as from any holder; it
         // can't learn of that.

@@ -93,14 +93,14 @@ int tell_one(std::uint64_t seed, const variation& how, bool may_shrink) {
         }
     }
     std::cout << what.describe();
-    story told(print);
-    const auto result = world(what, told).run();
+    story log(print);
+    const auto result = world(what, log).run();
     if (result.broken) {
-        told.tell(result.broken->at,
+        log.tell(result.broken->at,
                   [&] { return "!!! " + result.broken->checker + ": " + result.broken->text; });
     }
     std::cout << (result.broken ? "violation" : "no violation") << " in "
-              << seconds(result.lasted).count() << " s, digest " << told.digest() << '\n';
+              << seconds(result.lasted).count() << " s, digest " << log.digest() << '\n';
     return result.broken ? 1 : 0;
 }
 
@@ -141,10 +141,10 @@ private:
             if (!terms_.how.fits(what)) continue;
             if (begun_++ >= terms_.most_seeds) return;
             // Lines are made only for a reader, and the digest is of the lines.
-            story told(terms_.prints_digests ? [](const std::string&) {} : story::reader());
-            const auto result = world(what, told).run();
+            story log(terms_.prints_digests ? [](const std::string&) {} : story::reader());
+            const auto result = world(what, log).run();
             const std::lock_guard lock(mutex_);
-            if (terms_.prints_digests) std::cout << "seed " << seed << ' ' << told.digest() << '\n';
+            if (terms_.prints_digests) std::cout << "seed " << seed << ' ' << log.digest() << '\n';
             ++seeds_;
             for (const auto& [name, field] : counter_fields) total_.*field += result.counts.*field;
             simulated_ += result.lasted;
@@ -155,8 +155,8 @@ private:
     // Hours of seeds print one line a minute.
     void tell_progress() {
         const auto now = std::chrono::steady_clock::now();
-        if (now - told_at_ < std::chrono::minutes(1)) return;
-        told_at_ = now;
+        if (now - reported_at_ < std::chrono::minutes(1)) return;
+        reported_at_ = now;
         std::cerr << seeds_ << " seeds, " << failed_.size() << " broke a promise\n";
     }
     void report(std::uint64_t seed, const violation& how) {
@@ -190,7 +190,7 @@ private:
     std::atomic<std::uint64_t> begun_{0};
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;
-    std::chrono::steady_clock::time_point told_at_ = began_;
+    std::chrono::steady_clock::time_point reported_at_ = began_;
     std::atomic<std::size_t> failures_{0};
     std::vector<std::uint64_t> failed_;
     std::map<std::string, std::size_t> broken_;  // how often each promise was

@@ -164,11 +164,11 @@ private:
         return false;
     }
     void tell() const {
-        story told([](const std::string& line) { std::cout << line << '\n'; });
-        passage here(*in_, terms_, told);
+        story log([](const std::string& line) { std::cout << line << '\n'; });
+        passage here(*in_, terms_, log);
         for (std::size_t i = 0; i < path_.size(); ++i) here.perform(at(i));
         if (!here.verdict()) here.finish();
-        told.tell(broken_->at, [&] { return "!!! " + broken_->checker + ": " + broken_->text; });
+        log.tell(broken_->at, [&] { return "!!! " + broken_->checker + ": " + broken_->text; });
     }
 
     const small_world* in_;

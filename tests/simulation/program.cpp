@@ -160,7 +160,7 @@ void program::start() {
         visitor_ = std::make_unique<visitor>(
             *this, chance(around_.in.seed, 300 + index_ * 8, incarnation_));
     }
-    around_.told.tell(around_.when.now(), [&] { return name() + " starts"; });
+    around_.log.tell(around_.when.now(), [&] { return name() + " starts"; });
     deliver([this] {
         // Workers will acquire. The quarantine of a node begins with the first client that keeps
         // records. What is brief takes the role that its errand gives it.
@@ -175,7 +175,7 @@ void program::start() {
 
 void program::kill() {
     if (!is_running()) return;
-    around_.told.tell(around_.when.now(), [&] { return name() + " dies"; });
+    around_.log.tell(around_.when.now(), [&] { return name() + " dies"; });
     const auto stats = engine_->stats();
     around_.counts.second_rounds += stats.second_rounds;
     around_.counts.timeouts += stats.timeouts;
@@ -467,7 +467,7 @@ void program::on_event(const event& e) {
         is_misled_ = false;
         around_.judge.found_gap(*this);
     }
-    around_.told.tell(around_.when.now(), [&] { return name() + "  tells: " + format(e); });
+    around_.log.tell(around_.when.now(), [&] { return name() + "  tells: " + format(e); });
 }
 
 }  // namespace redlock::simulation

@@ -33,7 +33,7 @@ class worker;
 struct surroundings {
     const plan& in;
     schedule& when;
-    story& told;
+    story& log;
     counters& counts;
     lease_checker& judge;
     network& net;

@@ -54,11 +54,11 @@ bool is_strike(const fakes::command& c, const fakes::model_reply& said) {
 
 }  // namespace
 
-server::server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts,
+server::server(std::size_t index, const plan& in, schedule& when, story& log, counters& counts,
                lease_checker& judge)
     : index_(index),
       when_(&when),
-      story_(&told),
+      story_(&log),
       counts_(&counts),
       most_busy_(8 * duration(in.longest_node_timeout())),
       dice_(in.seed, 100 + index),

@@ -43,7 +43,7 @@ using socket_ptr = std::shared_ptr<socket>;
 
 class server {
 public:
-    server(std::size_t index, const plan& in, schedule& when, story& told, counters& counts,
+    server(std::size_t index, const plan& in, schedule& when, story& log, counters& counts,
            lease_checker& judge);
 
     /// False where nobody listens.

@@ -25,17 +25,17 @@ plan passage::terms(const small_world& in) {
     return out;
 }
 
-passage::passage(const small_world& in, const plan& terms, story& told)
+passage::passage(const small_world& in, const plan& terms, story& log)
     : in_(in),
       may_forget_(in.restarts > 0 || in.steps > 0),
-      told_(&told),
+      log_(&log),
       referee_(terms, when_),
       net_(terms, when_, counts_, servers_),
       health_(terms, when_) {
     for (std::size_t i = 0; i < nodes; ++i) {
-        servers_.push_back(std::make_unique<server>(i, terms, when_, told, counts_, referee_));
+        servers_.push_back(std::make_unique<server>(i, terms, when_, log, counts_, referee_));
     }
-    const surroundings around{terms, when_, told, counts_, referee_, net_, health_,
+    const surroundings around{terms, when_, log, counts_, referee_, net_, health_,
                               tokens_};
     const time_point began = when_.now();
     for (std::size_t i = 0; i < in_.programs; ++i) {
@@ -93,7 +93,7 @@ passage::~passage() {
 bool passage::may_pass(const delivery& d) const {
     if (d.what == delivery::kind::to_node || d.program != 0) return true;
     for (std::size_t n = in_.first_alike; n < d.node; ++n) {
-        if (!has_heard_[n]) return false;
+        if (!has_answered_[n]) return false;
     }
     return true;
 }
@@ -179,12 +179,12 @@ void passage::greet(const delivery& over) {
 void passage::perform(const action& next) {
     using kind = action::kind;
     net_.set_cause(++events_);
-    told_->tell(when_.now(), [&] { return "--- " + next.describe(); });
+    log_->tell(when_.now(), [&] { return "--- " + next.describe(); });
     actor& who = actors_[next.program];
     switch (next.what) {
         case kind::pass:
             if (next.program == 0 && next.of.what != delivery::kind::to_node) {
-                has_heard_[next.node] = true;
+                has_answered_[next.node] = true;
             }
             next.of.what == delivery::kind::dial ? greet(next.of) : net_.pass(next.of);
             break;
@@ -240,7 +240,7 @@ void passage::set_replica(bool is) {
 }
 
 void passage::finish() {
-    told_->tell(when_.now(), [] { return std::string("--- peace"); });
+    log_->tell(when_.now(), [] { return std::string("--- peace"); });
     for (actor& a : actors_) {
         a.rest();
         if (a.at() == actor::stage::holding) a.give_back();

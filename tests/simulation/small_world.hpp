@@ -175,7 +175,7 @@ public:
     /// What is the same in all of them.
     static plan terms(const small_world& in);
 
-    passage(const small_world& in, const plan& terms, story& told);
+    passage(const small_world& in, const plan& terms, story& log);
     ~passage();
     passage(const passage&) = delete;
     passage& operator=(const passage&) = delete;
@@ -207,7 +207,7 @@ private:
 
     small_world in_;  // and how much of it is left
     bool may_forget_;  // n0
-    story* told_;
+    story* log_;
     schedule when_;
     counters counts_;
     lease_checker referee_;
@@ -217,7 +217,7 @@ private:
     token_box tokens_;
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<actor> actors_;
-    std::array<bool, nodes> has_heard_{};  // p0, of each node
+    std::array<bool, nodes> has_answered_{};  // p0, of each node
     bool is_replica_ = false;  // n0
     std::size_t events_ = 0;
     std::size_t together_ = 0;

@@ -87,7 +87,7 @@ visitor::~visitor() = default;
 
 template <class F>
 void visitor::tell(F&& say) const {
-    in_->around().told.tell(in_->around().when.now(), [&] { return in_->name() + "  " + say(); });
+    in_->around().log.tell(in_->around().when.now(), [&] { return in_->name() + "  " + say(); });
 }
 
 template <class Operation, class... Args>

@@ -104,7 +104,7 @@ private:
 
 template <class F>
 void worker::tell(F&& say) const {
-    in_->around().told.tell(in_->around().when.now(), [&] { return name() + "  " + say(); });
+    in_->around().log.tell(in_->around().when.now(), [&] { return name() + "  " + say(); });
 }
 
 template <class Operation, class... Args>

@@ -40,17 +40,17 @@ bool is_companion(std::string_view key) {
 
 }  // namespace
 
-world::world(const plan& in, story& told)
+world::world(const plan& in, story& log)
     : plan_(&in),
-      story_(&told),
+      story_(&log),
       referee_(in, when_),
       net_(in, when_, counts_, servers_),
       health_(in, when_) {
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
-        servers_.push_back(std::make_unique<server>(i, in, when_, told, counts_, referee_));
+        servers_.push_back(std::make_unique<server>(i, in, when_, log, counts_, referee_));
         servers_.back()->on_strike([this, i] { health_.strike(i); });
     }
-    const surroundings around{in, when_, told, counts_, referee_, net_, health_,
+    const surroundings around{in, when_, log, counts_, referee_, net_, health_,
                               tokens_};
     for (std::size_t i = 0; i < in.programs.size(); ++i) {
         programs_.push_back(std::make_unique<program>(i, around));

@@ -28,7 +28,7 @@ struct outcome {
 
 class world {
 public:
-    world(const plan& in, story& told);
+    world(const plan& in, story& log);
     ~world();
     world(const world&) = delete;
     world& operator=(const world&) = delete;

@@ -137,7 +137,7 @@ void connection::hang_up() {
 
 duration connection::node_timeout(duration ttl) const noexcept {
     const duration given = options_->node_timeout;
-    if (given == duration::zero() && !round_trip_.is_known() && is_unheard_of()) {
+    if (given == duration::zero() && !round_trip_.is_known() && is_untried()) {
         return std::clamp<duration>(options_->connect_timeout, core::least_node_timeout(ttl),
                                     core::longest_node_timeout);
     }

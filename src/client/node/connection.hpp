@@ -60,7 +60,7 @@ public:
     std::size_t index() const noexcept { return index_; }
     bool is_ready() const noexcept { return link_.is_ready(); }
     /// It has neither been reached nor failed to be.
-    bool is_unheard_of() const noexcept { return !was_ready_ && link_.is_hopeful(); }
+    bool is_untried() const noexcept { return !was_ready_ && link_.is_hopeful(); }
     /// How long the node may take over one command about a lease of `ttl`: as given, or by its
     /// latest handshake. Before the first one it may take as long as that may, 1 s at most.
     duration node_timeout(duration ttl = core::any_ttl) const noexcept;

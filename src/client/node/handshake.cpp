@@ -118,7 +118,7 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
     return wants_more ? outcome::ask_more : outcome::done;
 }
 
-// The scripts were flushed since the node was asked for them: the record is read with the text.
+// The scripts were flushed since the node was queried for them: the record is read with the text.
 bool handshake::is_flushed(const resp::reply& reply) {
     if (!reply.is_error("NOSCRIPT") || record_form_ == resp::script_form::whole) return false;
     missing_.clear();

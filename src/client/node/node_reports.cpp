@@ -45,7 +45,7 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.detail = tell_of_skew(node);
     } else if (o.why.error == errc::other_set) {
         o.why.detail = tell_of_sets(node);
-    } else if (!eligibility_->may_be_asked(node)) {
+    } else if (!eligibility_->may_be_queried(node)) {
         o.why.detail = "it is a replica";
     } else if (lacks_quorum(node, now)) {
         o.lacks_quorum = true;

@@ -115,7 +115,7 @@ void node_tracker::write_declaration(std::string& out, std::size_t node,
 // Passes on the state of all connections first: each fact is judged by it.
 node_knowledge& node_tracker::up_to_date() {
     for (const auto& s : *nodes_) {
-        knowledge_.set_link(s->index(), {s->is_ready(), s->is_unheard_of(), s->node_timeout()});
+        knowledge_.set_link(s->index(), {s->is_ready(), s->is_untried(), s->node_timeout()});
     }
     return knowledge_;
 }
@@ -323,7 +323,7 @@ std::optional<objection> node_tracker::object(std::size_t node, time_point sent,
 node_mask node_tracker::askable() const noexcept {
     node_mask mask;
     for (std::size_t i = 0; i < shared_->size(); ++i) {
-        if (knowledge_.votes().may_be_asked(i)) mask.insert(i);
+        if (knowledge_.votes().may_be_queried(i)) mask.insert(i);
     }
     return mask;
 }

@@ -61,7 +61,7 @@ void extension_round::send(time_point now) {
                                        client().nodes.time_for(redlock::quorum(nodes)));
     answers_ = {};
     failures_.clear();
-    asked_ = machine_.open();
+    requested_ = machine_.open();
     complete_ = 0;
     if (client().shared.is_fenced()) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.raised);
@@ -94,7 +94,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     if (p == nullptr) return;
     const time_point sent = machine_.sent();
     const std::size_t quorum = redlock::quorum(client().shared.size());
-    if (++answers_[node] == asked_ && ++complete_ == quorum) on_answered(sent, now);
+    if (++answers_[node] == requested_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
     if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
     else if (j.against) note(node, j.against->why);
@@ -238,19 +238,19 @@ void renewal_round::on_finished(time_point sent, time_point now) {
 void extend_operation::start(time_point now) {
     const auto state = std::move(state_);
     const bool is_ours = state && state->home.lock() == client().host.home();
-    if (!is_ours || asked_ <= std::chrono::milliseconds::zero() ||
-        !validate(acquire_options{.ttl = asked_}, client().shared.options()).empty()) {
+    if (!is_ours || ttl_ <= std::chrono::milliseconds::zero() ||
+        !validate(acquire_options{.ttl = ttl_}, client().shared.options()).empty()) {
         return end_unsent(errc::invalid_argument, now);
     }
     if (state->held_as == nullptr || !state->is_live()) {
         const bool was_lost = state->state() == lease_state::status::lost;
         return end_unsent(was_lost ? errc::lost : errc::not_held, now);
     }
-    if (longest_validity(client().shared.options(), asked_) <=
+    if (longest_validity(client().shared.options(), ttl_) <=
         state->held_as->machine().loss_margin()) {
         return end_unsent(errc::invalid_argument, now);
     }
-    add(held_lease_ptr(state->held_as), asked_, true);
+    add(held_lease_ptr(state->held_as), ttl_, true);
     begin_spans(span_kind::extend, now);
     send(now);
 }

@@ -89,7 +89,7 @@ private:
     std::deque<part> parts_;  // they stand in lists of their leases, and so may not move
     core::extension_rounds machine_;
     std::array<std::size_t, max_nodes> answers_{};  // of the present round, of each node
-    std::size_t asked_ = 0;                         // leases that it asks for
+    std::size_t requested_ = 0;                     // leases that it asks for
     std::size_t complete_ = 0;                      // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
     std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
@@ -122,7 +122,7 @@ private:
 class extend_operation : public extension_round {
 public:
     extend_operation(std::shared_ptr<lease_state> state, std::chrono::milliseconds ttl)
-        : state_(std::move(state)), asked_(ttl) {}
+        : state_(std::move(state)), ttl_(ttl) {}
     void start(time_point now) final;
 
 protected:
@@ -132,7 +132,7 @@ private:
     void on_end(held_lease* lease, error_code outcome, time_point now) final;
 
     std::shared_ptr<lease_state> state_;
-    std::chrono::milliseconds asked_;
+    std::chrono::milliseconds ttl_;
 };
 
 }  // namespace redlock::detail

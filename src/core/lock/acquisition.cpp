@@ -77,7 +77,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     // The grant may come so late, and a holder that dies then tells no node when it was.
     kept_for_ = std::max<duration>(ttl_, longest_stay(*all_, min_hold_, later));
     keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
-    unheard_ = {};
+    unable_ = {};
     entered_now_ = {};
     answers_ = 0;
     return ++round_;
@@ -100,7 +100,7 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
                                        const slots_seen& slots, time_point now) {
     using enum action;
     assert(attempt_ && node < nodes_);
-    unheard_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
+    unable_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
     if (slots.count != 0) slots_.refused(slots.free, slots.count);
     note(node, what, now);
     if (retry_) retry_->answered(node, what, now);

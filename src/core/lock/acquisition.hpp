@@ -207,7 +207,7 @@ private:
         return why == errc::contended && slots_.is_another_free();
     }
     actions give_up(error_code why);
-    bool is_cut_off() const noexcept { return unheard_.size() > nodes_ - quorum(nodes_); }
+    bool is_cut_off() const noexcept { return unable_.size() > nodes_ - quorum(nodes_); }
     bool lasts(time_point now) const noexcept;
 
     const client_options* all_ = nullptr;
@@ -226,7 +226,7 @@ private:
     std::uint32_t tries_ = 0;
     std::uint32_t round_ = 0;
     node_mask voters_;  // have a vote, and answered since the last try
-    node_mask unheard_;  // that could not vote in this round
+    node_mask unable_;  // that could not vote in this round
     std::uint64_t seen_fence_ = 0;
     error_code reason_ = errc::no_quorum;  // what is said when the time is over before a first try
 

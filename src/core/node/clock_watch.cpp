@@ -105,7 +105,7 @@ void clock_watch::probe(std::size_t node, node_orders& out) {
 
 bool clock_watch::is_looking() const noexcept {
     return std::any_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
-        return n.look == looking::ordered || n.link.is_unheard_of;
+        return n.look == looking::ordered || n.link.is_untried;
     });
 }
 

@@ -23,7 +23,7 @@ inline constexpr duration longest_between_probes = std::chrono::seconds(5);
 /// How the connection to a node stands.
 struct link_facts {
     bool is_ready = false;
-    bool is_unheard_of = false;  ///< It has neither been reached nor failed to be.
+    bool is_untried = false;  ///< It has neither been reached nor failed to be.
     duration node_timeout{};     ///< How long it may take over one command.
 };
 

@@ -86,7 +86,7 @@ public:
     /// error where it has one.
     error_code objection(std::size_t node, time_point now) const noexcept;
     /// Whether it is worth asking: one in quarantine is.
-    bool may_be_asked(std::size_t node) const noexcept { return !nodes_[node].unfit; }
+    bool may_be_queried(std::size_t node) const noexcept { return !nodes_[node].unfit; }
     /// May be zero while its clock is still to be compared.
     duration quarantine_left(std::size_t node, time_point now) const noexcept;
     /// Its clock was compared with its record, which says how long a lease may be.

@@ -88,9 +88,9 @@ void node_knowledge::report_ttl_max(std::size_t node, const record_facts& record
     const bool is_ours_or_none = record.ttl_max == ttl_max_ || record.ttl_max == 0ms;
     if (!record.exists || is_ours_or_none) return;
     const bool is_known = std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& n) {
-        return n.told_ttl_max == record.ttl_max;
+        return n.other_ttl_max == record.ttl_max;
     });
-    nodes_[node].told_ttl_max = record.ttl_max;
+    nodes_[node].other_ttl_max = record.ttl_max;
     if (!is_known) order(task::report_ttl_max, node);
 }
 
@@ -155,7 +155,7 @@ bool node_knowledge::may_reach_quorum() const noexcept {
     std::size_t greeting = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (watch_.link(i).is_ready) ++ready;
-        if (watch_.link(i).is_unheard_of) ++greeting;
+        if (watch_.link(i).is_untried) ++greeting;
     }
     return greeting > 0 && ready + greeting >= quorum(nodes_.size());
 }

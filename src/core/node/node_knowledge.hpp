@@ -135,7 +135,7 @@ private:
     struct node_state {
         time_point read_at{};  // when its record was last read
         error_code reported;   // the objection of the last report
-        std::chrono::milliseconds told_ttl_max{0};  // another client's, as its record last had it
+        std::chrono::milliseconds other_ttl_max{0};  // another client's, as its record last had it
     };
 
     void order(task what, std::size_t node);

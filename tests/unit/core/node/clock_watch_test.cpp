@@ -50,8 +50,8 @@ struct three_nodes {
         if (!r.cluster_since_us) r.cluster_since_us = 0;
         r.offset = {us(ahead[node]), 1000, noon + us(at + ahead[node])};
     }
-    void link(std::size_t node, bool is_ready, bool is_unheard_of = false) {
-        watch.set_link(node, {is_ready, is_unheard_of, 50ms});
+    void link(std::size_t node, bool is_ready, bool is_untried = false) {
+        watch.set_link(node, {is_ready, is_untried, 50ms});
     }
     bool read_clock(std::size_t node, duration at) {
         const std::int64_t time_us = noon + us(at + ahead[node]);

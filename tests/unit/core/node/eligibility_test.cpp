@@ -66,7 +66,7 @@ eligibility three_open() {
 TEST_CASE("a node that was never met has no vote and is worth asking") {
     const eligibility g = three();
     CHECK(g.votes_from(0) == never);
-    CHECK(g.may_be_asked(0));
+    CHECK(g.may_be_queried(0));
     CHECK(g.objection(0, start) == errc::in_quarantine);
     CHECK(g.quarantine_left(0, start) == 60s);
     CHECK(three(false).votes_from(0) == never);
@@ -93,7 +93,7 @@ TEST_CASE("a node votes when it has remembered for ttl_max and the drift allowan
     CHECK_FALSE(g.objection(0, start + quarantine));
     CHECK(g.quarantine_left(0, start + 1s) == quarantine - 1s);
     CHECK(g.quarantine_left(0, start + 1h) == 0ns);
-    CHECK(g.may_be_asked(0));
+    CHECK(g.may_be_queried(0));
     tell(g, 0, kept_for(20s), start);
     CHECK(g.votes_from(0) == start + quarantine - 20s);
     tell(g, 0, kept_for(1h), start);
@@ -303,7 +303,7 @@ TEST_CASE("a node whose clock may have stepped has no vote until it is compared"
     CHECK_FALSE(g.is_compared(0));
     CHECK(g.objection(0, start) == errc::in_quarantine);
     CHECK(g.quarantine_left(0, start) == 0ns);
-    CHECK(g.may_be_asked(0));
+    CHECK(g.may_be_queried(0));
     CHECK(g.votes_from(1) <= start);
     g.read(0, open_record(), start + 1s);  // that alone says nothing of its clock
     CHECK(g.votes_from(0) == never);
@@ -357,7 +357,7 @@ TEST_CASE("where one node belongs to another set no node has a vote") {
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(g.objection(i, start + 1s) == errc::other_set);
         CHECK(g.votes_from(i) == never);
-        CHECK_FALSE(g.may_be_asked(i));
+        CHECK_FALSE(g.may_be_queried(i));
     }
     CHECK(g.other_set_of(1) == "5:other");
     CHECK(g.other_set_of(0).empty());
@@ -372,7 +372,7 @@ TEST_CASE("a skewed node has no vote and gets it back for rounds that are sent a
     g.set_skewed(0, true, start + 1s);
     CHECK(g.votes_from(0) == never);
     CHECK(g.objection(0, start + 1s) == errc::clock_skew);
-    CHECK_FALSE(g.may_be_asked(0));
+    CHECK_FALSE(g.may_be_queried(0));
     g.set_skewed(0, true, start + 2s);
     g.set_skewed(0, false, start + 3s);
     CHECK(g.votes_from(0) == start + 3s);
@@ -386,7 +386,7 @@ TEST_CASE("a replica has no vote until it is met as a master") {
     g.met(0, replica("a"), start + 1s);
     CHECK(g.votes_from(0) == never);
     CHECK(g.objection(0, start + 1s) == errc::not_master);
-    CHECK_FALSE(g.may_be_asked(0));
+    CHECK_FALSE(g.may_be_queried(0));
     g.met(0, server("a"), start + 9s);
     tell(g, 0, open_record(), start + 9s);
     CHECK(g.votes_from(0) == start + 9s);
@@ -399,7 +399,7 @@ TEST_CASE("of one server under two names the one that was met first votes") {
     CHECK(g.first_of(0) == 0);
     CHECK(g.objection(2, start + 1s) == errc::duplicate_node);
     CHECK(g.votes_from(2) == never);
-    CHECK_FALSE(g.may_be_asked(2));
+    CHECK_FALSE(g.may_be_queried(2));
     CHECK(g.votes_from(0) <= start);
     // Each of them is greeted again: nothing changes.
     g.met(0, server("a"), start + 2s);

@@ -80,8 +80,8 @@ struct client_of_three {
         knows.take_orders();
     }
 
-    void link(std::size_t node, bool is_ready, bool is_unheard_of = false) {
-        knows.set_link(node, {is_ready, is_unheard_of, 50ms});
+    void link(std::size_t node, bool is_ready, bool is_untried = false) {
+        knows.set_link(node, {is_ready, is_untried, 50ms});
     }
     std::int64_t read_clock(std::size_t node, duration at) {
         return records[node].time_us = noon + us(at + ahead[node]);
