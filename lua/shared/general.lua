@@ -59,15 +59,6 @@ local function queues()
     return queue_rules
 end
 
--- The answer to a request for a key that somebody else holds.
-local function held(key, current, seen, before)
-    local left_ms = redis.pcall('PTTL', key)
-    if type(left_ms) == 'table' then
-        return left_ms
-    end
-    return {2, left_ms, string.sub(current, 1, 128), seen, before}
-end
-
 -- For how long others may stand before it, or the server's error where that decides. It is entered
 -- where it has to wait.
 local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, passes)
@@ -82,36 +73,71 @@ local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, p
     return before
 end
 
-local function acquire(i, value, ttl, fence, id, ticket, life)
+-- What every acquire of one key does. The kinds of lock differ in `kind`:
+--   compare(current, value, slot, k)  whether the key is ours already, and whether others have it;
+--                                     nil and the error where the server does not tell
+--   wait(queue, id, ticket, life, is_held, is_ours, k)   as time_to_wait
+--   refuse(key, current, seen, before, is_held, slot, k) the answer where others have it, or wait
+--   take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
+--                                     takes it, or prolongs what is ours, and notes that
+local function acquire_as(kind, i, value, ttl, fence, id, ticket, life, slot, k)
     local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
     local least, is_missing, foreign = fence_to_exceed(fence_key)
     if foreign then
         return foreign
     end
     local current = stored[key]
-    local is_held = current and current ~= value
+    local is_ours, is_held = kind.compare(current, value, slot, k)
+    if is_ours == nil then
+        return is_held
+    end
     local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
-    local before = is_waited_for and
-        time_to_wait(queue, id, ticket, life, is_held, not current, false) or 0
-    local seen = is_missing and 0 or least
+    local before = is_waited_for and kind.wait(queue, id, ticket, life, is_held, is_ours, k) or 0
     if type(before) == 'table' then
         return before
-    elseif is_held then
-        return held(key, current, seen, before)
-    elseif not current and before > 0 then
-        return {3, before, seen}
+    elseif is_held or not is_ours and before > 0 then
+        return kind.refuse(key, current, is_missing and 0 or least, before, is_held, slot, k)
     end
-    local answer
-    if current then
-        local failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
-        answer = failure or prolong(key, ttl)
-    else
-        answer = take(key, fence_key, value, ttl, fence, least, is_missing)
-    end
+    local answer = kind.take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
     if answer == 1 and id and is_waited_for then
         queues().leave(queue, id, ticket)
     end
     return answer
+end
+
+-- The exclusive lock.
+local function compare(current, value)
+    return current == value, current and current ~= value
+end
+
+local function wait(queue, id, ticket, life, is_held, is_ours)
+    return time_to_wait(queue, id, ticket, life, is_held, not is_ours, false)
+end
+
+local function refuse(key, current, seen, before, is_held)
+    if not is_held then
+        return {3, before, seen}
+    end
+    local left_ms = redis.pcall('PTTL', key)
+    if type(left_ms) == 'table' then
+        return left_ms
+    end
+    return {2, left_ms, string.sub(current, 1, 128), seen, before}
+end
+
+local function take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
+    local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
+    if not is_ours then
+        return take(key, fence_key, value, ttl, fence, least, is_missing)
+    end
+    local failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
+    return failure or prolong(key, ttl)
+end
+
+local exclusive = {compare = compare, wait = wait, refuse = refuse, take = take_or_prolong}
+
+local function acquire(i, ...)
+    return acquire_as(exclusive, i, ...)
 end
 
 local revoked_rules
