@@ -1,11 +1,10 @@
--- Fences, included after shared/clock.lua where `stored` and `allowance` are known; knows no owner.
+-- Fences, included after shared/clock.lua where `allowance` is known; knows no owner.
 -- SPDX-License-Identifier: MIT
 
--- What a proposed fence has to be above, and whether the node's own is missing: that counts as a
--- time near now, since to write an older one would lower it. Nil, false and an error where the key
--- holds none of ours.
-local function fence_to_exceed(name)
-    local text = stored[name]
+-- What a proposed fence has to be above where the node's own, of that name, is this text; and whether
+-- it is missing (false): that counts as a time near now, since to write an older one would lower it.
+-- Nil, false and an error where the text is none of ours.
+local function fence_bound(name, text)
     if not text then
         return node_us() - allowance, true
     end

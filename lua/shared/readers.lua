@@ -1,4 +1,4 @@
--- Readers, which share a key; included in requests.lua.
+-- Readers, which share a key; included in general.lua.
 -- SPDX-License-Identifier: MIT
 --
 -- While readers have it the key holds redlock:shared, and lives as long as the last of them. Its
@@ -178,32 +178,24 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
     return live_until(KEYS[2 * i], set, ends_ms)
 end
 
-local function share(i, value, ttl, fence, id, ticket, life)
-    local key, queue, set = KEYS[2 * i], KEYS[2 * count + 1 + i], KEYS[next_companion]
-    local least, is_missing, foreign = fence_to_exceed(KEYS[2 * i + 1])
-    if foreign then
-        return foreign
-    end
-    local current = stored[key]
-    local is_held = current and current ~= marker
-    local is_ours = current == marker and place_of(set, value)
-    local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
-    local before = is_waited_for and
-        time_to_wait(queue, id, ticket, life, is_held, not is_ours, true) or 0
-    local seen = is_missing and 0 or least
-    if type(before) == 'table' then
-        return before
-    elseif is_held then
-        return held(key, current, seen, before)
-    elseif not is_ours and before > 0 then
-        return {3, before, seen}
-    end
-    local enter = current and join_readers or open_readers
-    local answer = enter(i, set, value, ttl, fence, least, is_missing, is_ours, true)
-    if answer == 1 and id and is_waited_for then
-        queues().leave(queue, id, ticket)
-    end
-    return answer
+local function compare_readers(current, value)
+    return current == marker and place_of(KEYS[next_companion], value), current and current ~= marker
+end
+
+local function wait_for_writers(queue, id, ticket, life, is_held, is_ours)
+    return time_to_wait(queue, id, ticket, life, is_held, not is_ours, true)
+end
+
+local function enter_readers(i, until_ms, value, ttl, fence, least, is_missing)
+    local enter_set = stored[KEYS[2 * i]] and join_readers or open_readers
+    return enter_set(i, KEYS[next_companion], value, ttl, fence, least, is_missing, until_ms, true)
+end
+
+local shared = {compare = compare_readers, wait = wait_for_writers, refuse = refuse,
+                take = enter_readers}
+
+local function share(i, ...)
+    return acquire_as(shared, i, ...)
 end
 
 local function extend_share(i, value, ttl, fence)

@@ -1,4 +1,4 @@
--- Requests for several keys at once; included in requests.lua.
+-- Requests for several keys at once; included in general.lua.
 -- SPDX-License-Identifier: MIT
 --
 -- All of them are taken, under one fence above those of all, or none is. A waiter has one ticket and

@@ -1,4 +1,4 @@
--- Requests for one of the slots of a resource; included in requests.lua.
+-- Requests for one of the slots of a resource; included in general.lua.
 -- SPDX-License-Identifier: MIT
 -- include shared/slots.lua
 local now_ms = math.floor(node_us() / 1000)
@@ -86,47 +86,48 @@ local function note_count(set, k)
     return nil
 end
 
-local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
-    local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
-    local set = KEYS[next_companion]
-    local least, is_missing, foreign = fence_to_exceed(fence_key)
-    if foreign then
-        return foreign
-    end
-    local current = stored[key]
-    local is_ours = current == value
+local function compare_slot(current, value, slot, k)
+    local set, is_ours = KEYS[next_companion], current == value
     local counted = is_ours and tonumber(k) or count_slots(set, k)
     if type(counted) == 'table' then
-        return counted
+        return nil, counted
     end
     local is_held = not is_ours and (current or tonumber(slot) >= counted)
-    local is_waited_for = is_held or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
-    local before, seen_slots, failure = 0, nil, nil
-    if is_waited_for and not is_ours then
-        seen_slots, failure = look_at_slots(set, counted)
-        if failure then
-            return failure
-        end
-        -- So many of those before it may have the others.
-        local passes = math.max(counted - seen_slots.size - 1, 0)
-        before = time_to_wait(queue, id, ticket, life, is_held, true, false, passes)
-    end
-    if type(before) == 'table' then
-        return before
-    elseif is_held or before > 0 then
-        local taken, size = seen_slots.taken, seen_slots.size
-        local map = map_of_free(taken, counted, is_held and slot)
-        return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 128),
-                is_missing and 0 or least, before, map, counted}
-    end
-    local answer
+    return is_ours, is_held
+end
+
+-- So many of those before it may have the other slots.
+local function wait_for_slot(queue, id, ticket, life, is_held, is_ours, k)
     if is_ours then
-        failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
-        answer = failure or prolong(key, ttl)
-    else
-        answer = take(key, fence_key, value, ttl, fence, least, is_missing)
+        return 0
     end
-    failure = answer == 1 and note_count(set, k)
+    local set = KEYS[next_companion]
+    local counted = count_slots(set, k)
+    local seen_slots, failure = look_at_slots(set, counted)
+    if failure then
+        return failure
+    end
+    local passes = math.max(counted - seen_slots.size - 1, 0)
+    return time_to_wait(queue, id, ticket, life, is_held, true, false, passes)
+end
+
+local function refuse_slot(_, current, seen, before, is_held, slot, k)
+    local set = KEYS[next_companion]
+    local counted = count_slots(set, k)
+    local seen_slots, failure = look_at_slots(set, counted)
+    if failure then
+        return failure
+    end
+    local taken, size = seen_slots.taken, seen_slots.size
+    local map = map_of_free(taken, counted, is_held and slot)
+    return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 128),
+            seen, before, map, counted}
+end
+
+local function take_slot(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
+    local set, key = KEYS[next_companion], KEYS[2 * i]
+    local answer = take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
+    local failure = answer == 1 and note_count(set, k)
     if failure then
         if not is_ours then
             redis.pcall('DEL', key)  -- another program would count more slots than there are
@@ -136,11 +137,15 @@ local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
     elseif answer == 1 then
         local note = is_ours and note_prolonged or note_taken
         note(set, slot, now_ms + ttl)
-        if id and is_waited_for then
-            queues().leave(queue, id, ticket)
-        end
     end
     return answer
+end
+
+local slotted = {compare = compare_slot, wait = wait_for_slot, refuse = refuse_slot,
+                 take = take_slot}
+
+local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
+    return acquire_as(slotted, i, value, ttl, fence, id, ticket, life, slot, k)
 end
 
 local function extend_slot(i, value, ttl, fence, slot, k)

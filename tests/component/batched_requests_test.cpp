@@ -1,8 +1,7 @@
 // Tests that requests do in one command what they do one after the other; knows no client.
 // SPDX-License-Identifier: MIT
+#include "component/support/script_node.hpp"
 #include "support/catch.hpp"
-#include "testing/redis_model/redis_model.hpp"
-#include "support/requests.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <variant>
 #include <vector>
 
 using namespace redlock;
@@ -20,48 +18,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string record_epoch = "eeeeeeeeeeeeeeeeeeeeee";
-
-/// A node, and one connection to it.
-struct batch_node {
-    redis_model server{};
-    client_state from{};
-
-    explicit batch_node(time_point now) {
-        carry_out({"SET", "N", record_epoch + " and so on"}, now);
-    }
-
-    model_reply carry_out(const command& what, time_point now) {
-        return server.execute(from, what, now);
-    }
-    model_reply ask(const std::vector<asked>& all, time_point now) {
-        const requests what{"N", record_epoch, "", "15000000", "120000", all};
-        command whole{"EVAL", std::string(resp::requests().text)};
-        const auto keys = keys_of(what);
-        whole.push_back(std::to_string(keys.size()));
-        whole.insert(whole.end(), keys.begin(), keys.end());
-        const auto arguments = arguments_of(what);
-        whole.insert(whole.end(), arguments.begin(), arguments.end());
-        return carry_out(whole, now);
-    }
-    std::int64_t us(time_point now) const { return server.wall.ms(now) * 1'000; }
-};
-
-/// All that a node keeps, and until when.
-std::string keys_and_times_of(batch_node& on, time_point now) {
-    on.server.database().sweep(on.server.wall.ms(now));
-    std::string out;
-    for (const auto& [key, what] : on.server.database().all()) {
-        out += key + (what.expires_ms ? " until " + std::to_string(*what.expires_ms) : "") + ":";
-        if (const auto* text = what.text()) out += " " + *text;
-        if (const auto* set = std::get_if<sorted_set>(&what.value)) {
-            for (const auto& [score, member] : set->all()) {
-                out += " " + member + "=" + std::to_string(score);
-            }
-        }
-        out += "\n";
-    }
-    return out;
+model_reply answer_of(script_node& node, const std::vector<asked>& all, time_point now) {
+    const requests what{"N", record_epoch, "", "15000000", "120000", all};
+    return node.carry_out(std::string(resp::requests().text), what, now);
 }
 
 /// Draws requests of a few owners for a few keys, of every kind that shares them.
@@ -120,8 +79,8 @@ private:
 TEST_CASE("requests do in one command what they do one after the other") {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         time_point now{};
-        batch_node together(now);
-        batch_node alone(now);
+        script_node together(now);
+        script_node alone(now);
         drawing drawn(seed);
         for (int turn = 0; turn < 12; ++turn) {
             now += std::chrono::microseconds(drawn.below(6'000'000));
@@ -135,11 +94,11 @@ TEST_CASE("requests do in one command what they do one after the other") {
             INFO("seed " << seed << ", turn " << turn << ":\n" << words);
             const std::string before = keys_and_times_of(alone, now);
             INFO("before:\n" << before);
-            const model_reply answers = together.ask(all, now);
+            const model_reply answers = answer_of(together, all, now);
             REQUIRE(answers.items.size() == all.size());
             for (std::size_t i = 0; i < all.size(); ++i) {
                 INFO("request " << i);
-                const model_reply one = alone.ask({all[i]}, now);
+                const model_reply one = answer_of(alone, {all[i]}, now);
                 REQUIRE(to_resp2(answers.items[i]) == to_resp2(one));
             }
             REQUIRE(keys_and_times_of(together, now) == keys_and_times_of(alone, now));

@@ -1,0 +1,293 @@
+-- The requests from the first one on that is not plain; included in requests.lua.
+-- SPDX-License-Identifier: MIT
+
+-- What the keys and the fences of these requests hold: as MGET found it, false where that is nothing,
+-- and as it was changed since; nil for a key that is released and will be deleted with the others.
+local stored = {}
+for j, text in ipairs(redis.call('MGET', unpack(KEYS, 2 * i, 2 * count + 1))) do
+    local name = KEYS[2 * i - 1 + j]
+    if not released[name] then
+        stored[name] = text
+    end
+end
+
+local function fence_to_exceed(name)
+    return fence_bound(name, stored[name])
+end
+
+-- Returns nil where it is done, and otherwise an error.
+local function put(name, text, ttl_ms)
+    local done
+    if stored[name] then
+        done = redis.pcall('SET', name, text, 'PX', ttl_ms)
+    else
+        done = redis.pcall('SET', name, text, 'NX', 'PX', ttl_ms)
+    end
+    if not done then
+        return redis.error_reply('FOREIGN ' .. name .. ' does not hold a string')
+    elseif done.err then
+        return done
+    end
+    stored[name] = text
+end
+
+-- Takes a free key under its fence.
+local function take(key, fence_key, value, ttl, fence, least, is_missing)
+    local answer = refuse_fence(fence, least, is_missing) or
+        write_both(key, fence_key, value, ttl, fence, not released[key], not stored[fence_key])
+    if answer ~= 1 then
+        return answer
+    end
+    for j = released[key] and #released or 0, 1, -1 do
+        if released[j] == key then
+            table.remove(released, j)
+        end
+    end
+    released[key], stored[key], stored[fence_key] = nil, value, fence
+    return 1
+end
+
+local queue_rules
+
+local function queues()
+    if not queue_rules then
+-- include shared/queue.lua
+        queue_rules = {now = node_ms, time_before_turn = time_before_turn, enter = enter_queue,
+                       leave = leave_queue, wake_first = wake_first,
+                       is_looked_after = is_to_be_looked_after}
+    end
+    return queue_rules
+end
+
+-- For how long others may stand before it, or the server's error where that decides. It is entered
+-- where it has to wait.
+local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, passes)
+    local before = queues().time_before_turn(queue, id, ticket, queues().now(), shares, passes)
+    if type(before) == 'table' then
+        return is_held and 0 or before
+    end
+    if id and life ~= '0' and (is_held or is_free and before > 0) then
+        queues().enter(queue, id, ticket, tonumber(life), queues().now())
+        has_queues = true
+    end
+    return before
+end
+
+-- What every acquire of one key does. The kinds of lock differ in `kind`:
+--   compare(current, value, slot, k)  whether the key is ours already, and whether others have it;
+--                                     nil and the error where the server does not tell
+--   wait(queue, id, ticket, life, is_held, is_ours, k)   as time_to_wait
+--   refuse(key, current, seen, before, is_held, slot, k) the answer where others have it, or wait
+--   take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
+--                                     takes it, or prolongs what is ours, and notes that
+local function acquire_as(kind, i, value, ttl, fence, id, ticket, life, slot, k)
+    local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
+    local least, is_missing, foreign = fence_to_exceed(fence_key)
+    if foreign then
+        return foreign
+    end
+    local current = stored[key]
+    local is_ours, is_held = kind.compare(current, value, slot, k)
+    if is_ours == nil then
+        return is_held
+    end
+    local is_waited_for = is_held and id or has_queues and next(redis.pcall('ZRANGE', queue, 0, 0))
+    local before = is_waited_for and kind.wait(queue, id, ticket, life, is_held, is_ours, k) or 0
+    if type(before) == 'table' then
+        return before
+    elseif is_held or not is_ours and before > 0 then
+        return kind.refuse(key, current, is_missing and 0 or least, before, is_held, slot, k)
+    end
+    local answer = kind.take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
+    if answer == 1 and id and is_waited_for then
+        queues().leave(queue, id, ticket)
+    end
+    return answer
+end
+
+-- The exclusive lock.
+local function compare(current, value)
+    return current == value, current and current ~= value
+end
+
+local function wait(queue, id, ticket, life, is_held, is_ours)
+    return time_to_wait(queue, id, ticket, life, is_held, not is_ours, false)
+end
+
+local function refuse(key, current, seen, before, is_held)
+    if not is_held then
+        return {3, before, seen}
+    end
+    local left_ms = redis.pcall('PTTL', key)
+    if type(left_ms) == 'table' then
+        return left_ms
+    end
+    return {2, left_ms, string.sub(current, 1, 128), seen, before}
+end
+
+local function take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
+    local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
+    if not is_ours then
+        return take(key, fence_key, value, ttl, fence, least, is_missing)
+    end
+    local failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
+    return failure or prolong(key, ttl)
+end
+
+local exclusive = {compare = compare, wait = wait, refuse = refuse, take = take_or_prolong}
+
+local function acquire(i, ...)
+    return acquire_as(exclusive, i, ...)
+end
+
+local revoked_rules
+
+local function revoked()
+    if not revoked_rules then
+-- include shared/revoked.lua
+        revoked_rules = {refuse = refuse_revoked, note = note_revoked}
+    end
+    return revoked_rules
+end
+
+local function extend(i, value, ttl, fence)
+    local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
+    local current = stored[key]
+    if current then
+        return current == value and prolong(key, ttl) or 0
+    end
+    local refusal = revoked().refuse(fence_key, value)
+    if refusal then
+        return refusal
+    end
+    local least, is_missing, foreign = fence_to_exceed(fence_key)
+    if foreign then
+        return foreign
+    end
+    return take(key, fence_key, value, ttl, fence, least, is_missing)
+end
+
+-- What is left to do for a request that gives a key back: its waiter leaves the queue, or stays in
+-- it, and the next is woken where the key is free: as many as there are free slots.
+local function leave_queue_of(i, current, is_free, id, ticket, life, free_slots)
+    local key, queue = KEYS[2 * i], KEYS[2 * count + 1 + i]
+    if id == '' then
+        id = nil
+    elseif life == '0' then
+        -- This waiter may have been woken without taking the key, or may be the one that looks: the
+        -- next in the queue is woken in its place.
+        local has_left = queues().leave(queue, id, ticket)
+        is_free = has_left and (free_slots or queues().is_looked_after(current)) or is_free
+    elseif id then
+        queues().enter(queue, id, ticket, tonumber(life), queues().now())
+        has_queues = true
+    end
+    if is_free and has_queues and free_slots ~= 0 then
+        local is_shared = stored[key] == 'redlock:shared'
+        queues().wake_first(queue, string.sub(KEYS[1], 1, -13), key, id, is_shared,
+                            free_slots or 1)
+    end
+end
+
+-- Whether what was sent before may still come and take something: not under another epoch.
+local function may_be_late()
+    return has_epoch or #epoch < 22
+end
+
+-- Returns nil where it is done, and otherwise an error.
+local function raise_fence(i, fence)
+    if not may_be_late() then
+        return nil
+    end
+    local fence_key = KEYS[2 * i + 1]
+    local least = fence_to_exceed(fence_key)
+    local failure = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
+    return failure and not string.find(failure.err, '^FOREIGN') and failure or nil
+end
+
+-- Returns the answer, whether the key is free by it, and what it held. `at_once`: not with the
+-- others that this script deletes in the end.
+local function give_back(i, value, at_once, keep)
+    local key = KEYS[2 * i]
+    local current = stored[key]
+    if current == false then
+        current = redis.pcall('GET', key)  -- which tells what MGET can't read
+    end
+    if current ~= value then
+        return type(current) == 'table' and current or current and 0 or -1, false, current
+    elseif keep and keep ~= '' then
+-- include shared/keep.lua
+        local answer = keep_for(key, value, keep)
+        stored[key] = answer == 1 and value .. '#kept' or value
+        return answer, false, current
+    elseif at_once or has_queues or has_several or count == 1 then
+        -- A server without memory refuses the fence's SET unless something was written before, and
+        -- a waiter gets a message only about a key that is gone.
+        local answer = redis.pcall('DEL', key)
+        stored[key] = answer ~= 1 and value
+        return answer, answer == 1, current
+    end
+    released[#released + 1], released[key], stored[key] = key, n, nil
+    return 1, true, current
+end
+
+local function release(i, value, fence, id, ticket, life, keep, note)
+    local raises = fence and fence ~= ''
+    local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
+    if failure then
+        return failure
+    end
+    local answer, is_free, current = give_back(i, value, raises, keep)
+    leave_queue_of(i, current, is_free, id, ticket, life)
+    return raises and raise_fence(i, fence) or answer
+end
+
+local reader_rules, slot_rules, set_rules
+local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request that has one
+
+local function readers()
+    if not reader_rules then
+-- include shared/readers.lua
+        reader_rules = {acquire = share, extend = extend_share, release = release_share}
+    end
+    next_companion = next_companion + 1
+    return reader_rules
+end
+
+local function slots()
+    if not slot_rules then
+-- include shared/slot_requests.lua
+        slot_rules = {acquire = acquire_slot, extend = extend_slot, release = release_slot}
+    end
+    next_companion = next_companion + 1
+    return slot_rules
+end
+
+local function sets()
+    if not set_rules then
+-- include shared/several.lua
+        set_rules = {acquire = acquire_all, extend = extend_all, release = release_all}
+    end
+    return set_rules
+end
+
+local verbs = {acquire = 3, await = 6, extend = 3, release = 1, leave = 7}
+local single_rules = {acquire = acquire, extend = extend, release = release}
+
+-- What does a request, how many words follow, whether it gives a key back, and whether it is about
+-- several keys. A word is a verb, and a suffix of the kind, whose requests have more words.
+local function find_rules(what)
+    local verb, suffix = string.match(what, '^(%l+)_?(%l*)$')
+    local words, rules, is_of_several = verbs[verb], single_rules, false
+    if suffix == 'share' then
+        rules = readers()
+    elseif suffix == 'slot' then
+        rules, words = slots(), words + 2
+    elseif suffix == 'all' then
+        rules, words, is_of_several = sets(), words + 1, true
+    end
+    if verb == 'release' or verb == 'leave' then
+        return rules.release, words, true, is_of_several
+    end
+    return verb == 'extend' and rules.extend or rules.acquire, words, false, is_of_several
+end
