@@ -22,7 +22,7 @@
 namespace redlock {
 
 /// At most one leader of all programs that campaign under a name: an `election` over a `client`.
-/// What is said there of leaders, of losses and of who leads next holds here, too.
+/// What is said there of leaders, of losses and of the next leader holds here, too.
 ///
 /// Completion, fork and thread safety of the `async_` functions are those of `client`. Cancellation
 /// is, too, except that `client::cancel()` ends an observation only while it asks the nodes.

@@ -24,7 +24,7 @@ namespace redlock {
 /// lease of the resource with that name, which the client renews, so a leader excludes a `mutex`, a
 /// `lease` and `redlock run` of the same name.
 ///
-/// **Who leads next.** Campaigners wait in the queue of the resource, first come, first served. A
+/// **The next leader.** Campaigners wait in the queue of the resource, first come, first served. A
 /// leader that resigns wakes the next one: that takes about one round trip to the nodes. A leader
 /// that dies leads until the ttl of its lease is over. A leader that reaches no quorum of nodes any
 /// more has `lost_token()` stopped before another one can be elected.
@@ -115,8 +115,8 @@ public:
     /// 100 ms, twice as long after each further failure, 30 s at most; jitter shortens each pause by
     /// up to a half. A longer term is followed by a campaign at once.
     ///
-    /// An exception of a callback leaves `lead()`, after the resignation, as one leaves `with` a
-    /// guard: only the caller knows whether a further try could succeed. A callback that catches
+    /// An exception of a callback leaves `lead()`, after the resignation, as one passes
+    /// a guard: only the caller knows whether a further try could succeed. A callback that catches
     /// its exceptions and returns gets the pauses.
     ///
     /// **Completion.** Success: a stop was requested, and this election does not lead any more.

@@ -55,12 +55,9 @@ struct election::state {
 
     mutable std::mutex gate;  // never held during a call of the client or of a callback
     std::optional<lease> term;  // of a callback: only the thread that runs the callback takes it away
-    struct campaigning {
-        std::stop_source stop;
-        bool is_withdrawn = false;
-    };
-    std::optional<campaigning> running;      // the campaign that is under way
-    std::optional<std::stop_source> work;  // of the callback that runs under the term
+    std::optional<std::stop_source> running;  // of the campaign that is under way
+    bool is_withdrawn = false;                // that campaign, by a resignation
+    std::optional<std::stop_source> work;     // of the callback that runs under the term
 };
 
 // Empty if there is a campaign or a term already. A term that was lost makes room.
@@ -69,7 +66,8 @@ std::optional<std::stop_source> election::state::begin_campaign() {
     const std::lock_guard lock(gate);
     if (running || work || (term && *term)) return std::nullopt;
     lost = std::exchange(term, std::nullopt);
-    return running.emplace().stop;
+    is_withdrawn = false;
+    return running.emplace();
 }
 
 result<void, refusal> election::state::campaign(const std::stop_token& stop, next then) {
@@ -85,21 +83,15 @@ result<void, refusal> election::state::campaign(const std::stop_token& stop, nex
     }
 }
 
-// A withdrawn candidate gives back what it was granted.
+// What a withdrawn candidate was granted is released in the background, with `got`.
 result<void, refusal> election::state::end_campaign(result<lease, refusal> got, next then) {
-    {
-        const std::lock_guard lock(gate);
-        const bool is_withdrawn = running->is_withdrawn;
-        running.reset();
-        if (!got) return std::move(got).error();
-        if (!is_withdrawn) {
-            term = std::move(*got);
-            if (then == next::run_callback) work.emplace();
-            return {};
-        }
-    }
-    static_cast<void>(client->release(std::move(*got)));
-    return refusal{aborted, {}};
+    const std::lock_guard lock(gate);
+    running.reset();
+    if (!got) return std::move(got).error();
+    if (is_withdrawn) return refusal{aborted, {}};
+    term = std::move(*got);
+    if (then == next::run_callback) work.emplace();
+    return {};
 }
 
 void election::state::run_term(const elected_callback& on_elected, const lost_callback& on_lost,
@@ -147,8 +139,8 @@ result<void> election::resign() {
         if (state_->work) {
             under_way = state_->work;
         } else if (state_->running) {
-            state_->running->is_withdrawn = true;
-            under_way = state_->running->stop;
+            state_->is_withdrawn = true;
+            under_way = state_->running;
         } else {
             over = std::exchange(state_->term, std::nullopt);
         }

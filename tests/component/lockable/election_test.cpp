@@ -342,7 +342,7 @@ TEST_CASE("lead ends with what no further campaign would change", "[election]") 
     CHECK(lost == 1);
 }
 
-TEST_CASE("no two lead at once, whoever stops and resigns", "[election][threads]") {
+TEST_CASE("no two lead at once, while each campaigns and resigns", "[election][threads]") {
     masters nodes;
     std::array<std::unique_ptr<blocking_client>, 2> clients;
     for (auto& c : clients) c = std::make_unique<blocking_client>(nodes.options());
