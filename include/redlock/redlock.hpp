@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/async_election.hpp>
 #include <redlock/async_with_lock.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/config.hpp>
 #include <redlock/counting_semaphore.hpp>
+#include <redlock/election.hpp>
 #include <redlock/error.hpp>
 #include <redlock/event.hpp>
 #include <redlock/export.hpp>
 #include <redlock/guard.hpp>
+#include <redlock/leader_info.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/mutex.hpp>

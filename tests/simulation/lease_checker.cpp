@@ -193,6 +193,11 @@ void lease_checker::ended(const detail::lease_state& lease) {
     std::erase_if(open_, [&](const held& h) { return h.lease.get() == &lease; });
 }
 
+bool lease_checker::is_held() const noexcept {
+    return std::any_of(open_.begin(), open_.end(),
+                       [&](const held& h) { return h.true_until > when_->now(); });
+}
+
 void lease_checker::after_turn(const holder& by, time_point alarm) {
     for (std::size_t i = 0; i < open_.size();) {
         held& h = open_[i];

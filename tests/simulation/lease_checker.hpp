@@ -140,6 +140,8 @@ public:
     }
     void blame(std::string_view checker, std::string text);
     const std::optional<violation>& verdict() const noexcept { return first_; }
+    /// Whether some lease is valid now.
+    bool is_held() const noexcept;
     /// How many leases their holders rely on.
     std::size_t holders() const noexcept { return open_.size(); }
 

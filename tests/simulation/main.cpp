@@ -1,6 +1,7 @@
 // The simulation as a program: one seed with its story, many seeds and what they add up to, or
 // every order of small worlds.
 // SPDX-License-Identifier: MIT
+#include "simulation/elections.hpp"
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/shrink.hpp"
@@ -47,6 +48,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"files", &plan::has_other_files},
     {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
+    {"elections", &plan::has_elections},
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
 
@@ -57,7 +59,8 @@ struct variation {
     std::vector<std::string> with{};     ///< What a world needs, or is left out: "readers", ...
 
     plan draw(std::uint64_t seed) const {
-        plan out = simulation::draw(seed);
+        const bool is_election = std::find(with.begin(), with.end(), "elections") != with.end();
+        plan out = is_election ? draw_elections(seed) : simulation::draw(seed);
         out.promise = promise;
         for (program_plan& p : out.programs) {
             p.is_guarded = p.is_guarded && !lacks("guard");

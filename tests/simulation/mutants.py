@@ -174,7 +174,7 @@ def hunt(program, clean, options, kept, mutant):
         tried = json.loads(said.stdout.splitlines()[-1])["seeds"]
         return f"NOT CAUGHT by {tried} seeds", False
     seed, promise = found.group(1), found.group(2)
-    if simulate(clean, options, "--seeds", f"{seed}-{seed}").returncode != 0:
+    if simulate(clean, options, "--seeds", f"{seed}-{seed}", needs=needs).returncode != 0:
         return f"NOT CAUGHT: seed {seed} breaks a promise without it, too", False
     return f"seed {seed}, {promise}", True
 

@@ -136,6 +136,8 @@ struct program_plan {
     bool is_duellist = false;  ///< Always wants the lock, waits for it, and keeps it to the last.
     bool is_keeper = false;    ///< Keeps its lease for long, by renewal alone.
     bool is_rival = false;     ///< Tries to get the keeper's lock again and again, and never waits.
+    /// Campaigns without a limit, and leads until it resigns or loses its lease.
+    bool is_candidate = false;
     double reads = 0;          ///< How often it would share the lock.
     double takes_slots = 0;    ///< How often it would have a slot.
     std::uint16_t slots = 0;   ///< So many there are, as it says.
@@ -187,6 +189,8 @@ struct plan {
     std::size_t most_turns = 0;
     /// Who begins from then on is never refused because too few nodes have a vote.
     std::optional<duration> open_from{};
+    /// In a world of candidates: for so long at most nobody leads while one of them has a quorum.
+    std::optional<duration> longest_vacancy{};
     std::string promise{};  ///< Nothing else is judged; empty: everything is.
 
     /// When the work and the faults end.
@@ -208,6 +212,7 @@ struct plan {
     std::vector<std::size_t> nodes_of(std::size_t program) const;
     /// Whether some programs that ask for locks name other nodes than the rest.
     bool has_lists() const noexcept;
+    bool has_elections() const noexcept { return longest_vacancy.has_value(); }
     /// That any node may take over one command.
     milliseconds longest_node_timeout() const noexcept {
         return node_timeout > milliseconds(0) ? node_timeout : milliseconds(1'000);

@@ -99,6 +99,9 @@ void worker::take() {
         how.renew = true;
         return take(0, how);
     }
+    if (terms.is_candidate) {
+        return take(0, {.ttl = terms.longest_ttl, .wait = std::chrono::hours(24 * 365)});
+    }
     if (terms.is_rival) return take(0, {.ttl = terms.longest_ttl, .renew = false});
     if (dice_.happens(0.15)) {
         how.max_hold =
@@ -292,6 +295,7 @@ void worker::keep() {
     for (const std::size_t one : resources_) in_->around().judge.takes_up(one);
     if (!to_prove_.empty()) return plan(1ms, &worker::give_back);
     if (in_->is_resting() || in_->terms().is_rival) return give_back();
+    if (in_->terms().is_candidate) return lead();
     const double hands_over = in_->terms().hands_over;
     if (hands_over > 0 && dice_.happens(hands_over) && hand_over()) return;
     if (in_->terms().is_keeper || dice_.happens(0.3)) {
@@ -310,6 +314,14 @@ void worker::keep() {
     if (what < 75) return plan(dice_.between(duration(0), 2 * ttl), &worker::look);
     plan(dice_.happens(0.5) ? dice_.between(duration(0), ttl) : dice_.between_orders(10us, ttl),
          &worker::extend);
+}
+
+// Resigns after a while, or lets its lease go as a program does that ends.
+void worker::lead() {
+    in_->begin(detail::operation_ptr(new watching(*in_, *this, held_)));
+    if (!held_) return;  // it was over already
+    plan(dice_.between_orders(1ms, 4 * duration(how_.ttl)),
+         dice_.happens(0.85) ? &worker::give_back : &worker::let_go);
 }
 
 // Renewal goes on for as long as the holder last asked for.
@@ -383,6 +395,10 @@ void worker::on_lost(error_code outcome, loss why, detail::lease_state& of, time
     judge.require(of.lost_token().stop_requested(), "loss in time",
                   [&] { return name() + " was told of a loss of which its token tells nothing"; });
     tell([&] { return "is told of its loss: " + std::string(to_string(why)); });
+    if (in_->terms().is_candidate && held_.get() == &of) {
+        ++step_;
+        plan(dice_.between_orders(10us, 50ms), &worker::give_back);
+    }
     if (!in_->terms().is_keeper || why == loss::max_hold) return;
     const auto& around = in_->around();
     const duration ttl = how_.ttl;

@@ -62,6 +62,7 @@ private:
     owner_id own_owner() const;
     void prove_next();
     void keep();
+    void lead();
     void look();
     void extend();
     void cancel();

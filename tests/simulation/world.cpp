@@ -58,11 +58,20 @@ world::world(const plan& in, story& log)
     for (std::size_t i = 0; i < in.foreigners.size(); ++i) {
         foreigners_.push_back(std::make_unique<foreigner>(i, around));
     }
+    if (in.has_elections()) vacancies_.emplace(in, programs_);
 }
 
 world::~world() {
     when_.clear();
     programs_.clear();
+}
+
+// As long as the candidates campaign.
+void world::watch_office() {
+    constexpr auto between_looks = 10ms;
+    vacancies_->look(programs_.front()->around());
+    if (when_.now() + between_looks >= plan_->ends()) return;
+    when_.after(between_looks, [this] { watch_office(); });
 }
 
 void world::run_until(time_point limit) {
@@ -79,6 +88,7 @@ outcome world::run() {
         when_.after(plan_->programs[i].begins, [this, i] { start(i); });
     }
     for (const auto& f : foreigners_) f->start();
+    if (vacancies_) watch_office();
     for (const fault& f : plan_->faults) {
         when_.after(f.at, [this, &f] { begin(f); });
         if (f.kind != fault_kind::crash_rewind && f.kind != fault_kind::copy) continue;

@@ -12,6 +12,7 @@
 #include "simulation/schedule.hpp"
 #include "simulation/server.hpp"
 #include "simulation/story.hpp"
+#include "simulation/vacancy_checker.hpp"
 
 #include <memory>
 #include <optional>
@@ -50,6 +51,7 @@ private:
     void check_left(server& on, std::size_t node, const std::string& key, const char* when,
                     bool may_be_dead, std::int64_t now_ms);
     void start(std::size_t program);
+    void watch_office();
     template <class F>
     void each_server(const fault& f, F&& what);
     template <class F>
@@ -66,6 +68,7 @@ private:
     token_box tokens_;
     std::vector<std::unique_ptr<program>> programs_;
     std::vector<std::unique_ptr<foreigner>> foreigners_;
+    std::optional<vacancy_checker> vacancies_;  // where there are elections
     std::vector<const fault*> going_on_;  // begun and not ended
 };
 
