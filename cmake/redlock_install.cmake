@@ -31,6 +31,7 @@ endif()
 get_target_property(redlock_type redlock TYPE)
 if(redlock_type STREQUAL "STATIC_LIBRARY")
     set(redlock_is_static TRUE)
+    # What a static library calls, every program links: also one that does not say --static.
     set(redlock_pc_requires " hiredis")
     if(REDLOCK_WITH_TLS)
         string(APPEND redlock_pc_requires ", openssl")

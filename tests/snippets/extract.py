@@ -8,11 +8,13 @@ run must at least parse, and the files of the project that they name must exist.
 must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
 a write under a fence, and is run; an ```acl block is what the integration test of the rights gives
-its user. Links to files must lead somewhere. Status 1 with what is wrong.
+its user. Each line of a ```crontab block becomes a script that runs it as cron does, on two machines.
+Links to files must lead somewhere. Status 1 with what is wrong.
 """
 import json
 import pathlib
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -45,6 +47,35 @@ def check_bash(where, text):
     for name in OF_PROJECT.findall(text):
         if not (project / name).exists():
             wrong.append(f"{where}: there is no {name}")
+
+
+# The first machine's job writes a line; the second machine's job must not start, and cron must find
+# nothing that it would mail.
+CRON = """\
+mkdir -p home/.local/bin home/.config/redlock home/bin
+ln -s "$(command -v redlock)" home/.local/bin/redlock
+cp nodes.json home/.config/redlock/config.json
+printf '%s\\n' '#!/bin/sh' 'echo "the job ran"' | tee {jobs} >/dev/null
+chmod +x home/bin/*
+as_cron() {{ env -i HOME="$PWD/home" SHELL=/bin/sh PATH=/usr/bin:/bin LOGNAME="$(id -un)" /bin/sh -c "$1"; }}
+[[ $(as_cron {command} 2>&1) == "the job ran" ]]
+status=0
+mail=$(as_cron {command} 2>&1) || status=$?
+[[ -z $mail && $status -eq 120 ]] || {{ echo "status $status, and cron mails: $mail"; exit 1; }}
+"""
+CRON_LINE = re.compile(r"(?:[\d*,/-]+ +){5}(?P<command>[^%]+)")
+
+
+def write_crontab(where, text):
+    for number, line in enumerate(text.splitlines(), start=1):
+        entry = CRON_LINE.fullmatch(line)
+        jobs = re.findall(r"\$HOME/(bin/[\w-]+)", line)
+        if not entry or not jobs:
+            wrong.append(f"{where}: not five fields and a job in $HOME/bin: {line}")
+            continue
+        script = CRON.format(jobs=" ".join(f"home/{job}" for job in jobs),
+                             command=shlex.quote(entry["command"]))
+        write(folder / f"{where}_{number}.sh", script)
 
 
 def check_cmake(where, text):
@@ -97,6 +128,8 @@ def read(document):
                 write(folder / f"{where}{'.clone' if block['clone'] else ''}.sh", code)
         elif language == "json":
             check_json(where, code)
+        elif language == "crontab":
+            write_crontab(where, code)
         elif language == "sql":
             check_sql(where, code)
         elif language not in ("acl", "text", "mermaid"):
