@@ -43,8 +43,8 @@ namespace redlock {
 /// **Completion.** `void(std::exception_ptr, R)`, and `void(std::exception_ptr)` where `R` is void, as
 /// `asio::co_spawn`: so a `co_await` throws what `f` threw, unchanged, and an error of the lock can't
 /// be overlooked. An error of the lock is a `boost::system::system_error`, whose text says why, node
-/// by node; `code_of` gives the code of an exception for handlers that throw none. No exception: `f`
-/// ended while the lease was held. Also if the release then reaches no quorum: the client goes on
+/// by node. A callback that takes an `error_code` in place of the exception, as `(error_code, R)`,
+/// gets that of `code_of`. No exception: `f` ended while the lease was held. Also if the release then reaches no quorum: the client goes on
 /// to release the keys in the background. With an exception the value is `R{}`. The default token is
 /// `asio::use_awaitable`: in Boost 1.81 a `co_await` takes no `asio::deferred` operation that
 /// completes with an exception and a value, but by `co_await operation(asio::use_awaitable)`.
@@ -68,9 +68,9 @@ auto client::async_with_lock(resource_list resources, acquire_options options, F
                   "twice that stands in a co_await expression and captures more than references");
     static_assert(std::is_void_v<value> || std::is_default_constructible_v<value>,
                   "redlock: what the function returns has to be void or default-constructible");
-    return boost::asio::async_initiate<T, detail::section_signature<F>>(
-        detail::initiate_section{impl_}, token, std::move(resources), options,
-        std::decay_t<F>(std::forward<F>(f)));
+    return boost::asio::async_initiate<T, detail::section_signature<F, T>>(
+        detail::initiate_section<detail::section_gives_code<F, T>>{impl_}, token,
+        std::move(resources), options, std::decay_t<F>(std::forward<F>(f)));
 }
 template <detail::section_function F, class T>
 auto client::async_with_lock(std::string resource, acquire_options options, F&& f, T&& token) {

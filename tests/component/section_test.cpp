@@ -126,6 +126,15 @@ TEST_CASE("every kind of token gets what the section gives", "[section]") {
                      : s.p.client.async_with_lock("r", called, note);
         s.p.pass(0s);
     }
+    SECTION("callback that takes a code") {
+        const auto note = [&](error_code why, int value) {
+            CHECK_FALSE(why);
+            got = value;
+        };
+        is_coroutine ? s.p.client.async_with_lock("r", three, note)
+                     : s.p.client.async_with_lock("r", called, note);
+        s.p.pass(0s);
+    }
     SECTION("future") {
         auto future = is_coroutine ? s.p.client.async_with_lock("r", three, asio::use_future)
                                    : s.p.client.async_with_lock("r", called, asio::use_future);
@@ -179,6 +188,34 @@ TEST_CASE("a section without a value completes with the exception alone", "[sect
     CHECK(calls == 2);
     CHECK(ends == 2);
     CHECK(s.is_clean());
+}
+
+TEST_CASE("a callback that takes a code gets that of the section", "[section]") {
+    section s;
+    error_code got;
+    const auto note = [&](error_code why) { got = why; };
+    SECTION("of the lock") {
+        s.nodes.occupy("r", 1min);
+        auto never = [](const lease&, std::stop_token) { CHECK(false); };
+        s.p.client.async_with_lock("r", never, note);
+        s.p.pass(0s);
+        CHECK(got == errc::contended);
+    }
+    SECTION("of the function's exception") {
+        auto refuses = [](const lease&, std::stop_token) {
+            throw boost::system::system_error(asio::error::eof);
+        };
+        s.p.client.async_with_lock("r", refuses, note);
+        s.p.pass(0s);
+        CHECK(got == asio::error::eof);
+        CHECK(s.is_clean());
+    }
+    SECTION("an exception without a code leaves run()") {
+        auto fails = [](const lease&, std::stop_token) { throw std::out_of_range("sold out"); };
+        s.p.client.async_with_lock("r", fails, note);
+        CHECK_THROWS_AS(s.p.pass(0s), std::out_of_range);
+        CHECK(s.is_clean());
+    }
 }
 
 TEST_CASE("an exception of the function passes unchanged, after the release", "[section]") {

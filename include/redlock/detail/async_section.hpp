@@ -56,17 +56,28 @@ struct eventual<asio::awaitable<T, Executor>> {
 template <class F>
 using section_outcome = eventual<std::invoke_result_t<std::decay_t<F>&, const lease&, std::stop_token>>;
 
-template <class R>
+template <class Failure, class R>
 struct section_completion {
-    using signature = void(std::exception_ptr, R);
+    using signature = void(Failure, R);
+    template <class T>
+    static constexpr bool is_taken_by = std::is_invocable_v<T, Failure, R>;
 };
-template <>
-struct section_completion<void> {
-    using signature = void(std::exception_ptr);
+template <class Failure>
+struct section_completion<Failure, void> {
+    using signature = void(Failure);
+    template <class T>
+    static constexpr bool is_taken_by = std::is_invocable_v<T, Failure>;
 };
-template <class F>
-using section_signature =
-    typename section_completion<typename section_outcome<F>::type>::signature;
+
+/// A callback that takes an error code, as those of all other operations, gets one; all other tokens
+/// get an exception.
+template <class F, class T>
+constexpr bool section_gives_code = section_completion<
+    error_code, typename section_outcome<F>::type>::template is_taken_by<std::decay_t<T>>;
+template <class F, class T>
+using section_signature = typename section_completion<
+    std::conditional_t<section_gives_code<F, T>, error_code, std::exception_ptr>,
+    typename section_outcome<F>::type>::signature;
 
 /// Where the function runs: the handler's executor, else the client's. A future's handler names the
 /// threads of Asio's system executor, where a program expects no function of its own.
@@ -83,8 +94,8 @@ asio::any_io_executor section_home(const Handler& handler, const asio::any_io_ex
 }
 
 /// All steps run on a strand over that executor, and so does the function.
-template <class F, class Handler>
-class async_section : public std::enable_shared_from_this<async_section<F, Handler>> {
+template <class F, class Handler, bool GivesCode>
+class async_section : public std::enable_shared_from_this<async_section<F, Handler, GivesCode>> {
     using outcome = section_outcome<F>;
     using value = typename outcome::type;
     static constexpr bool has_value = !std::is_void_v<value>;
@@ -220,15 +231,23 @@ private:
         }
     }
 
+    static auto as_given(std::exception_ptr failure) {
+        if constexpr (GivesCode) {
+            return failure ? code_of(failure) : error_code();
+        } else {
+            return failure;
+        }
+    }
+
     void complete(std::exception_ptr failure) {
         auto done = std::move(handler_);
         f_.reset();  // what it captured is the caller's again
         if constexpr (has_value) {
             value result = !failure && value_ ? std::move(*value_) : value();
             value_.reset();
-            done(std::move(failure), std::move(result));
+            done(as_given(std::move(failure)), std::move(result));
         } else {
-            done(std::move(failure));
+            done(as_given(std::move(failure)));
         }
     }
 
@@ -244,13 +263,14 @@ private:
     std::optional<std::conditional_t<has_value, value, std::monostate>> value_;
 };
 
+template <bool GivesCode>
 class initiate_section : public initiate {
 public:
     using initiate::initiate;
     template <class Handler, class F>
     void operator()(Handler&& handler, resource_list resources, acquire_options options,
                     F f) const {
-        std::make_shared<async_section<F, std::decay_t<Handler>>>(
+        std::make_shared<async_section<F, std::decay_t<Handler>, GivesCode>>(
             impl_, std::move(f), std::forward<Handler>(handler))
             ->start(std::move(resources), options);
     }
