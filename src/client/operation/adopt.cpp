@@ -28,7 +28,7 @@ std::string adopt_operation::check() {
     if ((known_->fence != 0) != all.fencing) {
         return "fencing has to be as it was where the lease was acquired";
     }
-    if (const auto why = validate_resources(all, known_->resources); !why.empty()) return why;
+    if (auto why = validate_resources(all, known_->resources); !why.empty()) return why;
     if (const auto issues = validate(options_, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }

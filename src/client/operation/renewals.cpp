@@ -16,7 +16,7 @@ void renewals::add(held_lease& what) {
 
 boost::intrusive_ptr<renewal_round> renewals::next_round() {
     if (due_.empty() || !window_.has_room()) return nullptr;
-    const auto round = boost::intrusive_ptr<renewal_round>(new renewal_round(window_));
+    auto round = boost::intrusive_ptr<renewal_round>(new renewal_round(window_));
     while (!due_.empty() && round->take(due_.top().lease)) {
         due_.top().lease->set_due(false);
         due_.pop();

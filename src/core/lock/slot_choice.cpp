@@ -14,8 +14,8 @@ std::vector<std::uint16_t> slot_choice::least_taken() const {
     if (taken_.empty()) return out;
     const auto least = *std::min_element(taken_.begin(), taken_.end());
     if (nodes_ - least < quorum(nodes_)) return out;
-    for (std::uint16_t i = 0; i < taken_.size(); ++i) {
-        if (taken_[i] == least) out.push_back(i);
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+        if (taken_[i] == least) out.push_back(static_cast<std::uint16_t>(i));
     }
     return out;
 }
