@@ -32,7 +32,7 @@ int make_timer() {
 
 }  // namespace
 
-asio_timer::asio_timer(io_strand on) : timer_(std::move(on), make_timer()) {}
+asio_timer::asio_timer(io_strand on) : timer_(on, make_timer()) {}
 
 void asio_timer::start(std::shared_ptr<void> keep, std::function<void()> ring) {
     ring_ = std::move(ring);
