@@ -109,6 +109,10 @@ TEST_CASE("credentials, TLS and names") {
     CHECK(errors(o) == set{});
     o.nodes[0].tls.emplace();
     CHECK(errors(o) == set{});
+    CHECK(places(o, config_issue::level::warning) == set{});
+    o.nodes[0].tls->verify = false;
+    CHECK(errors(o) == set{});
+    CHECK(places(o, config_issue::level::warning) == set{"/nodes/0/tls/verify"});
     o.nodes[0].tls->key_file = "k";
     CHECK(errors(o) == set{"/nodes/0/tls/cert_file"});
     o.nodes[0].tls.emplace();
