@@ -28,8 +28,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr const char* sources =
+    R"(The nodes come from the first of these that is there:
+  --node, once per node; --config FILE
+  REDLOCK_CONFIG in the environment, the name of such a file
+  REDLOCK_NODES in the environment, nodes as for --node with blanks between them
+  $XDG_CONFIG_HOME/redlock/config.json, without that variable ~/.config/redlock/config.json
+  /etc/redlock/config.json
+With --verbose redlock says which it is, as doctor does.
+
+redlock help CMD explains one command.)";
+
 constexpr const char* statuses =
-    R"(The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+    R"(Where the nodes come from: see redlock help.
 
 Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
 holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no
@@ -154,12 +165,12 @@ parser::parser() {
     app_.add_flag("--version", version_, "Print the version");
     app_.add_option(
             "--node", nodes_.uris,
-            "A node: redis://[user:password@]host:port[/database] or unix:///path; once per "
-            "node")
+            "A node: host:port, redis://[user:password@]host:port[/database], rediss:// for TLS, or "
+            "unix:///path; once per node")
         ->type_name("URI")
         ->allow_extra_args(false);
     config_ = app_.add_option("--config", nodes_.config_file,
-                              "A JSON file that names the nodes; else REDLOCK_CONFIG does");
+                              "A JSON file that names the nodes");
     config_->type_name("FILE");
     app_.add_flag("--json", json_,
                   "Print JSON; run writes what it does to standard error, an object a line");
@@ -172,8 +183,9 @@ parser::parser() {
     app_.add_option("--tls-key", nodes_.tls.key_file, "The private key of --tls-cert")
         ->type_name("FILE");
     app_.add_flag("--verbose", nodes_.verbose,
-                  "Say also what is doubtful in the configuration, and, run, what it waits for");
-    app_.footer("redlock help CMD explains one command.");
+                  "Say also where the nodes come from, what is doubtful in the configuration, and, "
+                  "run, what it waits for");
+    app_.footer(sources);
 
     add_run();
     add_token_commands();
@@ -232,7 +244,7 @@ void parser::add_token_commands() {
 goes to standard output, or to --token-file. The token is a secret: any program that has it
 can release the lock.
 
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object.
 
 Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum
@@ -250,7 +262,7 @@ data.)");
 
     constexpr const char* token_rules =
         R"(The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object.
 
 Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held
@@ -287,7 +299,7 @@ no string is no lock: it is left alone, with status 125.)");
 void parser::add_others() {
     inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
     inspect_->footer(
-        R"(The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+        R"(Where the nodes come from: see redlock help.
 With --json: one object.
 
 Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
@@ -296,7 +308,7 @@ Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)")
     list_ = app_.add_subcommand("list", "Show what is held, one line or object each");
     list_->footer(
         R"(The nodes look at all their keys for this; the user needs the right +scan.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object a line.
 
 Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
@@ -306,7 +318,7 @@ Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)")
     watch_->footer(
         R"(First says who holds each RESOURCE, and then each change, until it is ended (^C). It
 looks every 250 ms: what is shorter may not be seen.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object a line.
 
 Exit status: 125 on failure.)");
@@ -318,7 +330,7 @@ Exit status: 125 on failure.)");
 trip, rights of the user, other clients' settings. One line for each finding. It
 takes no lock and writes no node record; whether a node takes writes it tries on a key of its own,
 <prefix>redlock:probe. The record of each node names the list of nodes: name them all.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object.
 
 Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)");
@@ -329,7 +341,7 @@ Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)");
 If an operator knows that no lease is valid, as on a first start with a node missing,
 init gives all nodes their vote at once. If a program does hold a lock, a second holder
 gets in. init asks for confirmation first. Every node must be reachable.
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object.
 
 Exit status: 0; 121 if a node did not take it; 125 on failure.)");
@@ -343,7 +355,7 @@ program to the grant of another that waits. It asks for confirmation first, uses
 own, whose names begin with redlock-bench:, and releases them; their fences run out within
 twice ttl_max.
 
-The nodes are named by --node, --config or REDLOCK_CONFIG: see redlock help.
+Where the nodes come from: see redlock help.
 With --json: one object a line.
 
 Exit status: 0; 121 no quorum of nodes; 128+n if signal n
@@ -558,7 +570,7 @@ command_line parser::parse(std::vector<std::string> words) {
     if (!wrong.empty()) return usage_error{wrong + ": see redlock help"};
     if (wrong = unexpected(); !wrong.empty()) return usage_error{wrong};
     if (config_->count() != 0 && nodes_.config_file.empty()) {
-        return usage_error{"--config names no file: leave it out to use REDLOCK_CONFIG"};
+        return usage_error{"--config names no file: leave it out to use the environment: see redlock help"};
     }
     if (version_) {
         if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};

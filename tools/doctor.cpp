@@ -64,11 +64,11 @@ int status_of(const std::vector<finding>& all) {
 }
 
 std::string findings_to_text(const std::vector<node_report>& reports,
-                             const std::vector<finding>& all) {
+                             const std::vector<finding>& all, const std::string& source) {
+    std::string out = "configuration: " + shown(source) + "\n";
     if (all.empty()) {
-        return std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
+        return out + std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
     }
-    std::string out;
     for (const finding& f : all) {
         out += std::string(to_string(f.how_bad)) + ": " +
                (f.node.empty() ? "" : shown(f.node) + ": ") + shown(f.problem) + ": " +
@@ -104,9 +104,10 @@ void add_node(json_writer& json, const node_report& r) {
 }
 
 std::string findings_to_json(const std::vector<node_report>& reports,
-                             const std::vector<finding>& all) {
+                             const std::vector<finding>& all, const std::string& source) {
     json_writer json;
     json.begin_object().key("healthy").boolean(all.empty());
+    json.key("configuration").string(redacted(source));
     json.key("findings").begin_array();
     for (const finding& f : all) {
         json.begin_object();
@@ -138,8 +139,8 @@ int doctor(const doctor_request& request) {
         is_over = true;
         if (ec) return complain(ec.message());
         const auto all = all_findings(reports, found->client);
-        const std::string text = request.json ? findings_to_json(reports, all)
-                                              : findings_to_text(reports, all);
+        const std::string text = request.json ? findings_to_json(reports, all, found->source)
+                                              : findings_to_text(reports, all, found->source);
         if (print(text)) status = status_of(all);
     });
     while (!is_over) context.run_one();
