@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     }
     const auto options = redlock::load_options(argv[2]);
     if (!options) {
-        std::cerr << argv[2] << ": " << options.error().message() << '\n';
+        std::cerr << options.error().message() << '\n';
         return 2;
     }
     redlock::blocking_client client(*options);

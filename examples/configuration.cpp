@@ -48,19 +48,14 @@ bool tells_the_secret(const redlock::config_issue& issue) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string file = example::config_file(argc, argv);
-    issues found;
-    const auto good = redlock::load_configuration(file, found);
-    std::cout << file << ":\n";
-    show(found);
-    if (!good) {
-        std::cerr << "it can't be used: " << good.error().message() << '\n';
-        return 1;
-    }
-    show(*good);
+    const redlock::configuration good = example::configuration(argc, argv);
+    std::cout << good.source << ":\n";
+    show(redlock::validate(good.client));
+    show(good);
 
-    issues mistakes;
-    const auto bad = redlock::parse_configuration(mistaken, mistakes);
+    const auto bad = redlock::parse_configuration(mistaken);
+    if (bad) return example::check(false, "a configuration with mistakes is refused");
+    const issues mistakes = bad.error().issues();
     std::cout << "one with mistakes:\n";
     show(mistakes);
     const auto names = [&](std::string_view pointer) {
@@ -69,6 +64,6 @@ int main(int argc, char** argv) {
     };
     const bool all = names("/nodes/0") && names("/nodes/1/prot") && names("/node_timeout_ms");
     const bool secret_kept = std::none_of(mistakes.begin(), mistakes.end(), tells_the_secret);
-    return example::check(!bad && all && secret_kept,
+    return example::check(all && secret_kept,
                           "every mistake is told at once with its place, and no secret");
 }

@@ -7,32 +7,27 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace example {
 
-/// `--config FILE`, else the environment's REDLOCK_CONFIG; without either the example ends.
-inline std::string config_file(int argc, char** argv) {
-    if (argc == 3 && std::string_view(argv[1]) == "--config") return argv[2];
-    const char* const variable = std::getenv("REDLOCK_CONFIG");
-    if (argc == 1 && variable != nullptr) return variable;
-    std::cerr << "usage: " << argv[0] << " [--config FILE], or REDLOCK_CONFIG in the environment\n";
+/// The configuration of `--config FILE`, else of the environment; when there is none that can be
+/// used, says why and ends the example.
+inline redlock::configuration configuration(int argc, char** argv) {
+    if (argc != 1 && !(argc == 3 && std::string_view(argv[1]) == "--config")) {
+        std::cerr << "usage: " << argv[0] << " [--config FILE]\n";
+        std::exit(2);
+    }
+    auto read = argc == 3 ? redlock::load_configuration(argv[2])
+                          : redlock::configuration_from_environment();
+    if (read) return *std::move(read);
+    std::cerr << read.error().message() << '\n';
     std::exit(2);
 }
 
-/// The client's options from that file; when it can't be used, says why and ends the example.
+/// The client's options of that configuration.
 inline redlock::client_options options(int argc, char** argv) {
-    const std::string file = config_file(argc, argv);
-    std::vector<redlock::config_issue> issues;
-    auto loaded = redlock::load_options(file, issues);
-    for (const auto& [severity, where, message] : issues) {
-        std::cerr << file << ": " << where << (where.empty() ? "" : ": ") << message << '\n';
-    }
-    if (loaded) return *std::move(loaded);
-    std::cerr << file << ": " << loaded.error().message() << '\n';
-    std::exit(2);
+    return configuration(argc, argv).client;
 }
 
 /// The example's exit status: whether what it shows is so.

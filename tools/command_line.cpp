@@ -32,6 +32,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr const char* sources =
+    R"(The nodes come from the first of these that is there:
+  --node, once per node; --config FILE
+  REDLOCK_CONFIG in the environment, the name of such a file
+  REDLOCK_NODES in the environment, nodes as for --node with blanks between them
+  $XDG_CONFIG_HOME/redlock/config.json, without that variable ~/.config/redlock/config.json
+  /etc/redlock/config.json
+With --verbose redlock says which it is, as doctor does.
+
+redlock help COMMAND explains one command.)";
+
 constexpr const char* statuses =
     R"(As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
 and a line for sh: redlock run -w 5 RESOURCE CMD -l, redlock run -n RESOURCE -c 'CMD | CMD'.
@@ -181,12 +192,12 @@ parser::parser() {
     app_.add_flag("--version", version_, "Print the version");
     app_.add_option(
             "--node", nodes_.uris,
-            "A node: redis://[user:password@]host:port[/database] or unix:///path; once per "
-            "node")
+            "A node: host:port, redis://[user:password@]host:port[/database], rediss:// for TLS, or "
+            "unix:///path; once per node")
         ->type_name("URI")
         ->allow_extra_args(false);
     config_ = app_.add_option("--config", nodes_.config_file,
-                              "A JSON file that names the nodes; else REDLOCK_CONFIG does");
+                              "A JSON file that names the nodes");
     config_->type_name("FILE");
     app_.add_flag("--json", json_,
                   "Print JSON; run writes what it does to standard error, an object a line");
@@ -199,8 +210,9 @@ parser::parser() {
     app_.add_option("--tls-key", nodes_.tls.key_file, "The private key of --tls-cert")
         ->type_name("FILE");
     app_.add_flag("--verbose", nodes_.verbose,
-                  "Say also what is doubtful in the configuration, and, run, what it waits for");
-    app_.footer("redlock help COMMAND explains one command.");
+                  "Say also where the nodes come from, what is doubtful in the configuration, and, "
+                  "run, what it waits for");
+    app_.footer(sources);
 
     add_run();
     add_token_commands();
@@ -684,7 +696,7 @@ command_line parser::parse(std::vector<std::string> words) {
     if (!wrong.empty()) return usage_error{wrong + ": see redlock help"};
     if (wrong = unexpected(); !wrong.empty()) return usage_error{wrong};
     if (config_->count() != 0 && nodes_.config_file.empty()) {
-        return usage_error{"--config names no file: leave it out to use REDLOCK_CONFIG"};
+        return usage_error{"--config names no file: leave it out to use the environment: see redlock help"};
     }
     if (version_) {
         if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};

@@ -94,11 +94,12 @@ std::string to_lines(const std::vector<finding>& all) {
 }
 
 std::string findings_to_text(const std::vector<node_report>& reports,
-                             const std::vector<finding>& all) {
+                             const std::vector<finding>& all, const std::string& source) {
+    std::string out = "configuration: " + shown(source) + "\n";
     if (all.empty()) {
-        return std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
+        return out + std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
     }
-    return to_lines(all) + std::to_string(votes(reports)) + " of " +
+    return out + to_lines(all) + std::to_string(votes(reports)) + " of " +
            std::to_string(reports.size()) + " nodes vote\n";
 }
 
@@ -124,7 +125,7 @@ json_value node_to_json(const node_report& r) {
 }
 
 std::string findings_to_json(const std::vector<node_report>& reports,
-                             const std::vector<finding>& all) {
+                             const std::vector<finding>& all, const std::string& source) {
     json_value findings = json_value::array();
     for (const finding& f : all) {
         findings.push_back({{"node", f.node.empty() ? json_value() : json_value(f.node)},
@@ -135,6 +136,7 @@ std::string findings_to_json(const std::vector<node_report>& reports,
     json_value nodes = json_value::array();
     for (const node_report& r : reports) nodes.push_back(node_to_json(r));
     return json_text({{"healthy", all.empty()},
+                      {"configuration", redacted(source)},
                       {"findings", std::move(findings)},
                       {"nodes", std::move(nodes)}}) +
            "\n";
@@ -155,8 +157,8 @@ int doctor(const doctor_request& request) {
         is_over = true;
         if (ec) return complain(ec.message());
         const auto all = all_findings(reports, found->client);
-        const std::string text = request.json ? findings_to_json(reports, all)
-                                              : findings_to_text(reports, all);
+        const std::string text = request.json ? findings_to_json(reports, all, found->source)
+                                              : findings_to_text(reports, all, found->source);
         if (print(text)) status = status_of(all);
     });
     while (!is_over) context.run_one();

@@ -9,25 +9,38 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace redlock::tool {
 
 namespace {
 
-// True if none of the issues is an error. A doubtful configuration is no news at each start.
-bool report(const std::vector<config_issue>& issues, const std::string& source, bool verbose) {
-    bool good = true;
-    for (const auto& issue : issues) {
-        const bool is_error = issue.severity == config_issue::level::error;
-        good = good && !is_error;
-        if (!is_error && !verbose) continue;
-        complain((is_error ? "" : "warning: ") + source + ": " +
-                 (issue.where.empty() ? "" : issue.where + ": ") + issue.message);
+// The URI as it was given, without what may be a password.
+std::string named(const std::string& uri) {
+    std::string safe = redacted(uri);
+    if (const auto at = safe.rfind('@'); at != safe.npos && safe.find("://") == safe.npos) {
+        safe.replace(0, at, "***");
     }
-    return good;
+    return "--node '" + safe + "'";
+}
+
+std::string what_is_wrong(const std::string& uri, const config_error& why) {
+    const auto begin = uri.rfind('@') == uri.npos ? 0 : uri.rfind('@');
+    const bool has_several = uri.find(',', begin) != uri.npos;
+    return named(uri) + ": " +
+           (has_several ? "names several nodes: give --node once per node" : why.message());
+}
+
+// "/nodes/1/name" as the option that it is about.
+std::string place(const std::string& pointer, const std::vector<std::string>& uris) {
+    constexpr std::string_view list = "/nodes/";
+    std::size_t i = 0;
+    if (!pointer.starts_with(list)) return "--node";
+    std::from_chars(pointer.data() + list.size(), pointer.data() + pointer.size(), i);
+    return i < uris.size() ? named(uris[i]) : "--node";
 }
 
 // Why the files of the options can't be used; empty where they can.
@@ -52,15 +65,20 @@ std::string check_tls(const tls_options& files, const std::vector<node_options>&
     return {};
 }
 
+// Of a mistake in one of the URIs the others say nothing: each complaint is about one of them.
 std::optional<configuration> from_uris(const node_source& from) {
-    std::vector<config_issue> issues;
     configuration found;
+    found.source = "--node";
     auto& nodes = found.client.nodes;
-    for (std::size_t i = 0; i < from.uris.size(); ++i) {
-        auto node = parse_node_uri(from.uris[i], issues, "/nodes/" + std::to_string(i));
-        if (node) nodes.push_back(std::move(*node));
+    for (const std::string& uri : from.uris) {
+        auto node = parse_node_uri(uri);
+        if (node) {
+            nodes.push_back(std::move(*node));
+        } else {
+            complain(what_is_wrong(uri, node.error()));
+        }
     }
-    if (!report(issues, "--node", from.verbose)) return std::nullopt;
+    if (nodes.size() < from.uris.size()) return std::nullopt;
     if (const auto why = check_tls(from.tls, nodes); !why.empty()) {
         complain(why);
         return std::nullopt;
@@ -68,19 +86,39 @@ std::optional<configuration> from_uris(const node_source& from) {
     for (node_options& node : nodes) {
         if (node.tls) node.tls = from.tls;
     }
-    if (!report(validate(found.client), "--node", from.verbose)) return std::nullopt;
+    bool is_good = true;
+    for (const config_issue& issue : validate(found.client)) {
+        if (issue.severity != config_issue::level::error) continue;
+        complain(place(issue.where, from.uris) + ": " + issue.message);
+        is_good = false;
+    }
+    if (!is_good) return std::nullopt;
     return found;
 }
 
-std::optional<configuration> from_file(const std::string& file, bool verbose) {
-    std::vector<config_issue> issues;
-    auto found = load_configuration(file, issues);
-    if (!report(issues, file, verbose)) return std::nullopt;
-    if (!found) {
-        complain(file + ": " + found.error().message());
+// From a file, or the environment.
+std::optional<configuration> from_elsewhere(const std::string& file) {
+    auto found = file.empty() ? configuration_from_environment() : load_configuration(file);
+    if (found) return std::move(*found);
+    const config_error why = found.error();
+    if (why.source().empty()) {
+        complain(why.message() + "; or give --node, once per node, or --config FILE");
         return std::nullopt;
     }
-    return std::move(*found);
+    for (const config_issue& issue : why.issues()) {
+        if (issue.severity != config_issue::level::error) continue;
+        complain(why.source() + ": " + (issue.where.empty() ? "" : issue.where + ": ") +
+                 issue.message);
+    }
+    return std::nullopt;
+}
+
+// A doubtful configuration is no news at each start.
+void say_more(const configuration& found) {
+    complain("configuration: " + found.source);
+    for (const config_issue& issue : validate(found.client)) {
+        complain("warning: " + found.source + ": " + issue.where + ": " + issue.message);
+    }
 }
 
 // `redlock inspect` shows the name, and CMD finds it in its environment: so it is set here.
@@ -98,25 +136,15 @@ std::string default_client_name() {
 }  // namespace
 
 std::optional<configuration> find_nodes(const node_source& from) {
-    std::optional<configuration> found;
-    const char* const variable = std::getenv("REDLOCK_CONFIG");
     const auto why = from.uris.empty() ? check_tls(from.tls, {}) : "";
     if (!why.empty()) {
         complain(why + "; a configuration file has \"tls\" for its nodes");
-    } else if (!from.uris.empty()) {
-        found = from_uris(from);
-    } else if (!from.config_file.empty()) {
-        found = from_file(from.config_file, from.verbose);
-    } else if (variable != nullptr && *variable != '\0') {
-        found = from_file(variable, from.verbose);
-    } else {
-        complain(
-            "no nodes are known: give --node URI (once per node), --config FILE or the "
-            "environment variable REDLOCK_CONFIG");
+        return std::nullopt;
     }
-    if (found && found->client.client_name.empty()) {
-        found->client.client_name = default_client_name();
-    }
+    auto found = from.uris.empty() ? from_elsewhere(from.config_file) : from_uris(from);
+    if (!found) return found;
+    if (from.verbose) say_more(*found);
+    if (found->client.client_name.empty()) found->client.client_name = default_client_name();
     return found;
 }
 

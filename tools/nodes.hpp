@@ -10,12 +10,12 @@
 
 namespace redlock::tool {
 
-/// `--node`, else `--config`, else the environment's REDLOCK_CONFIG.
+/// `--node`, else `--config`, else where `configuration_from_environment` looks.
 struct node_source {
     std::vector<std::string> uris;
     std::string config_file;
     tls_options tls{};     ///< Files for the nodes of `uris` that have TLS.
-    bool verbose = false;  ///< Says also what is doubtful: without it only doctor does.
+    bool verbose = false;  ///< Says also where it was found, and what is doubtful, as doctor does.
 };
 
 /// Complains about everything that is wrong; empty when the nodes can't be used. The client's name

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/config.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/node_report.hpp>
@@ -13,6 +14,7 @@
 #include <redlock/stats.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -45,6 +47,10 @@ public:
     /// every wrong one, and `std::system_error` or `boost::system::system_error` if the system has
     /// no thread or file descriptor for the client.
     explicit blocking_client(client_options options);
+    /// As above, with the options of the configuration `file`: see `load_options`. Throws
+    /// `std::invalid_argument` with `config_error::message()` if it can't be used.
+    explicit blocking_client(const std::filesystem::path& file)
+        : blocking_client(load_options(file).value()) {}
     /// Closes the client and waits as `close()` does; longer only if the system's resolver is
     /// still looking up a node's name.
     ///

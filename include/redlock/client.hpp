@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/config.hpp>
 #include <redlock/detail/initiate.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/export.hpp>
@@ -19,6 +20,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -75,6 +77,13 @@ public:
     template <std::derived_from<boost::asio::execution_context> Context>
     client(Context& context, client_options options)
         : client(context.get_executor(), std::move(options)) {}
+    /// As above, with the options of the configuration `file`: see `load_options`. Throws
+    /// `std::invalid_argument` with `config_error::message()` if it can't be used.
+    client(boost::asio::any_io_executor executor, const std::filesystem::path& file)
+        : client(std::move(executor), load_options(file).value()) {}
+    template <std::derived_from<boost::asio::execution_context> Context>
+    client(Context& context, const std::filesystem::path& file)
+        : client(context.get_executor(), file) {}
     /// Calls `close()`.
     ~client();
     client(client&& other) noexcept;

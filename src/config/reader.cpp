@@ -165,10 +165,9 @@ private:
 
     void read_uri(std::string_view uri, const std::string& where, node_options& node) {
         opaque_.insert(where);  // it has no members to point at
-        std::vector<config_issue> found;
-        auto parsed = parse_node_uri(uri, found, where);
-        for (config_issue& issue : found) out_->add(std::move(issue));
-        if (parsed) node = std::move(*parsed);
+        auto parsed = parse_node_uri(uri);
+        if (!parsed) return out_->error(where, parsed.error().message());
+        node = std::move(*parsed);
     }
 
     void read_node(const json& item, const std::string& where, node_options& node) {

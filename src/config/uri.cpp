@@ -45,15 +45,14 @@ std::optional<unsigned> whole_number(std::string_view text, unsigned high) {
 // Reads one URI. No message quotes any of it: any part may be a password in the wrong place.
 class uri_reader {
 public:
-    uri_reader(std::string_view uri, std::vector<config_issue>& issues, std::string_view where)
-        : rest_(uri), issues_(&issues), where_(where) {}
+    explicit uri_reader(std::string_view uri) : rest_(uri) {}
 
-    result<node_options> read() {
+    result<node_options, config_error> read() {
         const std::string_view whole = rest_;
         parse();
         if (!failed_) return std::move(node_);
-        issues_->push_back({config_issue::level::error, where_, why_ + cut_password(whole)});
-        return error_code(errc::config_invalid);
+        return config_error(errc::config_invalid, "",
+                            {{config_issue::level::error, "", why_ + cut_password(whole)}});
     }
 
 private:
@@ -68,7 +67,18 @@ private:
             return parse_server();
         }
         if (take_prefix("redis://")) return parse_server();
+        if (rest_.find("://") == rest_.npos) return parse_address();
         fail("begins with none of redis://, rediss:// and unix:///");
+    }
+
+    // "host", "host:port" or "[address]:port".
+    void parse_address() {
+        if (rest_.starts_with('/')) return fail("is a path; write unix:///path/to/socket");
+        if (rest_.find_first_of("@/?") != rest_.npos) {
+            return fail("has more than host and port; write a URI that begins with redis://, "
+                        "rediss:// or unix:///");
+        }
+        parse_host_and_port(rest_);
     }
 
     void parse_server() {
@@ -119,6 +129,7 @@ private:
         std::string_view host = text;
         std::string_view port;
         bool has_port = false;
+        if (text.find(',') != text.npos) return fail("names several nodes; name one alone");
         if (text.starts_with('[')) {
             const auto end = text.find(']');
             if (end == text.npos) return fail("has a \"[\" without its \"]\"");
@@ -138,7 +149,7 @@ private:
             if (has_port) port = text.substr(colon + 1);
             if (port.find(':') != port.npos) {
                 return fail("has several \":\" where host and port stand; an IPv6 address "
-                            "stands in brackets: redis://[::1]:6379");
+                            "stands in brackets: [::1]:6379");
             }
             if (!std::all_of(host.begin(), host.end(), is_name_character)) {
                 return fail("has a character in its host name that none may have; percent-encode "
@@ -222,7 +233,7 @@ private:
 
     // What to do where a "/", "?", "#" or "@" before the last "@" may be part of a password.
     static std::string cut_password(std::string_view uri) {
-        uri.remove_prefix(std::min(uri.find("://") + 3, uri.size()));
+        if (const auto scheme = uri.find("://"); scheme != uri.npos) uri.remove_prefix(scheme + 3);
         const auto at = uri.rfind('@');
         if (at == uri.npos) return {};
         const std::string_view info = uri.substr(0, at);
@@ -238,8 +249,6 @@ private:
     }
 
     std::string_view rest_;
-    std::vector<config_issue>* issues_;
-    std::string where_;
     node_options node_;
     bool failed_ = false;
     std::string why_;
@@ -247,9 +256,8 @@ private:
 
 }  // namespace
 
-result<node_options> parse_node_uri(std::string_view uri, std::vector<config_issue>& issues,
-                                    std::string_view where) {
-    return uri_reader(uri, issues, where).read();
+result<node_options, config_error> parse_node_uri(std::string_view uri) {
+    return uri_reader(uri).read();
 }
 
 }  // namespace redlock

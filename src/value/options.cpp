@@ -162,7 +162,8 @@ void check_nodes(const std::vector<node_options>& nodes, findings& out) {
         check_node(nodes[i], where, out);
         const auto [first, fresh] = seen.emplace(server_of(nodes[i]), i);
         if (!fresh) {
-            out.error(where, "is the same server as /nodes/" + std::to_string(first->second) +
+            out.error(where, "is the same server as the earlier node " +
+                                 text::printable(display_name(nodes[first->second])) +
                                  "; one server has one vote, so name each once");
         }
     }

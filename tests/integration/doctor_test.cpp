@@ -90,7 +90,7 @@ bool can_lock(const client_options& options) {
 
 }  // namespace
 
-TEST_CASE("healthy nodes are one line, and nothing is left on them", "[doctor]") {
+TEST_CASE("doctor says where healthy nodes come from, and leaves nothing on them", "[doctor]") {
     cluster nodes(3, durable);
     const auto reports = reports_of(nodes.options());
     INFO(findings_of(reports));
@@ -111,11 +111,13 @@ TEST_CASE("healthy nodes are one line, and nothing is left on them", "[doctor]")
     }
     const auto got = examine({"--config", nodes.config()});
     CHECK(got.status == 0);
-    CHECK(got.out == "3 nodes are healthy, and all of them vote\n");
+    CHECK(got.out == "configuration: " + nodes.config() +
+                         "\n3 nodes are healthy, and all of them vote\n");
     CHECK(nodes.keys() == 0);
     const auto json = examine({"--json", "--config", nodes.config()});
     CHECK(json.status == 0);
-    CHECK(json.out.starts_with("{\"healthy\":true,\"findings\":[],\"nodes\":["));
+    CHECK(json.out.starts_with("{\"healthy\":true,\"configuration\":\"" + nodes.config() +
+                               "\",\"findings\":[],\"nodes\":["));
 }
 
 TEST_CASE("settings that endanger locks are found, each with its remedy", "[doctor]") {

@@ -426,7 +426,8 @@ TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]
         {{"inspect", "a", "b"}, "one argument too many"},
         {{"--config", "/no/such/file", "inspect", "r"}, "/no/such/file"},
         {{"--config", "", "inspect", "r"}, "--config names no file"},
-        {{"--node", "http://127.0.0.1:1", "inspect", "r"}, "/nodes/0"},
+        {{"--node", "http://127.0.0.1:1", "inspect", "r"},
+         "--node 'http://127.0.0.1:1': begins with none of redis://"},
     };
     for (const auto& [arguments, part] : cases) {
         const auto got = run_tool(arguments);

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
         std::cerr << "usage: interop_client CONFIG RESOURCE\n";
         return 2;
     }
-    redlock::blocking_client client(redlock::load_options(argv[1]).value());
+    redlock::blocking_client client(argv[1]);
     redlock::lease held;
     for (std::string line; std::getline(std::cin, line);) {
         std::cout << answer(client, held, argv[2], line) << std::endl;

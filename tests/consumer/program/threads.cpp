@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -108,14 +107,9 @@ bool works_on(int threads, const redlock::client_options& options) {
 }  // namespace
 
 int main() {
-    const char* const file = std::getenv("REDLOCK_CONFIG");
-    if (file == nullptr) {
-        std::cerr << "REDLOCK_CONFIG names no configuration\n";
-        return 2;
-    }
-    const auto options = redlock::load_options(file);
+    const auto options = redlock::options_from_environment();
     if (!options) {
-        std::cerr << file << ": " << options.error().message() << '\n';
+        std::cerr << options.error().message() << '\n';
         return 2;
     }
     for (const int threads : {1, 3, 1, 3}) {

@@ -13,22 +13,19 @@ namespace {
 
 node_options good(std::string_view uri) {
     INFO(uri);
-    std::vector<config_issue> issues;
-    auto node = parse_node_uri(uri, issues, "/here");
-    REQUIRE(issues.empty());
+    auto node = parse_node_uri(uri);
     REQUIRE(node.has_value());
     return *node;
 }
 
 std::string complaint(std::string_view uri) {
     INFO(uri);
-    std::vector<config_issue> issues;
-    const auto node = parse_node_uri(uri, issues, "/here");
-    CHECK_FALSE(node.has_value());
-    if (!node) CHECK(node.error() == errc::config_invalid);
-    REQUIRE_FALSE(issues.empty());
-    for (const auto& issue : issues) CHECK(issue.where == "/here");
-    return issues[0].message;
+    const auto node = parse_node_uri(uri);
+    REQUIRE_FALSE(node.has_value());
+    CHECK(node.error().code() == errc::config_invalid);
+    REQUIRE(node.error().issues().size() == 1);
+    CHECK(node.error().message() == node.error().issues()[0].message);
+    return node.error().message();
 }
 
 bool complains(std::string_view uri, std::string_view part) {
@@ -59,6 +56,24 @@ TEST_CASE("a server's URI") {
     CHECK(good("redis://h/").database == 0);
     CHECK(good("redis://h?").host == "h");
     CHECK(good("rediss://h").tls.has_value());
+}
+
+TEST_CASE("host and port alone are a node") {
+    CHECK(good("h").host == "h");
+    CHECK(good("h").port == 6379);
+    CHECK(good("10.0.0.1:7001").port == 7001);
+    CHECK_FALSE(good("h:7001").tls);
+    CHECK(good("[::1]:7001").host == "::1");
+    CHECK(good("[::1]:7001").port == 7001);
+    CHECK(good("[::1]").port == 6379);
+    CHECK(complains("::1", "brackets"));
+    CHECK(complains("x:99999", "a port that is not 1 to 65535"));
+    CHECK(complains("a,b", "names several nodes"));
+    CHECK(complains("redis://a,redis://b", "names several nodes"));
+    CHECK(complains("/run/redis.sock", "unix:///path"));
+    for (const auto* more : {"u:pw@h", "h/2", "h?name=n", "redis:/h"}) {
+        CHECK(complains(more, "more than host and port; write a URI that begins with redis://"));
+    }
 }
 
 TEST_CASE("user names and passwords are percent-decoded") {
@@ -102,8 +117,7 @@ TEST_CASE("a socket's URI") {
 }
 
 TEST_CASE("each refusal says what would be right") {
-    CHECK(complains("", "redis://"));
-    CHECK(complains("h:6379", "redis://"));
+    CHECK(complains("", "names no host"));
     CHECK(complains("REDIS://h", "redis://"));
     CHECK(complains("redis://", "host"));
     CHECK(complains("redis://:7001", "host"));
@@ -148,8 +162,8 @@ TEST_CASE("mutated URIs never crash, and are either read or refused with a reaso
                 uri.insert(at, 1, letters[random() % letters.size()]);
             }
         }
-        std::vector<config_issue> issues;
-        if (parse_node_uri(uri, issues).has_value() != issues.empty()) {
+        const auto node = parse_node_uri(uri);
+        if (!node && node.error().message().empty()) {
             INFO(uri);
             REQUIRE(false);
         }
