@@ -32,17 +32,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* sources =
-    R"(The nodes come from the first of these that is there:
-  --node, once per node; --config FILE
-  REDLOCK_CONFIG in the environment, the name of such a file
-  REDLOCK_NODES in the environment, nodes as for --node with blanks between them
-  $XDG_CONFIG_HOME/redlock/config.json, without that variable ~/.config/redlock/config.json
-  /etc/redlock/config.json
-With --verbose redlock says which it is, as doctor does.
-
-redlock help COMMAND explains one command.)";
-
 constexpr const char* statuses =
     R"(As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
 and a line for sh: redlock run -w 5 RESOURCE CMD -l, redlock run -n RESOURCE -c 'CMD | CMD'.
@@ -212,7 +201,7 @@ parser::parser() {
     app_.add_flag("--verbose", nodes_.verbose,
                   "Say also where the nodes come from, what is doubtful in the configuration, and, "
                   "run, what it waits for");
-    app_.footer(sources);
+    app_.footer("redlock help COMMAND explains one command.");
 
     add_run();
     add_token_commands();

@@ -100,7 +100,7 @@ std::string manual_page(const outline& of, const std::string& version) {
     for (const auto& command : of.commands) out += plain(command.usage) + "\n.br\n";
     out += ".SH DESCRIPTION\n" + paragraphs(of.description + "\n\n" + of.nodes);
     out += ".SH OPTIONS\nThey may stand before or behind the name of a command.\n" +
-           entries(of.whole) + paragraphs(of.whole.footer);
+           entries(of.whole);
     out += ".SH COMMANDS\n";
     for (const auto& command : of.commands) {
         out += ".SS " + plain(command.usage) + "\n" + plain(command.text) + ".\n";
