@@ -330,13 +330,13 @@ A program that renews the lease meanwhile loses it at its next renewal, a third 
 later, and can't take it back.
 
 With --force RESOURCE: takes RESOURCE from those that hold it, without their token, and
-prints whom it robbed. It asks for confirmation first. A robbed program learns of it when
+prints whose lease it revoked. It asks for confirmation first. The program learns of it when
 it renews its lease, at the latest a ttl later: until then it may go on beside the next
 holder, and only the fence tells them apart. It can't come back.
 
 Also removes a string that another program keeps under that name, with or without expiry. What is
 no string is no lock: it is left alone, with status 125.)");
-    release_->add_flag("--force", releasing_.force, "Rob the holders of RESOURCE");
+    release_->add_flag("--force", releasing_.force, "Revoke the leases of RESOURCE");
     release_->add_flag("--yes", releasing_.yes, "With --force: do not ask");
     release_->add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
     for (auto [command, file] : {std::pair(extend_, &extending_.token_file),
@@ -561,8 +561,8 @@ command_line parser::with_nodes(Request request) const {
 command_line parser::release() const {
     if (!releasing_.force && !releasing_.resource.empty()) {
         return usage_error{
-            "release takes a token and no RESOURCE: --force takes one, and robs its "
-            "holders"};
+            "release takes a token and no RESOURCE: --force takes one, and revokes "
+            "its leases"};
     }
     if (!releasing_.force) {
         if (releasing_.yes) return usage_error{"--yes is for release --force"};
@@ -572,10 +572,10 @@ command_line parser::release() const {
     if (!releasing_.token_file.empty()) {
         return usage_error{"release --force needs no token: leave --token-file out"};
     }
-    revoke_request robbing;
-    robbing.resource = releasing_.resource;
-    robbing.yes = releasing_.yes;
-    return with_nodes(robbing);
+    revoke_request revoking;
+    revoking.resource = releasing_.resource;
+    revoking.yes = releasing_.yes;
+    return with_nodes(revoking);
 }
 
 command_line parser::bench() const {

@@ -85,9 +85,9 @@ public:
             if (slot) slots.push_back(std::move(name));
         }
         left_.assign(slots_of.begin(), slots_of.end());
-        while (asked_ < at_once && !left_.empty()) ask();
+        while (open_ < at_once && !left_.empty()) ask();
     }
-    bool is_over() const { return asked_ == 0 && left_.empty(); }
+    bool is_over() const { return open_ == 0 && left_.empty(); }
     int status() const { return status_; }
 
 private:
@@ -97,7 +97,7 @@ private:
     void ask() {
         question next = std::move(left_.front());
         left_.pop_front();
-        ++asked_;
+        ++open_;
         client_->async_inspect(next.first, [this, slots = std::move(next.second)](
                                                error_code ec, const resource_state& state) {
             for (const std::string& name : slots) {
@@ -107,7 +107,7 @@ private:
         });
     }
     void answered(error_code ec, const resource_state& state) {
-        --asked_;
+        --open_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
         const bool is_new =
             !ec && is_in_the_way(state) && shown_.insert(state.resource).second;
@@ -122,7 +122,7 @@ private:
     bool json_;
     std::deque<question> left_;
     std::set<std::string> shown_;
-    std::size_t asked_ = 0;
+    std::size_t open_ = 0;
     int status_ = success;
 };
 

@@ -1,4 +1,4 @@
-// `redlock release --force`: shows the holders, asks the operator to confirm, then robs them.
+// `redlock release --force`: shows the holders, asks the operator to confirm, then revokes their leases.
 // SPDX-License-Identifier: MIT
 #include "tools/revoke.hpp"
 
@@ -99,7 +99,7 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
         if (!done.revoked.empty()) {
             text = name + " was taken from " + list_of(done.revoked) + "\n";
         } else if (done.freed.empty() && done.holders.empty()) {
-            text = name + ": nobody was robbed\n";
+            text = name + ": nothing was revoked\n";
         }
         if (!done.freed.empty()) {
             text += name + " was kept, released by " + list_of(done.freed) + ": that is over\n";

@@ -125,9 +125,9 @@ private:
     lease lease_;
     phase phase_ = phase::waiting;
     clock::time_point kill_at_{};
-    bool stop_was_asked_ = false;  // SIGTSTP came to redlock, not from the terminal to CMD
+    bool has_stop_signal_ = false;  // SIGTSTP came to redlock, not from the terminal to CMD
     bool owns_screen_ = false;     // CMD is, or was before a suspension, in the foreground
-    bool reach_was_told_ = false;  // that redlock can't signal CMD
+    bool has_said_reach_ = false;  // that redlock can't signal CMD
     std::bitset<NSIG> forwarded_;  // the signals that came to redlock and went on to CMD
     int stop_status_ = lease_lost;  // the exit status once CMD has been stopped
     int ended_by_ = 0;
@@ -295,7 +295,7 @@ void runner::on_signal(int signal) {
         case phase::running:
             if (wants_terminal(signal)) return on_sibling_stopped();
             if (signal == SIGCONT) {
-                stop_was_asked_ = false;
+                has_stop_signal_ = false;
                 if (is_over()) return;  // on_lost is due, and kills it as it sleeps
                 if (owns_screen_ && terminal_.is_ours()) terminal_.hand_to(child_.pid());
             }
@@ -308,15 +308,15 @@ void runner::on_signal(int signal) {
 
 void runner::forward(int signal) {
     // Redlock stops only when CMD did: one that ignores it still needs its lease renewed.
-    if (signal == SIGTSTP) stop_was_asked_ = true;
+    if (signal == SIGTSTP) has_stop_signal_ = true;
     forwarded_.set(static_cast<std::size_t>(signal));
     child_.send(signal);
     if (signal != SIGCONT && signal != SIGWINCH) tell_reach();
 }
 
 void runner::tell_reach() {
-    if (reach_was_told_ || !child_.is_out_of_reach()) return;
-    reach_was_told_ = true;
+    if (has_said_reach_ || !child_.is_out_of_reach()) return;
+    has_said_reach_ = true;
     complain("CMD, process " + std::to_string(child_.pid()) +
              ", runs as another user, so redlock can't signal it and can't end it when the lease "
              "of " + name() + " is lost: start redlock as that user, as in sudo redlock run");
@@ -397,7 +397,7 @@ void runner::on_child_stopped() {
     }
     if (signal == SIGSTOP) return;  // sent by another process: the lease is kept
     const bool by_terminal = terminal_.exists() && (owns_screen_ || wants_screen);
-    if (by_terminal || std::exchange(stop_was_asked_, false)) suspend(by_terminal);
+    if (by_terminal || std::exchange(has_stop_signal_, false)) suspend(by_terminal);
 }
 
 // Stops redlock as a program without a handler would be. Nothing is renewed meanwhile, so what the

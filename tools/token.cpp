@@ -118,8 +118,8 @@ int extend(const extend_request& request) {
     asking by(found->client);
     auto [held, status] = adopt(by, *token, ttl);
     if (status == success) by.wait_for_all(held);
-    const bool is_told = status != success || !request.json || print(lease_to_json(held, 0, false));
-    if (!is_told) status = own_failure;
+    const bool is_written = status != success || !request.json || print(lease_to_json(held, 0, false));
+    if (!is_written) status = own_failure;
     held.detach();
     return by.end(status);
 }

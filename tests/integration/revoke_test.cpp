@@ -102,7 +102,7 @@ TEST_CASE("a revoked holder loses its lease, and cannot take the key again", "[r
     }
 }
 
-TEST_CASE("without the robbery the same lease takes its lost keys again", "[revoke]") {
+TEST_CASE("without a revocation the same lease takes its lost keys again", "[revoke]") {
     cluster nodes(3);
     driver holder(nodes.options());
     auto held = holder.acquire("r", {.ttl = 30s, .renew = false});
@@ -301,7 +301,7 @@ TEST_CASE("locks without fences, and those of other libraries, are deleted", "[r
     }
 }
 
-TEST_CASE("a robbery needs a quorum of nodes, and says which did not take part", "[revoke]") {
+TEST_CASE("a revocation needs a quorum of nodes, and says which did not take part", "[revoke]") {
     cluster nodes(3);
     driver holder(nodes.options());
     driver by(nodes.options());

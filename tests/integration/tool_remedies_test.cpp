@@ -160,7 +160,7 @@ TEST_CASE("release --force removes whatever string holds the key, and says what 
     CHECK(nodes.holding("b4") == 0);
     CHECK(end_of_call(config_of(nodes), locks("b4")).status == 0);
     CHECK(end_of_call(config_of(nodes), {"release", "--force", "--yes", "b4"}).out ==
-          "'b4': nobody was robbed\n");
+          "'b4': nothing was revoked\n");
 }
 
 TEST_CASE("release --force of a huge value does not move it", "[remedies]") {

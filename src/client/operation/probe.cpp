@@ -120,8 +120,8 @@ void probe_operation::read(std::size_t node, std::uint32_t question, const resp:
 // A node whose record changed is greeted again, and then has an answer.
 void probe_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                              time_point now) {
-    if (why.error == errc::in_quarantine && !asked_again_[question].contains(node)) {
-        asked_again_[question].insert(node);
+    if (why.error == errc::in_quarantine && !repeated_[question].contains(node)) {
+        repeated_[question].insert(node);
         return ask(question, write(question), node_mask::only(node), now);
     }
     facts_[node].failure = why;

@@ -39,7 +39,7 @@ private:
     void report(std::size_t node, time_point now);
 
     std::vector<probed> facts_;
-    std::array<node_mask, questions> asked_again_{};  // the nodes, of each question
+    std::array<node_mask, questions> repeated_{};  // the nodes, of each question
     time_point give_up_at_{};
 };
 
