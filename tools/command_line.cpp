@@ -69,7 +69,7 @@ systemd or in a container, which end together. Processes that CMD leaves in the 
 it ends run on without the lease.)";
 
 constexpr const char* durations =
-    R"(A DURATION is a number with a unit, ms, s, m or h, or several of them: 500ms, 1.5s, 1m30s.
+    R"(A DURATION is a number with a unit, or several: 500ms, 1.5s, 1m30s, 2h.
 
 )";
 
