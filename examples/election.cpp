@@ -1,4 +1,5 @@
-// Three processes of which one leads: each is restarted, a leader is killed, and no two lead at once.
+// Three processes of which one leads: each is restarted, a leader is killed, and no two lead at
+// once.
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 

@@ -24,18 +24,19 @@ namespace redlock {
 /// At most one leader of all programs that campaign under a name: an `election` over a `client`.
 /// What is said there of leaders, of losses and of the next leader holds here, too.
 ///
-/// Completion, fork and thread safety of the `async_` functions are those of `client`. Cancellation
-/// is, too, except that `client::cancel()` ends an observation only while it asks the nodes.
+/// Completion, fork and thread safety of the `async_` functions are those of `client`.
+/// Cancellation is, too, except that `client::cancel()` ends an observation only while it asks
+/// the nodes.
 ///
-/// **Leaves behind.** The destructor of a leader resigns in the background, and ends a campaign that
-/// is under way with `asio::error::operation_aborted`. Other operations go on.
+/// **Leaves behind.** The destructor of a leader resigns in the background, and ends a campaign
+/// that is under way with `asio::error::operation_aborted`. Other operations go on.
 /// **Thread safety.** Any thread may call any member, except the destructor, which no other call
 /// may meet. One campaign at a time: a second one is `errc::would_deadlock`.
 class async_election {
 public:
     /// Sends nothing. The options are those of `election`. The election uses the connections of
-    /// `over`, also after that client is moved. Once they are closed, each operation completes with
-    /// `errc::client_closed`; so the client may be destroyed before the election.
+    /// `over`, also after that client is moved. Once they are closed, each operation completes
+    /// with `errc::client_closed`; so the client may be destroyed before the election.
     async_election(client& over, std::string name, acquire_options options = {})
         : impl_(over.impl()), state_(detail::make_election(impl_, std::move(name), options)) {}
     ~async_election() { detail::abandon_election(*state_); }
@@ -56,12 +57,13 @@ public:
             detail::initiate_campaign{impl_, state_}, token);
     }
 
-    /// Gives the leadership up; the next campaigner is woken. The leadership is over with this call,
-    /// whatever the outcome. If a campaign is under way that ends instead, and this succeeds.
+    /// Gives the leadership up; the next campaigner is woken. The leadership is over with this
+    /// call, whatever the outcome. If a campaign is under way that ends instead, and this
+    /// succeeds.
     ///
     /// **Completion, cancellation, leaves behind.** As `client::async_release`.
-    /// **Errors.** `not_held`: this election does not lead; or the nodes say that the lease was gone
-    /// already. `lost`: the lease was lost before. `no_quorum`: too few nodes answered.
+    /// **Errors.** `not_held`: this election does not lead; or the nodes say that the lease was
+    /// gone already. `lost`: the lease was lost before. `no_quorum`: too few nodes answered.
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_resign(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(

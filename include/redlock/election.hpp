@@ -21,18 +21,18 @@
 namespace redlock {
 
 /// At most one leader of all programs that campaign under a name. The leader holds an exclusive
-/// lease of the resource with that name, which the client renews, so a leader excludes a `mutex`, a
-/// `lease` and `redlock run` of the same name.
+/// lease of the resource with that name, which the client renews, so a leader excludes a `mutex`,
+/// a `lease` and `redlock run` of the same name.
 ///
-/// **The next leader.** Campaigners wait in the queue of the resource, first come, first served. A
-/// leader that resigns wakes the next one: that takes about one round trip to the nodes. A leader
-/// that dies leads until the ttl of its lease is over. A leader that reaches no quorum of nodes any
-/// more has `lost_token()` stopped before another one can be elected.
+/// **The next leader.** Campaigners wait in the queue of the resource, first come, first served.
+/// A leader that resigns wakes the next one: that takes about one round trip to the nodes. After
+/// a leader has died, the next one follows when the ttl of its lease is over. A leader that
+/// reaches no quorum of nodes any more has `lost_token()` stopped before another one can be elected.
 ///
-/// **Loss.** A leader can lose its lease. `lost_token()` reports that at once, and `held()` is false
-/// from then on. `fence()` and the token stay those of the term that was lost until the next
-/// `campaign()` or `resign()`. A leader that writes elsewhere sends its fence with each write: see
-/// `lease::fence()`.
+/// **Loss.** A leader can lose its lease. `lost_token()` reports that at once, and `held()` is
+/// false from then on. `fence()` and the token stay those of the term that was lost until the
+/// next `campaign()` or `resign()`. A leader that writes elsewhere sends its fence with each
+/// write: see `lease::fence()`.
 ///
 /// **Leaves behind.** The destructor of a leader resigns in the background; it never blocks and
 /// never throws.
@@ -41,8 +41,8 @@ namespace redlock {
 class REDLOCK_EXPORT election {
 public:
     /// Sends nothing. `options.wait` limits each campaign; 0: a year, which is meant as no limit.
-    /// `options.mode` and `options.slots` are not used. `options.owner` may identify one lease at a
-    /// time: leave it zero.
+    /// `options.mode` and `options.slots` are not used. `options.owner` may identify one lease at
+    /// a time: leave it zero.
     ///
     /// **Preconditions.** The client outlives the election and is not moved from.
     election(blocking_client& client, std::string name, acquire_options options = {});
@@ -56,19 +56,21 @@ public:
     /// `asio::error::operation_aborted`; this election does not lead then.
     /// **Errors.** `would_deadlock`: this election leads, or another thread campaigns with it; or
     /// the calling thread is the client's own. Else those of `blocking_client::acquire`:
-    /// `contended` or `no_quorum` when `options.wait` is over, `invalid_argument`, `client_closed`.
+    /// `contended` or `no_quorum` when `options.wait` is over, `invalid_argument`,
+    /// `client_closed`.
     result<void, refusal> campaign(std::stop_token stop = {});
 
     /// Gives the leadership up, and blocks until a quorum of nodes has answered or can't; the next
     /// campaigner is woken meanwhile. The leadership is over with this call, whatever the outcome.
     ///
-    /// If another thread campaigns, that campaign ends instead. If `lead()` runs its callback, stop
-    /// is requested of the callback's token: the leadership ends when the callback has returned,
-    /// and `lead()` then campaigns again. In both cases this returns at once, with success.
+    /// If another thread campaigns, that campaign ends instead. If `lead()` runs its callback,
+    /// stop is requested of the callback's token: the leadership ends when the callback has
+    /// returned, and `lead()` then campaigns again. In both cases this returns at once, with
+    /// success.
     ///
-    /// **Errors.** `not_held`: this election does not lead; or the nodes say that the lease was gone
-    /// already. `lost`: the lease was lost before. `no_quorum`: too few nodes answered; the client
-    /// goes on to release it in the background. See `blocking_client::release`.
+    /// **Errors.** `not_held`: this election does not lead; or the nodes say that the lease was
+    /// gone already. `lost`: the lease was lost before. `no_quorum`: too few nodes answered; the
+    /// client goes on to release it in the background. See `blocking_client::release`.
     result<void> resign();
 
     /// Whether this election leads, by a reading of the clock in this call.
@@ -86,34 +88,34 @@ public:
     result<std::optional<leader_info>> leader();
 
     /// Blocks until the leader is another one than `last`, or was elected again, and returns it;
-    /// empty: there is no leader. `last` is what the caller knows, so a change between two calls is
-    /// not missed; of several changes in between the last one is returned. It takes the fence to
-    /// tell two terms of one client apart, which there is only with `fencing`.
+    /// empty: there is no leader. `last` is what the caller knows, so a change between two calls
+    /// is not missed; of several changes in between the last one is returned. It takes the fence
+    /// to tell two terms of one client apart, which there is only with `fencing`.
     ///
-    /// The client asks the nodes at once, and again 250 to 500 ms after each answer. So a change is
-    /// seen after at most that time and a round trip, or a `node_timeout` where a node hangs. While
-    /// too few nodes answer nothing counts as a change.
+    /// The client asks the nodes at once, and again 250 to 500 ms after each answer. So a change
+    /// is seen after at most that time and a round trip, or a `node_timeout` where a node hangs.
+    /// While too few nodes answer nothing counts as a change.
     ///
-    /// **Cancellation.** A stop ends it with `asio::error::operation_aborted`, after the answers to
-    /// a request that is under way.
+    /// **Cancellation.** A stop ends it with `asio::error::operation_aborted`, after the answers
+    /// to a request that is under way.
     /// **Errors.** Those of `blocking_client::inspect`.
     result<std::optional<leader_info>> observe(std::optional<leader_info> last,
                                                std::stop_token stop = {});
 
-    /// What a leader does. The lease is valid while the callback runs, unless it is lost. The token
-    /// stops when it is lost, when `stop` of `lead()` is requested, and by `resign()`.
+    /// What a leader does. The lease is valid while the callback runs, unless it is lost. The
+    /// token stops when it is lost, when `stop` of `lead()` is requested, and by `resign()`.
     using elected_callback = std::function<void(const lease&, std::stop_token)>;
     /// Called with the fence of the term that was lost.
     using lost_callback = std::function<void(std::uint64_t fence)>;
 
-    /// Campaigns, calls `on_elected` in this thread, resigns when it has returned, and begins again,
-    /// until a stop is requested. If the lease was lost, calls `on_lost`, if there is one, after
-    /// `on_elected` has returned: work that was done late can be checked there.
+    /// Campaigns, calls `on_elected` in this thread, resigns when it has returned, and begins
+    /// again, until a stop is requested. If the lease was lost, calls `on_lost`, if there is one,
+    /// after `on_elected` has returned: work that was done late can be checked there.
     ///
-    /// If `on_elected` returns within a second of the election, its work counts as failed at once,
-    /// and other campaigners should have a turn: `lead()` pauses before it campaigns again, for
-    /// 100 ms, twice as long after each further failure, 30 s at most; jitter shortens each pause by
-    /// up to a half. A longer term is followed by a campaign at once.
+    /// If `on_elected` returns within a second of the election, its work counts as failed at
+    /// once, and other campaigners should have a turn: `lead()` pauses before it campaigns again,
+    /// for 100 ms, twice as long after each further failure, 30 s at most; jitter shortens each
+    /// pause by up to a half. A longer term is followed by a campaign at once.
     ///
     /// An exception of a callback leaves `lead()`, after the resignation, as one passes
     /// a guard: only the caller knows whether a further try could succeed. A callback that catches

@@ -1,4 +1,5 @@
-// What the operations of one asynchronous election share: its campaign and its term; knows no node.
+// What the operations of one asynchronous election share: its campaign and its term; knows no
+// node.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -31,7 +32,8 @@ class election_state {
 public:
     election_state(impl_ptr client, std::string called, const acquire_options& how);
 
-    /// False, and nothing changes, if there is a campaign or a term. A term that was lost makes room.
+    /// False, and nothing changes, if there is a campaign or a term. A term that was lost makes
+    /// room.
     bool begin(const std::shared_ptr<campaign>& what);
     /// The acquire of the campaign was started: it can be cancelled.
     void has_begun(campaign& what);

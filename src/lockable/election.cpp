@@ -54,7 +54,7 @@ struct election::state {
     const acquire_options options;
 
     mutable std::mutex gate;  // never held during a call of the client or of a callback
-    std::optional<lease> term;  // of a callback: only the thread that runs the callback takes it away
+    std::optional<lease> term;  // under a callback only the thread that runs it takes it away
     std::optional<std::stop_source> running;  // of the campaign that is under way
     bool is_withdrawn = false;                // that campaign, by a resignation
     std::optional<std::stop_source> work;     // of the callback that runs under the term

@@ -41,7 +41,8 @@ result<std::optional<leader_info>> leader_of(const resource_state& shown) {
 
 bool is_change(const std::optional<leader_info>& last, const std::optional<leader_info>& now) {
     if (!last || !now) return last.has_value() != now.has_value();
-    return std::tie(last->name, last->note, last->fence) != std::tie(now->name, now->note, now->fence);
+    return std::tie(last->name, last->note, last->fence) !=
+           std::tie(now->name, now->note, now->fence);
 }
 
 std::chrono::milliseconds until_next_look(std::uint64_t random) noexcept {

@@ -13,8 +13,8 @@
 
 namespace redlock::detail {
 
-/// What a campaign acquires the resource with, where the caller gave `options`: the longest wait if
-/// that names none, and for one holder alone.
+/// What a campaign acquires the resource with, where the caller gave `options`: the longest wait
+/// if that names none, and for one holder alone.
 acquire_options candidacy(acquire_options options);
 
 /// The holder of the resource; empty if a quorum of nodes answered and shows no exclusive holder.

@@ -11,8 +11,8 @@
 
 namespace redlock::simulation {
 
-/// Time counts where a program runs, a quorum of nodes is well for it, and no lease is valid, all of
-/// it without a break.
+/// Time counts where a program runs, a quorum of nodes is well for it, and no lease is valid, all
+/// of it without a break.
 class vacancy_checker {
 public:
     vacancy_checker(const plan& in, const std::vector<std::unique_ptr<program>>& candidates)

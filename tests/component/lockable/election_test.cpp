@@ -1,4 +1,5 @@
-// The election on masters in memory: terms, campaigns that end, losses, the loop; knows no internals.
+// The election on masters in memory: terms, campaigns that end, losses, the loop; knows no
+// internals.
 // SPDX-License-Identifier: MIT
 #include "component/support/passing_time.hpp"
 #include "support/catch.hpp"
@@ -163,7 +164,8 @@ TEST_CASE("a campaign ends when its own limit is over, and says why", "[election
     CHECK_FALSE(wrong.campaign().error().detail.empty());
 }
 
-TEST_CASE("a lost term is reported, keeps its fence, and makes room for a campaign", "[election]") {
+TEST_CASE("a lost term is reported, keeps its fence, and makes room for a campaign",
+          "[election]") {
     masters nodes;
     blocking_client client(nodes.options());
     election mine(client, "r");
@@ -337,8 +339,9 @@ TEST_CASE("lead ends with what no further campaign would change", "[election]") 
     CHECK((wrong.lead([](auto&, auto) { FAIL("elected"); }).error() == errc::invalid_argument));
     election mine(client, "r");
     int lost = 0;
-    CHECK((mine.lead([&](auto&, auto) { CHECK(client.close().has_value()); }, [&](auto) { ++lost; }).error() ==
-           errc::client_closed));
+    const auto done = mine.lead([&](auto&, auto) { CHECK(client.close().has_value()); },
+                                [&](auto) { ++lost; });
+    CHECK((done.error() == errc::client_closed));
     CHECK(lost == 1);
 }
 
