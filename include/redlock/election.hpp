@@ -133,3 +133,5 @@ private:
 };
 
 }  // namespace redlock
+
+#include <redlock/async_election.hpp>

@@ -69,6 +69,7 @@ inline boost::system::error_condition make_error_condition(condition c) noexcept
 
 }  // namespace redlock
 
+/// @cond
 template <>
 struct boost::system::is_error_code_enum<redlock::errc> : std::true_type {};
 template <>
@@ -77,3 +78,4 @@ template <>
 struct std::is_error_code_enum<redlock::errc> : std::true_type {};
 template <>
 struct std::is_error_condition_enum<redlock::condition> : std::true_type {};
+/// @endcond
