@@ -168,6 +168,27 @@ std::vector<lock_commands> recorded_commands::of(std::string_view resource) cons
     return all;
 }
 
+// EVALSHA, SHA1, 4, the node record, key, fence and queue; then four words for all requests, how many
+// there are, and the words of each.
+std::vector<std::string> recorded_commands::of_many(bool releases,
+                                                    const std::vector<std::string>& resources,
+                                                    std::uint64_t fence) const {
+    const words& one = releases ? nodes_.front().release : nodes_.front().acquire;
+    const std::size_t n = resources.size();
+    words all{one[0], one[1], std::to_string(3 * n + 1), one[3]};
+    for (const auto& name : resources) {
+        for (std::size_t i = 4; i < 6; ++i) all.push_back(with_resource(one[i], name));
+    }
+    for (const auto& name : resources) all.push_back(with_resource(one[6], name));
+    all.insert(all.end(), one.begin() + 7, one.begin() + 11);
+    all.push_back(std::to_string(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        all.insert(all.end(), one.begin() + 12, one.end());
+        if (!releases) all.back() = std::to_string(fence);
+    }
+    return all;
+}
+
 least_commands::least_commands(setting& on) : nodes_(on.size()) {
     const bool is_fenced = on.options().fencing;
     for (const auto& node : on.options().nodes) {

@@ -31,6 +31,9 @@ public:
 
     /// One for each node, for a resource.
     std::vector<lock_commands> of(std::string_view resource) const;
+    /// Fenced: the words of one command for several resources, to acquire or to release them all.
+    std::vector<std::string> of_many(bool releases, const std::vector<std::string>& resources,
+                                     std::uint64_t fence) const;
     /// The next fence; 0 where there are none.
     std::uint64_t next_fence() noexcept { return fence_ == 0 ? 0 : ++fence_; }
 

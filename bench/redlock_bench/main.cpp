@@ -40,6 +40,9 @@ constexpr const char* usage =
     "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
     "kinds       Readers, slots and several resources at once, beside the exclusive lock of one\n"
     "            (fenced, three nodes).\n"
+    "server_time\n"
+    "            For how long requests occupy their server, by its own commandstats, alone and\n"
+    "            in commands of 2 to 64, over the least scripts that do the same (one node).\n"
     "tls         Acquires, rates and CPU over TLS, over those without (fenced, three nodes).\n"
     "fault       Rates and tails with one of five nodes hung, dead, or pausing for a fifth of the\n"
     "            time, over the healthy ones.\n"
@@ -127,7 +130,7 @@ bool understand_with(std::string_view word, const char* value, request& r) {
     if (word == "--only") {
         r.only = value;
         const auto known = {"throughput", "latency", "fault", "renewal",
-                            "waiting",    "kinds",   "tls",   "contended"};
+                            "waiting",    "kinds",   "tls",   "contended", "server_time"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
     if (word == "--workers") {
@@ -202,7 +205,9 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     const bool fault = nodes == 5 && wants(r, "fault");
     const bool throughput = wants(r, "throughput");
     const bool latency = wants(r, "latency");
-    if (!(waiting || contended || kinds || tls || renewal || fault || throughput || latency))
+    const bool server_time = nodes == 1 && fencing && wants(r, "server_time");
+    if (!(waiting || contended || kinds || tls || renewal || fault || throughput || latency ||
+          server_time))
         return;
     bench::setting on(nodes, fencing);
     if (throughput) bench::measure_throughput(on, r.how, r.how.workers);
@@ -214,6 +219,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     if (tls) bench::measure_tls(on, r.how);
     if (fault) bench::measure_faults(on, r.how);
     if (contended) bench::measure_contended(on, r.how);
+    if (server_time) bench::measure_server_time(on, r.how);
 }
 
 void measure_by_unix_socket(const request& r, bool fencing) {

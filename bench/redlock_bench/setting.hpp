@@ -135,5 +135,6 @@ void measure_renewal(setting& on, const extent& how);
 void measure_waiting(setting& on, const extent& how);
 void measure_contended(setting& on, const extent& how);
 void measure_kinds(setting& on, const extent& how);
+void measure_server_time(setting& on, const extent& how);
 
 }  // namespace bench

@@ -239,6 +239,11 @@ def main():
     for line in waiting:
         check(line["granted"] == line["resources"], f"waiters were left out: {line}")
         check(line["calm_after_s"] >= 0, f"waiters never slept: {line}")
+    server_times = of(lines, "server_time")
+    check([l["requests"] for l in server_times] == [1, 2, 4, 16, 64],
+          "how long requests occupy a server, alone and in commands of 2 to 64")
+    for line in server_times:
+        check(line["acquire_us"] > 0 and line["release_over_least"] > 0, f"no time: {line}")
     faults = of(lines, "fault")
     check([(l["nodes"], l["mode"], l["fault"]) for l in faults] ==
           [(5, m, f) for m in ("plain", "fenced") for f in ("hung", "dead", "pausing")],
