@@ -17,6 +17,7 @@
 -- ARGV[6]  the server's replication id
 -- ARGV[7]  the set of nodes that the client names
 -- ARGV[8]  the ttl_max of a record that is made here, in ms; 0: none yet
+-- ARGV[9]  what the client calls the nodes of the set: `names` in shared/record.lua
 --
 -- `since` stays for the same process with the same replication id. Another process whose data was
 -- and is durable may have all leases of the earlier one, or be started with files that lack the
@@ -25,8 +26,8 @@
 -- after any other start; where the process has another replication id than before, since it was a
 -- replica meanwhile and has another server's data; and where the clock went back beyond `since`.
 --
--- Returns what tell_record in shared/record.lua says. {time, set} where the node belongs to another
--- set: then nothing was written. {time} where there is no record and none was made. An error reply
+-- Returns what tell_record in shared/record.lua says. {time, set, names} where the node belongs to
+-- another set: then nothing was written. {time} where there is no record and none was made. An error reply
 -- FOREIGN where the key holds something else, and WRONGTYPE where it is no string.
 -- include shared/clock.lua
 -- include shared/record.lua
@@ -38,7 +39,7 @@ if r and r.err then
     return r
 end
 if r and r.set ~= '-' and r.set ~= set then
-    return {now, r.set}
+    return {now, r.set, r.names}
 end
 if absent == 'peek' or not r and (absent == 'look' or absent == 'judge') then
     return {now}
@@ -71,7 +72,7 @@ else
     end
 end
 if absent ~= 'judge' then
-    r.run_id, r.durable, r.replid, r.set = run_id, durable, replid, set
+    r.run_id, r.durable, r.replid, r.set, r.names = run_id, durable, replid, set, ARGV[9]
     keep_record(KEYS[1], r, before)
 end
 return tell_record(r, now, made)

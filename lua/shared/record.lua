@@ -19,15 +19,17 @@
 --   init           when it was last said that no earlier lease can be alive on any node, in us of
 --                  cluster time; 0: since the last write of the clock
 --   quarantine     how long the node waits for leases that it may have forgotten, in ms
+--   names          what the client that named the set calls its nodes, for people: see
+--                  src/wire/node_set.hpp
 -- docs/design.md, "Which node may vote", says what they are for.
 local shape = '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)' ..
-              ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*)$'
+              ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) ([%w%%_.:/=,-]+)$'
 
 -- Returns nil where the text is no record. Words are made of known characters only: string.format
 -- would cut a word at a byte 0.
 local function parse_record(text)
     local epoch, run_id, since, created, ttl_max, durable, mark, replid, cluster_since, set, offset,
-        err, seen, init, quarantine = string.match(text, shape)
+        err, seen, init, quarantine, names = string.match(text, shape)
     if not epoch then
         return nil
     end
@@ -35,7 +37,8 @@ local function parse_record(text)
                ttl_max = tonumber(ttl_max), durable = durable, mark = mark, replid = replid,
                cluster_since = tonumber(cluster_since), set = set, offset = tonumber(offset),
                error = tonumber(err), seen = tonumber(seen), init = tonumber(init),
-               quarantine = tonumber(quarantine) or tonumber(ttl_max)}
+               quarantine = tonumber(quarantine) or tonumber(ttl_max),
+               names = names}
     local largest = math.max(r.since, r.created, r.ttl_max, math.abs(r.cluster_since or 0),
                              math.abs(r.offset or 0), math.abs(r.error or 0), math.abs(r.seen or 0),
                              math.abs(r.init or 0), math.abs(r.quarantine))
@@ -55,7 +58,7 @@ local function keep_record(key, r, before)
                                decimal(r.ttl_max), r.durable, r.mark, r.replid,
                                decimal(r.cluster_since), r.set, decimal(r.offset),
                                decimal(r.error), decimal(r.seen), decimal(r.init),
-                               decimal(r.quarantine)}, ' ')
+                               decimal(r.quarantine), r.names or '-'}, ' ')
     if text ~= before then
         redis.call('SET', key, text)
     end
@@ -89,9 +92,9 @@ local function read_record(key)
     if not text then
         return nil
     end
-    -- A record of an earlier version ends with `seen`, or with the mark.
-    local r = parse_record(text) or parse_record(text .. ' - -') or
-              parse_record(text .. ' - - - - - - - -')
+    -- A record of an earlier version ends with `quarantine`, `seen` or the mark.
+    local r = parse_record(text) or parse_record(text .. ' -') or
+              parse_record(text .. ' - - -') or parse_record(text .. ' - - - - - - - - -')
     if not r then
         return redis.error_reply('FOREIGN the node record holds something else')
     end

@@ -6,6 +6,7 @@
 #include "value/text.hpp"
 #include "wire/failure.hpp"
 #include "wire/keys.hpp"
+#include "wire/node_set.hpp"
 #include "wire/resp/command.hpp"
 
 namespace redlock::wire {
@@ -23,7 +24,8 @@ void write_node_call(std::string& out, script_form form, const record_request& r
     const std::string_view durable = r.is_much_later ? "" : server.is_durable ? "1" : "0";
     resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
                                durable, std::to_string(r.quarantine.count()), r.epoch, absent,
-                               as_word(server.replid), r.set, std::to_string(r.ttl_max.count())});
+                               as_word(server.replid), r.set, std::to_string(r.ttl_max.count()),
+                               r.names});
 }
 
 std::string_view what_to_look_for(const record_request& r) {
@@ -68,7 +70,7 @@ void write_declaration(std::string& out, const record_request& r, const core::se
                                std::to_string(r.ttl_max.count()), as_word(server.replid), r.set,
                                decimal(&core::clock_check::cluster_us),
                                decimal(&core::clock_check::ahead_us),
-                               decimal(&core::clock_check::error_us)});
+                               decimal(&core::clock_check::error_us), r.names});
 }
 
 void write_clock(std::string& out, script_form form, const record_request& r,
@@ -109,7 +111,7 @@ bool is_well_formed(const resp::reply& r) {
     };
     if (!is_number(r[0], 1, latest_us)) return false;
     if (r.size() == 1) return true;
-    if (r.size() == 2) return is_text(1);
+    if (r.size() == 3) return is_text(1) && is_text(2);
     return is_text(1) && r[1].text().size() == epoch_length &&
            is_number(r[2], 0, r[0].integer()) && is_number(r[3], 0, longest_ttl.count()) &&
            is_text(4) && is_number(r[5], 0, 3) && is_number_or_empty(r[6], -latest_us, latest_us) &&
@@ -128,8 +130,11 @@ std::optional<std::int64_t> number(const resp::reply& r) {
 core::record_facts facts_of(const resp::reply& reply) {
     core::record_facts record;
     record.time_us = reply[0].integer();
-    if (reply.size() == 2) record.other_set = text::printable(reply[1].text());
-    if (reply.size() <= 2) return record;
+    if (reply.size() == 3) {
+        record.other_set = text::printable(reply[1].text());
+        record.other_names = reply[2].text().substr(0, max_set_names);
+    }
+    if (reply.size() <= 3) return record;
     record.exists = true;
     record.epoch = reply[1].text();
     record.since_us = reply[2].integer();
@@ -152,7 +157,7 @@ core::record_facts facts_of(const resp::reply& reply) {
 
 record_answer read_record(const resp::reply& reply) {
     const std::size_t size = reply.type() == reply_type::array ? reply.size() : 0;
-    if (size != 1 && size != 2 && size != 12) return {std::nullopt, read_failure(reply)};
+    if (size != 1 && size != 3 && size != 12) return {std::nullopt, read_failure(reply)};
     if (!is_well_formed(reply)) {
         return {std::nullopt, {vote::refused, errc::protocol_error, "no sensible record"}};
     }

@@ -19,6 +19,7 @@ namespace redlock::wire {
 struct record_request {
     std::string key{};
     std::string set{};    ///< `node_set` of this client.
+    std::string names{};  ///< `set_names` of this client.
     std::string epoch{};  ///< For a record that is made or reset.
     std::string mark{};  ///< For one that is made to be opened.
     std::chrono::milliseconds quarantine{0};  ///< Of a record that is made or declared.

@@ -363,9 +363,11 @@ TEST_CASE("the record is requested once the node has reported its role, settings
         CHECK_FALSE(h.result().record.exists);
     }
     SECTION("or is that of another set") {
-        CHECK(answered("*2\r\n:1700000000000009\r\n" + fakes::bulk("5:def")) == outcome::done);
+        CHECK(answered("*3\r\n:1700000000000009\r\n" + fakes::bulk("5:def") +
+                       fakes::bulk("a,b")) == outcome::done);
         CHECK_FALSE(h.result().record.exists);
         CHECK(h.result().record.other_set == "5:def");
+        CHECK(h.result().record.other_names == "a,b");
     }
     SECTION("or is something else") {
         CHECK(answered("-FOREIGN the node record holds something else\r\n") == outcome::failed);
@@ -399,8 +401,10 @@ TEST_CASE("the record is requested once the node has reported its role, settings
                                               ":1\r\n:0\r\n:0\r\n:0", ":0\r\n$0\r\n"),
                                        record(good, ":0", ":90000", "$1\r\n-", ":0",
                                               ":1\r\n:0\r\n:0\r\n:0", ":1\r\n$1\r\n0"),
-                                       std::string("*2\r\n:1700000000000009\r\n:3\r\n"),
-                                       std::string("*2\r\n:1700000000000009\r\n$0\r\n\r\n"));
+                                       std::string("*2\r\n:1700000000000009\r\n$1\r\n3\r\n"),
+                                       std::string("*3\r\n:1700000000000009\r\n:3\r\n:3\r\n"),
+                                       "*3\r\n:1700000000000009\r\n$0\r\n\r\n" + good,
+                                       "*3\r\n:1700000000000009\r\n" + good + "$0\r\n\r\n");
         INFO(odd);
         CHECK(answered(odd) == outcome::failed);
         CHECK(h.why().error == errc::protocol_error);

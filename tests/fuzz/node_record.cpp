@@ -32,7 +32,7 @@ struct master {
     }
     std::string settle() {
         return ask({"EVAL", std::string(resp::node().text), "1", "redlock:node", run_id, "1",
-                    "60000", epoch, "-", std::string(40, 'd'), "3:set", "0"});
+                    "60000", epoch, "-", std::string(40, 'd'), "3:set", "0", "a,b,c"});
     }
     std::string note_clock(const char* what) {
         return ask({"EVAL", std::string(resp::clock().text), "1", "redlock:node", what, epoch, "",

@@ -519,6 +519,8 @@ TEST_CASE("a node of another set, and another ttl_max, are found", "[doctor]") {
         const auto reports = reports_of(options);
         INFO(findings_of(reports));
         CHECK(mentions(said_of(reports, 0, node_problem::other_set), "redlock init"));
+        CHECK(mentions(said_of(reports, 0, node_problem::other_set),
+                       "this client names the cluster \"another\" of 3 nodes"));
         CHECK(examine(uris_of(nodes)).status == 2);
     }
     SECTION("another ttl_max") {

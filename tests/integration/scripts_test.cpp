@@ -571,7 +571,7 @@ TEST_CASE("node makes a record where there is none unless it only looks", "[scri
     CHECK(n.greet(run_id, "1", mark, 60'000, replid, "3:set", 50'000) ==
           "{" + text(now_us) + " " + other_epoch + " " + text(now_us) + " 50000 " + mark + " 1}");
     CHECK(n.get("N") == other_epoch + " " + run_id + " " + text(now_us) + " " + text(now_us) +
-                            " 50000 1 " + mark + " " + replid + " - 3:set - - - - 60000");
+                            " 50000 1 " + mark + " " + replid + " - 3:set - - - - 60000 -");
     CHECK(n.pttl("N") == -1ms);
     // The next one finds it.
     const std::string what = GENERATE("judge", "look", "-", "other");
@@ -657,8 +657,27 @@ TEST_CASE("the record of another set's node is not written", "[scripts]") {
     const std::string before = n.get("N").value_or("");
     const std::string what = GENERATE("look", "-", "mark", "peek");
     CHECK(n.greet(other_run_id, "0", what, 3'600'000, replid, "5:other") ==
-          "{" + text(now_us) + " 3:set}");
+          "{" + text(now_us) + " 3:set -}");
     CHECK(n.get("N") == before);
+}
+
+TEST_CASE("a record keeps what the client that named its set calls the nodes", "[scripts]") {
+    scripted_node n;
+    n.set("N", record(epoch, run_id, 7, "1"));
+    const std::string without = n.get("N").value_or("");
+    const std::string named = without.substr(0, without.size() - 1) + "a:1,b%20c/d";
+    // Also the record of an earlier version, which has no such word.
+    if (GENERATE(true, false)) n.set("N", without.substr(0, without.size() - 2));
+    const auto greet = [&](const std::string& what, const std::string& set) {
+        return n.greet(run_id, "1", what, 60'000, replid, set, 60'000, "a:1,b%20c/d");
+    };
+    greet("judge", "3:set");
+    CHECK(n.get("N") != named);
+    CHECK(greet("look", "3:set") == "{" + text(now_us) + " " + epoch + " 7 60000 - 0}");
+    CHECK(n.get("N") == named);
+    n.note_clock("keep", 0, "");
+    CHECK(n.get("N").value_or("").ends_with(" 60000 a:1,b%20c/d"));
+    CHECK(greet("look", "3:other") == "{" + text(now_us) + " 3:set a:1,b%20c/d}");
 }
 
 TEST_CASE("peek compares the set and writes nothing", "[scripts]") {
@@ -689,7 +708,7 @@ TEST_CASE("clock keeps an offset, and `since` in cluster time where there was no
     };
     CHECK(n.note_clock("keep", -2000, "") == told("1", now_us + 2000, -2000, now_us));
     CHECK(n.get("N") == epoch + " " + run_id + " 7 5 60000 1 - " + replid + " " +
-                            text(now_us + 2000) + " 3:set -2000 7 " + now + " - 60000");
+                            text(now_us + 2000) + " 3:set -2000 7 " + now + " - 60000 -");
     SECTION("a client that has not read it does not overwrite it") {
         CHECK(n.note_clock("keep", 5, "") == told("0", now_us + 2000, -2000, now_us));
         CHECK(n.note_clock("strike", 5, text(now_us - 1)) ==
@@ -716,7 +735,7 @@ TEST_CASE("clock opens a record, raises its numbers and names the process", "[sc
                           const std::string& since, const std::string& numbers) {
         return of + " " + process + " " + since + " 5 " + numbers.substr(0, numbers.find(' ')) +
                " 1 - " + replid + " " + (since == "0" ? "0" : now) + " 3:set 0 7 " + now + " " +
-               init + " " + numbers.substr(numbers.find(' ') + 1);
+               init + " " + numbers.substr(numbers.find(' ') + 1) + " -";
     };
     SECTION("an instant of a declaration that was not known is cluster time now") {
         n.note_clock("keep", 0, "");
@@ -753,7 +772,7 @@ TEST_CASE("a node without a ttl_max gets its first one under the same epoch", "[
     n.note_clock("keep", 0, "", other_epoch, {.ttl_max_ms = 60'000});
     CHECK(n.get("N") == other_epoch + " " + run_id + " " + text(now_us) + " " + text(now_us) +
                             " 60000 1 - " + replid + " " + text(now_us) + " 3:set 0 7 " +
-                            text(now_us) + " - 60000");
+                            text(now_us) + " - 60000 -");
 }
 
 TEST_CASE("clock keeps an open record open, and writes no other key", "[scripts]") {
@@ -794,7 +813,8 @@ TEST_CASE("node leaves what is no record alone", "[scripts]") {
           epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - - 0",
           epoch + " " + run_id + " 0 5 0 0 - " + replid + " 0 3:set - - - - -",
           epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - " + beyond + " 1",
-          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - - 60000 -"}) {
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - - 60000 a b",
+          epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - - - 60000 \x1b"}) {
         INFO(content);
         n.set("N", content);
         CHECK(n.greet(other_run_id, "0", what) == "!FOREIGN");
@@ -855,19 +875,19 @@ TEST_CASE("bootstrap declares a node new under a new epoch", "[scripts]") {
         n.del("N");
         CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 " + text(now_us) + " 60000 1 - " +
-                                replid + " 0 3:set - - - 0 60000");
+                                replid + " 0 3:set - - - 0 60000 -");
     }
     SECTION("with longer numbers, which become the client's, and the clock where that is known") {
         n.set("N", epoch + " " + run_id + " 7 5 90000 1 - " + replid + " 9 3:set 1 2 3 4 95000");
         CHECK(n.bootstrap("declare", other_epoch, {"42", "-8", "9"}) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 5 60000 1 - " + replid +
-                                " 0 3:set -8 9 " + text(now_us) + " 42 60000");
+                                " 0 3:set -8 9 " + text(now_us) + " 42 60000 -");
     }
     SECTION("and gives it to the set of the list") {
         n.set("N", epoch + " " + run_id + " 7 5 60000 1 - " + replid + " 9 5:other 11 12 13");
         CHECK(n.bootstrap("declare", other_epoch) == "1");
         CHECK(n.get("N") == other_epoch + " " + run_id + " 0 5 60000 1 - " + replid +
-                                " 0 3:set 11 12 13 0 60000");
+                                " 0 3:set 11 12 13 0 60000 -");
     }
     SECTION("which is a string") {
         n.del("N");

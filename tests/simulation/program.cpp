@@ -407,7 +407,7 @@ bool program::is_young_in_cluster_time(std::size_t node) const {
     constexpr std::size_t since = 2;
     constexpr std::size_t cluster_since = 8;
     constexpr std::size_t ahead = 10;
-    if (words.size() != 15 || words[since] == "0") return false;
+    if (words.size() != 16 || words[since] == "0") return false;
     if (words[cluster_since] == "-" || words[ahead] == "-") return true;
     const auto later_us = std::stoll(words[cluster_since]) + std::stoll(words[ahead]) -
                           std::stoll(words[since]);

@@ -4,6 +4,7 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
+#include "wire/node_set.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -77,15 +78,27 @@ std::string node_reports::tell_of_skew(std::size_t node) const {
 }
 
 std::string node_reports::tell_of_sets(std::size_t node) const {
-    const auto whole = [](std::string_view set) {
-        const auto colon = set.find(':');
-        return std::string(set.substr(0, colon)) + " nodes (" +
-               std::string(set.substr(std::min(colon, set.size() - 1) + 1)) + ")";
-    };
     const std::string& theirs = eligibility_->other_set_of(node);
     if (theirs.empty()) {
         return "another node of the list belongs to another set, so nothing is granted";
     }
+    const auto size_of = [](std::string_view set) {
+        const std::string number(set.substr(0, set.find(':')));
+        return number + (number == "1" ? " node" : " nodes");
+    };
+    const std::string& names = eligibility_->record_of(node).other_names;
+    const auto differ = wire::compare_set_names(names, wire::set_names(shared_->options()));
+    if (!differ.theirs.empty()) {
+        return "it belongs to " + differ.theirs + " of " + size_of(theirs) +
+               ", and this client names " + differ.ours + " of " + size_of(set_) +
+               ": name the nodes alike; or give all clients the same `cluster`, and move the nodes "
+               "to it by `redlock init`";
+    }
+    const auto whole = [&](std::string_view set) {
+        const auto colon = set.find(':');
+        return size_of(set) + " (" +
+               std::string(set.substr(std::min(colon, set.size() - 1) + 1)) + ")";
+    };
     return "it belongs to a set of " + whole(theirs) + ", and this client names one of " +
            whole(set_) + ": give all clients the same list, or the same `cluster`, and move the "
            "nodes to it by `redlock init`";

@@ -70,6 +70,7 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
       owner_(&owner),
       record_key_(wire::record_key(shared.options().key_prefix)),
       set_(wire::node_set(shared.options())),
+      set_names_(wire::set_names(shared.options())),
       knowledge_(shared.options(), shared.fresh_owner().to_string()),
       reports_(shared, knowledge_.votes(), knowledge_.clocks(), set_) {}
 
@@ -96,6 +97,7 @@ wire::record_request node_tracker::record_wanted() const {
     const core::eligibility::numbers known = votes.wanted(0);
     return {.key = record_key_,
             .set = set_,
+            .names = set_names_,
             .epoch = shared_->fresh_owner().to_string(),
             .mark = knowledge_.mark(),
             .quarantine = known.quarantine,

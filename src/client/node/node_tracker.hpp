@@ -163,6 +163,7 @@ private:
     tracker_owner* owner_;
     std::string record_key_;
     std::string set_;
+    std::string set_names_;
     core::node_knowledge knowledge_;
     node_reports reports_;
     node_mask to_greet_;

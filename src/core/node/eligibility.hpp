@@ -45,6 +45,7 @@ struct record_facts {
     std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
     std::optional<recorded_offset> offset{};  ///< Of the node's clock.
     std::string other_set{};  ///< The node's set, where it is not ours; then all else is unknown.
+    std::string other_names{};  ///< What its record calls the nodes of that set; "-": it does not say.
 };
 
 /// `init_us` of a record that was declared before cluster time was known.

@@ -31,7 +31,8 @@ enum word : std::size_t {
     error,
     seen,
     init,
-    quarantine
+    quarantine,
+    names
 };
 
 /// Empty where the node has none.

@@ -227,10 +227,10 @@ public:
     std::string greet(const std::string& process, const std::string& durable,
                       const std::string& absent = "-", long long quarantine_ms = 60'000,
                       const std::string& from_replid = replid, const std::string& of = "3:set",
-                      long long ttl_max_ms = 60'000) {
+                      long long ttl_max_ms = 60'000, const std::string& names = "-") {
         eval(with_held_clock(resp::node().text), {"N"},
              {process, durable, text(quarantine_ms), other_epoch, absent, from_replid, of,
-              text(ttl_max_ms)});
+              text(ttl_max_ms), names});
         return show_front(6);
     }
 
@@ -257,6 +257,7 @@ public:
                           const std::vector<std::string>& clock = {"", "", ""}) {
         std::vector<std::string> words{what, mark, run_id, "1", "60000", replid, "3:set"};
         words.insert(words.end(), clock.begin(), clock.end());
+        words.emplace_back("-");  // what the client calls the nodes
         return eval(with_held_clock(resp::bootstrap().text), {"N"}, words);
     }
 
@@ -310,7 +311,7 @@ inline std::string record(const std::string& of_epoch, const std::string& proces
                           const std::string& durable, const std::string& mark = "-",
                           const std::string& init = "-") {
     return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark + " " +
-           replid + " " + (since == 0 ? "0" : "-") + " 3:set - - - " + init + " 60000";
+           replid + " " + (since == 0 ? "0" : "-") + " 3:set - - - " + init + " 60000 -";
 }
 
 }  // namespace redlock::testing
