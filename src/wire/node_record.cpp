@@ -25,7 +25,7 @@ void write_node_call(std::string& out, script_form form, const record_request& r
     resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
                                durable, std::to_string(r.quarantine.count()), r.epoch, absent,
                                as_word(server.replid), r.set, std::to_string(r.ttl_max.count()),
-                               r.names});
+                               as_word(r.names)});
 }
 
 std::string_view what_to_look_for(const record_request& r) {
@@ -70,7 +70,7 @@ void write_declaration(std::string& out, const record_request& r, const core::se
                                std::to_string(r.ttl_max.count()), as_word(server.replid), r.set,
                                decimal(&core::clock_check::cluster_us),
                                decimal(&core::clock_check::ahead_us),
-                               decimal(&core::clock_check::error_us), r.names});
+                               decimal(&core::clock_check::error_us), as_word(r.names)});
 }
 
 void write_clock(std::string& out, script_form form, const record_request& r,

@@ -17,7 +17,7 @@ namespace redlock::wire {
 namespace {
 
 constexpr std::string_view cut_mark = "...";
-constexpr std::size_t most_shown = 3;  // names of a set
+constexpr std::size_t most_shown = 1;  // so that the remedy behind it is not cut off
 
 std::vector<std::string> sorted_names(const client_options& options) {
     std::vector<std::string> names;

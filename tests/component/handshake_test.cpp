@@ -327,7 +327,7 @@ TEST_CASE("the record is requested once the node has reported its role, settings
     resp::parser p;
     CHECK(fakes::decode(p, out).at(0) ==
           fakes::command{"EVALSHA", std::string(resp::node().sha1), "1", "p:redlock:node", "r1", "1",
-                         "60000", epoch, "look", "d1", "3:abc", "50000"});
+                         "60000", epoch, "look", "d1", "3:abc", "50000", "-"});
     const auto answered = [&](std::string_view bytes) { return ::answered(h, bytes); };
     SECTION("and read") {
         const bool is_old = GENERATE(true, false);

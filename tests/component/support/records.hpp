@@ -31,8 +31,7 @@ enum word : std::size_t {
     error,
     seen,
     init,
-    quarantine,
-    names
+    quarantine
 };
 
 /// Empty where the node has none.

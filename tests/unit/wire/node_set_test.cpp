@@ -45,13 +45,13 @@ TEST_CASE("the word of a large set is cut, and says so") {
 
 TEST_CASE("of two lists only what differs is shown") {
     CHECK(compared(words({"127.0.0.1:1", "127.0.0.1:2"}), words({"localhost:1", "localhost:2"})) ==
-          "the set {127.0.0.1:1, 127.0.0.1:2} | the set {localhost:1, localhost:2}");
+          "the set {127.0.0.1:1, ...} | the set {localhost:1, ...}");
     CHECK(compared(words({"a", "b", "c"}), words({"a", "b", "d"})) ==
           "the set {c, ...} | the set {d, ...}");
     CHECK(compared(words({"a", "b", "c"}), words({"a", "b", "c", "d", "e"})) ==
-          "the set {...} | the set {d, e, ...}");
+          "the set {...} | the set {d, ...}");
     CHECK(compared(words({"a", "b", "c", "d", "e"}), words({"f"})) ==
-          "the set {a, b, c, ...} | the set {f}");
+          "the set {a, ...} | the set {f}");
     CHECK(compared("=one%20two", words({"a"})) == "the cluster \"one two\" | the set {a}");
     CHECK(compared(words({"a"}), "=c") == "the set {a} | the cluster \"c\"");
     CHECK(compared("=b", "=c") == "the cluster \"b\" | the cluster \"c\"");
@@ -71,6 +71,6 @@ TEST_CASE("words that say nothing are not compared") {
 }
 
 TEST_CASE("names from a record are safe for a terminal, whatever they are") {
-    CHECK(compared("%1B[2J%zz%,%", words({"a"})) ==
-          "the set {%, \\x1b[2J%zz%} | the set {a}");
+    CHECK(compared("%1B[2J%zz%", words({"a"})) ==
+          "the set {\\x1b[2J%zz%} | the set {a}");
 }
