@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <concepts>
-#include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace bench {
 
-/// Printed when `print` is called. Names and texts are plain: only quotes and backslashes of a text
-/// are escaped, other control characters become spaces.
+/// Printed when `print` is called.
 class json_line {
 public:
     explicit json_line(std::string_view what) { add("bench", what); }
@@ -19,17 +18,16 @@ public:
     json_line& add(std::string_view name, const char* text) {
         return add(name, std::string_view(text));
     }
+    /// Six digits of it; null where it could not be measured.
     json_line& add(std::string_view name, double number);
     json_line& add(std::string_view name, std::integral auto number) {
-        member(name) += std::to_string(number);
+        members_[name] = number;
         return *this;
     }
     void print() const;
 
 private:
-    std::string& member(std::string_view name);
-
-    std::string text_;
+    nlohmann::ordered_json members_;
 };
 
 }  // namespace bench
