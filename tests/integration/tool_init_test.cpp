@@ -16,7 +16,7 @@ using namespace redlock::testing;
 
 namespace {
 
-struct ended {
+struct outcome_of_tool {
     int status;
     std::string out;
     std::string err;
@@ -26,7 +26,7 @@ struct ended {
 struct missing_node {
     explicit missing_node(const server_options& each = {}) : nodes(3, each) {}
 
-    ended run(std::vector<std::string> words, const std::string& set = "test") {
+    outcome_of_tool run(std::vector<std::string> words, const std::string& set = "test") {
         std::ofstream file(folder / "nodes.json");
         file << R"({"ttl_max_ms": 4000, "node_timeout_ms": 3000, )"
              << R"("connect_timeout_ms": 6000, "cluster": ")" << set << R"(", "nodes": [)";
@@ -38,7 +38,7 @@ struct missing_node {
         const int status = running.wait();
         return {status, running.out(), running.err()};
     }
-    ended lock(const std::string& wait = "0s", const std::string& set = "test") {
+    outcome_of_tool lock(const std::string& wait = "0s", const std::string& set = "test") {
         return run({"run", "--wait", wait, "r", "--", "true"}, set);
     }
 
