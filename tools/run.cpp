@@ -453,6 +453,7 @@ void runner::on_lost(loss why) {
             line += renewal_failure_.empty() ? "; check the nodes" : ": " + renewal_failure_;
             break;
         case loss::max_hold: line += "--max-hold is over; lengthen it if CMD needs longer"; break;
+        case loss::stalled: line += to_string(why); break;  // --watchdog is not the lease's
     }
     complain(line);
     stop_command();

@@ -104,10 +104,11 @@ public:
             detail::initiate_observe{impl_, state_}, token, std::move(last));
     }
 
-    /// See `election::held`, `election::fence` and `election::lost_token`.
+    /// See `election::held`, `election::fence`, `election::lost_token` and `election::touch`.
     bool held() const noexcept { return detail::holds_office(*state_); }
     std::uint64_t fence() const noexcept { return detail::fence_of(*state_); }
     std::stop_token lost_token() const noexcept { return detail::lost_token_of(*state_); }
+    void touch() const noexcept { detail::touch_term_of(*state_); }
 
 private:
     detail::impl_ptr impl_;

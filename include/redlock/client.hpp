@@ -222,7 +222,7 @@ public:
     ///
     /// **Preconditions.** The token is whole, and comes from a client of the same nodes, with the
     /// same `key_prefix` and `fencing`. `validate` finds no error in `options`; of these `ttl`,
-    /// `renew`, `max_hold` and `loss_margin` count. Otherwise the error is `invalid_argument`, and
+    /// `renew`, `max_hold`, `loss_margin` and `watchdog` count. Otherwise the error is `invalid_argument`, and
     /// nothing is sent.
     /// **Completion.** As soon as the nodes' answers decide. The client then renews the lease, as
     /// after an acquire.

@@ -104,6 +104,9 @@ public:
     /// Reports the loss of that slot alone: see `lease::lost_token()`. Empty if the calling thread
     /// has none. Other threads may use the token.
     std::stop_token lost_token() const noexcept;
+    /// A sign of life, for `acquire_options::watchdog`: of all slots that the calling thread has
+    /// acquired and that were not given back. See `lease::touch()`.
+    void touch() const noexcept;
 
 private:
     struct state;

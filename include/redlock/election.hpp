@@ -80,6 +80,9 @@ public:
     /// Stop is requested when the leadership of this term is lost: see `lease::lost_token()`, also
     /// for what its callbacks may do. Empty before the first term and after `resign()`.
     std::stop_token lost_token() const noexcept;
+    /// A sign of life of the leader, for `acquire_options::watchdog`: see `lease::touch()`. Does
+    /// nothing if this election does not lead.
+    void touch() const noexcept;
 
     /// The leader that a quorum of nodes names; empty if there is none. Also for programs that do
     /// not campaign. Readers (`lock_mode::shared`) of the resource are no leader.

@@ -33,7 +33,7 @@ namespace redlock {
 /// background. It does not wait for the nodes: to learn whether they answered, use `with_lock` or
 /// `blocking_client::release`.
 /// **Thread safety.** One thread at a time may use a guard, as with `lease`; any thread may use its
-/// `lost_token()`.
+/// `lost_token()` and call `touch()`.
 class REDLOCK_EXPORT guard {
 public:
     /// Blocks until the lock is acquired or refused, as `blocking_client::acquire` does: one attempt
@@ -55,6 +55,8 @@ public:
     std::uint64_t fence() const noexcept { return lease_.fence(); }
     /// Reports the loss: see `lease::lost_token()`. Empty if the lock was not acquired.
     std::stop_token lost_token() const noexcept { return lease_.lost_token(); }
+    /// A sign of life, for `acquire_options::watchdog`: see `lease::touch()`.
+    void touch() const noexcept { lease_.touch(); }
 
     /// Why it is not held: the refusal of the acquire, `errc::lost` with the reason in its detail, or
     /// `errc::client_closed`. The code is zero while it is held. The reference is valid as long as

@@ -95,6 +95,16 @@ public:
     /// callback, which would wait for itself.
     std::stop_token lost_token() const noexcept;
 
+    /// A sign of life, for a lease with `acquire_options::watchdog`: call it wherever the work has
+    /// come further, such as once in each turn of its loop. A call reads the clock and writes one
+    /// word of memory; it sends nothing and waits for nothing. On a lease that is empty, over, or
+    /// without a watchdog it changes nothing: in particular it brings no lost lease back.
+    ///
+    /// **Thread safety.** Any thread may call it, also several at once, as long as no thread moves,
+    /// assigns or destroys this object meanwhile. A thread that calls it only to keep the lease
+    /// makes the watchdog useless: that thread goes on where the work hangs.
+    void touch() const noexcept;
+
     /// Ends renewal without a release, and makes this object empty.
     ///
     /// **Leaves behind.** The keys, until their ttl ends.

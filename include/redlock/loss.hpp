@@ -15,6 +15,7 @@ enum class loss : std::uint8_t {
     taken,        ///< A quorum of nodes says that the key is gone or has another owner.
     unreachable,  ///< Until its validity ended, no renewal reached a quorum or could be sent.
     max_hold,     ///< It was held for as long as `acquire_options::max_hold` allows.
+    stalled,      ///< `lease::touch()` was not called for `acquire_options::watchdog`.
 };
 
 /// The name of the enumerator.

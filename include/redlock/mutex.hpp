@@ -102,6 +102,9 @@ public:
     /// Reports the loss of the lease that this thread holds: see `lease::lost_token()`. Empty if it
     /// holds none. Other threads may use the token.
     std::stop_token lost_token() const noexcept;
+    /// A sign of life, for `acquire_options::watchdog`: see `lease::touch()`. Only the thread that
+    /// holds the mutex gives one; of any other thread, the call does nothing.
+    void touch() const noexcept;
 
 private:
     bool try_lock_within(std::chrono::milliseconds wait);

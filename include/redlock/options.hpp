@@ -117,6 +117,13 @@ struct acquire_options {
     /// How long before `valid_until()` a loss is reported; at least the smaller of 5 ms and a
     /// twentieth of the ttl.
     std::chrono::milliseconds loss_margin{0};
+    /// The lease is renewed only as long as its holder calls `lease::touch()`, or that of the mutex,
+    /// election or other object that holds it, at least so often; the grant counts as the first
+    /// call. Where it was not called for so long, the client reports the loss at that instant, as
+    /// `loss::stalled`. So a program that hangs does not keep its lock, although the client's
+    /// thread goes on: the keys stay until `valid_until()`, as after each loss, and no longer.
+    /// Needs `renew`. At most 366 days; 0: the lease is renewed whatever its holder does.
+    std::chrono::milliseconds watchdog{0};
     lock_mode mode = lock_mode::exclusive;     ///< `shared` needs `client_options::fencing`.
     /// So many leases of the resource may be held at once, by all programs: each has one of as many
     /// slots (`lease::slot()`). Where programs name different numbers the smallest counts. 1 to

@@ -60,6 +60,8 @@ public:
     std::uint64_t fence() const noexcept;
     /// See `mutex::lost_token`.
     std::stop_token lost_token() const noexcept;
+    /// See `mutex::touch`.
+    void touch() const noexcept;
 
 private:
     bool try_lock_within(std::chrono::milliseconds wait);

@@ -79,6 +79,8 @@ public:
     std::uint64_t fence() const noexcept;
     /// See `mutex::lost_token`.
     std::stop_token lost_token() const noexcept;
+    /// See `mutex::touch`. Each thread that shares it has a lease of its own, and touches that.
+    void touch() const noexcept;
 
 private:
     bool try_lock_within(std::chrono::milliseconds wait, lock_mode mode);

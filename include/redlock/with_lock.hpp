@@ -75,7 +75,8 @@ result<section_value<F>, refusal> run_section(blocking_client& client,
 ///     if (!sold) std::cerr << sold.error().message() << '\n';
 ///
 /// `lost` is `lease::lost_token()`: a function that takes longer than a moment stops when it says
-/// so. The lease is renewed meanwhile, unless `options.renew` is off.
+/// so. The lease is renewed meanwhile, unless `options.renew` is off. With `options.watchdog` it is
+/// renewed only as long as `f` calls `touch()` of its lease often enough.
 ///
 /// **Preconditions.** Those of `client::async_acquire`. `f` does not return a reference.
 /// **Completion.** A value: `f` returned while the lease was held. Also if the release then reaches

@@ -41,6 +41,8 @@ std::uint64_t fence_of(const election_state& state) noexcept { return state.fenc
 
 std::stop_token lost_token_of(const election_state& state) noexcept { return state.lost_token(); }
 
+void touch_term_of(const election_state& state) noexcept { state.touch(); }
+
 void start_campaign(const election_ptr& state, campaign_handler handler) {
     const auto made = std::make_shared<campaign>(state, std::move(handler));
     if (!state->begin(made)) {

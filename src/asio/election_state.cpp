@@ -69,6 +69,11 @@ std::stop_token election_state::lost_token() const {
     return term_ ? term_->lost_token() : std::stop_token();
 }
 
+void election_state::touch() const {
+    const std::lock_guard lock(gate_);
+    if (term_) term_->touch();
+}
+
 state_ptr election_state::term_state() const {
     const std::lock_guard lock(gate_);
     return term_ ? term_->state() : nullptr;

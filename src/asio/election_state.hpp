@@ -51,6 +51,7 @@ public:
     bool is_held() const;
     std::uint64_t fence() const;
     std::stop_token lost_token() const;
+    void touch() const;
     state_ptr term_state() const;  ///< Null if there is no term.
 
     const impl_ptr impl;

@@ -122,4 +122,9 @@ std::stop_token counting_semaphore::lost_token() const noexcept {
     return held == nullptr ? std::stop_token() : held->lost_token();
 }
 
+void counting_semaphore::touch() const noexcept {
+    const std::lock_guard lock(state_->gate);
+    state_->permits.touch(detail::this_thread_number());
+}
+
 }  // namespace redlock

@@ -168,6 +168,11 @@ std::stop_token election::lost_token() const noexcept {
     return state_->term ? state_->term->lost_token() : std::stop_token();
 }
 
+void election::touch() const noexcept {
+    const std::lock_guard lock(state_->gate);
+    if (state_->term) state_->term->touch();
+}
+
 result<std::optional<leader_info>> election::leader() {
     auto shown = state_->client->inspect(state_->name);
     if (!shown) return shown.error();

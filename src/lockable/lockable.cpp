@@ -60,6 +60,11 @@ std::stop_token lockable::lost_token() const noexcept {
     return held == nullptr ? std::stop_token() : held->lost_token();
 }
 
+void lockable::touch() const noexcept {
+    const std::lock_guard lock(gate_);
+    if (const lease* const held = holds_.find(this_thread_number())) held->touch();
+}
+
 acquire_options lockable::options(lock_mode mode) const {
     acquire_options out = options_;
     out.mode = mode;

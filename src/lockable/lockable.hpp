@@ -35,6 +35,7 @@ public:
     /// Of the lease that the calling thread holds.
     std::uint64_t fence() const noexcept;
     std::stop_token lost_token() const noexcept;
+    void touch() const noexcept;
 
 private:
     acquire_options options(lock_mode mode) const;

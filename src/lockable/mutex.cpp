@@ -24,4 +24,6 @@ std::uint64_t mutex::fence() const noexcept { return state_->fence(); }
 
 std::stop_token mutex::lost_token() const noexcept { return state_->lost_token(); }
 
+void mutex::touch() const noexcept { state_->touch(); }
+
 }  // namespace redlock

@@ -65,6 +65,12 @@ const lease* permits::latest(thread_number thread) const noexcept {
     return found == entries_.rend() ? nullptr : &found->held;
 }
 
+void permits::touch(thread_number thread) const noexcept {
+    for (const entry& e : entries_) {
+        if (e.thread == thread) e.held.touch();
+    }
+}
+
 bool permits::report(entry& lost, std::vector<lease>& ended) {
     lost.is_reported = true;
     ended.push_back(std::move(lost.held));

@@ -46,6 +46,8 @@ public:
     /// The lease that a thread acquired last, of those that were neither given back nor reported
     /// lost; else null.
     const lease* latest(thread_number thread) const noexcept;
+    /// A sign of life of a thread: for all leases that it acquired.
+    void touch(thread_number thread) const noexcept;
 
     /// Losses that nobody asks for leave an entry. Beyond so many the oldest is forgotten.
     static constexpr std::size_t most_losses = 1'000;

@@ -27,4 +27,6 @@ std::uint64_t recursive_mutex::fence() const noexcept { return state_->fence(); 
 
 std::stop_token recursive_mutex::lost_token() const noexcept { return state_->lost_token(); }
 
+void recursive_mutex::touch() const noexcept { state_->touch(); }
+
 }  // namespace redlock

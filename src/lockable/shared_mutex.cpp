@@ -30,4 +30,6 @@ std::uint64_t shared_mutex::fence() const noexcept { return state_->fence(); }
 
 std::stop_token shared_mutex::lost_token() const noexcept { return state_->lost_token(); }
 
+void shared_mutex::touch() const noexcept { state_->touch(); }
+
 }  // namespace redlock

@@ -10,6 +10,7 @@ std::string_view to_string(loss reason) noexcept {
         case loss::taken: return "taken";
         case loss::unreachable: return "unreachable";
         case loss::max_hold: return "max_hold";
+        case loss::stalled: return "stalled";
     }
     return "unknown";
 }

@@ -235,6 +235,15 @@ void check_max_hold(const acquire_options& o, const client_options& client, find
                   "loss_margin_ms");
 }
 
+// Without renewal nothing keeps the lease of a program that hangs: it ends at its validity, and so
+// do its keys.
+void check_watchdog(const acquire_options& o, findings& out) {
+    if (!out.range("/watchdog_ms", o.watchdog, milliseconds(0), longest_patience)) return;
+    if (o.watchdog > milliseconds(0) && !o.renew) {
+        out.error("/watchdog_ms", "is for leases that are renewed: set renew, or leave it out");
+    }
+}
+
 // What only some kinds of lock have.
 void check_kind(const acquire_options& o, const client_options& client, findings& out) {
     const bool is_shared = o.mode == lock_mode::shared;
@@ -303,6 +312,7 @@ std::vector<config_issue> validate(const acquire_options& options, const client_
         check_max_hold(options, client, out);
     }
     out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
+    check_watchdog(options, out);
     check_kind(options, client, out);
     return out.take();
 }

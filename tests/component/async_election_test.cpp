@@ -187,6 +187,23 @@ TEST_CASE("async_lost completes with the loss, or says that there is no term",
     CHECK(both.of_a->fence() > fence);
 }
 
+TEST_CASE("a touch of an asynchronous election keeps its term", "[async_election]") {
+    candidates both({.ttl = 3s, .watchdog = 2s});
+    both.of_a->touch();
+    REQUIRE(both.campaign(*both.of_a).done());
+    for (int i = 0; i < 20; ++i) {
+        both.pass(1'500ms);
+        both.of_a->touch();
+    }
+    outcome<loss> lost;
+    both.of_a->async_lost(lost.handler());
+    both.pass(2s - 1ns);
+    CHECK(both.of_a->held());
+    both.pass(1ns);
+    REQUIRE(lost.done());
+    CHECK(lost.value() == loss::stalled);
+}
+
 TEST_CASE("the destructor of an asynchronous leader resigns", "[async_election]") {
     candidates both;
     REQUIRE(both.campaign(*both.of_a).done());

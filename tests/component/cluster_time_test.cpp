@@ -297,6 +297,18 @@ TEST_CASE("where our own clock stood still leases are shortened and no node is s
         CHECK(w.count(event_kind::lost) == 2);
         CHECK(w.granted("r")->outcome() == error_code{});
     }
+    SECTION("a holder's sign of life before that comes earlier, too") {
+        const auto watched = w.granted("watched", {.ttl = 50s, .watchdog = 20s});
+        w.run_for(1s);
+        const auto touched = w.now;
+        watched->held.state()->touch(touched);
+        const auto lost = w.lost(watched->held);
+        step_all(10s);
+        REQUIRE(w.run_until_over(*lost));
+        CHECK(lost->lost_for == loss::stalled);
+        CHECK(w.now <= touched + 10s);
+        CHECK(w.now > touched + 9s);
+    }
     SECTION("an attempt under way is shortened, too") {
         w.latency = {100us, 2s, 2s};
         w.options.node_timeout = 20s;

@@ -30,6 +30,7 @@ REDLOCK_EXPORT void abandon_election(election_state& state) noexcept;
 REDLOCK_EXPORT bool holds_office(const election_state& state) noexcept;
 REDLOCK_EXPORT std::uint64_t fence_of(const election_state& state) noexcept;
 REDLOCK_EXPORT std::stop_token lost_token_of(const election_state& state) noexcept;
+REDLOCK_EXPORT void touch_term_of(const election_state& state) noexcept;
 REDLOCK_EXPORT void start_campaign(const election_ptr& state, campaign_handler handler);
 REDLOCK_EXPORT void start_resign(const election_ptr& state, plain_handler handler);
 REDLOCK_EXPORT void start_term_lost(const election_ptr& state, lost_handler handler);

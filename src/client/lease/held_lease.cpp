@@ -45,6 +45,7 @@ void held_lease::on_due(time_point now) {
         return left_behind().ends_with_validity() ? give_back(errc::lost, now)
                                                   : end(errc::lost, now);
     }
+    machine_.touched(state_->touched());
     switch (machine_.on_time(now)) {
         case core::renewal::action::none: rearm(); break;
         case core::renewal::action::lost: lose(now); break;
@@ -71,6 +72,7 @@ bool held_lease::extended(time_point sent, time_point until, std::optional<durat
 void held_lease::shorten(duration gap, time_point now) {
     if (is_over()) return;
     machine_.shorten(gap);
+    state_->shorten_touch(gap);
     refused_.shorten(gap);
     state_->set_end(machine_.valid_until());
     on_due(now);

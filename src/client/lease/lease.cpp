@@ -81,6 +81,10 @@ const std::string& lease::why() const noexcept {
     return state_ ? state_->why : none;
 }
 
+void lease::touch() const noexcept {
+    if (state_) state_->touch(clock::now());
+}
+
 std::stop_token lease::lost_token() const noexcept {
     return state_ ? state_->lost_token() : std::stop_token();
 }

@@ -120,6 +120,24 @@ public:
     /// Moves the end, either way. False, and no change, if a caller has seen that it is over.
     bool set_end(clock::time_point until) noexcept;
 
+    /// The holder gave a sign of life. From any thread: one that is delayed after it has looked at
+    /// the clock takes no later sign away.
+    void touch(clock::time_point now) noexcept {
+        const auto mine = now.time_since_epoch().count();
+        auto latest = touched_.load(std::memory_order_relaxed);
+        while (latest < mine &&
+               !touched_.compare_exchange_weak(latest, mine, std::memory_order_relaxed)) {
+        }
+    }
+    /// The latest sign; the clock's epoch if there was none.
+    clock::time_point touched() const noexcept {
+        return clock::time_point(clock::duration(touched_.load(std::memory_order_relaxed)));
+    }
+    /// Our own clock stood still for `gap`: all signs so far come earlier by it.
+    void shorten_touch(clock::duration gap) noexcept {
+        touched_.fetch_sub(gap.count(), std::memory_order_relaxed);
+    }
+
     /// The holder is done with a lease that is, or was, its own: true for the first call.
     bool part() noexcept {
         end();
@@ -156,6 +174,7 @@ private:
     mutable std::atomic<std::uint8_t> tokens_out_{0};
     std::atomic<loss> lost_for_{loss::expired};
     std::atomic<clock::rep> valid_until_{0};
+    std::atomic<clock::rep> touched_{0};
     std::mutex alarm_mutex_;
     bool alerted_ = false;
     std::optional<std::stop_source> alarm_;  // made by the first `lost_token`: few leases see one

@@ -22,6 +22,7 @@ std::string sentence(loss why) {
         case loss::unreachable:
             return "unreachable: no renewal reached a quorum before its validity ended";
         case loss::max_hold: return "max_hold: it was held for as long as that allows";
+        case loss::stalled: return "stalled: touch() was not called for as long as watchdog says";
     }
     return std::string(to_string(why));
 }

@@ -182,7 +182,8 @@ void adopt_operation::take(time_point now) {
                           {.ttl = ttl_,
                            .renew = options_.renew,
                            .max_hold = options_.max_hold,
-                           .loss_margin = options_.loss_margin});
+                           .loss_margin = options_.loss_margin,
+                           .watchdog = options_.watchdog});
     if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
     std::vector<std::string> several;
     if (is_of_several()) several = known_->resources;

@@ -17,7 +17,8 @@ void acquisition::begin(const client_options& all, const acquire_options& how, s
     terms_ = {.ttl = effective_ttl(all, how.ttl),
               .renew = how.renew,
               .max_hold = how.max_hold,
-              .loss_margin = how.loss_margin};
+              .loss_margin = how.loss_margin,
+              .watchdog = how.watchdog};
     min_hold_ = how.min_hold;
     ttl_ = terms_.ttl;
     slot_count_ = how.slots;

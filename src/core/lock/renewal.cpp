@@ -29,7 +29,8 @@ renewal::renewal(time_point granted_at, time_point valid_until, terms t) noexcep
       valid_until_(std::min(valid_until, cap_)),
       last_sent_(granted_at),
       ttl_sent_(granted_at),
-      renew_at_(next_renewal()) {}
+      renew_at_(next_renewal()),
+      stalls_at_(t.watchdog > 0ns ? granted_at + t.watchdog : time_point::max()) {}
 
 // From the last round to the next renewal: a third of the ttl; less where a late grant or a long
 // margin would leave less than a third of the time to the loss for the answer.
@@ -64,7 +65,7 @@ time_point renewal::report_at() const noexcept {
 
 time_point renewal::deadline() const noexcept {
     if (lost_) return time_point::max();
-    return renewing_ ? report_at() : std::min(renew_at_, report_at());
+    return std::min({report_at(), stalls_at_, renewing_ ? time_point::max() : renew_at_});
 }
 
 renewal::action renewal::lose(loss why) noexcept {
@@ -73,8 +74,14 @@ renewal::action renewal::lose(loss why) noexcept {
     return action::lost;
 }
 
+void renewal::touched(time_point at) noexcept {
+    if (terms_.watchdog > 0ns) stalls_at_ = std::max(stalls_at_, at + terms_.watchdog);
+}
+
 renewal::action renewal::on_time(time_point now) noexcept {
     if (lost_) return action::none;
+    // A timer that is late may find both instants past: the earlier one ended the lease.
+    if (now >= stalls_at_ && stalls_at_ < report_at()) return lose(loss::stalled);
     if (now >= report_at()) {
         if (capped()) return lose(loss::max_hold);
         return lose(renewing_ || failing_ ? loss::unreachable : loss::expired);
@@ -100,8 +107,8 @@ void renewal::extended(time_point sent, time_point valid_until,
 }
 
 void renewal::shorten(duration gap) noexcept {
-    for (time_point* t :
-         {&granted_at_, &cap_, &valid_until_, &last_sent_, &ttl_sent_, &renew_at_}) {
+    for (time_point* t : {&granted_at_, &cap_, &valid_until_, &last_sent_, &ttl_sent_, &renew_at_,
+                          &stalls_at_}) {
         if (*t != time_point::max()) *t -= gap;
     }
 }

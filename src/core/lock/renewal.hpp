@@ -21,6 +21,7 @@ public:
         bool renew = true;
         duration max_hold{0};     ///< 0: no cap.
         duration loss_margin{0};  ///< Report the loss this long before the validity ends.
+        duration watchdog{0};     ///< Lost after so long without a sign of life; 0: none is needed.
     };
     enum class action : std::uint8_t { none, renew, lost };
 
@@ -52,6 +53,11 @@ public:
     /// round have it in common, and are tried again together.
     action renewal_failed(error_code why, time_point now, std::uint64_t random) noexcept;
 
+    /// The holder gave a sign of life at `at`; before the first one the grant counts. A later call
+    /// may name an earlier instant. Called before each `on_time`: where the holder is alive, that
+    /// finds nothing to do when the time is over that began at an earlier sign.
+    void touched(time_point at) noexcept;
+
     /// Our own clock stood still for `gap`: every deadline that was set before comes earlier by it.
     void shorten(duration gap) noexcept;
 
@@ -80,6 +86,7 @@ private:
     time_point last_sent_;  // when the latest round that prolonged it was sent
     time_point ttl_sent_;   // when the round that set the ttl was sent
     time_point renew_at_;
+    time_point stalls_at_;  // without a further sign of life; the end of time where none is needed
     bool renewing_ = false;
     bool failing_ = false;
     std::uint32_t failures_ = 0;

@@ -145,6 +145,20 @@ TEST_CASE("a lost section is an error, whatever its function returned", "[with_l
         REQUIRE(done.has_error());
         CHECK(done.error().detail.starts_with("max_hold: "));
     }
+    SECTION("stalled") {
+        const auto done = with_lock(client, "r", {.ttl = 3s, .watchdog = 5s},
+                                    [&](const lease& held, const std::stop_token& lost) {
+                                        for (int i = 0; i < 30; ++i) {
+                                            nodes.advance(1s);
+                                            held.touch();
+                                        }
+                                        CHECK_FALSE(lost.stop_requested());
+                                        CHECK(pass_until(nodes, [&] { return lost.stop_requested(); }));
+                                    });
+        REQUIRE(done.has_error());
+        CHECK(done.error() == errc::lost);
+        CHECK(done.error().detail.starts_with("stalled: "));
+    }
     SECTION("not renewed") {
         const auto done = with_lock(client, "r", {.ttl = 3s, .renew = false},
                                     [&](const lease&, const std::stop_token& lost) {

@@ -11,5 +11,6 @@ TEST_CASE("each reason of a loss has its name") {
     CHECK(to_string(loss::taken) == "taken");
     CHECK(to_string(loss::unreachable) == "unreachable");
     CHECK(to_string(loss::max_hold) == "max_hold");
+    CHECK(to_string(loss::stalled) == "stalled");
     CHECK(to_string(static_cast<loss>(200)) == "unknown");
 }

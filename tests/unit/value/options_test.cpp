@@ -219,6 +219,24 @@ TEST_CASE("a lease may be held for longer than the margin by which its loss is r
     CHECK(places({.ttl = 10s, .max_hold = 0ms, .loss_margin = 3s}) == set{});
 }
 
+TEST_CASE("a watchdog is for leases that are renewed, and has an upper bound") {
+    const auto places = [](const acquire_options& o) {
+        set found;
+        for (const auto& issue : validate(o, good())) found.insert(issue.where);
+        return found;
+    };
+    const std::chrono::milliseconds longest = 24h * 366;
+    CHECK(places({.watchdog = 1ms}) == set{});
+    CHECK(places({.watchdog = longest}) == set{});
+    CHECK(places({.watchdog = longest + 1ms}) == set{"/watchdog_ms"});
+    CHECK(places({.watchdog = -1ms}) == set{"/watchdog_ms"});
+    CHECK(places({.renew = false, .watchdog = 0ms}) == set{});
+    CHECK(places({.renew = false, .watchdog = 1s}) == set{"/watchdog_ms"});
+    const auto issues = validate({.renew = false, .watchdog = 1s}, good());
+    REQUIRE(issues.size() == 1);
+    CHECK(issues[0].message.find("renew") != std::string::npos);
+}
+
 TEST_CASE("a resource is kept for less than ttl_max, and not by readers") {
     const auto places = [](const acquire_options& o, const client_options& of) {
         set found;
@@ -259,6 +277,7 @@ TEST_CASE("durations at their extremes are refused, and overflow nothing") {
     CHECK(places({.max_hold = extreme}) == set{"/max_hold_ms"});
     CHECK(places({.min_hold = extreme}) == set{"/min_hold_ms"});
     CHECK(places({.loss_margin = extreme}) == set{"/loss_margin_ms"});
+    CHECK(places({.watchdog = extreme}) == set{"/watchdog_ms"});
     CHECK(places({.ttl = extreme, .max_hold = 1s, .loss_margin = extreme}).contains("/ttl_ms"));
     CHECK(places({.max_hold = 1s, .loss_margin = extreme}).contains("/loss_margin_ms"));
     client_options o = good();

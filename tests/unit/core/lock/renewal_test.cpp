@@ -480,6 +480,67 @@ TEST_CASE("the validity never passes grant + max_hold") {
     }
 }
 
+TEST_CASE("a lease is renewed as long as its holder gives signs of life, and then lost") {
+    renewal h(start, start + 8900ms, {.ttl = 9s, .watchdog = 4s});
+    REQUIRE(h.on_time(third_of_nine(start)) == action::renew);
+    h.extended(third_of_nine(start), start + 11s, {});
+    CHECK(h.deadline() == start + 4s);  // the grant counts as the first sign
+    h.touched(start + 3500ms);
+    h.touched(start + 3s);  // a thread that was slow
+    CHECK(h.on_time(start + 4s) == action::none);
+    const time_point second = h.deadline();
+    CHECK(second < start + 7500ms);
+    REQUIRE(h.on_time(second) == action::renew);
+    CHECK(h.deadline() == start + 7500ms);  // also while a round is under way
+    h.extended(second, start + 14s, {});
+    CHECK(h.on_time(start + 7500ms - 1ns) == action::none);
+    REQUIRE(h.on_time(start + 7500ms) == action::lost);
+    CHECK(h.reason() == loss::stalled);
+    CHECK(h.valid_until() == start + 14s);  // until then its keys stay
+    CHECK(h.deadline() == time_point::max());
+}
+
+TEST_CASE("a sign of life brings no lost lease back") {
+    renewal h(start, start + 8900ms, {.ttl = 9s, .watchdog = 1s});
+    REQUIRE(h.on_time(start + 1s) == action::lost);
+    h.touched(start + 1s);
+    h.extended(start + 500ms, start + 9400ms, {});
+    CHECK(h.is_lost());
+    CHECK(h.reason() == loss::stalled);
+    CHECK(h.on_time(start + 3s) == action::none);
+    CHECK(h.valid_until() == start + 8900ms);
+}
+
+TEST_CASE("of a validity and a watchdog the one that is over first names the loss") {
+    const auto reason = [](duration watchdog, time_point now) {
+        renewal h(start, start + 8900ms, {.ttl = 9s, .loss_margin = 900ms, .watchdog = watchdog});
+        REQUIRE(h.on_time(third_of_nine(start)) == action::renew);  // and is not answered
+        REQUIRE(h.on_time(now) == action::lost);
+        return h.reason();
+    };
+    CHECK(reason(8s - 1ns, start + 8s) == loss::stalled);
+    CHECK(reason(8s, start + 8s) == loss::unreachable);
+    CHECK(reason(9s, start + 8s) == loss::unreachable);
+    CHECK(reason(9s, start + 20s) == loss::unreachable);  // by a timer that is late
+    CHECK(reason(5s, start + 20s) == loss::stalled);
+}
+
+TEST_CASE("without a watchdog no sign of life is needed, and none matters") {
+    renewal h = nine_seconds();
+    h.touched(start - 1h);
+    CHECK(h.deadline() == third_of_nine(start));
+    CHECK(h.on_time(start + 8895ms - 1ns) == action::renew);
+}
+
+TEST_CASE("a holder gives no sign of life while its own clock stands still") {
+    renewal h(start, start + 8900ms, {.ttl = 9s, .watchdog = 4s});
+    h.touched(start + 1s);
+    h.shorten(2s);
+    CHECK(h.on_time(start + 3s - 1ns) != action::lost);
+    REQUIRE(h.on_time(start + 3s) == action::lost);
+    CHECK(h.reason() == loss::stalled);
+}
+
 TEST_CASE("before the cap is reached a loss has its own reason") {
     renewal h(start, start + 8900ms, {.ttl = 9s, .max_hold = 10s});
     REQUIRE(h.on_time(start + 3s) == action::renew);
@@ -538,8 +599,10 @@ public:
         terms_.renew = below(4) != 0;
         if (below(3) == 0) terms_.max_hold = part_of(terms_.ttl * 5);
         if (below(3) == 0) terms_.loss_margin = part_of(terms_.ttl / 2);
+        if (terms_.renew && below(3) == 0) terms_.watchdog = part_of(terms_.ttl * 2);
         now_ = start + part_of(terms_.ttl / 4);
         granted_at_ = now_;
+        touched_at_ = now_;
         machine_.emplace(now_, redlock::valid_until(start, terms_.ttl, {0.01, 0ns}), terms_);
     }
 
@@ -585,6 +648,7 @@ private:
             return;
         }
         now_ = std::max(now_, machine_->deadline());
+        if (alive && below(4) != 0) machine_->touched(touched_at_ = now_);
         switch (machine_->on_time(now_)) {
             case action::lost: return;
             case action::none: REQUIRE(machine_->deadline() > now_); return;
@@ -616,6 +680,11 @@ private:
 
     loss expected_reason() const {
         if (taken_) return loss::taken;
+        const bool is_watched = terms_.watchdog > 0ns;
+        if (is_watched && now_ < machine_->report_at()) {
+            REQUIRE(now_ == touched_at_ + terms_.watchdog);
+            return loss::stalled;
+        }
         if (terms_.max_hold > 0ns && machine_->valid_until() == granted_at_ + terms_.max_hold) {
             return loss::max_hold;
         }
@@ -626,6 +695,7 @@ private:
     renewal::terms terms_;
     time_point now_;
     time_point granted_at_;
+    time_point touched_at_;
     time_point last_valid_until_{};
     std::optional<renewal> machine_;
     std::optional<round> round_;
