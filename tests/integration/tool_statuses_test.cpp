@@ -135,7 +135,7 @@ TEST_CASE("what can't be taken is refused with 125 by each command", "[statuses]
 
 TEST_CASE("nodes that can't be used are refused with 125 by each command", "[statuses]") {
     const std::vector<argument_list> bad{
-        {"--node", ""}, {"--node", "host"}, {"--node", "redis://"}, {"--node", "redis://h:0"},
+        {"--node", ""}, {"--node", "host:0"}, {"--node", "redis://"}, {"--node", "redis://h:0"},
         {"--node", "redis://h", "--node", "redis://h"}, {"--config", ""}, {"--config", "/none"},
         {"--config", "/dev/null"}, {"--node", "rediss://h", "--tls-ca", "/none"}, {}};
     const std::vector<argument_list> commands{

@@ -2,6 +2,7 @@
 // internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/project.hpp"
 #include "support/run.hpp"
 #include "tool_call.hpp"
 
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 std::string notifier() {
-    return (std::filesystem::path(__FILE__).parent_path() / "watchdog.py").string();
+    return (project_folder() / "tests/integration/watchdog.py").string();
 }
 
 }  // namespace

@@ -560,7 +560,8 @@ TEST_CASE("redlock run waits as long as --wait says, or until a signal", "[waiti
     scratch folder;
     SECTION("too short") {
         const auto begun = clock::now();
-        tool_process waiter(run_on(nodes, {"--wait", "700ms"}, {"touch", folder / "ran"}));
+        tool_process waiter(
+            run_on(nodes, {"--verbose", "--wait", "700ms"}, {"touch", folder / "ran"}));
         CHECK(waiter.wait() == 120);
         CHECK(clock::now() - begun >= 700ms);
         CHECK(has(waiter.err(), "'r'"));
