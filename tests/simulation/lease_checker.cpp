@@ -102,7 +102,7 @@ void lease_checker::check_terms(const held& of, time_point asked, milliseconds t
 void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_state> lease,
                             time_point asked, const acquire_options& how) {
     held h = hold(by, std::move(lease));
-    h.since = when_->now();
+    h.since = last_grant_ = when_->now();
     check_number(h, by.true_time(asked));
     require(how.slots == 0 || h.lease->proof.slot.number < how.slots, "exclusion",
             [&] { return by.name() + " got a slot of " + h.lease->resource + " that is none"; });

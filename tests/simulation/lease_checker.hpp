@@ -142,6 +142,8 @@ public:
     const std::optional<violation>& verdict() const noexcept { return first_; }
     /// Whether some lease is valid now.
     bool is_held() const noexcept;
+    /// When a lease was handed out last: it may be over again.
+    time_point last_grant() const noexcept { return last_grant_; }
     /// How many leases their holders rely on.
     std::size_t holders() const noexcept { return open_.size(); }
 
@@ -188,6 +190,7 @@ private:
 
     const plan* plan_;
     const schedule* when_;
+    time_point last_grant_ = beginning;
     std::vector<held> open_;
     struct fences {
         std::uint64_t last = 0;

@@ -11,7 +11,9 @@ namespace redlock::simulation {
 
 void vacancy_checker::look(const surroundings& around) {
     const time_point now = around.when.now();
-    if (around.judge.is_held()) vacant_since_ = now;
+    // A leader may come and go between two looks.
+    vacant_since_ = around.judge.is_held() ? now
+                                           : std::max(vacant_since_, around.judge.last_grant());
     for (std::size_t p = 0; p < programs_->size(); ++p) {
         std::size_t well = 0;
         for (std::size_t n = 0; n < plan_->nodes.size(); ++n) {
