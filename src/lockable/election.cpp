@@ -117,8 +117,11 @@ void election::state::end_term(const lost_callback& on_lost) {
         term.reset();
     }
     const std::uint64_t fence = over.fence();
-    if (over && detail::release_held(*client, std::move(over))) return;
-    detail::await_report(over);
+    if (!over) {
+        detail::await_report(over);
+    } else if (detail::release_held(*client, std::move(over))) {
+        return;
+    }
     if (on_lost) on_lost(fence);
 }
 
