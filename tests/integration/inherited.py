@@ -222,7 +222,7 @@ class Inherited(unittest.TestCase):
         words = redlock("--config", "nodes.json", "run", self.name, "--", "true")
         got = finish(start(words, leave))
         self.assertEqual(got[0], 125)
-        self.assertIn("nodes.json: can't read", got[2])
+        self.assertIn("nodes.json: can't be read", got[2])
 
 
 class Killed(unittest.TestCase):
