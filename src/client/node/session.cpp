@@ -264,11 +264,14 @@ void session::answered(slot first, const resp::reply& reply, bool is_of_many, ti
     switch (core::left_owed(what, error)) {
         case core::owed_release::to_connection: owe(item); break;
         // The call gets its failure now.
-        case core::owed_release::to_rest: owed_.refused(item, now); break;
+        // Without a connection nothing is tried until there is one again.
+        case core::owed_release::to_rest:
+            is_ready() ? owed_.refused(item, now) : owed_.owe(item);
+            break;
         case core::owed_release::settled:
             if (was != state::probe) break;
             item.what->on_paid(now);
-            send_owed(now);
+            if (is_ready()) send_owed(now);
     }
     if (was == state::awaited) item.what->on_reply(index(), item.round, reply, now);
 }
@@ -328,7 +331,9 @@ time_point session::stall_deadline() const noexcept {
 }
 
 time_point session::deadline() const noexcept {
-    return std::min({link_deadline(), extended(pipeline_.deadline()), stall_deadline(), owed_.due()});
+    // Without a connection nothing is paid: the next handshake begins with what is owed.
+    const time_point debts_due = is_ready() ? owed_.due() : time_point::max();
+    return std::min({link_deadline(), extended(pipeline_.deadline()), stall_deadline(), debts_due});
 }
 
 void session::on_time(time_point now) {
@@ -338,7 +343,7 @@ void session::on_time(time_point now) {
         const call_ptr what = item.what;  // the call may submit more, and move the entries
         what->on_failure(index(), item.round, {vote::timed_out, errc::timed_out, lateness()}, now);
     });
-    if (now >= owed_.due()) probe_owed(now);
+    if (is_ready() && now >= owed_.due()) probe_owed(now);
     if (now >= stall_deadline()) {
         return give_up({vote::timed_out, errc::timed_out, "nothing answered on its connection"},
                        true, now);
