@@ -8,6 +8,8 @@
 --   extend VALUE TTL   in ms; a key that would live longer keeps its time
 --   acquire_all M VALUE TTL  takes M keys, or none of them
 --   release_all M VALUE, keep_all M VALUE TTL, extend_all M VALUE TTL
+--   acquire_all+note M VALUE TTL PREFIX NOTE, release_all+note M VALUE PREFIX and so on: the same of a
+--          lease that has a note (shared/notes.lua), also of one key. PREFIX is that of all keys.
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one: 1 if
 -- the key was deleted, or is ours for the ttl or longer, or kept, 0 if it holds another value, -1 if there is
@@ -49,7 +51,7 @@ local set_rules
 local function sets()
     if not set_rules then
 -- include shared/plain_sets.lua
-        set_rules = {acquire_all = acquire_all, all_of = all_of}
+        set_rules = {acquire_all = acquire_all, all_of = all_of, carry_note = carry_note}
     end
     return set_rules
 end
@@ -85,12 +87,18 @@ while true do
         end
         released = nil
         local m, value, ttl = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
-        if what == 'acquire_all' then
+        local verb, is_noted = string.match(what, '^(%l+)_all(%+?)')
+        if verb == 'acquire' then
             answers[n] = sets().acquire_all(i, m, value, ttl)
         else
-            answers[n] = sets().all_of(string.sub(what, 1, -5), i, m, value, ttl)
+            answers[n] = sets().all_of(verb, i, m, value, ttl)
         end
-        i, at = i + m, at + (what == 'release_all' and 3 or 4)
+        at = at + (verb == 'release' and 3 or 4)
+        if is_noted ~= '' then
+            sets().carry_note(verb, answers[n], i, m, value, ttl, ARGV[at], ARGV[at + 1])
+            at = at + ((verb == 'acquire' or verb == 'extend') and 2 or 1)
+        end
+        i = i + m
     end
     n = n + 1
 end

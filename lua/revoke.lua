@@ -14,6 +14,8 @@
 -- ARGV[6..]  the values, or the first 128 bytes of them, that are to be revoked; none: nothing is
 --          changed
 --
+-- The note of a lease that is revoked goes with it (shared/notes.lua).
+--
 -- Returns {fence, revoked, holders}: the highest fence that the node has seen, 0 if it knows none;
 -- the values that held the key and do not any more; the first 128 bytes of the values that hold it
 -- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
@@ -64,6 +66,13 @@ local function delete()
     is_free = true
 end
 
+-- Of a lease that held the key until now.
+local function delete_note_of(value, suffix)
+    if string.sub(value, -5) == '#note' then
+        redis.pcall('DEL', ARGV[4] .. '{' .. key .. '}:note' .. suffix)
+    end
+end
+
 local alive = {}
 if current == marker and set and slot == '' then
     alive = redis.call('ZRANGEBYSCORE', set, string.format('%.0f', node_ms() + 1), '+inf')
@@ -72,6 +81,7 @@ if alive[1] then
     for _, value in ipairs(alive) do
         if wanted[value] then
             redis.call('ZREM', set, value)
+            delete_note_of(value, ':' .. value)
             revoked[#revoked + 1] = value
         elseif #holders < most_holders then
             holders[#holders + 1] = value
@@ -85,6 +95,7 @@ if alive[1] then
     end
 elseif current and wanted[current] then
     delete()
+    delete_note_of(current, '')
     revoked[1] = current
     if slot ~= '' then
         redis.pcall('ZREM', set, slot)

@@ -52,7 +52,7 @@ echo >&"$REDLOCK_WATCHDOG_FD", or sends WATCHDOG=1 to NOTIFY_SOCKET, as sd_notif
 it sends there goes on to the NOTIFY_SOCKET of redlock, if there is one.
 
 CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its
-environment, and with --slots REDLOCK_SLOT. A redlock run inside CMD of the same RESOURCE
+environment, with --slots REDLOCK_SLOT, and with --note REDLOCK_NOTE. A redlock run inside CMD of the same RESOURCE
 does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD under the lock
 that is held already.
 
@@ -218,6 +218,10 @@ void parser::lease_terms(CLI::App& to, lease_request& into) {
     to.add_flag("-s,--shared", into.shared,
                 "Share the lock with others that ask with --shared, and "
                 "with nobody else");
+    to.add_option("--note", into.note,
+                  "A line that others see beside the holder, of " +
+                      std::to_string(max_note_bytes) + " bytes at most; it is no secret")
+        ->type_name("TEXT");
     to.add_option("--slots", into.slots,
                   "Hold one of K slots of RESOURCE, at most " + std::to_string(max_slots) +
                       ", so that at most K are held at once; the slots "

@@ -83,6 +83,7 @@ std::vector<term_outline> all_variables() {
              "fencing."},
             {"REDLOCK_OWNER", "Set for CMD: the holder, as inspect shows it."},
             {"REDLOCK_SLOT", "Set for CMD with --slots: the slot that is held."},
+            {"REDLOCK_NOTE", "Set for CMD with --note: the note of its lock."},
             {"REDLOCK_WATCHDOG_FD, NOTIFY_SOCKET",
              "Set for CMD with --watchdog: where it gives its signs of life."},
             {"REDLOCK_HELD",

@@ -46,12 +46,19 @@ std::string left(const node_state& node) {
     return node.ttl.count() < 0 ? "no expiry" : seconds(node.ttl);
 }
 
+// Behind the name of a holder; it has as many bytes as the nodes keep of a note.
+std::string with_note(const std::string& note) {
+    return note.empty() ? "" : " (\"" + shown(note) + "\")";
+}
+
 // The first of them; the others are counted.
-std::string some_of(const std::vector<std::string>& names) {
+std::string some_of(const std::vector<std::string>& names,
+                    const std::vector<std::string>& notes = {}) {
     constexpr std::size_t most = 3;
     std::string out;
     for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
         out += (i == 0 ? "" : ", ") + shown(names[i]);
+        if (i < notes.size()) out += with_note(notes[i]);
     }
     if (names.size() > most) out += " and " + std::to_string(names.size() - most) + " more";
     return out;
@@ -123,14 +130,15 @@ const slot_state* find_slot(const resource_state& of, std::uint16_t number) {
 }
 
 std::string holders(const resource_state& state) {
-    if (!state.readers.empty()) return "shared by " + some_of(state.readers);
+    if (!state.readers.empty()) return "shared by " + some_of(state.readers, state.reader_notes);
     const bool is_shared = std::any_of(state.nodes.begin(), state.nodes.end(), [](const auto& n) {
         return n.state == key_state::shared;
     });
     return state.owner.empty() && is_shared ? "shared by readers"
                                             : "held by " + (state.owner.empty()
                                                                 ? std::string("an empty value")
-                                                                : shown(state.owner));
+                                                                : shown(state.owner)) +
+                                                  with_note(state.note);
 }
 
 std::string utc_text(std::chrono::system_clock::time_point at) {
@@ -162,6 +170,10 @@ std::string slots_held(const resource_state& state) {
     return out + (kept == 0 ? "" : ", " + std::to_string(kept) + " kept");
 }
 
+void add_note(json_value& to, const std::string& note) {
+    if (!note.empty()) to["note"] = redacted(note);
+}
+
 std::string to_json(const resource_state& state) {
     json_value nodes = json_value::array();
     for (const auto& node : state.nodes) {
@@ -171,6 +183,7 @@ std::string to_json(const resource_state& state) {
                          {"ttl_ms", node.ttl.count()},
                          {"error", problem(node)},
                          {"readers", node.readers}});
+        add_note(nodes.back(), node.note);
     }
     json_value out = {
         {"resource", redacted(state.resource)},
@@ -183,6 +196,7 @@ std::string to_json(const resource_state& state) {
         {"nodes", std::move(nodes)}};
     add_company(out, state);
     out["kept"] = state.kept;
+    add_note(out, state.note);
     return json_text(out) + "\n";
 }
 
@@ -194,11 +208,13 @@ void add_company(json_value& to, const resource_state& state) {
                          {"fence", slot.fence},
                          {"valid_ms", slot.valid_for.count()},
                          {"kept", slot.kept}});
+        add_note(slots.back(), slot.note);
     }
     to["slot_count"] = state.slot_count;
     to["slots"] = std::move(slots);
     to["waiting"] = state.waiting;
     to["readers"] = state.readers;
+    if (!state.reader_notes.empty()) to["reader_notes"] = state.reader_notes;
 }
 
 std::string to_table(const resource_state& state) {
@@ -233,7 +249,9 @@ std::string to_table(const resource_state& state) {
     std::vector<std::array<std::string, 4>> slots{{"SLOT", "OWNER", "TTL", "FENCE"}};
     for (const auto& slot : state.slots) {
         slots.push_back({std::to_string(slot.number),
-                         shown(slot.owner) + (slot.kept ? " (kept, released)" : ""), left(slot),
+                         shown(slot.owner) + (slot.kept ? " (kept, released)" : "") +
+                             with_note(slot.note),
+                         left(slot),
                          std::to_string(slot.fence)});
     }
     add_rows(out, slots);

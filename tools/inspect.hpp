@@ -33,7 +33,8 @@ std::optional<slot_name> as_slot(const std::string& name);
 /// The slot of the resource, where it is held.
 const slot_state* find_slot(const resource_state& of, std::uint16_t number);
 
-/// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers.
+/// Who has it, if it is held: "held by ...", or "shared by ..." and some of the readers; with their
+/// notes.
 std::string holders(const resource_state& state);
 /// If it is kept: "kept until ..., released by ..."; the time by this machine's clock.
 std::string kept_until(const resource_state& state);
@@ -43,6 +44,8 @@ std::string utc_text(std::chrono::system_clock::time_point at);
 std::string slots_held(const resource_state& state);
 /// The slots and the readers that have it, and how many wait: members of an object.
 void add_company(json_value& to, const resource_state& state);
+/// The note, where there is one: a member of an object.
+void add_note(json_value& to, const std::string& note);
 /// One object on one line.
 std::string to_json(const resource_state& state);
 /// A table for people to read.

@@ -162,6 +162,7 @@ private:
                           {"fence", state.fence},
                           {"valid_ms", state.valid_for.count()}};
         add_company(out, state);
+        add_note(out, state.note);
         return json_text(out) + "\n";
     }
 

@@ -101,6 +101,7 @@ void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
         out["owner"] = state.owner;
         out["kept"] = state.kept;
         if (request_.lease.slots > 0) out["slots"] = state.slots.size();
+        add_note(out, state.note);
         if (!state.readers.empty()) out["readers"] = state.readers;
         if (state.held_for) out["since_ms"] = state.held_for->count();
         if (state.place) out["place"] = *state.place;

@@ -125,14 +125,18 @@ footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
                                            return s.owner == shown && !s.kept;
                                        });
         const bool has_all = state.held && state.owner == shown;
-        const bool shares = std::find(state.readers.begin(), state.readers.end(), shown) !=
-                            state.readers.end();
+        const auto reader = std::find(state.readers.begin(), state.readers.end(), shown);
+        const bool shares = reader != state.readers.end();
         if (wanted == kind_of_lock::slot) {
-            if (slot != state.slots.end()) return {footing::kind::outer, h, slot->number};
-        } else if (has_all || (shares && wanted == kind_of_lock::shared)) {
-            return {footing::kind::outer, h, {}};
+            if (slot != state.slots.end()) return {footing::kind::outer, h, slot->number, slot->note};
+        } else if (has_all) {
+            return {footing::kind::outer, h, {}, state.note};
+        } else if (shares && wanted == kind_of_lock::shared) {
+            const auto at = static_cast<std::size_t>(reader - state.readers.begin());
+            const bool has_note = at < state.reader_notes.size();
+            return {footing::kind::outer, h, {}, has_note ? state.reader_notes[at] : ""};
         } else if (shares) {
-            out = {footing::kind::deadlock, h, {}};
+            out = {footing::kind::deadlock, h, {}, {}};
         }
     }
     return out;

@@ -45,6 +45,7 @@ struct footing {
     kind what = kind::own;
     held_lock under{};
     std::optional<std::uint16_t> slot{};  ///< If it is a slot.
+    std::string note{};                   ///< Of the lease that it stands on; empty: none.
 };
 footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
                      const resource_state& state);

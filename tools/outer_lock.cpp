@@ -62,13 +62,15 @@ std::vector<held_lock> locks_around() {
 }
 
 environment variables_for(const std::vector<std::string>& resources, const held_lock& lock,
-                          std::optional<std::uint16_t> slot, const std::vector<held_lock>& all) {
+                          std::optional<std::uint16_t> slot, const std::string& note,
+                          const std::vector<held_lock>& all) {
     std::string lines;
     for (const auto& one : resources) lines += (lines.empty() ? "" : "\n") + one;
     return {{"REDLOCK_RESOURCE", lines},
             {"REDLOCK_FENCE", std::to_string(lock.fence)},
             {"REDLOCK_OWNER", lock.owner},
             {"REDLOCK_SLOT", slot ? std::optional(std::to_string(*slot)) : std::nullopt},
+            {"REDLOCK_NOTE", note.empty() ? std::nullopt : std::optional(note)},
             {"REDLOCK_HELD", write_held(all)}};
 }
 
@@ -101,7 +103,7 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
         case footing::kind::outer:
             narrator(request).nested(whole.under.fence);
             return become(request.command,
-                          variables_for(request.resources, whole.under, whole.slot, around),
+                          variables_for(request.resources, whole.under, whole.slot, whole.note, around),
                           given);
         case footing::kind::partly:
             complain("'" + whole.under.resource +

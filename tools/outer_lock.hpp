@@ -25,8 +25,9 @@ std::vector<held_lock> locks_around();
 std::optional<int> run_under_outer_lock(const run_request& request, const configuration& from,
                                         const inherited_signals& given);
 
-/// What CMD finds in its environment. `slot`: of a lock that is one.
+/// What CMD finds in its environment. `slot`: of a lock that is one. `note`: of the lock, or empty.
 environment variables_for(const std::vector<std::string>& resources, const held_lock& lock,
-                          std::optional<std::uint16_t> slot, const std::vector<held_lock>& all);
+                          std::optional<std::uint16_t> slot, const std::string& note,
+                          const std::vector<held_lock>& all);
 
 }  // namespace redlock::tool

@@ -358,7 +358,7 @@ void runner::start_command() {
     const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
     auto all = locks_around();
     for (const auto& one : request_.resources) all.push_back({one, owner, lease_.fence()});
-    environment variables = variables_for(request_.resources, all.back(), slot, all);
+    environment variables = variables_for(request_.resources, all.back(), slot, request_.lease.note, all);
     const environment for_signs = watchdog_.variables(channels_);
     variables.insert(variables.end(), for_signs.begin(), for_signs.end());
     phase_ = phase::running;

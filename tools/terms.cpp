@@ -145,6 +145,11 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     out.slots = static_cast<std::uint16_t>(request.slots);
     if (auto why = refuse_kind(request, client); !why.empty()) return why;
     if (request.shared) out.mode = lock_mode::shared;
+    if (const auto why = validate_note(request.note); !why.empty()) {
+        return "--note " + why + ": it is one line of UTF-8, of " +
+               std::to_string(max_note_bytes) + " bytes at most";
+    }
+    out.note = request.note;
     if (request.ttl == 0ms) return "--ttl must be longer than 0";
     if (request.margin == 0ms) return "--margin must be longer than 0";
     if (out.ttl == 0ms) out.ttl = redlock::default_ttl(client);

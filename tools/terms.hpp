@@ -21,11 +21,13 @@ struct lease_request {
     bool no_renew = false;
     int slots = 0;        // of which it holds one; 0: the resource itself
     bool shared = false;  // others may hold the lock at the same time, all of them shared
+    std::string note{};
 };
 
 /// Completes the request from the configuration. The loss margin, in which CMD's process group is
 /// ended, is by default a quarter of the ttl, of the longest hold, or 2 s, whichever is least.
-/// Returns what is wrong and what would be right; empty when `out` is good.
+/// Returns what is wrong and what would be right; empty when `out` is good. Its note is that of the
+/// request, which outlives it.
 std::string settle(const lease_request& request, const configuration& from, acquire_options& out);
 
 /// Why a lease can't be prolonged by this ttl, and what would be right; empty where it can.

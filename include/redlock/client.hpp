@@ -4,6 +4,7 @@
 
 #include <redlock/config.hpp>
 #include <redlock/detail/initiate.hpp>
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
@@ -165,7 +166,7 @@ public:
     auto async_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
             detail::initiate_acquire{impl_, detail::acquire_flavour::contention_is_an_error}, token,
-            std::move(resource), options);
+            std::move(resource), detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire(std::string resource, T&& token = T{}) {
@@ -179,7 +180,7 @@ public:
     auto async_try_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
             detail::initiate_acquire{impl_, detail::acquire_flavour::contention_is_a_value}, token,
-            std::move(resource), options);
+            std::move(resource), detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_try_acquire(std::string resource, T&& token = T{}) {
@@ -204,7 +205,8 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire_all(resource_list resources, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_acquire_all{impl_}, token, std::move(resources), options);
+            detail::initiate_acquire_all{impl_}, token, std::move(resources),
+            detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire_all(resource_list resources, T&& token = T{}) {
@@ -221,9 +223,9 @@ public:
     /// them has released it, it is lost as `taken` for the others at their next renewal.
     ///
     /// **Preconditions.** The token is whole, and comes from a client of the same nodes, with the
-    /// same `key_prefix` and `fencing`. `validate` finds no error in `options`; of these `ttl`,
-    /// `renew`, `max_hold`, `loss_margin` and `watchdog` count. Otherwise the error is `invalid_argument`, and
-    /// nothing is sent.
+    /// same `key_prefix` and `fencing`. `validate` finds no error in `options`; `ttl`, `renew`, `max_hold`,
+    /// `loss_margin`, `watchdog` and `note` count. The note takes the place of the lease's; if empty that
+    /// stays, and a lease without one takes none. Otherwise: `invalid_argument`, and nothing is sent.
     /// **Completion.** As soon as the nodes' answers decide. The client then renews the lease, as
     /// after an acquire.
     /// **Leaves behind.** After `not_held`: nothing of the lease; what is left of its keys is released,
@@ -236,7 +238,8 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_adopt(std::string token, acquire_options options, T&& completion = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_adopt{impl_}, completion, std::move(token), options);
+            detail::initiate_adopt{impl_}, completion, std::move(token),
+            detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_adopt(std::string token, T&& completion = T{}) {

@@ -12,7 +12,7 @@ namespace redlock {
 struct leader_info {
     /// The `client_options::client_name` of the leader. Empty if another library holds the lock.
     std::string name{};
-    std::string note{};  ///< Empty.
+    std::string note{};  ///< Of its campaign (`acquire_options::note`); empty if it has none.
     /// The fence under which it leads, as `resource_state::fence`: it rises from leader to leader.
     std::uint64_t fence = 0;
     /// How long ago it was elected, as `resource_state::held_for`; 0 if the nodes do not show it.

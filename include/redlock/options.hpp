@@ -124,6 +124,12 @@ struct acquire_options {
     /// thread goes on: the keys stay until `valid_until()`, as after each loss, and no longer.
     /// Needs `renew`. At most 366 days; 0: the lease is renewed whatever its holder does.
     std::chrono::milliseconds watchdog{0};
+    /// A line for people, which the nodes keep as long as the lease: `resource_state::note`, the
+    /// votes and the refusals of others, `redlock inspect`, `list` and `watch` show it. Up to
+    /// `max_note_bytes` of UTF-8 without control characters and without characters that have no
+    /// width or reverse the text. The call copies it. It is no secret, and an advice: where a node
+    /// does not take it, the lease is granted all the same. Empty: none.
+    std::string_view note{};
     lock_mode mode = lock_mode::exclusive;     ///< `shared` needs `client_options::fencing`.
     /// So many leases of the resource may be held at once, by all programs: each has one of as many
     /// slots (`lease::slot()`). Where programs name different numbers the smallest counts. 1 to
@@ -172,6 +178,9 @@ inline std::chrono::milliseconds default_ttl(const client_options& options) {
     return options.ttl_max < usual ? options.ttl_max : usual;
 }
 
+/// Why `note` can't be an `acquire_options::note`; empty if it can.
+REDLOCK_EXPORT std::string validate_note(std::string_view note);
+
 /// Why these can't be acquired at once; empty if they can. They are 1 to 64, all different.
 REDLOCK_EXPORT std::string validate_resources(const client_options& options,
                                               const resource_list& resources);
@@ -186,6 +195,8 @@ inline constexpr std::size_t max_resource_bytes = 512;
 inline constexpr std::uint16_t max_slots = 1'000;
 /// The longest name of a set of nodes, in bytes.
 inline constexpr std::size_t max_cluster_bytes = 255;
+/// The longest note, in bytes.
+inline constexpr std::size_t max_note_bytes = 256;
 /// The longest client name, in characters. They are printable ASCII, without "#".
 inline constexpr std::size_t max_client_name = 64;
 

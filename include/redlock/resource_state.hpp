@@ -37,6 +37,7 @@ struct node_state {
     std::string detail{};                   ///< The server's error text, or more about `error`.
     /// If shared: the readers, abbreviated as `owner` is; the 1,000 that hold it longest at most.
     std::vector<std::string> readers{};
+    std::string note{};                     ///< If held: as `resource_state::note`, by this node.
 };
 
 /// One slot of a resource that is held: see `acquire_options::slots`.
@@ -46,6 +47,7 @@ struct slot_state {
     std::uint64_t fence = 0;                ///< As `resource_state::fence`, of this slot.
     std::chrono::milliseconds valid_for{0};  ///< As `resource_state::valid_for`, of this slot.
     bool kept = false;                      ///< As `resource_state::kept`, of this slot.
+    std::string note{};                     ///< As `resource_state::note`, of this slot.
 };
 
 struct resource_state {
@@ -57,7 +59,13 @@ struct resource_state {
     bool kept = false;
     /// Abbreviated; empty if shared, or neither held nor kept.
     std::string owner{};
+    /// If held: the `acquire_options::note` of the lease, as the first node of those that name this
+    /// owner has it; at most `max_note_bytes` of it, and with what it may not contain escaped byte
+    /// by byte. Empty: none.
+    std::string note{};
     std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
+    /// The note of each of `readers`, in their order; empty where no reader has a note.
+    std::vector<std::string> reader_notes{};
     /// Those of its slots that have the same owner on a quorum of nodes, or are kept there, in their
     /// order. The resource itself is another lock than its slots: `held` and `owner` say nothing of
     /// them.

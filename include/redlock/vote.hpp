@@ -61,6 +61,11 @@ struct node_vote {
     std::chrono::milliseconds retry_in{0};   ///< held: the key's PTTL; quarantine: time left.
     std::uint64_t fence = 0;                 ///< The highest fence in the node's answer; 0: none.
     std::string resource{};                  ///< held, queued: of several, the one in the way.
+    /// held: how long ago the lease was granted, if the node's fence shows it; else 0.
+    std::chrono::milliseconds held_for{0};
+    /// held: the note of the lease, as `resource_state::note`. Not of readers, and not without
+    /// `fencing`.
+    std::string note{};
 };
 
 /// One line for people to read: node, answer, cause, time; without secrets and whole owner ids.

@@ -55,3 +55,20 @@ local function all_of(what, first, m, value, ttl)
     end
     return all
 end
+
+-- include shared/notes.lua
+-- Writes the note where the lease has the keys by that answer, or deletes it where it gives them back.
+local function carry_note(verb, answer, first, m, value, ttl, prefix, text)
+    local takes = verb == 'acquire' or verb == 'extend'
+    if takes and answer ~= 1 then
+        return
+    end
+    for j = first, first + m - 1 do
+        local name = prefix .. '{' .. KEYS[j] .. '}:note'
+        if takes then
+            write_note(name, value, text, life_of(KEYS[j], ttl))
+        else
+            delete_note(name, value)
+        end
+    end
+end

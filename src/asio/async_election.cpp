@@ -57,7 +57,7 @@ void start_campaign(const election_ptr& state, campaign_handler handler) {
         });
     }
     start_acquire(state->impl, acquire_flavour::contention_is_an_error, state->name,
-                  state->options,
+                  state->options.get(),
                   asio::bind_cancellation_slot(made->signal.slot(),
                                                [made](error_code why, lease got) {
                                                    complete(*made, why, std::move(got));

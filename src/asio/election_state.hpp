@@ -4,6 +4,7 @@
 #pragma once
 
 #include <redlock/detail/initiate_election.hpp>
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 
@@ -56,7 +57,7 @@ public:
 
     const impl_ptr impl;
     const std::string name;
-    const acquire_options options;
+    const kept_options options;
 
 private:
     static void withdraw_locked(campaign& what);

@@ -6,6 +6,8 @@
 #include "lockable/losing.hpp"
 #include "lockable/permits.hpp"
 
+#include <redlock/detail/kept_options.hpp>
+
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -24,14 +26,17 @@ std::uint16_t checked(std::uint16_t slots) {
                                 std::to_string(max_slots));
 }
 
+acquire_options of_slots(acquire_options options, std::uint16_t slots) {
+    options.mode = lock_mode::exclusive;
+    options.slots = slots;
+    return options;
+}
+
 }  // namespace
 
 struct counting_semaphore::state {
     state(blocking_client& c, std::string name, std::uint16_t slots, acquire_options how)
-        : client(&c), resource(std::move(name)), options(how) {
-        options.mode = lock_mode::exclusive;
-        options.slots = slots;
-    }
+        : client(&c), resource(std::move(name)), options(of_slots(how, slots)) {}
 
     /// Throws if the thread has lost a slot.
     void arrive();
@@ -40,7 +45,7 @@ struct counting_semaphore::state {
 
     blocking_client* client;
     const std::string resource;
-    acquire_options options;
+    const detail::kept_options options;
 
     mutable std::mutex gate;  // never held during a call of the client
     detail::permits permits;
@@ -69,13 +74,14 @@ counting_semaphore::~counting_semaphore() = default;
 
 void counting_semaphore::acquire() {
     state_->arrive();
-    state_->begin(detail::acquire_or_throw(*state_->client, state_->resource, state_->options));
+    state_->begin(
+        detail::acquire_or_throw(*state_->client, state_->resource, state_->options.get()));
 }
 
 bool counting_semaphore::try_acquire_within(std::chrono::milliseconds wait) {
     state_->arrive();
     lease granted =
-        detail::acquire_within(wait, *state_->client, state_->resource, state_->options);
+        detail::acquire_within(wait, *state_->client, state_->resource, state_->options.get());
     if (!granted) return false;
     state_->begin(std::move(granted));
     return true;

@@ -7,6 +7,7 @@
 #include "value/leadership.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/kept_options.hpp>
 
 #include <boost/system/error_code.hpp>
 
@@ -51,7 +52,7 @@ struct election::state {
 
     blocking_client* client;
     const std::string name;
-    const acquire_options options;
+    const detail::kept_options options;
 
     mutable std::mutex gate;  // never held during a call of the client or of a callback
     std::optional<lease> term;  // under a callback only the thread that runs it takes it away
@@ -75,7 +76,7 @@ result<void, refusal> election::state::campaign(const std::stop_token& stop, nex
     if (!mine) return refusal{errc::would_deadlock, {}};
     const std::stop_callback on_stop(stop, [&mine] { mine->request_stop(); });
     try {
-        return end_campaign(client->acquire(name, options, mine->get_token()), then);
+        return end_campaign(client->acquire(name, options.get(), mine->get_token()), then);
     } catch (...) {
         const std::lock_guard lock(gate);
         running.reset();

@@ -66,7 +66,7 @@ void lockable::touch() const noexcept {
 }
 
 acquire_options lockable::options(lock_mode mode) const {
-    acquire_options out = options_;
+    acquire_options out = options_.get();
     out.mode = mode;
     return out;
 }

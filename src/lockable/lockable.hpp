@@ -5,6 +5,7 @@
 #include "lockable/holds.hpp"
 
 #include <redlock/blocking_client.hpp>
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 
@@ -44,7 +45,7 @@ private:
 
     blocking_client* client_;
     const std::string resource_;
-    const acquire_options options_;
+    const kept_options options_;
     const nesting nesting_;
 
     mutable std::mutex gate_;  // never held during a call of the client

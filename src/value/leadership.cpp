@@ -34,6 +34,7 @@ result<std::optional<leader_info>> leader_of(const resource_state& shown) {
     if (!shown.held || shown.owner.empty()) return std::optional<leader_info>();
     leader_info out;
     out.name = name_in(shown.owner);
+    out.note = shown.note;
     out.fence = shown.fence;
     out.since = shown.held_for.value_or(out.since);
     return std::optional<leader_info>(std::move(out));

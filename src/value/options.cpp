@@ -6,6 +6,8 @@
 #include "value/text.hpp"
 #include "value/validity.hpp"
 
+#include <redlock/detail/printable.hpp>
+
 #include <arpa/inet.h>
 #include <unistd.h>
 
@@ -244,6 +246,10 @@ void check_watchdog(const acquire_options& o, findings& out) {
     }
 }
 
+void check_note(const acquire_options& o, findings& out) {
+    if (auto why = validate_note(o.note); !why.empty()) out.error("/note", std::move(why));
+}
+
 // What only some kinds of lock have.
 void check_kind(const acquire_options& o, const client_options& client, findings& out) {
     const bool is_shared = o.mode == lock_mode::shared;
@@ -274,6 +280,25 @@ bool key_ends_with(std::string_view prefix, std::string_view resource, std::stri
     if (resource.size() >= ending.size()) return resource.ends_with(ending);
     return ending.ends_with(resource) &&
            prefix.ends_with(ending.substr(0, ending.size() - resource.size()));
+}
+
+// Whether prefix + resource has "}:note:" in it, and an owner value behind that.
+bool is_note_of_reader(std::string_view prefix, std::string_view resource) {
+    constexpr std::string_view mark = "}:note:";
+    constexpr std::size_t id_length = 22;
+    const auto begins_value = [](std::string_view text) {
+        return text.size() > id_length && text[id_length] == '@';
+    };
+    for (std::size_t n = 1; n <= mark.size(); ++n) {
+        if (prefix.ends_with(mark.substr(0, n)) && resource.starts_with(mark.substr(n)) &&
+            begins_value(resource.substr(mark.size() - n))) {
+            return true;
+        }
+    }
+    for (auto at = resource.find(mark); at != resource.npos; at = resource.find(mark, at + 1)) {
+        if (begins_value(resource.substr(at + mark.size()))) return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -313,8 +338,25 @@ std::vector<config_issue> validate(const acquire_options& options, const client_
     }
     out.range("/loss_margin_ms", options.loss_margin, milliseconds(0), longest_patience);
     check_watchdog(options, out);
+    check_note(options, out);
     check_kind(options, client, out);
     return out.take();
+}
+
+std::string validate_note(std::string_view note) {
+    if (note.size() > max_note_bytes) {
+        return "is longer than " + std::to_string(max_note_bytes) + " bytes";
+    }
+    for (std::size_t at = 0; at < note.size();) {
+        const auto c = detail::first_character(note.substr(at));
+        const std::string where = " at byte " + std::to_string(at + 1);
+        if (c.length == 0) return "is no UTF-8" + where;
+        if (!detail::is_shown(c.point)) {
+            return "has a control character, or one that has no width or reverses the text," + where;
+        }
+        at += c.length;
+    }
+    return {};
 }
 
 std::string validate_resource(const client_options& options, std::string_view resource) {
@@ -328,11 +370,15 @@ std::string validate_resource(const client_options& options, std::string_view re
     const std::string_view prefix = options.key_prefix;
     const bool has_brace = resource.find('{') != resource.npos || prefix.find('{') != prefix.npos;
     for (const std::string_view ending : {"}:fence", "}:queue", "}:readers",
-                                          "}:slots", "}:revoked"}) {
+                                          "}:slots", "}:revoked", "}:note"}) {
         if (has_brace && key_ends_with(prefix, resource, ending)) {
             return "a name of the form {...}" + std::string(ending.substr(1)) +
                    " is reserved for the library's own keys";
         }
+    }
+    if (has_brace && is_note_of_reader(prefix, resource)) {
+        return "a name of the form {...}:note: with an owner behind it is reserved for the "
+               "library's own keys";
     }
     // `redlock:probe` never exists; what doctor tries on it would change a lock by that name.
     if (key_ends_with(prefix, resource, "redlock:node") ||

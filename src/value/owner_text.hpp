@@ -17,5 +17,7 @@ owner_id read_whole(std::string_view text) noexcept;
 
 /// Behind the owner value in a key that stays in the way of others once its lease was released.
 inline constexpr std::string_view kept_mark = "#kept";
+/// Behind the owner value of a lease that has a note.
+inline constexpr std::string_view note_mark = "#note";
 
 }  // namespace redlock::text

@@ -53,7 +53,7 @@ std::string detail::reasons_of(const refusal& r) {
     const auto others = in_the_way(votes);
     const std::size_t shown = detail::shown_of(others.size());
     for (std::size_t i = 0; i < shown; ++i) {
-        out += "; " + text::printable(others[i]->node) + ": " + text::cause(*others[i]);
+        out += "; " + text::printable(others[i]->node) + ": " + text::full_cause(*others[i]);
     }
     if (shown < others.size()) out += "; and " + std::to_string(others.size() - shown) + " more";
     return out;

@@ -104,4 +104,12 @@ std::string cause(const node_vote& v) {
     return "unknown answer";
 }
 
+std::string full_cause(const node_vote& v) {
+    std::string out = cause(v);
+    if (v.answer != vote::held) return out;
+    if (v.held_for.count() > 0) out += ", since " + brief(v.held_for);
+    if (!v.note.empty()) out += ", note \"" + printable(v.note) + '"';
+    return out;
+}
+
 }  // namespace redlock::text

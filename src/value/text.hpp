@@ -26,5 +26,7 @@ std::string listed(std::span<const std::string> names);
 
 /// What a node answered and why, without its name and its time.
 std::string cause(const node_vote& v);
+/// Also since when the holder has it, and its note, for a caller that was refused.
+std::string full_cause(const node_vote& v);
 
 }  // namespace redlock::text

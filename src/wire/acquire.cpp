@@ -20,22 +20,31 @@ void append_lease(const lock_kind& kind, request& out, std::string_view verb,
     assert(kind.is_fenced == (fencing != nullptr) && kind.has_slot == (lease.slot.of > 0));
     append_keys(out, kind, fencing != nullptr ? fencing->key_prefix : std::string_view(), lease.key,
                 lease.others);
-    append_verb(out, kind, verb);
+    append_verb(out, kind, verb, has_note(lease.value));
     append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
     if (fencing != nullptr) append(out, {decimal(fencing->fence)});
     if (kind.has_slot) append(out, {decimal(lease.slot.number), decimal(lease.slot.of)});
 }
 
+void append_note(request& out, const lease_request& lease, const fence_terms* fencing) {
+    if (!has_note(lease.value)) return;
+    if (fencing == nullptr) append(out, {lease.key_prefix});
+    append(out, {lease.note});
+}
+
 void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
                    const fence_terms* fencing, const queue_entry* entry) {
     assert(entry == nullptr || kind.is_fenced);
+    assert(!kind.is_plain_set || !has_note(lease.value));
     if (kind.is_plain_set) {
         const decimal ttl(in<milliseconds>(lease.ttl));
         return resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
     }
     append_lease(kind, out, entry == nullptr ? "acquire" : "await", lease, fencing);
-    if (entry == nullptr) return;
-    append(out, {entry->id, decimal(entry->ticket), decimal(in<milliseconds>(entry->life))});
+    if (entry != nullptr) {
+        append(out, {entry->id, decimal(entry->ticket), decimal(in<milliseconds>(entry->life))});
+    }
+    append_note(out, lease, fencing);
 }
 
 namespace {
@@ -59,6 +68,8 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
             .left = read_pttl(reply[1].integer()),
             .fence = static_cast<std::uint64_t>(fence),
             .before = read_pttl(reply[4].integer()),
+            .note = read_note(reply[7].text()),
+            .fence_is_its = is_of_our_form(value) && !is_kept(value),
             .free_slots = std::string(reply[5].text().substr(0, max_slots / 8)),
             .slots = static_cast<std::uint16_t>(slots)};
 }
@@ -89,7 +100,10 @@ acquire_answer read_one(const resp::reply& reply) {
                     .fence = fence(reply[3]),
                     .before = read_pttl(reply[4].integer()),
                     .is_foreign = is_foreign(reply[2].text()),
-                    .holder = std::hash<std::string_view>()(reply[2].text())};
+                    .holder = std::hash<std::string_view>()(reply[2].text()),
+                    .note = read_note(reply[5].text()),
+                    .fence_is_its =
+                        is_of_our_form(reply[2].text()) && !is_kept(reply[2].text())};
         case 3:
             return {.answer = vote::queued,
                     .why = {vote::queued, {}, {}},
@@ -113,6 +127,8 @@ acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply) {
         answer.which = static_cast<std::size_t>(std::max<std::int64_t>(reply[at + 1].integer(), 0));
         answer.lacks_fence =
             is_held && reply[7].integer() == 1 && is_of_our_form(reply[2].text());
+        answer.fence_is_its = false;  // it is the highest of all keys
+        answer.note = is_held ? read_note(reply[8].text()) : "";
     }
     if (!kind.is_fenced) answer.lacks_fence = false;
     return answer;

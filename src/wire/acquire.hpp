@@ -29,10 +29,16 @@ struct lease_request {
     duration ttl{};
     slot_number slot{};   ///< Of which that is the key.
     more_keys others{};   ///< That it is about besides.
+    /// Where the value says that the lease has one. Empty: the one that the node has stays.
+    std::string_view note{};
+    std::string_view key_prefix{};  ///< Of a plain lock with a note; the terms of others have it.
 };
-/// The words of `verb`, but for those of a waiter.
+/// The words of `verb`, but for those of a waiter and the note.
 void append_lease(const lock_kind& kind, request& out, std::string_view verb,
                   const lease_request& lease, const fence_terms* fencing);
+
+/// The words about the note, which are the last; none where the lease has no note.
+void append_note(request& out, const lease_request& lease, const fence_terms* fencing);
 
 /// Of requests.lua, plain.lua, or SET. A fenced kind has `fencing`. With `entry` the waiter stands at
 /// its ticket.
@@ -50,6 +56,8 @@ struct acquire_answer {
     std::chrono::milliseconds before{0};
     bool is_foreign = false;  ///< held: by a value that this library never writes.
     std::size_t holder = 0;   ///< held: differs from value to value.
+    std::string note{};       ///< held: of the lease, for people.
+    bool fence_is_its = false;  ///< held: the fence shows when the lease was granted.
     /// held, queued, of a slot: a bit for each one that is free, from the lowest of the first byte
     /// on; and how many there are by the smallest number that anybody names.
     std::string free_slots{};

@@ -10,6 +10,7 @@ namespace redlock::wire {
 void write_extend(const lock_kind& kind, request& out, const lease_request& lease,
                   const fence_terms* fencing) {
     append_lease(kind, out, "extend", lease, fencing);
+    append_note(out, lease, fencing);
 }
 
 compare_answer read_extension(const resp::reply& reply) {

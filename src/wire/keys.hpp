@@ -21,9 +21,10 @@ using more_keys = std::span<const redlock::detail::recycled_string>;
 /// The name of a key that belongs to another. Allocates only for very long ones.
 class companion_key {
 public:
-    companion_key(std::string_view key_prefix, std::string_view key, std::string_view what) {
+    companion_key(std::string_view key_prefix, std::string_view key, std::string_view what,
+                  std::string_view of = {}) {
         for (const std::string_view part :
-             {key_prefix, std::string_view("{"), key, std::string_view("}:"), what}) {
+             {key_prefix, std::string_view("{"), key, std::string_view("}:"), what, of}) {
             text_.insert(text_.end(), part.begin(), part.end());
         }
     }
@@ -49,6 +50,16 @@ inline companion_key slots_of(std::string_view key_prefix, std::string_view key)
 }
 inline companion_key revoked_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "revoked"};
+}
+/// The note of the lease that holds the key: its owner value, a line feed, and the text.
+inline companion_key note_of(std::string_view key_prefix, std::string_view key) {
+    return {key_prefix, key, "note"};
+}
+/// That of a reader, of which several hold the key. Each note is a key of its own, and so runs out
+/// when its reader's lease does, and is written and deleted without a look at the others.
+inline companion_key reader_note_of(std::string_view key_prefix, std::string_view key,
+                                    std::string_view value) {
+    return {key_prefix, key, "note:", value};
 }
 /// What the key of a slot ends with.
 inline std::string slot_suffix(std::size_t slot) { return '#' + std::to_string(slot); }

@@ -50,8 +50,9 @@ inline constexpr lock_kind slot_lock{.suffix = "_slot", .has_slot = true, .set_o
 void append_keys(request& out, const lock_kind& kind, std::string_view key_prefix,
                  std::string_view key, more_keys others);
 
-/// Words of a request, counted. The first is a verb, with the kind's suffix.
-void append_verb(request& out, const lock_kind& kind, std::string_view verb);
+/// Words of a request, counted. The first is a verb, with the kind's suffix, and says whether the lease
+/// has a note.
+void append_verb(request& out, const lock_kind& kind, std::string_view verb, bool has_note);
 void append(request& out, std::initializer_list<std::string_view> words);
 
 }  // namespace redlock::wire

@@ -4,6 +4,7 @@
 
 #include "value/text.hpp"
 
+#include <redlock/options.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <cstddef>
@@ -17,12 +18,13 @@ constexpr std::size_t id_length = 22;  // of the identity with which an owner va
 }  // namespace
 
 detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
-                                    std::optional<std::uint64_t> random) {
+                                    std::optional<std::uint64_t> random, bool has_note) {
     const auto id = text::whole(owner);
     const std::string suffix = random ? "#" + std::to_string(*random) : "";
+    const std::string_view mark = has_note ? text::note_mark : std::string_view();
     detail::recycled_string value;
-    value.reserve(id.size() + 1 + client_name.size() + suffix.size());
-    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix);
+    value.reserve(id.size() + 1 + client_name.size() + suffix.size() + mark.size());
+    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix).append(mark);
     return value;
 }
 
@@ -45,11 +47,16 @@ bool is_kept(std::string_view value) noexcept {
     return value.ends_with(text::kept_mark) && is_of_our_form(value);
 }
 
+std::string read_note(std::string_view text) { return text::printable(text, max_note_bytes); }
+
 std::string abbreviate_owner(std::string_view value) {
     if (value == shared_marker) return "readers";
     if (value.size() > id_length && value[id_length] == '@') {
-        return text::printable(value.substr(0, 6)) + "...@" +
-               text::printable(value.substr(id_length + 1));
+        const bool was_kept = is_kept(value);
+        std::string_view name = without_kept_mark(value).substr(id_length + 1);
+        if (has_note(name)) name.remove_suffix(text::note_mark.size());
+        return text::printable(value.substr(0, 6)) + "...@" + text::printable(name) +
+               std::string(was_kept ? text::kept_mark : "");
     }
     constexpr std::size_t shown = 12;
     if (value.size() <= shown) return text::printable(value);

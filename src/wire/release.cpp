@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/release.hpp"
 
+#include "wire/owner_value.hpp"
 #include "wire/words.hpp"
 
 #include <cassert>
@@ -44,9 +45,10 @@ void append_rest(request& out, const release_request& what) {
 void write_plain(const lock_kind& kind, request& out, const release_request& what) {
     assert(what.entry == nullptr && what.raise == nullptr);
     const bool is_kept = what.keep > duration::zero();
-    append_verb(out, kind, is_kept ? "keep" : "release");
+    append_verb(out, kind, is_kept ? "keep" : "release", has_note(what.value));
     append(out, {what.value});
     if (is_kept) append(out, {decimal(kept_ms(what))});
+    if (has_note(what.value)) append(out, {what.key_prefix});
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ void write_plain(const lock_kind& kind, request& out, const release_request& wha
 void write_release(const lock_kind& kind, request& out, const release_request& what) {
     append_keys(out, kind, what.key_prefix, what.key, what.others);
     if (!kind.is_fenced) return write_plain(kind, out, what);
-    append_verb(out, kind, is_short(what) ? "release" : "leave");
+    append_verb(out, kind, is_short(what) ? "release" : "leave", has_note(what.value));
     append(out, {what.value});
     if (kind.has_slot) append(out, {decimal(what.slot.number), decimal(what.slot.of)});
     if (!is_short(what)) append_rest(out, what);

@@ -20,7 +20,7 @@ namespace redlock::wire {
 struct release_request {
     std::string_view key;
     std::string_view value;
-    std::string_view key_prefix{};  ///< This and the rest are not for a plain lock.
+    std::string_view key_prefix{};  ///< The rest is not for a plain lock.
     const queue_entry* entry = nullptr;
     const fence_terms* raise = nullptr;  ///< So that nothing below can take the key any more.
     slot_number slot{};  ///< Of which that is the key.
@@ -31,7 +31,7 @@ struct release_request {
 };
 
 /// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a waiter.
-/// Of a reader the key goes with the last of them.
+/// Of a reader the key goes with the last of them. The note of a lease that has one goes.
 void write_release(const lock_kind& kind, request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 

@@ -49,6 +49,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
     {"elections", &plan::has_elections},
+    {"notes", [](const plan& in) { return in.has_notes; }},
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
 
@@ -59,8 +60,11 @@ struct variation {
     std::vector<std::string> with{};     ///< What a world needs, or is left out: "readers", ...
 
     plan draw(std::uint64_t seed) const {
-        const bool is_election = std::find(with.begin(), with.end(), "elections") != with.end();
-        plan out = is_election ? draw_elections(seed) : simulation::draw(seed);
+        const auto has = [this](const char* what) {
+            return std::find(with.begin(), with.end(), what) != with.end();
+        };
+        plan out = has("elections") ? draw_elections(seed) : simulation::draw(seed);
+        out.has_notes = has("notes");  // in any world: none is drawn with them
         out.promise = promise;
         for (program_plan& p : out.programs) {
             p.is_guarded = p.is_guarded && !lacks("guard");

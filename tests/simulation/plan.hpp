@@ -180,6 +180,7 @@ struct plan {
     /// All programs have one name, and their workers give the same owners: containers, of which one
     /// takes another's place while that still runs.
     bool are_twins = false;
+    bool has_notes = false;  // every other lease has one
     std::optional<std::size_t> double_of{};  ///< The last node of the list is this one once more.
     std::vector<node_plan> nodes{};
     std::vector<program_plan> programs{};

@@ -173,10 +173,13 @@ void worker::take(std::vector<std::size_t> resources, const acquire_options& how
     const duration soon = is_proving ? std::min<duration>(in_time_, 1s) / 4 : duration(1s);
     if (will_cancel) plan(dice_.between_orders(10us, soon), &worker::cancel);
     in_->around().judge.waits(this, resources_.front());
+    acquire_options noted = how;
+    const std::string note = "step " + std::to_string(step_);
+    if (in_->around().in.has_notes && step_ % 2 == 0) noted.note = note;
     if (names.size() == 1)
-        begin<acquiring>(names.front(), how);
+        begin<acquiring>(names.front(), noted);
     else
-        begin<acquiring>(resource_list(names), how);
+        begin<acquiring>(resource_list(names), noted);
 }
 
 void worker::cancel() {

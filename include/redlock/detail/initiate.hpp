@@ -4,6 +4,7 @@
 #pragma once
 
 #include <redlock/detail/homing_handler.hpp>
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
@@ -97,8 +98,8 @@ public:
     initiate_acquire(impl_ptr impl, acquire_flavour flavour) noexcept
         : initiate(std::move(impl)), flavour_(flavour) {}
     template <class Handler>
-    void operator()(Handler&& handler, std::string resource, acquire_options options) const {
-        start_acquire(impl_, flavour_, std::move(resource), options,
+    void operator()(Handler&& handler, std::string resource, kept_options options) const {
+        start_acquire(impl_, flavour_, std::move(resource), options.get(),
                       homing(std::forward<Handler>(handler)));
     }
 
@@ -110,8 +111,8 @@ class initiate_acquire_all : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
-    void operator()(Handler&& handler, resource_list resources, acquire_options options) const {
-        start_acquire_all(impl_, std::move(resources), options,
+    void operator()(Handler&& handler, resource_list resources, kept_options options) const {
+        start_acquire_all(impl_, std::move(resources), options.get(),
                           homing(std::forward<Handler>(handler)));
     }
 };
@@ -120,8 +121,8 @@ class initiate_adopt : public initiate {
 public:
     using initiate::initiate;
     template <class Handler>
-    void operator()(Handler&& handler, std::string token, acquire_options options) const {
-        start_adopt(impl_, std::move(token), options, homing(std::forward<Handler>(handler)));
+    void operator()(Handler&& handler, std::string token, kept_options options) const {
+        start_adopt(impl_, std::move(token), options.get(), homing(std::forward<Handler>(handler)));
     }
 };
 

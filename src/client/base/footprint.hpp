@@ -7,10 +7,12 @@
 #include "value/recycled_string.hpp"
 #include "value/slot.hpp"
 #include "value/time.hpp"
+#include "wire/acquire.hpp"
 #include "wire/lock_kind.hpp"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::detail {
@@ -26,10 +28,16 @@ struct place_in_queue {
 struct footprint : core::traces {
     const wire::lock_kind* kind = nullptr;
     recycled_string key;
-    recycled_string value;
+    recycled_string value;  ///< It says whether the lease has a note.
     std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
     slot_number slot{};      ///< Of which that is the key.
     place_in_queue place{};  ///< Of the waiter that it is of.
+    std::string note{};      ///< Empty where it has none, or only another process knows it.
+
+    /// To acquire it, or to prolong it.
+    wire::lease_request request(duration ttl, std::string_view key_prefix) const noexcept {
+        return {key, value, ttl, slot, others, note, key_prefix};
+    }
 };
 
 }  // namespace redlock::detail

@@ -7,6 +7,7 @@
 #include "value/text.hpp"
 #include "wire/batch.hpp"
 
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/detail/waiting_time.hpp>
 
 #include <algorithm>
@@ -21,16 +22,19 @@ namespace {
 
 acquire_options bounded(acquire_options options) {
     options.wait = std::min(options.wait, longest_wait);
+    options.note = {};
     return options;
 }
 
 }  // namespace
 
 acquire_request::acquire_request(std::string resource, const acquire_options& options)
-    : shown_(std::move(resource)), options_(bounded(options)) {}
+    : shown_(std::move(resource)), options_(bounded(options)), note_(copied_note(options)) {}
 
 acquire_request::acquire_request(resource_list resources, const acquire_options& options)
-    : several_(std::move(resources).names()), options_(bounded(options)) {
+    : several_(std::move(resources).names()),
+      options_(bounded(options)),
+      note_(copied_note(options)) {
     shown_ = text::listed(several_);
     if (several_.size() == 1) several_.clear();
 }
@@ -47,7 +51,9 @@ std::string acquire_request::why_invalid(const client_options& all) const {
     auto why = several_.empty() ? validate_resource(all, shown_)
                                 : validate_resources(all, several_);
     if (!why.empty()) return why;
-    if (const auto issues = validate(options_, all); !issues.empty()) {
+    acquire_options whole = options_;
+    whole.note = note_;
+    if (const auto issues = validate(whole, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
     if (keys() > 1 && (options_.mode == lock_mode::shared || options_.slots > 0)) {

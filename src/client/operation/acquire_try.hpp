@@ -52,7 +52,7 @@ public:
     node_sessions::fan_out send(call& what, node_mask nodes, bool is_entered, time_point now);
     /// A node answered, or failed.
     void note(std::size_t node, const wire::acquire_answer& answer, time_point now) {
-        votes_.note(node, answer, question(), now);
+        votes_.note(node, answer, question(now), now);
     }
     /// It got no vote, for this reason.
     void set_all(vote answer, error_code why, std::string_view detail) {
@@ -81,8 +81,9 @@ private:
     recycled_string fresh_value() const;
     wire::queue_entry entry(bool is_entered) const noexcept;
     std::uint64_t fence() const noexcept { return fence_ ? fence_->fence : 0; }
-    try_votes::question question() const noexcept {
-        return {request_->resources(), request_->options().slots, fence(), sent_at_};
+    try_votes::question question(time_point now) const noexcept {
+        return {request_->resources(), request_->options().slots, fence(), sent_at_,
+                client_->tracker.node_time_us(now)};
     }
 
     client_parts* client_ = nullptr;

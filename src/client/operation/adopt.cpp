@@ -30,8 +30,13 @@ std::string adopt_operation::check() {
         return "fencing has to be as it was where the lease was acquired";
     }
     if (auto why = validate_resources(all, known_->resources); !why.empty()) return why;
-    if (const auto issues = validate(options_, all); !issues.empty()) {
+    acquire_options whole = options_;
+    whole.note = note_;
+    if (const auto issues = validate(whole, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
+    }
+    if (!note_.empty() && !wire::has_note(known_->proof.value)) {
+        return "note is for a lease that was acquired with one: nobody looks for another";
     }
     return {};
 }
@@ -74,12 +79,13 @@ footprint adopt_operation::traces_of_lease(time_point now) {
         .clock_tolerance = client().tracker.limits_of_fences().tolerance};
     footprint left{core::traces_of_adopted(facts, client().tracker.breaks(), client().nodes.all(),
                                            now),
-                   &client().shared.kind(kind, is_of_several()),
+                   &client().shared.kind(kind, is_of_several(), wire::has_note(proof.value)),
                    wire::lock_key(prefix, known_->resources.front(), proof.slot),
                    proof.value,
                    wire::other_keys(prefix, known_->resources),
                    proof.slot,
-                   {}};
+                   {},
+                   note_};
     // Commands of the other process were drawn before: a fence that is drawn now is above theirs.
     if (known_->fence != 0) {
         if (const auto fresh = client().tracker.propose(left.highest_fence, now)) {
@@ -114,7 +120,7 @@ void adopt_operation::write(wire::request& out) const {
     const wire::fence_terms none{0, client().shared.options().key_prefix};
     const footprint& left = this->left();
     const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
-    wire::write_extend(*left.kind, out, {left.key, left.value, ttl, left.slot, left.others},
+    wire::write_extend(*left.kind, out, left.request(ttl, none.key_prefix),
                        left.kind->is_fenced ? &none : nullptr);
     out.keeps_for = ttl;
 }

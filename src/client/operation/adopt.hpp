@@ -10,6 +10,7 @@
 #include "wire/failure.hpp"
 #include "wire/lease_token.hpp"
 
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/options.hpp>
 
 #include <cstddef>
@@ -31,7 +32,9 @@ namespace redlock::detail {
 class adopt_operation : public operation {
 public:
     adopt_operation(std::string token, const acquire_options& options)
-        : token_(std::move(token)), options_(options) {}
+        : token_(std::move(token)), options_(options), note_(copied_note(options)) {
+        options_.note = {};
+    }
     void start(time_point now) final;
     void on_settled(time_point now) final;
     void cancel(error_code why, time_point now) final;
@@ -68,6 +71,7 @@ private:
 
     std::string token_;
     acquire_options options_;
+    std::string note_;  // in place of the one that the lease has, unless it is empty
     std::optional<wire::lease_token> known_;
     footprint left_;  // until the lease has it
     duration ttl_{};

@@ -50,7 +50,7 @@ extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
 void extension_round::write(wire::request& out, const part& p, time_point now) const {
     const footprint& left = p.lease->left();
     const duration ttl = std::max(machine_.ttl(p.index), left.to_keep(now));
-    wire::write_extend(*left.kind, out, {left.key, left.value, ttl, left.slot, left.others},
+    wire::write_extend(*left.kind, out, left.request(ttl, client().shared.options().key_prefix),
                        fence_ ? &*fence_ : nullptr);
     out.keeps_for = ttl;
 }

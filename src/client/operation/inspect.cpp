@@ -40,8 +40,20 @@ bool inspect_operation::go_on(time_point now) {
         begin(now);
         return true;
     }
-    slots_.close();
-    if (ask_for_slots(now)) return true;
+    if (!is_counted_) {
+        slots_.close();
+        if (ask_for_slots(now)) return true;
+        count(now);
+    }
+    if (ask_for_notes(now)) return true;
+    find_note();
+    end({});
+    return false;
+}
+
+// All nodes have said what they have, but for the notes.
+void inspect_operation::count(time_point now) {
+    is_counted_ = true;
     result_.slots = slots_.take_held();
     result_.slot_count = slots_.count();
     note_standing(now);
@@ -49,8 +61,59 @@ bool inspect_operation::go_on(time_point now) {
     find_readers();
     drop_foreign_fence();
     tell_age(now);
-    end({});
-    return false;
+    const std::string& prefix = client().shared.options().key_prefix;
+    const std::string key = prefix + resource_;
+    const auto look_for = [&](std::string_view name, const std::string& value, note_place where) {
+        if (wire::has_note(value)) notes_.push_back({std::string(name), value, where});
+    };
+    const auto noted = std::find_if(values_.begin(), values_.end(),
+                                    [](const std::string& v) { return wire::has_note(v); });
+    if (noted != values_.end()) look_for(wire::note_of(prefix, key), *noted, {});
+    for (std::size_t i = 0; i < result_.slots.size(); ++i) {
+        const std::string slot_key = key + wire::slot_suffix(result_.slots[i].number);
+        look_for(wire::note_of(prefix, slot_key), slots_.values()[i], {note_of::slot, i});
+    }
+    for (std::size_t i = 0; i < reader_values_.size(); ++i) {
+        const std::string& value = reader_values_[i];
+        look_for(wire::reader_note_of(prefix, key, value), value, {note_of::reader, i});
+    }
+}
+
+// Some at a time. False if there are none left.
+bool inspect_operation::ask_for_notes(time_point now) {
+    constexpr std::size_t most_at_once = slot_survey::most_at_once;
+    const std::size_t end = std::min(notes_.size(), asked_notes_ + most_at_once);
+    if (asked_notes_ == end || talking_.empty()) return false;
+    const node_mask nodes = talking_;
+    for (; asked_notes_ < end; ++asked_notes_) {
+        wire::request get;
+        wire::write_get_note(get.words, notes_[asked_notes_].key);
+        ask(ask_of_note + static_cast<std::uint32_t>(asked_notes_), get, nodes, now);
+    }
+    return true;
+}
+
+// Which value has the key may be another one on each node.
+void inspect_operation::on_note(std::size_t node, const noted& what, const resp::reply& reply) {
+    if (what.where.of == note_of::resource) {
+        node_state& n = result_.nodes[node];
+        if (n.state == key_state::held && wire::has_note(values_[node])) {
+            n.note = wire::read_note_of(values_[node], reply);
+        }
+        return;
+    }
+    if (what.where.of == note_of::reader) result_.reader_notes.resize(result_.readers.size());
+    std::string& to = what.where.of == note_of::slot ? result_.slots[what.where.index].note
+                                                     : result_.reader_notes[what.where.index];
+    if (to.empty()) to = wire::read_note_of(what.value, reply);
+}
+
+void inspect_operation::find_note() {
+    for (const node_state& n : result_.nodes) {
+        const bool is_winners =
+            result_.held && n.state == key_state::held && n.owner == result_.owner;
+        if (is_winners && result_.note.empty()) result_.note = n.note;
+    }
 }
 
 void inspect_operation::begin(time_point now) {
@@ -137,7 +200,9 @@ void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, t
 
 void inspect_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
                              time_point now) {
-    if (question >= ask_of_slot) {
+    if (question >= ask_of_note) {
+        on_note(node, notes_.at(question - ask_of_note), reply);
+    } else if (question >= ask_of_slot) {
         slots_.answered(node, (question - ask_of_slot) / 3, questions[(question - ask_of_slot) % 3],
                         reply);
     } else if (question == ask_queue) {
@@ -189,6 +254,7 @@ void inspect_operation::find_readers() {
         for (const std::string& value : readers_[i]) {
             if (++named[value] == result_.quorum) {
                 result_.readers.push_back(wire::abbreviate_owner(value));
+                reader_values_.push_back(value);
             }
         }
     }

@@ -48,6 +48,11 @@ void slot_survey::close() {
         out.fence = each.state.fence;
         out.valid_for = each.state.valid_for;
         out.kept = each.state.kept;
+        const auto& nodes = each.state.nodes;
+        const auto names_it = std::find_if(nodes.begin(), nodes.end(), [&](const node_state& n) {
+            return n.owner == out.owner && (n.state == key_state::kept) == out.kept;
+        });
+        values_.push_back(each.values.at(static_cast<std::size_t>(names_it - nodes.begin())));
         held_.push_back(std::move(out));
     }
     looks_.clear();

@@ -34,6 +34,8 @@ public:
 
     /// The slots that a quorum of nodes has for the same owner, in their order.
     std::vector<slot_state> take_held() { return std::move(held_); }
+    /// The whole values of their keys.
+    const std::vector<std::string>& values() const noexcept { return values_; }
     /// The smallest number that any node knows of; 0: no program names one.
     std::uint16_t count() const noexcept { return count_; }
 
@@ -48,6 +50,7 @@ private:
     std::set<std::uint16_t> open_;  // named, and not read yet
     std::vector<look> looks_;
     std::vector<slot_state> held_;
+    std::vector<std::string> values_;  // one for each of these
     std::uint16_t count_ = 0;
 };
 

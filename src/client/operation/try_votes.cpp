@@ -2,10 +2,25 @@
 // SPDX-License-Identifier: MIT
 #include "client/operation/try_votes.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 
 namespace redlock::detail {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// A fence is a node's time in us when it was drawn, or a little ahead of it.
+milliseconds age_of(const wire::acquire_answer& answer, std::int64_t node_time_us) {
+    if (answer.answer != vote::held || !answer.fence_is_its || answer.fence == 0) return {};
+    const auto us = node_time_us - static_cast<std::int64_t>(answer.fence);
+    return std::chrono::floor<milliseconds>(microseconds(std::max<std::int64_t>(us, 0)));
+}
+
+}  // namespace
 
 void try_votes::set_all(const context& shared, vote answer, error_code why,
                         std::string_view detail) {
@@ -33,6 +48,8 @@ void try_votes::note(std::size_t node, const wire::acquire_answer& answer, const
     }
     v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - query.sent_at);
     v.retry_in = answer.left;
+    v.held_for = query.node_time_us ? age_of(answer, *query.node_time_us) : milliseconds(0);
+    v.note = answer.note;
     v.fence = answer.answer == vote::granted && query.fence != 0 ? query.fence : answer.fence;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ public:
         std::uint16_t slots = 0;
         std::uint64_t fence = 0;
         time_point sent_at{};
+        /// The nodes' time now, in us; nothing where it is not known.
+        std::optional<std::int64_t> node_time_us{};
     };
     void note(std::size_t node, const wire::acquire_answer& answer, const question& query,
               time_point now);

@@ -144,6 +144,13 @@ TEST_CASE("a run stands on what the nodes say that a run around it holds") {
     };
     using enum kind_of_lock;
     CHECK(find_footing(around, exclusive, held_alone_by(ann)).under.owner == ann);
+    resource_state noted = held_alone_by(ann);
+    noted.note = "outer";
+    CHECK(find_footing(around, shared, noted).note == "outer");
+    noted = shared_by({bob, ann});
+    CHECK(find_footing(around, shared, noted).note.empty());
+    noted.reader_notes = {"not this", "this"};
+    CHECK(find_footing(around, shared, noted).note == "this");
     CHECK(footing_of(exclusive, held_alone_by(ann)) == ground::outer);
     CHECK(footing_of(shared, held_alone_by(ann)) == ground::outer);
     CHECK(footing_of(shared, shared_by({bob, ann})) == ground::outer);

@@ -39,6 +39,15 @@ TEST_CASE("without a word the lease is of 10 s, with 2 s to end the command in")
     CHECK(terms.loss_margin == 2s);
 }
 
+TEST_CASE("a note is passed on, or refused with its bounds") {
+    const lease_request request{.note = "nightly \xc3\xbc" "bergabe"};
+    CHECK(settled(request).note == request.note);
+    CHECK(settled({}).note.empty());
+    CHECK(refused({.note = std::string(257, 'n')}) ==
+          "--note is longer than 256 bytes: it is one line of UTF-8, of 256 bytes at most");
+    CHECK(refused({.note = "a\nb"}).find("--note has a control character") == 0);
+}
+
 TEST_CASE("the command line goes before the configuration") {
     configuration from;
     from.defaults = {.ttl = 8s, .wait = 1s, .renew = true, .max_hold = 1min, .loss_margin = 1s};

@@ -44,6 +44,9 @@ TEST_CASE("the leader is the client that holds the resource", "[leadership]") {
     CHECK(leader_of(held_by("AbCdEf...@host-1:4711#0123456789abcdef")).value()->name ==
           "host-1:4711");
     CHECK(leader_of(held_by("another libra...", 0)).value()->name.empty());
+    resource_state noted = held_by("AbCdEf...@host-1:4711");
+    noted.note = "shard 7";
+    CHECK(leader_of(noted).value()->note == "shard 7");
     auto fresh = held_by("AbCdEf...@p");
     fresh.held_for.reset();
     CHECK(leader_of(fresh).value()->since == 0ms);

@@ -382,3 +382,43 @@ TEST_CASE("a host is a name or an address, without port and brackets") {
         CHECK(complaint_of(host) == "/nodes/0/host: " + message);
     }
 }
+
+TEST_CASE("a note is a line of UTF-8 that misleads nobody") {
+    const auto wrong = [](std::string_view note) {
+        const acquire_options o{.note = note};
+        const auto issues = validate(o, good());
+        CHECK(issues.empty() == validate_note(note).empty());
+        if (!issues.empty()) CHECK(issues.front().where == "/note");
+        return issues.empty() ? std::string() : issues.front().message;
+    };
+    using namespace std::string_literals;
+    CHECK(wrong("").empty());
+    CHECK(wrong("nightly import, ask ops@example.org \"first\" \\o/").empty());
+    CHECK(wrong("Gr\xc3\xb6\xc3\x9f" "e \xe6\x97\xa5 \xf0\x9f\x9a\x80").empty());
+    CHECK(wrong(std::string(256, 'n')).empty());
+    CHECK(wrong(std::string(257, 'n')) == "is longer than 256 bytes");
+    CHECK(wrong("a\xc3") == "is no UTF-8 at byte 2");
+    CHECK(wrong("\xed\xa0\x80") == "is no UTF-8 at byte 1");
+    for (const std::string& bad : {"two\nlines"s, "a\tb"s, "\x1b[2J"s, "a\0b"s, "\x7f"s,
+                                   "\xc2\x85"s, "\xe2\x80\xae" "abc"s, "\xe2\x80\xa8"s}) {
+        CHECK(wrong(bad).find("control character") != std::string::npos);
+    }
+}
+
+TEST_CASE("the keys of notes are no resources") {
+    client_options o = good();
+    const std::string value = "AAAAAAAAAAAAAAAAAAAAAA@host:1";
+    CHECK_FALSE(validate_resource(o, "{a}:note").empty());
+    CHECK_FALSE(validate_resource(o, "app:{a}:note:" + value).empty());
+    CHECK_FALSE(validate_resource(o, "{a}:note:}:note:" + value).empty());
+    CHECK(validate_resource(o, "{a}:note:b").empty());
+    CHECK(validate_resource(o, "a:note:" + value).empty());
+    o.key_prefix = "{lock}:";
+    CHECK_FALSE(validate_resource(o, "note").empty());
+    CHECK_FALSE(validate_resource(o, "note:" + value).empty());
+    CHECK(validate_resource(o, "note:b").empty());
+    CHECK(validate_resource(o, "notes").empty());
+    o.key_prefix = "{lock}:note:";
+    CHECK(validate_resource(o, "b").empty());
+    CHECK_FALSE(validate_resource(o, value).empty());
+}

@@ -454,6 +454,21 @@ TEST_CASE("an owner value names the owner and the client, and is of our form") {
     CHECK_FALSE(wire::is_of_our_form(wire::shared_marker));
 }
 
+TEST_CASE("an owner value says whether its lease has a note, and shows nothing of that") {
+    owner_id owner;
+    owner.bytes.fill(255);
+    const auto noted = wire::owner_value(owner, "host:1", 7U, true);
+    CHECK(noted == "_____________________w@host:1#7#note");
+    CHECK(wire::has_note(noted));
+    CHECK_FALSE(wire::has_note(wire::owner_value(owner, "host:1", 7U)));
+    CHECK(wire::is_of_our_form(noted));
+    const std::string kept = std::string(noted) + "#kept";
+    CHECK(wire::is_kept(kept));
+    CHECK_FALSE(wire::has_note(kept));
+    CHECK(wire::abbreviate_owner(noted) == "______...@host:1#7");
+    CHECK(wire::abbreviate_owner(kept) == "______...@host:1#7#kept");
+}
+
 TEST_CASE("the number of waiters and our place are read from a queue, without the dead") {
     const auto read = [](std::optional<std::int64_t> now_ms) {
         // The first is dead, and the last from before the node's clock went back.

@@ -1,0 +1,313 @@
+// Tests the notes of leases of each kind: that they live as long as their lease, and are shown with no
+// other; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "component/support/waiting.hpp"
+#include "component/support/world.hpp"
+#include "support/catch.hpp"
+#include "wire/keys.hpp"
+
+#include <redlock/refusal.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::fakes;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string noted_elsewhere = world::elsewhere + "#note";
+
+/// The text of each note on a node, whichever key has it.
+std::vector<std::string> notes_on(const world& w, std::size_t node) {
+    std::vector<std::string> out;
+    for (const auto& [name, key] : w.nodes[node].all_keys(w.now)) {
+        if (name.find("}:note") == name.npos) continue;
+        const auto end = key.value.find('\n');
+        REQUIRE(end != key.value.npos);
+        REQUIRE(key.value.substr(0, end).ends_with("#note"));
+        out.push_back(key.value.substr(end + 1));
+    }
+    return out;
+}
+
+/// On every node.
+bool have_notes(const world& w, const std::vector<std::string>& texts) {
+    for (std::size_t i = 0; i < w.nodes.size(); ++i) {
+        if (notes_on(w, i) != texts) return false;
+    }
+    return true;
+}
+
+resource_state shown(world& w, const std::string& resource = "r") {
+    const auto seen = w.inspect(resource);
+    w.run_until_over(*seen);
+    CHECK(seen->outcome() == error_code());
+    return seen->state;
+}
+
+void put_elsewhere(world& w, const std::string& text, const std::string& of = noted_elsewhere) {
+    for (auto& node : w.nodes) {
+        node.put("r", noted_elsewhere, w.now + 5s);
+        node.put("{r}:note", of + "\n" + text, w.now + 5s);
+    }
+}
+
+void carry_out(world& w, std::size_t node, const command& what) {
+    connection from;
+    w.nodes[node].execute(from, what, w.now);
+}
+
+void released(world& w, lease held) {
+    const auto e = w.release(std::move(held));
+    w.run_until_over(*e);
+    CHECK(e->outcome() == error_code());
+    w.run_for(10ms);
+}
+
+}  // namespace
+
+TEST_CASE("a note stands beside its lease until the release, with and without fences") {
+    const bool is_fenced = GENERATE(true, false);
+    world w(is_fenced ? fenced_options_for(3) : options_for(3));
+    w.connected();
+    std::string text = "nightly import";
+    auto e = w.acquire("r", {.ttl = 2s, .note = text});
+    text = "the caller's own again";
+    REQUIRE(w.run_until_over(*e));
+    REQUIRE(e->held);
+    w.run_for(10ms);
+    CHECK(have_notes(w, {"nightly import"}));
+    const auto state = shown(w);
+    CHECK(state.note == "nightly import");
+    CHECK(state.nodes[1].note == "nightly import");
+    CHECK(state.owner.find('#') == std::string::npos);
+    for (const auto& node : w.nodes) {
+        const auto keys = node.all_keys(w.now);
+        CHECK(keys.at("{r}:note").expires <= keys.at("r").expires);
+    }
+    SECTION("renewals prolong it") {
+        w.run_for(7s);
+        CHECK(have_notes(w, {"nightly import"}));
+    }
+    SECTION("an extension for longer, too") {
+        const auto longer = w.extend(e->held, 9s);
+        w.run_until_over(*longer);
+        w.run_for(10ms);
+        for (const auto& node : w.nodes) {
+            CHECK(node.all_keys(w.now).at("{r}:note").expires > w.now + 8s);
+        }
+    }
+    released(w, std::move(e->held));
+    CHECK(have_notes(w, {}));
+    CHECK(w.ours("r") == 0);
+    CHECK(shown(w).note.empty());
+}
+
+TEST_CASE("a node that takes the key again has the note again") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 2s, .note = "shard 7"});
+    carry_out(w, 1, {"DEL", "r", "{r}:note"});
+    REQUIRE(notes_on(w, 1).empty());
+    w.run_for(1s);
+    CHECK(have_notes(w, {"shard 7"}));
+}
+
+TEST_CASE("each slot, each of several keys and each reader has its note") {
+    world w(fenced_options_for(3));
+    w.connected();
+    SECTION("slots") {
+        auto a = w.granted("r", {.ttl = 9s, .note = "one", .slots = 2});
+        const auto b = w.granted("r", {.ttl = 9s, .slots = 2});
+        w.run_for(10ms);
+        const auto state = shown(w);
+        REQUIRE(state.slots.size() == 2);
+        CHECK(state.slots[a->held.slot()].note == "one");
+        CHECK(state.slots[b->held.slot()].note.empty());
+        released(w, std::move(a->held));
+    }
+    SECTION("several keys") {
+        const auto e = w.acquire_all({"r", "s"}, {.ttl = 9s, .note = "both"});
+        REQUIRE(w.run_until_over(*e));
+        w.run_for(10ms);
+        CHECK(have_notes(w, {"both", "both"}));
+        CHECK(shown(w, "s").note == "both");
+        released(w, std::move(e->held));
+    }
+    SECTION("readers") {
+        auto a = w.granted("r", {.ttl = 9s, .note = "one", .mode = lock_mode::shared});
+        auto b = w.granted("r", {.ttl = 3s, .mode = lock_mode::shared});
+        auto c = w.granted("r", {.ttl = 3s, .note = "three", .mode = lock_mode::shared});
+        w.run_for(4s);  // renewals
+        const auto state = shown(w);
+        REQUIRE(state.readers.size() == 3);
+        REQUIRE(state.reader_notes.size() == 3);
+        CHECK(std::count(state.reader_notes.begin(), state.reader_notes.end(), "") == 1);
+        CHECK(state.note.empty());
+        released(w, std::move(a->held));
+        CHECK(have_notes(w, {"three"}));
+        c->held.detach();
+        w.run_for(3100ms);
+        CHECK(have_notes(w, {}));
+        CHECK(shown(w).reader_notes.empty());
+        released(w, std::move(b->held));
+    }
+    CHECK(have_notes(w, {}));
+}
+
+TEST_CASE("a key that is kept after its lease has no note") {
+    const bool is_fenced = GENERATE(true, false);
+    world w(is_fenced ? fenced_options_for(3) : options_for(3));
+    w.connected();
+    auto e = w.granted("r", {.ttl = 5s, .min_hold = 4s, .note = "job"});
+    w.run_for(10ms);
+    released(w, std::move(e->held));
+    CHECK(have_notes(w, {}));
+    const auto state = shown(w);
+    CHECK(state.kept);
+    CHECK(state.note.empty());
+    CHECK(state.owner.find('#') == std::string::npos);
+}
+
+TEST_CASE("a refusal names the holder, since when, and the note") {
+    world w(fenced_options_for(3));
+    w.connected();
+    w.run_for(1s);
+    put_elsewhere(w, "deploy 4711\x1b[2J");
+    for (auto& node : w.nodes) {
+        node.put("{r}:fence", std::to_string(node.wall.us(w.now) - 3'000'000), w.now + 60s);
+    }
+    const auto e = w.acquire("r", {.ttl = 2s});
+    REQUIRE(w.run_until_over(*e));
+    REQUIRE(e->outcome() == errc::contended);
+    const refusal why{e->outcome(), {e->held.votes().begin(), e->held.votes().end()}, {}};
+    CHECK(why.votes[0].note == "deploy 4711\\x1b[2J");
+    CHECK(why.votes[0].held_for >= 2900ms);
+    CHECK(why.votes[0].held_for < 3200ms);
+    CHECK(why.message().find("held by elsewhere for ") != std::string::npos);
+    CHECK(why.message().find(" more, since 3.0 s, note \"deploy 4711") != std::string::npos);
+    CHECK(format(why.votes[0]).find("deploy") == std::string::npos);
+}
+
+TEST_CASE("a note of another lease is shown with none") {
+    world w(fenced_options_for(3));
+    w.connected();
+    put_elsewhere(w, "not this one's", "AlsewhereElsewhere1234@elsewhere#note");
+    const auto e = w.acquire("r", {.ttl = 2s});
+    REQUIRE(w.run_until_over(*e));
+    CHECK(e->held.votes()[0].note.empty());
+    const auto state = shown(w);
+    CHECK(state.held);
+    CHECK(state.note.empty());
+    CHECK(state.nodes[0].note.empty());
+}
+
+TEST_CASE("what a node calls a note is bounded") {
+    world w(fenced_options_for(3));
+    w.connected();
+    put_elsewhere(w, std::string(100'000, 'x'));
+    CHECK(shown(w).note.size() <= 260);
+    const auto e = w.acquire("r", {.ttl = 2s});
+    REQUIRE(w.run_until_over(*e));
+    CHECK(e->held.votes()[0].note.size() <= 260);
+}
+
+TEST_CASE("where no lease has a note nobody looks for one") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto e = w.granted("r", {.ttl = 2s});
+    shown(w);
+    for (const auto& node : w.nodes) {
+        for (const command& sent : node.seen) {
+            for (const std::string& word : sent) {
+                const bool is_script = word.size() > 200;
+                CHECK((is_script || word.find("note") == std::string::npos));
+            }
+        }
+    }
+    released(w, std::move(e->held));
+}
+
+TEST_CASE("an adopter prolongs the note of its lease, or replaces it, and releases both") {
+    const bool is_fenced = GENERATE(true, false);
+    world w(is_fenced ? fenced_options_for(3) : options_for(3));
+    w.connected();
+    auto e = w.granted("r", {.ttl = 2s, .renew = false, .note = "step 1"});
+    const std::string token = e->held.token();
+    e->held.detach();
+    const bool replaces = GENERATE(false, true);
+    auto other = w.adopted(token, {.ttl = 6s, .note = replaces ? "step 2" : ""});
+    REQUIRE(other->held);
+    w.run_for(3s);
+    CHECK(have_notes(w, {replaces ? "step 2" : "step 1"}));
+    CHECK(shown(w).note == (replaces ? "step 2" : "step 1"));
+    released(w, std::move(other->held));
+    CHECK(have_notes(w, {}));
+}
+
+TEST_CASE("a lease that was acquired without a note can't be given one") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto e = w.granted("r", {.ttl = 5s});
+    const auto other = w.adopt(e->held.token(), {.ttl = 6s, .note = "late"});
+    w.run_until_over(*other);
+    CHECK(other->outcome() == errc::invalid_argument);
+    CHECK(other->held.why().find("note") != std::string::npos);
+}
+
+TEST_CASE("a revoked lease loses its note, and a failed attempt leaves none") {
+    world w(fenced_options_for(3));
+    w.connected();
+    SECTION("revoked") {
+        const auto e = w.granted("r", {.ttl = 5s, .note = "robbed"});
+        w.run_for(10ms);
+        const auto done = w.revoke(shown(w));
+        w.run_until_over(*done);
+        CHECK(have_notes(w, {}));
+        w.run_for(3s);
+        CHECK_FALSE(e->held);
+    }
+    SECTION("a reader that was revoked") {
+        const auto e = w.granted("r", {.ttl = 5s, .note = "robbed", .mode = lock_mode::shared});
+        w.run_for(10ms);
+        REQUIRE(have_notes(w, {"robbed"}));
+        const auto done = w.revoke(shown(w));
+        w.run_until_over(*done);
+    }
+    SECTION("failed") {
+        w.nodes[0].put("r", world::foreign, w.now + 1h);
+        w.nodes[1].put("r", world::foreign, w.now + 1h);
+        const auto e = w.acquire("r", {.ttl = 5s, .note = "in vain"});
+        REQUIRE(w.run_until_over(*e));
+        w.run_for(100ms);
+    }
+    CHECK(have_notes(w, {}));
+}
+
+TEST_CASE("a release that was owed takes the note with it") {
+    world w(fenced_options_for(3));
+    w.connected();
+    auto e = w.granted("r", {.ttl = 20s, .note = "owed"});
+    w.run_for(10ms);
+    w.set_mode(1, mode::refuses);
+    released(w, std::move(e->held));
+    REQUIRE(notes_on(w, 1).size() == 1);
+    w.set_mode(1, mode::up);
+    w.run_for(5s);
+    CHECK(have_notes(w, {}));
+}
+
+TEST_CASE("what another program keeps under the name of a note spoils no lock") {
+    world w(fenced_options_for(3));
+    w.connected();
+    for (std::size_t i = 0; i < 3; ++i) carry_out(w, i, {"RPUSH", "{r}:note", "x"});
+    auto e = w.granted("r", {.ttl = 5s, .note = "n"});
+    released(w, std::move(e->held));
+    CHECK(w.ours("r") == 0);
+}
