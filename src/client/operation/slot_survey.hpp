@@ -34,6 +34,8 @@ public:
 
     /// The slots that a quorum of nodes has for the same owner, in their order.
     std::vector<slot_state> take_held() { return std::move(held_); }
+    /// Whether the nodes that did not answer could not change which slots these are.
+    bool is_conclusive() const noexcept { return is_conclusive_; }
     /// The smallest number that any node knows of; 0: no program names one.
     std::uint16_t count() const noexcept { return count_; }
 
@@ -49,6 +51,7 @@ private:
     std::vector<look> looks_;
     std::vector<slot_state> held_;
     std::uint16_t count_ = 0;
+    bool is_conclusive_ = true;
 };
 
 }  // namespace redlock::detail

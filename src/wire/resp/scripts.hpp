@@ -17,6 +17,7 @@ struct script {
 // qualified, so a file without a declaration here does not compile.
 const script& bootstrap() noexcept;
 const script& clock() noexcept;
+const script& look() noexcept;
 const script& node() noexcept;
 const script& plain() noexcept;
 const script& requests() noexcept;
