@@ -18,11 +18,19 @@ namespace redlock::detail {
 class watches::look final : public call {
 public:
     look(watches& in, std::vector<entry_ptr> about, std::uint64_t number)
-        : in_(&in), about_(std::move(about)), number_(number) {}
+        : in_(&in), about_(std::move(about)) {
+        numbers_.fill(number);
+    }
 
     void send(node_mask nodes, time_point now) {
+        send(nodes & in_->ready_, resp::script_form::by_hash, now);
+        send(nodes - in_->ready_, resp::script_form::whole, now);
+    }
+
+private:
+    void send(node_mask nodes, resp::script_form form, time_point now) {
         wire::request request;
-        write(request, resp::script_form::by_hash);
+        write(request, form);
         const auto result = in_->client_->nodes.send(*this, 0, request, now, nodes);
         for (const std::size_t node : result.sent) {
             if (in_->open_[node]++ == 0) in_->looked_at_[node] = now;
@@ -30,8 +38,6 @@ public:
         // What fails at once costs an inspection no time.
         for (const auto& failed : result.failures) in_->silent_.erase(failed.first);
     }
-
-private:
     void write(wire::request& out, resp::script_form form) const {
         std::vector<std::string_view> keys;
         keys.reserve(about_.size());
@@ -44,9 +50,10 @@ private:
         assert(in_->open_[node] > 0);
         --in_->open_[node];
         in_->silent_.erase(node);
+        in_->ready_.set(node, reply.type() == resp::reply_type::string);
         for (std::size_t i = 0; i < about_.size(); ++i) {
             const auto digest = wire::read_look(reply, i, about_.size());
-            digest ? about_[i]->state.showed(node, *digest, number_)
+            digest ? about_[i]->state.showed(node, *digest, numbers_[node])
                    : about_[i]->state.is_hidden(now);
             in_->note(*about_[i]);
         }
@@ -55,16 +62,20 @@ private:
         assert(in_->open_[node] > 0);
         --in_->open_[node];
         in_->silent_.insert(node);
+        in_->ready_.erase(node);
     }
     bool is_wanted(std::uint32_t) const noexcept override { return !in_->is_closed_; }
-    bool write_again(std::size_t, std::uint32_t, wire::request& out, time_point) const override {
+    // It goes behind inspections that have begun since, and may see what they could not.
+    bool write_again(std::size_t node, std::uint32_t, wire::request& out,
+                     time_point) const override {
+        numbers_[node] = ++in_->last_look_;
         write(out, resp::script_form::whole);
         return true;
     }
 
     watches* in_;
     std::vector<entry_ptr> about_;
-    std::uint64_t number_;
+    mutable std::array<std::uint64_t, max_nodes> numbers_{};  // higher where it was sent again
 };
 
 class watches::inspection final : public inspect_operation {
