@@ -14,7 +14,7 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr duration usual_pause = std::chrono::milliseconds(100);
-// A look at one resource takes a node one to two microseconds.
+// A look at one resource takes a node about three microseconds.
 constexpr duration pause_for_each = microseconds(80);
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace redlock::core {
 
 /// How long a client that watches so many resources waits between two looks: a tenth of a second
-/// on average, longer where so many would keep a node busy for more than a fiftieth of its time.
+/// on average, longer where so many would keep a node busy for more than a twentieth of its time.
 /// `random`: a word, so that clients do not look all at once.
 duration until_next_look(std::size_t resources, std::uint64_t random) noexcept;
 
