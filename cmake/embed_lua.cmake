@@ -3,16 +3,22 @@
 #
 # redlock_embed_lua(OUTPUT <file.cpp> DIRECTORY <dir>) adds the rule; the same file, run by
 # `cmake -P`, is the generator. A line "-- include shared/NAME.lua" stands for that file's text:
-# Redis scripts share no code. Lines of comment stay here: each node would be sent them.
+# Redis scripts share no code. Lines of comment stay here: each node would be sent them. The scripts
+# of <dir>/seldom are left out of the list of those that each handshake loads.
 
 function(redlock_embed_lua)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT;DIRECTORY" "")
     file(GLOB scripts CONFIGURE_DEPENDS "${arg_DIRECTORY}/*.lua")
+    file(GLOB seldom CONFIGURE_DEPENDS "${arg_DIRECTORY}/seldom/*.lua")
     file(GLOB parts CONFIGURE_DEPENDS "${arg_DIRECTORY}/shared/*.lua")
     set(names "")
     foreach(script IN LISTS scripts)
         get_filename_component(name "${script}" NAME_WLE)
         list(APPEND names "${name}")
+    endforeach()
+    foreach(script IN LISTS seldom)
+        get_filename_component(name "${script}" NAME_WLE)
+        list(APPEND names "seldom/${name}")
     endforeach()
     # The names stand in the command, so that it runs again when a file went away.
     list(JOIN names "," names)
@@ -20,7 +26,7 @@ function(redlock_embed_lua)
         OUTPUT "${arg_OUTPUT}"
         COMMAND "${CMAKE_COMMAND}" "-Doutput=${arg_OUTPUT}" "-Ddirectory=${arg_DIRECTORY}"
                 "-Dnames=${names}" -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
-        DEPENDS ${scripts} ${parts} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+        DEPENDS ${scripts} ${seldom} ${parts} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
         COMMENT "Embedding the Lua scripts"
         VERBATIM)
 endfunction()
@@ -79,8 +85,10 @@ function(redlock_generate_scripts output directory names)
     set(table "")
     set(accessors "")
     set(index 0)
-    foreach(name IN LISTS names)
-        set(file "${directory}/${name}.lua")
+    set(usual 0)
+    foreach(path IN LISTS names)
+        set(file "${directory}/${path}.lua")
+        get_filename_component(name "${path}" NAME)
         redlock_read_lua("${file}" text)
         redlock_include_lua("${directory}" "${text}" text)
         redlock_strip_lua("${text}" text)
@@ -91,6 +99,9 @@ function(redlock_generate_scripts output directory names)
             "const redlock::resp::script& redlock::resp::${name}() noexcept {\n"
             "    return table[${index}];\n}\n\n")
         math(EXPR index "${index} + 1")
+        if(NOT path MATCHES "^seldom/")
+            set(usual "${index}")
+        endif()
     endforeach()
     if(index EQUAL 0)
         message(FATAL_ERROR "${directory}: no scripts")
@@ -104,7 +115,7 @@ function(redlock_generate_scripts output directory names)
         "}  // namespace\n\n"
         "${accessors}"
         "std::span<const redlock::resp::script> redlock::resp::all_scripts() noexcept {\n"
-        "    return table;\n}\n")
+        "    return std::span(table).first(${usual});\n}\n")
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)

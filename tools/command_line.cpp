@@ -366,7 +366,8 @@ Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)")
     watch_ = app_.add_subcommand("watch", "Print a line at each change of holder");
     watch_->footer(
         R"(First says who holds each RESOURCE, and then each change, until it is ended (^C). It
-looks every 250 ms: what is shorter may not be seen.
+looks about ten times in a second: what is shorter may not be seen. It says so, too, when
+fewer than a quorum of nodes answer.
 
 Exit status: 125 on failure.)");
     watch_->add_option("RESOURCE", watching_.resources, "What to look at")->required();

@@ -10,9 +10,11 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/event.hpp>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -31,10 +33,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr std::size_t at_once = 32;    // resources that are asked about
-constexpr auto between_looks = 250ms;  // at one resource that is watched
+constexpr std::size_t at_once = 32;  // resources that are asked about
 
 bool is_in_the_way(const resource_state& state) {
     return state.held || state.kept || !state.slots.empty();
@@ -47,7 +46,7 @@ std::string_view state_of(const resource_state& state) {
     return is_in_the_way(state) ? "taken" : "free";
 }
 
-// Who has it, in words; also what `watch` compares.
+// Who has it, in words.
 std::string holder_of(const resource_state& state) {
     if (!state.decided) return "unknown: too few nodes answered";
     std::string out = state.held ? holders(state) : "";
@@ -128,31 +127,54 @@ private:
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
-// One resource that is watched.
+// One resource that is watched. Each change is a line; so is that too few nodes answer, which is
+// looked at first of all, and when a node is down.
 class watcher {
 public:
-    watcher(asio::io_context& context, client& by, std::string resource, bool json)
-        : client_(&by), timer_(context), resource_(std::move(resource)), json_(json) {}
-
     // `failed` is set where standard output takes no more.
-    void look(bool& failed) {
-        client_->async_inspect(resource_,
-                               [this, &failed](error_code ec, const resource_state& state) {
-                                   if (!ec) tell(state, failed);
-                                   timer_.expires_after(between_looks);
-                                   timer_.async_wait([this, &failed](error_code stopped) {
-                                       if (!stopped && !failed) look(failed);
-                                   });
-                               });
+    watcher(client& by, std::string resource, bool json, bool& failed)
+        : client_(&by), resource_(std::move(resource)), json_(json), failed_(&failed) {}
+
+    void look() {
+        is_watching_ = false;
+        client_->async_inspect(resource_, [this](error_code ec, const resource_state& state) {
+            if (ec || *failed_) return;
+            const bool was_known = is_known_;
+            if (!state.decided) {
+                last_ = {};
+                is_known_ = false;
+                if (was_known || !has_begun_) tell(state);
+            }
+            has_begun_ = true;
+            watch();
+        });
+    }
+    void node_is_down() {
+        if (is_watching_) look_again_.emit(asio::cancellation_type::terminal);
     }
 
 private:
-    void tell(const resource_state& state, bool& failed) {
-        const std::string holder = holder_of(state);
-        if (holder == last_) return;
-        last_ = holder;
-        failed = !print(json_ ? to_json_line(state)
-                              : now_text() + " '" + shown(resource_) + "' " + holder + "\n");
+    void watch() {
+        is_watching_ = true;
+        client_->async_watch(
+            resource_, last_,
+            asio::bind_cancellation_slot(look_again_.slot(),
+                                         [this](error_code ec, resource_state state) {
+                                             on_change(ec, std::move(state));
+                                         }));
+    }
+    void on_change(error_code ec, resource_state state) {
+        if (*failed_ || ec == errc::client_closed) return;
+        if (ec) return look();
+        last_ = std::move(state);
+        is_known_ = true;
+        tell(last_);
+        watch();
+    }
+    void tell(const resource_state& state) {
+        const std::string text = holder_of(state);
+        *failed_ = !print(json_ ? to_json_line(state)
+                                : now_text() + " '" + shown(resource_) + "' " + text + "\n");
     }
     std::string to_json_line(const resource_state& state) const {
         json_value out = {{"time", now_text()},
@@ -167,10 +189,14 @@ private:
     }
 
     client* client_;
-    asio::steady_timer timer_;
     std::string resource_;
     bool json_;
-    std::string last_;
+    bool* failed_;
+    bool has_begun_ = false;
+    bool is_known_ = false;
+    bool is_watching_ = false;
+    resource_state last_;
+    asio::cancellation_signal look_again_;
 };
 
 }  // namespace
@@ -203,7 +229,7 @@ int list(const list_request& request) {
 }
 
 int watch(const watch_request& request) {
-    const auto found = find_nodes(request.nodes);
+    auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
     for (const std::string& one : request.resources) {
         if (const auto why = validate_resource(found->client, one); !why.empty()) {
@@ -212,11 +238,15 @@ int watch(const watch_request& request) {
         }
     }
     asio::io_context context(1);
-    client asking(context.get_executor(), found->client);
     std::deque<watcher> all;
+    found->client.on_event = [&all](const event& e) {
+        if (e.kind != event_kind::node_down) return;
+        for (watcher& one : all) one.node_is_down();
+    };
+    client asking(context.get_executor(), found->client);
     bool failed = false;
     for (const std::string& one : request.resources) {
-        all.emplace_back(context, asking, one, request.json).look(failed);
+        all.emplace_back(asking, one, request.json, failed).look();
     }
     while (!failed) context.run_one();
     asking.close();

@@ -38,6 +38,7 @@ constexpr const char* usage =
     "renewal     What it takes to keep 1,000, 10,000 and (fenced, three nodes) 100,000 leases,\n"
     "            and what that does to the cycles of 128 workers.\n"
     "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
+    "watching    How soon watchers see a change, and what it takes (fenced, three nodes).\n"
     "kinds       Readers, slots and several resources at once, beside the exclusive lock of one\n"
     "            (fenced, three nodes).\n"
     "server_time\n"
@@ -85,6 +86,7 @@ bool understand_alone(std::string_view word, request& r) {
         r.how.fault_rounds = 2;
         r.how.most_leases = 0;
         r.how.waiters = {10'000};
+        r.how.watched_changes = 40;
         r.how.contest = 500ms;
         r.how.contest_rounds = 3;
         r.how.many_contenders = 0;
@@ -103,6 +105,8 @@ bool understand_alone(std::string_view word, request& r) {
                  .leases = {1'000},
                  .most_leases = 0,
                  .waiters = {1'000},
+                 .watched = {{1, 10}, {100, 100}},
+                 .watched_changes = 3,
                  .contest = 300ms,  // beyond a stall: everybody is to have a turn
                  .contest_rounds = 1,
                  .many_contenders = 0};
@@ -130,7 +134,8 @@ bool understand_with(std::string_view word, const char* value, request& r) {
     if (word == "--only") {
         r.only = value;
         const auto known = {"throughput", "latency", "fault", "renewal",
-                            "waiting",    "kinds",   "tls",   "contended", "server_time"};
+                            "waiting",    "watching", "kinds", "tls",       "contended",
+                            "server_time"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
     if (word == "--workers") {
@@ -197,6 +202,7 @@ bool wants(const request& r, std::string_view what) { return r.only.empty() || r
 void measure(const request& r, std::size_t nodes, bool fencing) {
     // Some in one of the settings alone; the others would only say the same.
     const bool waiting = nodes == 3 && fencing && wants(r, "waiting");
+    const bool watching = nodes == 3 && fencing && wants(r, "watching");
     const bool kinds = nodes == 3 && fencing && wants(r, "kinds");
     const bool tls = nodes == 3 && fencing && wants(r, "tls");
     const bool contended = nodes == 5 && fencing && wants(r, "contended");
@@ -206,8 +212,8 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     const bool throughput = wants(r, "throughput");
     const bool latency = wants(r, "latency");
     const bool server_time = nodes == 1 && fencing && wants(r, "server_time");
-    if (!(waiting || contended || kinds || tls || renewal || fault || throughput || latency ||
-          server_time))
+    if (!(waiting || watching || contended || kinds || tls || renewal || fault || throughput ||
+          latency || server_time))
         return;
     bench::setting on(nodes, fencing);
     if (throughput) bench::measure_throughput(on, r.how, r.how.workers);
@@ -215,6 +221,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     if (latency) bench::measure_latency(on, r.how);
     if (renewal) bench::measure_renewal(on, r.how);
     if (waiting) bench::measure_waiting(on, r.how);
+    if (watching) bench::measure_watching(on, r.how);
     if (kinds) bench::measure_kinds(on, r.how);
     if (tls) bench::measure_tls(on, r.how);
     if (fault) bench::measure_faults(on, r.how);

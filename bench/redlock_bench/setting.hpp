@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -42,6 +43,10 @@ struct extent {
     std::vector<std::size_t> leases{1'000, 10'000};
     std::size_t most_leases = 100'000;  ///< In one setting only; 0: nowhere.
     std::vector<std::size_t> waiters{1'000, 100'000};
+    /// So many resources, and so many watchers of them all together.
+    std::vector<std::pair<std::size_t, std::size_t>> watched{
+        {1, 1}, {1, 1'000}, {1'000, 1'000}, {10'000, 10'000}};
+    std::size_t watched_changes = 200;
     std::chrono::milliseconds contest{1'500};  ///< One window of contention.
     std::size_t contest_rounds = 5;
     std::size_t many_contenders = 64;  ///< Processes, beside the best of the peers; 0: none.
@@ -133,6 +138,7 @@ void measure_tls(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);
 void measure_waiting(setting& on, const extent& how);
+void measure_watching(setting& on, const extent& how);
 void measure_contended(setting& on, const extent& how);
 void measure_kinds(setting& on, const extent& how);
 void measure_server_time(setting& on, const extent& how);

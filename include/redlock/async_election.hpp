@@ -24,9 +24,8 @@ namespace redlock {
 /// At most one leader of all programs that campaign under a name: an `election` over a `client`.
 /// What is said there of leaders, of losses and of the next leader holds here, too.
 ///
-/// Completion, fork and thread safety of the `async_` functions are those of `client`.
-/// Cancellation is, too, except that `client::cancel()` ends an observation only while it asks
-/// the nodes.
+/// Completion, cancellation, fork and thread safety of the `async_` functions are those of
+/// `client`.
 ///
 /// **Leaves behind.** The destructor of a leader resigns in the background, and ends a campaign
 /// that is under way with `asio::error::operation_aborted`. Other operations go on.
@@ -93,10 +92,9 @@ public:
 
     /// Completes with the leader as soon as it is another one than `last`, or was elected again;
     /// empty: there is no leader. How soon, and what counts as a change, see `election::observe`.
-    /// Once the client is closed this completes with its next look, at most 500 ms later.
     ///
     /// **Leaves behind.** Nothing, also when cancelled.
-    /// **Errors.** Those of `client::async_inspect`.
+    /// **Errors.** Those of `client::async_watch`.
     template <detail::token_for<void(error_code, std::optional<leader_info>)> T =
                   detail::default_token>
     auto async_observe(std::optional<leader_info> last, T&& token = T{}) {

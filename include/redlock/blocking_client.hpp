@@ -88,6 +88,11 @@ public:
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
+    /// Blocks until the resource has changed hands compared with `last`, and returns its state; with
+    /// `{}` until it is known. See `client::async_watch`. A stop ends it with
+    /// `boost::asio::error::operation_aborted`.
+    result<resource_state> watch(std::string resource, const resource_state& last,
+                                 std::stop_token stop = {});
     /// The resources that begin with `prefix` and are held on a node. See `client::async_list`.
     result<std::vector<std::string>> list(std::string prefix = {});
     /// Takes a resource from those that hold it, as `inspect` showed them. See

@@ -95,13 +95,11 @@ public:
     /// is not missed; of several changes in between the last one is returned. It takes the fence
     /// to tell two terms of one client apart, which there is only with `fencing`.
     ///
-    /// The client asks the nodes at once, and again 250 to 500 ms after each answer. So a change
-    /// is seen after at most that time and a round trip, or a `node_timeout` where a node hangs.
-    /// While too few nodes answer nothing counts as a change.
+    /// The client watches the resource: `client::async_watch` says how soon a change is seen. While
+    /// too few nodes answer nothing counts as a change.
     ///
-    /// **Cancellation.** A stop ends it with `asio::error::operation_aborted`, after the answers
-    /// to a request that is under way.
-    /// **Errors.** Those of `blocking_client::inspect`.
+    /// **Cancellation.** A stop ends it with `asio::error::operation_aborted`.
+    /// **Errors.** Those of `blocking_client::watch`.
     result<std::optional<leader_info>> observe(std::optional<leader_info> last,
                                                std::stop_token stop = {});
 

@@ -228,6 +228,20 @@ result<resource_state> blocking_client::inspect(std::string resource) {
     return std::move(state);
 }
 
+result<resource_state> blocking_client::watch(std::string resource, const resource_state& last,
+                                              std::stop_token stop) {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    if (stop.stop_requested()) return error_code(asio::error::operation_aborted);
+    outcome<error_code, resource_state> done;
+    const canceller cancel(worker_->context);
+    worker_->async.async_watch(std::move(resource), last,
+                               asio::bind_cancellation_slot(cancel.slot(), done.handler()));
+    const std::stop_callback on_stop(stop, cancel);
+    auto [ec, state] = done.wait();
+    if (ec) return ec;
+    return std::move(state);
+}
+
 result<std::vector<std::string>> blocking_client::list(std::string prefix) {
     if (const auto ec = worker::unusable(worker_)) return ec;
     outcome<error_code, std::vector<std::string>> done;

@@ -15,6 +15,7 @@
 #include "client/operation/probe.hpp"
 #include "client/operation/release.hpp"
 #include "client/operation/revoke.hpp"
+#include "client/operation/watch.hpp"
 
 #include <boost/asio/system_executor.hpp>
 
@@ -79,6 +80,13 @@ class asio_declare final
 };
 
 class asio_inspect final : public asio_operation<inspect_operation, error_code, resource_state> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, resource_state state) override {
+        finish(outcome, std::move(state));
+    }
+};
+
+class asio_watch final : public asio_operation<watch_operation, error_code, resource_state> {
     using asio_operation::asio_operation;
     void complete(error_code outcome, resource_state state) override {
         finish(outcome, std::move(state));
@@ -178,6 +186,12 @@ void start_init(const impl_ptr& impl, votes_handler handler) {
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, resource_state{});
     launch<asio_inspect>(impl, std::move(handler), std::move(resource));
+}
+
+void start_watch(const impl_ptr& impl, std::string resource, resource_state last,
+                 inspect_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, resource_state{});
+    launch<asio_watch>(impl, std::move(handler), std::move(resource), std::move(last));
 }
 
 void start_list(const impl_ptr& impl, std::string prefix, list_handler handler) {

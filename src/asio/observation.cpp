@@ -1,4 +1,4 @@
-// A look, a pause, and so on.
+// Watches a resource until it shows another leader.
 // SPDX-License-Identifier: MIT
 #include "asio/observation.hpp"
 
@@ -7,8 +7,6 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/error.hpp>
-
-#include <random>
 
 namespace redlock::detail {
 
@@ -20,38 +18,31 @@ void observation::start() {
             if (self && type != asio::cancellation_type::none) self->cancel();
         });
     }
-    look();
+    watch();
 }
 
-// The handlers of a step are posted, so that none runs under the mutex.
-void observation::look() {
+// The handler of a watch is posted, so that none runs under the mutex.
+void observation::watch() {
     std::unique_lock lock(gate_);
     if (is_cancelled_) {
         lock.unlock();
         return finish(asio::error::operation_aborted, {});
     }
-    auto then = [self = shared_from_this()](error_code why, const resource_state& shown) {
-        self->on_shown(why, shown);
+    auto then = [self = shared_from_this()](error_code why, resource_state shown) {
+        self->on_change(why, std::move(shown));
     };
-    start_inspect(impl_, name_,
-                  homing_handler(asio::bind_cancellation_slot(signal_.slot(), std::move(then)),
-                                 executor_of(impl_)));
+    start_watch(impl_, name_, shown_,
+                homing_handler(asio::bind_cancellation_slot(signal_.slot(), std::move(then)),
+                               executor_of(impl_)));
 }
 
-void observation::on_shown(error_code why, const resource_state& shown) {
+// Readers that come and go change hands, too, and are no leaders.
+void observation::on_change(error_code why, resource_state shown) {
     if (why) return finish(why, {});
     auto found = leader_of(shown);
     if (found && is_change(last_, *found)) return finish({}, std::move(*found));
-    pause();
-}
-
-void observation::pause() {
-    const std::lock_guard lock(gate_);
-    if (!timer_) timer_.emplace(executor_of(impl_));
-    timer_->expires_after(is_cancelled_ ? std::chrono::milliseconds(0)
-                                        : until_next_look(std::random_device{}()));
-    timer_->async_wait(asio::bind_cancellation_slot(
-        signal_.slot(), [self = shared_from_this()](error_code) { self->look(); }));
+    shown_ = std::move(shown);
+    watch();
 }
 
 void observation::cancel() {

@@ -1,11 +1,11 @@
-// Looks at a resource until it shows another leader, on a timer of its own; decides nothing.
+// Watches a resource until it shows another leader; decides nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <redlock/detail/initiate_election.hpp>
+#include <redlock/resource_state.hpp>
 
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <memory>
 #include <mutex>
@@ -15,8 +15,7 @@
 
 namespace redlock::detail {
 
-/// One `async_observe`. The request or the timer that is under way owns it. All that knows how a
-/// change is noticed is here and in `value/leadership.hpp`.
+/// One `async_observe`. The watch that is under way owns it.
 class observation : public std::enable_shared_from_this<observation> {
 public:
     observation(impl_ptr client, std::string name, std::optional<leader_info> last,
@@ -27,21 +26,20 @@ public:
     void start();
 
 private:
-    void look();
-    void on_shown(error_code why, const resource_state& shown);
-    void pause();
+    void watch();
+    void on_change(error_code why, resource_state shown);
     void cancel();
     void finish(error_code why, std::optional<leader_info> found);
 
     const impl_ptr impl_;
     const std::string name_;
     const std::optional<leader_info> last_;
+    resource_state shown_;
     leader_handler handler_;
 
-    std::mutex gate_;  // steps follow each other, but a cancellation comes from any thread
+    std::mutex gate_;  // watches follow each other, but a cancellation comes from any thread
     bool is_cancelled_ = false;
-    asio::cancellation_signal signal_;  // of the step that is under way
-    std::optional<asio::steady_timer> timer_;
+    asio::cancellation_signal signal_;  // of the watch that is under way
 };
 
 }  // namespace redlock::detail

@@ -25,7 +25,8 @@ engine::engine(const client_options& options, engine_host& host, traffic& traffi
       tracker_(shared_, sessions_, *this),
       remote_(shared_, sessions_, listeners_, tracker_, local_),
       admission_(core::shortest_timeout(options.node_timeout, {})),
-      parts_{shared_, sessions_, tracker_, local_, remote_, admission_, owners_, *this} {
+      parts_{shared_, sessions_, tracker_, local_, remote_, admission_, owners_, watched_, *this},
+      watched_(parts_) {
     const std::size_t n = shared_.size();
     session_owner& of_sessions = *this;
     listener_owner& of_listeners = *this;
@@ -86,6 +87,7 @@ void engine::adopt(held_lease_ptr what) {
     shared_.counts().begun_leases.add();
     held_leases_.push_back(*what);
     what->begin();
+    for (const std::string& resource : what->state().resources()) watched_.changed(resource);
 }
 
 void engine::forget(held_lease& what) noexcept {
@@ -95,6 +97,7 @@ void engine::forget(held_lease& what) noexcept {
         core::local_queues::places_of(what.left().kind->is_shared, slot.of);
     for (const std::string& resource : what.state().resources()) {
         local_.freed(resource, places, slot.number);
+        watched_.changed(resource);
     }
     what.end_claim();
     what.listed_.unlink();
@@ -107,6 +110,7 @@ void engine::close(time_point now) {
     tracker_.close();
     remote_.close();
     listeners_.close_for_good();
+    watched_.close();
     while (!operations_.empty()) operations_.front().cancel(errc::client_closed, now);
     unsettled_.clear();
     renewals_.clear();
@@ -140,6 +144,7 @@ void engine::end_turn(time_point now) {
     while (const auto round = renewals_.next_round()) begin(round, now);
     local_.give_turns(now);
     admission_.admit(now);
+    watched_.end_turn(now);
     for (const auto& s : sessions_) s->end_turn();
     drop_finished();
     shared_.own_delay().awaits(deadline(), now);
@@ -212,6 +217,7 @@ void engine::discard() noexcept {
     remote_.clear();
     local_.clear();
     admission_.clear();
+    watched_.close();
     renewals_.clear();
     unsettled_.clear();
     while (!held_leases_.empty()) {
@@ -362,6 +368,7 @@ void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
 
 void engine::on_message(std::size_t node, std::string_view payload, time_point now) {
     remote_.on_message(node, payload, now);
+    watched_.changed(payload);
 }
 
 }  // namespace redlock::detail

@@ -14,6 +14,7 @@
 #include "client/base/owner_claims.hpp"
 #include "client/wait/remote_queue.hpp"
 #include "client/operation/renewals.hpp"
+#include "client/operation/watches.hpp"
 #include "client/base/statistics.hpp"
 #include "core/node/outage.hpp"
 
@@ -59,7 +60,7 @@ public:
     engine& operator=(const engine&) = delete;
 
     void start(time_point now);
-    void begin(operation_ptr what, time_point now);
+    void begin(operation_ptr what, time_point now) override;
     /// Ends all operations and leases; releases what is held. A connection lingers until the node
     /// has answered everything, or nothing for node_timeout; at most for ttl_max, when every key
     /// has expired. An event says what is given up then.
@@ -169,6 +170,7 @@ private:
     remote_queue remote_;
     core::admission admission_;
     client_parts parts_;
+    watches watched_;
     close_timer close_timer_{*this};
     time_point answers_awaited_from_{};  // a node has node_timeout from then on
     time_point linger_until_{};          // when every key has expired

@@ -185,14 +185,14 @@ result<std::optional<leader_info>> election::leader() {
 
 result<std::optional<leader_info>> election::observe(std::optional<leader_info> last,
                                                      std::stop_token stop) {
+    resource_state known;
     do {
-        if (stop.stop_requested()) return aborted;
-        auto shown = state_->client->inspect(state_->name);
+        auto shown = state_->client->watch(state_->name, known, stop);
         if (!shown) return shown.error();
-        auto now = detail::leader_of(*shown);
+        known = std::move(*shown);
+        auto now = detail::leader_of(known);
         if (now && detail::is_change(last, *now)) return now;
-    } while (pause_for(detail::until_next_look(random_word()), stop));
-    return aborted;
+    } while (true);
 }
 
 result<void, refusal> election::lead(const elected_callback& on_elected,

@@ -46,9 +46,4 @@ bool is_change(const std::optional<leader_info>& last, const std::optional<leade
            std::tie(now->name, now->note, now->fence);
 }
 
-std::chrono::milliseconds until_next_look(std::uint64_t random) noexcept {
-    const auto more = random % (static_cast<std::uint64_t>(least_look.count()) + 1);
-    return least_look + std::chrono::milliseconds(more);
-}
-
 }  // namespace redlock::detail

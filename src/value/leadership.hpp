@@ -1,4 +1,4 @@
-// Which leader the nodes' answers show, and when an observer looks again; sends no command.
+// Which leader the nodes' answers show; sends no command.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,8 +7,6 @@
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
 
-#include <chrono>
-#include <cstdint>
 #include <optional>
 
 namespace redlock::detail {
@@ -24,10 +22,5 @@ result<std::optional<leader_info>> leader_of(const resource_state& shown);
 /// Whether an observer that knows `last` is to learn of `now`: the leader is another one, or the
 /// same one was elected again. How long it has led makes no difference.
 bool is_change(const std::optional<leader_info>& last, const std::optional<leader_info>& now);
-
-/// How long an observer waits between two looks: from `least_look` to twice as long, so that
-/// observers do not look all at once.
-inline constexpr std::chrono::milliseconds least_look{250};
-std::chrono::milliseconds until_next_look(std::uint64_t random) noexcept;
 
 }  // namespace redlock::detail

@@ -234,6 +234,11 @@ def main():
     check_throughput(of(lines, "throughput"))
     check_latency(of(lines, "latency"))
     check_renewal(of(lines, "renewal"))
+    watching = of(lines, "watching")
+    check([(line["resources"], line["watchers"]) for line in watching] == [(1, 10), (100, 100)],
+          "watchers of one resource, and of many")
+    for line in watching:
+        check(line["changes_seen"] == line["changes"], f"every change is seen: {line}")
     waiting = of(lines, "waiting")
     check(len(waiting) == 1, "one line of waiting")
     for line in waiting:

@@ -63,15 +63,9 @@ struct candidates {
         pass(0ms);
         return out;
     }
-    /// The timer of an observation runs by the system's clock.
     template <class Outcome>
     bool await(const Outcome& of, std::chrono::milliseconds limit = 20s) {
-        const auto end = std::chrono::steady_clock::now() + limit;
-        while (!of.done() && std::chrono::steady_clock::now() < end) {
-            io.restart();
-            io.run_for(5ms);
-            pass(0ms);
-        }
+        for (auto passed = 0ms; passed < limit && !of.done(); passed += 5ms) pass(5ms);
         return of.done();
     }
     void pass(clock::duration time) { nodes.advance(io, time); }
@@ -233,16 +227,16 @@ TEST_CASE("async_observe completes at each change, for clients that do not campa
     CHECK(missed.value()->fence > first->fence);
 }
 
-TEST_CASE("an observation is cancelled while it asks and while it pauses", "[async_election]") {
+TEST_CASE("an observation is cancelled while it asks and while it waits", "[async_election]") {
     candidates both;
     outcome<std::optional<leader_info>> seen;
     both.of_b->async_observe(std::nullopt, seen.handler());
     SECTION("asking") {}
-    SECTION("pausing") { both.pass(0ms); }
+    SECTION("waiting") { both.pass(0ms); }
     SECTION("asking again") { CHECK_FALSE(both.await(seen, 600ms)); }
     seen.cancel();
     both.pass(0ms);
-    REQUIRE(both.await(seen, 100ms));
+    REQUIRE(seen.done());
     CHECK(seen.error() == asio::error::operation_aborted);
 }
 

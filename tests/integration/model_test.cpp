@@ -236,6 +236,8 @@ TEST_CASE("the model tells kinds of values apart as a real server does") {
     c.all({{"ZADD", "s", "1", "a"}, {"ZADD", "l", "1", "a"}, {"RPUSH", "z", "x"}});
     c.all({{"SET", "z", "x", "NX"}, {"PEXPIRE", "z", "60000"}, {"ZADD", "z", "2", "b"}});
     c.eval("return redis.call('PTTL', 'z') > 0");
+    c.eval("return redis.sha1hex('a text')");
+    c.eval("return redis.sha1hex('')");
     c.all({{"DEL", "z"}, {"PTTL", "z"}, {"ZADD", "z", "2", "b"}, {"PTTL", "z"}});
     c.all({{"PEXPIRE", "z", "-1"}, {"ZCARD", "z"}, {"ZADD", "z", "2", "b"}});
     c.all({{"SET", "z", "x"}, {"TYPE", "z"}, {"TYPE"}, {"DEL", "z", "s", "l"}});

@@ -67,6 +67,8 @@ REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handl
 REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
 REDLOCK_EXPORT void start_inspect(const impl_ptr& impl, std::string resource,
                                   inspect_handler handler);
+REDLOCK_EXPORT void start_watch(const impl_ptr& impl, std::string resource, resource_state last,
+                                inspect_handler handler);
 REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
 REDLOCK_EXPORT void start_revoke(const impl_ptr& impl, resource_state shown,
                                  revoke_handler handler);
@@ -168,6 +170,16 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, std::string resource) const {
         start_inspect(impl_, std::move(resource), homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_watch : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, std::string resource, resource_state last) const {
+        start_watch(impl_, std::move(resource), std::move(last),
+                    homing(std::forward<Handler>(handler)));
     }
 };
 

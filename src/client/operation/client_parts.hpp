@@ -23,6 +23,8 @@ public:
     /// The operation is forgotten. Called before its completion is handed over, which may throw
     /// where memory is short.
     virtual void finished(operation& what) noexcept = 0;
+    /// Begins what another operation, or the client itself, needs done.
+    virtual void begin(operation_ptr what, time_point now) = 0;
     /// Calls `on_settled` when it is known which nodes may vote: at once, or later.
     virtual void await_settled(operation& what, time_point now) = 0;
     /// Calls `on_closed` when the client is closed, at once if it is. Until then closing does not
@@ -38,6 +40,8 @@ protected:
     ~operation_host() = default;
 };
 
+class watches;
+
 struct client_parts {
     context& shared;
     node_sessions& nodes;
@@ -46,6 +50,7 @@ struct client_parts {
     remote_queue& remote;
     core::admission& admission;
     owner_claims& owners;
+    watches& watched;
     operation_host& host;
 };
 

@@ -58,6 +58,7 @@ void inspect_operation::count(time_point now) {
     result_.slot_count = slots_.count();
     note_standing(now);
     core::read_quorum(result_, values_);
+    is_conclusive_ = core::is_conclusive(result_, values_) && slots_.is_conclusive();
     find_readers();
     drop_foreign_fence();
     tell_age(now);
@@ -123,10 +124,14 @@ void inspect_operation::begin(time_point now) {
     readers_.resize(size);
     for (std::size_t i = 0; i < size; ++i) result_.nodes[i].node = client().shared.name(i);
     slots_.begin(size);
-    talking_ = client().nodes.all();
+    talking_ = client().nodes.all() - silent_;
+    for (const std::size_t i : silent_) {
+        note_failure(result_.nodes[i], {vote::timed_out, errc::timed_out, {}});
+    }
+    const node_mask nodes = talking_;  // a node that fails at once is not among them any more
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key = prefix + resource_;
-    ask_about(ask_value, key, client().nodes.all(), now);
+    ask_about(ask_value, key, nodes, now);
     if (!client().shared.is_fenced()) return;
     wire::request get_queue;
     wire::request get_readers;
@@ -134,9 +139,9 @@ void inspect_operation::begin(time_point now) {
     wire::write_get_queue(get_queue.words, wire::queue_key(prefix, key), most_in_queue);
     wire::write_get_readers(get_readers.words, wire::readers_key(prefix, key), most_readers);
     wire::write_get_slots(get_slots.words, wire::slots_of(prefix, key));
-    ask(ask_queue, get_queue, client().nodes.all(), now);
-    ask(ask_readers, get_readers, client().nodes.all(), now);
-    ask(ask_slots, get_slots, client().nodes.all(), now);
+    ask(ask_queue, get_queue, nodes, now);
+    ask(ask_readers, get_readers, nodes, now);
+    ask(ask_slots, get_slots, nodes, now);
 }
 
 // Its value, its ttl and, if there are fences, its fence.

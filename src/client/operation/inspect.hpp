@@ -18,7 +18,14 @@ namespace redlock::detail {
 
 class inspect_operation : public node_survey<resource_state> {
 public:
-    explicit inspect_operation(std::string resource) : resource_(std::move(resource)) {}
+    /// `silent`: nodes that get no queries, as if they had not answered in time.
+    explicit inspect_operation(std::string resource, node_mask silent = {})
+        : resource_(std::move(resource)), silent_(silent) {}
+
+protected:
+    /// Once it is complete: whether the nodes that did not answer, or have no vote, could not
+    /// change the holders of the resource and its slots.
+    bool is_conclusive() const noexcept { return is_conclusive_; }
 
 private:
     // The queries to each node.
@@ -69,6 +76,7 @@ private:
     void tell_age(time_point now);
 
     std::string resource_;
+    node_mask silent_;
     std::vector<std::string> values_;
     std::vector<std::vector<std::string>> readers_;  // whole: abbreviated ones may collide
     std::vector<std::string> reader_values_;         // of those that count
@@ -78,6 +86,7 @@ private:
     node_mask talking_;  // that have answered all questions so far
     bool has_begun_ = false;
     bool is_counted_ = false;  // all but the notes
+    bool is_conclusive_ = false;
 };
 
 }  // namespace redlock::detail

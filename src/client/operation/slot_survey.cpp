@@ -41,6 +41,7 @@ void slot_survey::answered(std::size_t node, std::size_t i, key_question what,
 void slot_survey::close() {
     for (look& each : looks_) {
         core::read_quorum(each.state, each.values);
+        is_conclusive_ = is_conclusive_ && core::is_conclusive(each.state, each.values);
         if (!each.state.held && !each.state.kept) continue;
         slot_state out;
         out.number = each.slot;

@@ -36,6 +36,8 @@ public:
     std::vector<slot_state> take_held() { return std::move(held_); }
     /// The whole values of their keys.
     const std::vector<std::string>& values() const noexcept { return values_; }
+    /// Whether the nodes that did not answer could not change which slots these are.
+    bool is_conclusive() const noexcept { return is_conclusive_; }
     /// The smallest number that any node knows of; 0: no program names one.
     std::uint16_t count() const noexcept { return count_; }
 
@@ -52,6 +54,7 @@ private:
     std::vector<slot_state> held_;
     std::vector<std::string> values_;  // one for each of these
     std::uint16_t count_ = 0;
+    bool is_conclusive_ = true;
 };
 
 }  // namespace redlock::detail

@@ -5,7 +5,10 @@
 #include "value/quorum.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <map>
+#include <string_view>
 #include <vector>
 
 namespace redlock::core {
@@ -59,6 +62,29 @@ void read_quorum(resource_state& state, std::span<const std::string> values) {
     }
     if (state.held || state.kept) return;
     for (const node_state& n : nodes) state.fence = std::max(state.fence, n.fence);
+}
+
+bool is_conclusive(const resource_state& state, std::span<const std::string> values) {
+    const auto& nodes = state.nodes;
+    const auto answers =
+        static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), has_answered));
+    const std::size_t silent = nodes.size() - answers;
+    if (answers < state.quorum) return false;
+    std::map<std::string_view, std::size_t> readers;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (!is_taken(nodes[i])) continue;
+        std::size_t same = 0;
+        for (std::size_t j = 0; j < nodes.size(); ++j) {
+            if (nodes[j].state == nodes[i].state && values[j] == values[i]) ++same;
+        }
+        const bool is_open = same < state.quorum && same + silent >= state.quorum;
+        if (is_open && !state.held && !state.kept) return false;
+        if (nodes[i].state != key_state::shared) continue;
+        for (const std::string& reader : nodes[i].readers) ++readers[reader];
+    }
+    return std::none_of(readers.begin(), readers.end(), [&](const auto& reader) {
+        return reader.second < state.quorum && reader.second + silent >= state.quorum;
+    });
 }
 
 }  // namespace redlock::core

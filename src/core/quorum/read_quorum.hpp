@@ -14,4 +14,8 @@ namespace redlock::core {
 /// the abbreviation that stands in the winning nodes.
 void read_quorum(resource_state& state, std::span<const std::string> values);
 
+/// Whether the nodes that did not answer, whatever they hold, could not change what `read_quorum`
+/// made of the others' answers: there is no other holder, and no other reader.
+bool is_conclusive(const resource_state& state, std::span<const std::string> values);
+
 }  // namespace redlock::core

@@ -155,6 +155,18 @@ int redis_status_reply(lua_State* lua) {
     return 1;
 }
 
+int redis_sha1hex(lua_State* lua) {
+    if (lua_gettop(lua) != 1) {
+        push_error(lua, "wrong number of arguments");
+        return lua_error(lua);
+    }
+    std::size_t size = 0;
+    const char* const text = lua_tolstring(lua, 1, &size);
+    const std::string digest = sha1_of(std::string_view(text, size));
+    lua_pushlstring(lua, digest.data(), digest.size());
+    return 1;
+}
+
 // Lua's own, but for a script an error is its text, not the table that carries it.
 int protected_call(lua_State* lua) {
     luaL_checkany(lua, 1);
@@ -249,6 +261,7 @@ script_host::script_host() : lua_(lua_newstate(script_memory::on_request, &memor
     set_function(lua, "pcall", redis_pcall);
     set_function(lua, "error_reply", redis_error_reply);
     set_function(lua, "status_reply", redis_status_reply);
+    set_function(lua, "sha1hex", redis_sha1hex);
     lua_setglobal(lua, "redis");
     protect_globals();
 }

@@ -13,10 +13,11 @@ struct script {
     std::string_view sha1;  ///< 40 lower-case hex digits, as SCRIPT LOAD answers.
 };
 
-// One per file in lua/, with what it includes. The definitions are generated from the files,
+// One per file in lua/ and lua/seldom/, with what it includes. The definitions are generated from the files,
 // qualified, so a file without a declaration here does not compile.
 const script& bootstrap() noexcept;
 const script& clock() noexcept;
+const script& look() noexcept;
 const script& node() noexcept;
 const script& plain() noexcept;
 const script& requests() noexcept;
@@ -34,7 +35,8 @@ constexpr std::string_view body(script_form form, const script& s) noexcept {
     return form == script_form::whole ? s.text : s.sha1;
 }
 
-/// In the order of their names.
+/// Those that each handshake loads, in the order of their names: not those of lua/seldom/, which few
+/// clients use. A node gets their text with the first call.
 std::span<const script> all_scripts() noexcept;
 
 }  // namespace redlock::resp

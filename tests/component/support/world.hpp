@@ -12,6 +12,7 @@
 #include "client/operation/lost.hpp"
 #include "client/operation/release.hpp"
 #include "client/operation/revoke.hpp"
+#include "client/operation/watch.hpp"
 #include "component/support/fake_node.hpp"
 
 #include <redlock/clock.hpp>
@@ -38,7 +39,7 @@ struct ending {
     int discards = 0;
     redlock::lease held{};       // of an acquire or an adoption
     loss lost_for{};             // of a wait for the loss
-    resource_state state{};      // of an inspection
+    resource_state state{};      // of an inspection, or of a watch
     revocation revoked{};        // of a revocation
     std::vector<node_vote> answers{};  // of a declaration
     detail::operation_ptr what{};
@@ -119,6 +120,13 @@ struct recorded_close final : recorded<detail::close_operation> {
     void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
 };
 struct recorded_inspect final : recorded<detail::inspect_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome, resource_state state) override {
+        to().outcomes.push_back(outcome);
+        to().state = std::move(state);
+    }
+};
+struct recorded_watch final : recorded<detail::watch_operation> {
     using recorded::recorded;
     void complete(error_code outcome, resource_state state) override {
         to().outcomes.push_back(outcome);
@@ -275,6 +283,9 @@ public:
     ending_ptr lost(const lease& held) { return begin<recorded_lost>(held.state()); }
     ending_ptr inspect(std::string resource) {
         return begin<recorded_inspect>(std::move(resource));
+    }
+    ending_ptr watch(std::string resource, resource_state last = {}) {
+        return begin<recorded_watch>(std::move(resource), std::move(last));
     }
     ending_ptr declare() { return begin<recorded_declare>(); }
     void cancel(ending& e) {

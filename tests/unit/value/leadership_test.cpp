@@ -85,13 +85,6 @@ TEST_CASE("a change is another leader, another term, or none", "[leadership]") {
     CHECK(is_change(a, noted));
 }
 
-TEST_CASE("an observer looks again after 250 to 500 ms", "[leadership]") {
-    CHECK(until_next_look(0) == 250ms);
-    CHECK(until_next_look(250) == 500ms);
-    CHECK(until_next_look(251) == 250ms);
-    CHECK(until_next_look(UINT64_MAX) <= 500ms);
-}
-
 TEST_CASE("a campaign without a limit waits a year, for one holder alone", "[leadership]") {
     acquire_options how{.ttl = 4s, .mode = lock_mode::shared, .slots = 3};
     const auto without_limit = candidacy(how);

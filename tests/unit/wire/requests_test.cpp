@@ -10,6 +10,7 @@
 #include "wire/failure.hpp"
 #include "wire/fenced.hpp"
 #include "wire/inspect.hpp"
+#include "wire/look.hpp"
 #include "wire/owner_value.hpp"
 #include "wire/release.hpp"
 #include "wire/time.hpp"
@@ -490,4 +491,31 @@ TEST_CASE("the number of waiters and our place are read from a queue, without th
             odd, [](const resp::reply& r) { return wire::read_queue(r, "a", 1'000); });
         CHECK(answer.waiting == 0);
     }
+}
+
+TEST_CASE("a look has 16 digits for each key") {
+    const auto read = [](std::string_view bytes, std::size_t i, std::size_t count) {
+        return with_reply(
+            bytes, [&](const resp::reply& r) { return wire::read_look(r, i, count); });
+    };
+    const std::string_view two = "$32\r\n0000000000000000fedcba98765432ff\r\n";
+    CHECK(read(two, 0, 2) == 0);
+    CHECK(read(two, 1, 2) == 0xfedcba98765432ffU);
+    CHECK_FALSE(read(two, 0, 1));
+    CHECK_FALSE(read(two, 0, 3));
+    for (const auto* odd : {"-NOPERM\r\n", "*0\r\n", "$-1\r\n", "$16\r\n000000000000000g\r\n",
+                            "$16\r\n-000000000000001\r\n", "$0\r\n\r\n"}) {
+        INFO(odd);
+        CHECK_FALSE(read(odd, 0, 1));
+    }
+}
+
+TEST_CASE("a look names the keys alone") {
+    std::string out;
+    const std::vector<std::string_view> keys{"p:a", "p:b"};
+    wire::write_look(out, resp::script_form::by_hash, keys, "p:", true);
+    std::string expected;
+    resp::append_command(expected,
+                         {"EVALSHA", resp::look().sha1, "2", "p:a", "p:b", "p:", "1"});
+    CHECK(out == expected);
 }

@@ -44,9 +44,17 @@ public:
         state_.nodes.back().fence = f;
         return *this;
     }
+    nodes& readers(std::vector<std::string> names) {
+        state_.nodes.back().readers = std::move(names);
+        return *this;
+    }
     resource_state take() {
         core::read_quorum(state_, values_);
         return std::move(state_);
+    }
+    bool are_conclusive() {
+        core::read_quorum(state_, values_);
+        return core::is_conclusive(state_, values_);
     }
 
 private:
@@ -214,4 +222,29 @@ TEST_CASE("every combination of keys on one to five nodes is counted as the brut
         }
     }
     SUCCEED();
+}
+
+TEST_CASE("answers are conclusive where those that are missing could not change the holder") {
+    using enum key_state;
+    CHECK(nodes().held("a", 1s).held("a", 1s).other(timed_out).are_conclusive());
+    CHECK(nodes().other(free).other(free).other(timed_out).are_conclusive());
+    CHECK(nodes().other(free).other(free).held("a", 1s).are_conclusive());
+    CHECK(nodes().other(free).held("b", 1s).held("a", 1s).are_conclusive());
+    // The third may have it for the same one.
+    CHECK_FALSE(nodes().other(free).held("a", 1s).other(timed_out).are_conclusive());
+    CHECK_FALSE(nodes().other(free).held("a", 1s).other(quarantine).are_conclusive());
+    CHECK_FALSE(nodes().held("b", 1s).held("a", 1s).other(refused).are_conclusive());
+    CHECK_FALSE(nodes().other(free).other(unreachable).other(unreachable).are_conclusive());
+    // Of four, three are a quorum.
+    CHECK_FALSE(
+        nodes().other(free).other(free).other(timed_out).other(timed_out).are_conclusive());
+}
+
+TEST_CASE("answers leave a reader open that one more node would make one") {
+    using enum key_state;
+    const auto with_third = [](key_state third) {
+        return nodes().shared(1s).readers({"a", "b"}).shared(1s).readers({"a"}).other(third);
+    };
+    CHECK(with_third(free).are_conclusive());
+    CHECK_FALSE(with_third(timed_out).are_conclusive());
 }
