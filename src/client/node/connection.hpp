@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -48,6 +49,9 @@ class connection {
 public:
     // From the performer. It takes the bytes of `outgoing()` to the socket once per turn of its
     // loop, from the front, and reports what was written.
+    /// The files of the node's password and certificates were read again, before anything is sent;
+    /// `complaint` says which of them can't be used, why, and the remedy.
+    void on_files(std::string complaint) { files_complaint_ = std::move(complaint); }
     /// The server is reached, and TLS begins.
     void on_reached(time_point now) { link_.answered(now); }
     void on_open(time_point now);
@@ -84,6 +88,8 @@ protected:
     /// Ends the connection, calls `on_end`, and opens the next one, now or after a rest; `stalled`:
     /// it must rest.
     void give_up(wire::failure why, bool stalled, time_point now);
+    /// What `on_files` said for this connection.
+    const std::string& files_complaint() const noexcept { return files_complaint_; }
     /// When `on_link_time` has something to do.
     time_point link_deadline() const noexcept;
     /// Gives up what was not greeted in time, or ends the rest.
@@ -132,6 +138,7 @@ private:
     time_point opening_since_{};
     duration connecting_took_{};  // zero as long as it is under way
     std::string outgoing_;
+    std::string files_complaint_;
     time_point last_bytes_{};
     bool was_ready_ = false;
     bool opens_again_ = false;  // after `on_end`, unless it is stopped there
