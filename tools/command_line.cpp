@@ -287,6 +287,9 @@ void parser::add_run() {
     run_->add_option("--metrics", running_.metrics_file,
                      "Write OpenMetrics for Prometheus here, every 10s and at the end")
         ->type_name("FILE");
+    run_->add_option("--events", running_.events_file,
+                     "Append the events of the client here, one JSON object a line")
+        ->type_name("FILE");
     conflict_status(*run_, running_.contended_status,
                     "Exit status in place of 120, which CMD may use itself");
     run_->add_option("RESOURCE", running_.resources,

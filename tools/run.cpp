@@ -4,6 +4,7 @@
 
 #include "tools/child.hpp"
 #include "tools/drain.hpp"
+#include "tools/event_file.hpp"
 #include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
@@ -108,6 +109,7 @@ private:
     std::string last_detail_;
     std::string renewal_failure_;  // what the nodes said of the last renewals
     narrator says_{request_};
+    event_file events_{request_.events_file};
     terminal terminal_;
     sign_channels channels_{request_.watchdog.has_value()};
     asio::io_context context_{1};
@@ -161,6 +163,7 @@ client_options runner::observed(client_options options) {
 
 void runner::observe(const event& e) {
     says_.happened(e);
+    events_.add(e);
     switch (e.kind) {
         case event_kind::node_up: down_.erase(std::string(e.node)); break;
         case event_kind::node_down:

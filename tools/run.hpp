@@ -19,6 +19,7 @@ struct run_request {
     std::vector<std::string> resources;  // held at once
     bool json = false;           // reports on standard error in JSON, one object a line
     std::string metrics_file;    // gets the metrics of the client; empty: none does
+    std::string events_file;     // gets the events of the client; empty: none does
     int contended_status = 120;  // the exit status in place of `contended`
     bool quiet = false;          // says nothing of a lock that another holder has
     std::optional<std::chrono::milliseconds> watchdog{};  // the longest time without a sign of CMD

@@ -40,7 +40,8 @@ enum class event_kind : std::uint8_t {
     /// (clock_skew); its round trip exceeds node_timeout (timed_out); its record has another
     /// client's ttl_max (config_invalid); the client can't subscribe to wake-ups there. Without an
     /// `error`, one of: its eviction policy or persistence may lose locks; its memory is 90 % full
-    /// or more; a client that seems to have another key_prefix, or fencing off, holds `resource`
+    /// or more; the file of its password, or one for TLS, can't be used at a new connection, which
+    /// uses what was read before; a client that seems to have another key_prefix, or fencing off, holds `resource`
     /// there (once per resource, for the first 16). `detail` says what was found, how it affects
     /// locks, and what to do. The severity is info if no lock is in danger.
     node_reported,
@@ -75,6 +76,24 @@ REDLOCK_EXPORT std::string_view to_string(severity s) noexcept;
 ///
 /// **Thread safety.** Any thread may call it.
 REDLOCK_EXPORT std::string format(const event& e);
+
+/// One JSON object (RFC 8259) on one line, without a line break, secrets and whole owner ids, for a
+/// log that programs read. `at` is when the event happened. Its members, of which those that say
+/// nothing are left out:
+///
+/// - "time": `at` in UTC, as "2026-01-31T23:59:59.123Z"; "kind", "severity": the names of the
+///   enumerators; "resource", "node", "detail": texts; "duration_us": a whole number.
+/// - "error": an object with "category", "value" and "message".
+/// - "votes": a list of objects with "node", "answer" (the name of the enumerator), "cause" (a
+///   sentence for people), "elapsed_us", and where the vote has them "error", "resource",
+///   "retry_in_ms" (negative: the key has no expiry) and "fence".
+///
+/// Later versions may add members. Bytes that are no valid UTF-8 become U+FFFD; characters that a
+/// terminal would execute are escaped.
+///
+/// **Thread safety.** Any thread may call it.
+REDLOCK_EXPORT std::string to_json(const event& e, std::chrono::system_clock::time_point at =
+                                                       std::chrono::system_clock::now());
 
 /// An observer for `client_options::on_event`. Writes each event that is at least as severe as
 /// `threshold` to standard error, as one line.

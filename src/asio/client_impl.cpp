@@ -27,13 +27,14 @@ client_options completed(client_options options) {
 
 std::atomic<performer_source*> performers_of_tests{nullptr};
 
-// One for each node; null for a node without TLS. The files are read here, and only here.
-std::vector<std::shared_ptr<tls_setup>> tls_setups(const client_options& options) {
-    std::vector<std::shared_ptr<tls_setup>> made(options.nodes.size());
+// One for each node; null for a node that needs none.
+std::vector<std::shared_ptr<node_files>> files_of(client_options& options) {
+    std::vector<std::shared_ptr<node_files>> made(options.nodes.size());
     for (std::size_t i = 0; i < made.size(); ++i) {
-        if (!options.nodes[i].tls) continue;
+        node_options& node = options.nodes[i];
+        if (!node.tls && node.password_file.empty()) continue;
         try {
-            made[i] = make_tls_setup(options.nodes[i]);
+            made[i] = std::make_shared<node_files>(node);
         } catch (const std::invalid_argument& e) {
             throw std::invalid_argument("redlock::client_options: /nodes/" + std::to_string(i) +
                                         e.what());
@@ -94,12 +95,12 @@ void client_impl::make_performers() {
         io_->alarm = from->make_alarm(io_->strand);
         return;
     }
-    const auto tls = tls_setups(options_);
+    const auto files = files_of(options_);
     for (std::size_t i = 0; i < connections; ++i) {
         wire_owner& owner = *this;
         io_->wires.push_back(std::make_unique<asio_transport>(
             io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, owner, traffic_,
-            tls[i % nodes]));
+            files[i % nodes]));
     }
     io_->alarm = std::make_unique<asio_timer>(io_->strand);
 }

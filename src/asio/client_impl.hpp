@@ -121,7 +121,7 @@ private:
     std::unique_ptr<performers> io_;
     client_service* service_;
     const birthplace born_;
-    client_options options_;
+    client_options options_;  // on the strand, where a connection reads its password again
     std::mt19937_64 random_;
     mailbox mailbox_;
     closing closing_{*this};

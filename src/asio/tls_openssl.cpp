@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "asio/tls.hpp"
 
+#include "value/file.hpp"
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/address.hpp>
 
@@ -11,7 +13,10 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include <sys/stat.h>
+
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -83,6 +88,33 @@ error_code protocol_error(int reason, bool is_ready) {
     return is_ready ? tls_errc::broken : tls_errc::refused;
 }
 
+std::array<const std::string*, 3> files_of(const tls_options& with) {
+    return {&with.ca_file, &with.cert_file, &with.key_file};
+}
+
+bool is_there(const std::string& file) {
+    struct stat found {};
+    return !file.empty() && ::stat(file.c_str(), &found) == 0;
+}
+
+// By which a file that was replaced or written to differs from the one before.
+using file_sign = std::array<std::int64_t, 7>;
+using file_signs = std::array<file_sign, 3>;
+
+file_signs signs_of(const tls_options& with) {
+    file_signs out{};
+    std::size_t at = 0;
+    for (const std::string* file : files_of(with)) {
+        struct stat found {};
+        file_sign& sign = out[at++];
+        if (file->empty() || ::stat(file->c_str(), &found) != 0) continue;
+        sign = {static_cast<std::int64_t>(found.st_dev), static_cast<std::int64_t>(found.st_ino),
+                found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec, found.st_ctim.tv_sec,
+                found.st_ctim.tv_nsec};
+    }
+    return out;
+}
+
 }  // namespace
 
 class tls_setup {
@@ -90,38 +122,63 @@ public:
     explicit tls_setup(const node_options& node);
 
     connection_ptr connect();
+    std::string read_again();
 
 private:
-    void load(const tls_options& with);
+    context_ptr make_context();
+    static void load(SSL_CTX* to, const tls_options& with);
     static int on_session(SSL* of, SSL_SESSION* fresh);
     static int on_wish(SSL* of, X509** certificate, EVP_PKEY** key);
 
+    tls_options with_;
     std::string name_;
-    bool verifies_;
+    file_signs signs_;
     context_ptr context_;
     session_ptr last_;
 };
 
 tls_setup::tls_setup(const node_options& node)
-    : name_(node.tls->server_name.empty() ? node.host : node.tls->server_name),
-      verifies_(node.tls->verify),
-      context_(SSL_CTX_new(TLS_client_method())) {
-    if (!context_) throw std::bad_alloc();
-    SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
-    SSL_CTX_set_options(context_.get(), SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_verify(context_.get(), verifies_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-    SSL_CTX_set_session_cache_mode(context_.get(),
-                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(context_.get(), on_session);
-    SSL_CTX_set_client_cert_cb(context_.get(), on_wish);
-    SSL_CTX_set_app_data(context_.get(), this);
+    : with_(*node.tls),
+      name_(with_.server_name.empty() ? node.host : with_.server_name),
+      // Before the files are read: a change meanwhile is seen at the next connection.
+      signs_(signs_of(with_)),
+      context_(make_context()) {}
+
+context_ptr tls_setup::make_context() {
+    context_ptr made(SSL_CTX_new(TLS_client_method()));
+    if (!made) throw std::bad_alloc();
+    SSL_CTX* const to = made.get();
+    SSL_CTX_set_min_proto_version(to, TLS1_2_VERSION);
+    SSL_CTX_set_options(to, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_verify(to, with_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    SSL_CTX_set_session_cache_mode(to, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(to, on_session);
+    SSL_CTX_set_client_cert_cb(to, on_wish);
+    SSL_CTX_set_app_data(to, this);
     // OpenSSL would ask for a passphrase on the terminal.
-    SSL_CTX_set_default_passwd_cb(context_.get(), [](char*, int, int, void*) { return -1; });
-    load(*node.tls);
+    SSL_CTX_set_default_passwd_cb(to, [](char*, int, int, void*) { return -1; });
+    load(to, with_);
+    return made;
 }
 
-void tls_setup::load(const tls_options& with) {
-    SSL_CTX* const to = context_.get();
+std::string tls_setup::read_again() {
+    const file_signs found = signs_of(with_);
+    if (found == signs_) return {};
+    for (const std::string* file : files_of(with_)) {
+        // A pipe would be waited for.
+        if (is_there(*file) && !can_be_read_again(*file)) return *file + " is no regular file";
+    }
+    try {
+        context_ = make_context();  // connections of the old one keep it
+    } catch (const std::invalid_argument& e) {
+        return e.what() + 1;  // without the slash
+    }
+    signs_ = found;
+    last_.reset();  // by an earlier session the server would show no certificate
+    return {};
+}
+
+void tls_setup::load(SSL_CTX* to, const tls_options& with) {
     ERR_clear_error();
     if (with.ca_file.empty()) {
         SSL_CTX_set_default_verify_paths(to);
@@ -143,7 +200,9 @@ void tls_setup::load(const tls_options& with) {
 
 // A server may send several, also long after the handshake: the latest is resumed.
 int tls_setup::on_session(SSL* of, SSL_SESSION* fresh) {
-    auto* const setup = static_cast<tls_setup*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(of)));
+    SSL_CTX* const context = SSL_get_SSL_CTX(of);
+    auto* const setup = static_cast<tls_setup*>(SSL_CTX_get_app_data(context));
+    if (context != setup->context_.get()) return 0;  // from before the files were read again
     setup->last_.reset(fresh);
     return 1;  // it is ours now
 }
@@ -160,7 +219,7 @@ connection_ptr tls_setup::connect() {
     SSL_set_connect_state(made.get());
     const bool is_by_address = is_address(name_);
     if (!is_by_address) SSL_set_tlsext_host_name(made.get(), name_.c_str());
-    if (verifies_) {
+    if (with_.verify) {
         X509_VERIFY_PARAM* const how = SSL_get0_param(made.get());
         X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
         if (is_by_address) {
@@ -176,6 +235,8 @@ connection_ptr tls_setup::connect() {
 std::shared_ptr<tls_setup> make_tls_setup(const node_options& node) {
     return std::make_shared<tls_setup>(node);
 }
+
+std::string read_again_tls(tls_setup& setup) { return setup.read_again(); }
 
 struct tls_stream::state {
     connection_ptr ssl;

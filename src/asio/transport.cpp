@@ -25,7 +25,7 @@ using boost::system::error_code;
 
 asio_transport::asio_transport(io_strand on, std::size_t index, const node_options& node,
                                clock::duration connect_timeout, wire_owner& owner,
-                               traffic& counts, std::shared_ptr<tls_setup> tls)
+                               traffic& counts, std::shared_ptr<node_files> files)
     : strand_(std::move(on)),
       index_(index),
       node_(&node),
@@ -34,11 +34,13 @@ asio_transport::asio_transport(io_strand on, std::size_t index, const node_optio
       socket_(strand_),
       resolver_(strand_),
       address_timer_(strand_),
-      connect_timeout_(connect_timeout) {
-    if (tls) tls_.emplace(std::move(tls));
+      connect_timeout_(connect_timeout),
+      files_(std::move(files)) {
+    if (files_ && files_->tls()) tls_.emplace(files_->tls());
 }
 
-// What is under way keeps the owner, and with it the transport, alive; the owner's end cancels it. So there is no cycle: the reactor owns the handler.
+// What is under way keeps the owner, and with it the transport, alive; the owner's end cancels it.
+// So there is no cycle: the reactor owns the handler.
 template <class F>
 struct asio_transport::handler {
     using allocator_type = detail::recycling_memory<void>;
@@ -142,6 +144,7 @@ void asio_transport::on_connect(error_code ec) {
     }
     is_connected_ = true;
     written_ = 0;
+    if (files_) owner_->user_of(index_).on_files(files_->read_again());
     if (tls_) {
         owner_->user_of(index_).on_reached(clock::now());
         begin_tls();

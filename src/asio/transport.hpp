@@ -4,6 +4,7 @@
 
 #include "asio/io_strand.hpp"
 #include "asio/performers.hpp"
+#include "asio/node_files.hpp"
 #include "asio/tls.hpp"
 #include "client/node/connection.hpp"
 #include "client/base/statistics.hpp"
@@ -34,10 +35,10 @@ class asio_transport final : public wire_performer {
 public:
     /// Where a name has several addresses, each `open` begins with the next one. Only the last that
     /// it tries may take all that is left of `connect_timeout`.
-    /// `tls` is null for a node without.
+    /// `files` is null for a node without a password file and without TLS.
     asio_transport(io_strand on, std::size_t index, const node_options& node,
                    clock::duration connect_timeout, wire_owner& owner, traffic& counts,
-                   std::shared_ptr<tls_setup> tls = nullptr);
+                   std::shared_ptr<node_files> files = nullptr);
 
     void open() override;
     void drop() override;
@@ -92,6 +93,7 @@ private:
     bool is_open_ = false;             // connected, and with TLS the handshake is over
     bool waits_for_room_ = false;
     std::size_t written_ = 0;          // bytes of what is to be sent that have left
+    std::shared_ptr<node_files> files_;
     std::optional<tls_stream> tls_;
     std::string plain_;                // that was decrypted
     bool carries_plain_ = false;       // what TLS has to send holds bytes of the connection

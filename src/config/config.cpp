@@ -3,10 +3,10 @@
 #include <redlock/config.hpp>
 
 #include "config/config.hpp"
-#include "config/file.hpp"
 #include "config/json.hpp"
 #include "config/reader.hpp"
 #include "config/report.hpp"
+#include "value/file.hpp"
 
 namespace redlock {
 
@@ -29,7 +29,7 @@ result<configuration, config_error> parse(std::string_view text, std::string sou
 
 result<configuration, config_error> config::load(const std::filesystem::path& file,
                                                  std::string source) {
-    const auto content = read_file(file, max_text_bytes);
+    const auto content = detail::read_file(file, max_text_bytes);
     if (content) return parse(*content, std::move(source), file.parent_path());
     std::string why = "can't be read: " + content.error().message();
     // Its name may have a password.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/reader.hpp"
 
-#include "config/file.hpp"
+#include "value/file.hpp"
 #include "value/text.hpp"
 
 #include <redlock/detail/nearest.hpp>
@@ -19,7 +19,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t max_password_bytes = 4096;
 constexpr milliseconds longest_duration = std::chrono::hours(24 * 365);
 
 constexpr std::string_view top_names[] = {
@@ -211,7 +210,7 @@ private:
             node.password = from_environment(in, name);
         }
         if (const auto name = in.read_filled("password_file"); !name.empty()) {
-            node.password = from_file(in, name);
+            read_password_file(in, name, node);
         }
         if (node.password.empty()) node.password = "?";  // reported: no second complaint of it
     }
@@ -224,24 +223,23 @@ private:
         return {};
     }
 
-    std::string from_file(object_reader& in, const std::string& name) {
-        const auto complain = [&](const std::string& why) {
-            in.error("password_file", "names the file " + text::printable((base_ / name).native()) +
-                                          ", which " + why);
-            return std::string();
-        };
-        if (name.find('\0') != std::string::npos) return complain("is no file name");
-        auto content = read_file(base_ / name, max_password_bytes);
-        if (!content) return complain("can't be read: " + content.error().message());
-        if (content->size() > max_password_bytes) return complain("is longer than 4096 bytes");
-        if (content->starts_with("\xff\xfe") || content->starts_with("\xfe\xff")) {
-            return complain("is in UTF-16: save it in UTF-8, or as plain ASCII");
+    // Read now, which shows whether it can be; the client reads it again at each connection.
+    void read_password_file(object_reader& in, const std::string& name, node_options& node) {
+        const auto path = base_ / name;
+        detail::file_secret found = detail::read_secret(path);
+        if (!found.why.empty()) {
+            in.error("password_file", "names the file " + text::printable(path.native()) +
+                                          ", which " + found.why);
         }
-        if (content->starts_with("\xef\xbb\xbf")) content->erase(0, 3);  // a byte order mark
-        if (content->ends_with('\n')) content->pop_back();
-        if (content->ends_with('\r')) content->pop_back();
-        if (content->empty()) return complain("is empty");
-        return std::move(*content);
+        node.password = std::move(found.text);
+        if (detail::can_be_read_again(path)) node.password_file = lasting(path);
+    }
+
+    // The same file when the program has another working directory.
+    static std::string lasting(const std::filesystem::path& path) {
+        std::error_code ignored;
+        const auto whole = std::filesystem::absolute(path, ignored);
+        return ignored ? path.string() : whole.string();
     }
 
     // Of a file that can be read; empty where none is named.
@@ -249,12 +247,12 @@ private:
         const std::string name = in.read_filled(member);
         if (name.empty()) return {};
         const auto path = base_ / name;
-        const auto content = read_file(path, 0);
+        const auto content = detail::read_file(path, 0);
         if (!content) {
             in.error(member, "names the file " + text::printable(path.native()) +
                                  ", which can't be read: " + content.error().message());
         }
-        return path.string();
+        return lasting(path);
     }
 
     void read_tls(const json& value, const std::string& where, node_options& node) {

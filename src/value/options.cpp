@@ -135,7 +135,8 @@ void check_tls(const node_options& node, const std::string& where, findings& out
 void check_node(const node_options& node, const std::string& where, findings& out) {
     check_address(node, where, out);
     check_tls(node, where, out);
-    if (!node.username.empty() && node.password.empty()) {
+    const bool has_password = !node.password.empty() || !node.password_file.empty();
+    if (!node.username.empty() && !has_password) {
         out.error(where + "/username", "has no password; give one, or leave the user name out");
     }
     if (node.name.size() > max_node_name ||

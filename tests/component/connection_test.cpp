@@ -108,6 +108,30 @@ TEST_CASE("a connection opens once, and tells the replies to its greeting from t
     CHECK(l.start().take().empty());
 }
 
+TEST_CASE("files that can't be used are a reason of a failed greeting, and of none after it") {
+    line l;
+    l.start();
+    l.on_files("password_file: f is empty");
+    l.on_open(l.now);
+    l.on_down(broken, l.now);
+    REQUIRE(l.ends.size() == 1);
+    CHECK(l.ends[0].error == broken);
+    CHECK(l.ends[0].detail.ends_with("; password_file: f is empty"));
+    l.pass(1h);  // the next connection has files of its own
+    l.on_open(l.now);
+    l.on_down(broken, l.now);
+    REQUIRE(l.ends.size() == 2);
+    CHECK(l.ends[1].detail.find("password_file") == std::string::npos);
+
+    line served;
+    served.start().on_files("password_file: f is empty");
+    served.on_open(served.now);
+    served.hear("+hi\r\n");
+    served.on_down(broken, served.now);
+    REQUIRE(served.ends.size() == 1);
+    CHECK(served.ends[0].detail.empty());
+}
+
 TEST_CASE("nothing of one connection is left on the next one") {
     line l;
     l.ready().outgoing() += "a question";

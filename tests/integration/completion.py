@@ -38,7 +38,7 @@ GLOBAL = options_in_help()
 COMMANDS = re.findall(r"^  ([a-z]+) ",
                       said("help").split("\nCommands:\n")[1].split("\n\n")[0], re.MULTILINE)
 OPTIONS = {command: options_in_help(command) for command in COMMANDS}
-FILES = {"--config", "--token-file", "--metrics", "--tls-ca", "--tls-cert", "--tls-key"}
+FILES = {"--config", "--token-file", "--metrics", "--events", "--tls-ca", "--tls-cert", "--tls-key"}
 
 
 def needs(program):

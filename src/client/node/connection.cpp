@@ -77,6 +77,10 @@ void connection::greeted(time_point now) noexcept {
 
 void connection::give_up(wire::failure why, bool stalled, time_point now) {
     if (link_.state() == phase::closed) return;
+    // Perhaps it failed for want of the new ones.
+    if (!link_.is_ready() && !files_complaint_.empty()) {
+        why.detail += (why.detail.empty() ? "" : "; ") + files_complaint_;
+    }
     hang_up();
     opens_again_ = link_.down(now, stalled, owner_->random_word()) == action::open;
     on_end(why, now);  // it may be stopped there, and even started
@@ -116,6 +120,7 @@ void connection::open(time_point now) {
     assert(outgoing_.empty());
     opening_since_ = now;
     connecting_took_ = {};
+    files_complaint_.clear();
     wire_->open();
 }
 

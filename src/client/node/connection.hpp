@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::detail {
 
@@ -35,6 +36,9 @@ protected:
 /// written.
 class transport_user {
 public:
+    /// The files of the node's password and certificates were read again, before anything is sent;
+    /// `complaint` says which of them can't be used, why, and the remedy.
+    virtual void on_files(std::string complaint) = 0;
     /// The server is reached, and TLS begins.
     virtual void on_reached(time_point now) = 0;
     virtual void on_open(time_point now) = 0;
@@ -63,6 +67,7 @@ protected:
 /// they add.
 class connection : public transport_user {
 public:
+    void on_files(std::string complaint) override { files_complaint_ = std::move(complaint); }
     void on_reached(time_point now) override { link_.answered(now); }
     void on_open(time_point now) override;
     void on_bytes(std::string_view bytes, time_point now) override;
@@ -98,6 +103,8 @@ protected:
     /// Ends the connection, calls `on_end`, and opens the next one, now or after a rest; `stalled`:
     /// it must rest.
     void give_up(wire::failure why, bool stalled, time_point now);
+    /// What `on_files` said for this connection.
+    const std::string& files_complaint() const noexcept { return files_complaint_; }
     /// When `on_link_time` has something to do.
     time_point link_deadline() const noexcept;
     /// Gives up what was not greeted in time, or ends the rest.
@@ -146,6 +153,7 @@ private:
     time_point opening_since_{};
     duration connecting_took_{};  // zero as long as it is under way
     std::string outgoing_;
+    std::string files_complaint_;
     time_point last_bytes_{};
     bool was_ready_ = false;
     bool opens_again_ = false;  // after `on_end`, unless it is stopped there

@@ -69,11 +69,12 @@ void handshake::say(std::string& out, step what, std::initializer_list<std::stri
     resp::append_command(out, words);
 }
 
-void handshake::begin(std::string& out) {
+void handshake::begin(std::string& out, std::string_view files_complaint) {
     said_.clear();
     answered_ = 0;
     scripts_ = {};
     result_ = {};
+    result_.files_complaint = files_complaint;
     why_ = {};
     if (wire::append_auth(out, *node_)) said_.push_back(step::auth);
     if (node_->database != 0) say(out, step::select, {"SELECT", std::to_string(node_->database)});

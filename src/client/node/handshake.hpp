@@ -27,6 +27,7 @@ struct greeting {
     server_settings settings;
     std::optional<std::int64_t> time_us;
     core::record_facts record;  ///< Of a master, where `fencing` is on.
+    std::string files_complaint;  ///< See `connection::on_files`.
 };
 
 /// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
@@ -48,7 +49,7 @@ public:
         : node_(&node), client_(&client) {}
 
     /// Starts again: appends the first commands to `out`.
-    void begin(std::string& out);
+    void begin(std::string& out, std::string_view files_complaint = {});
     /// Once the first answers are there, and again where the node lost its scripts meanwhile.
     void ask_more(std::string& out, const wire::record_request& r);
     outcome on_reply(const resp::reply& reply);

@@ -30,7 +30,8 @@ node_reports::node_reports(context& shared, const core::eligibility& eligibility
       eligibility_(&eligibility),
       clocks_(&clocks),
       set_(std::move(set)),
-      concerns_(shared.size()) {}
+      concerns_(shared.size()),
+      files_(shared.size()) {}
 
 void node_reports::warn(std::size_t node, error_code why, std::string_view detail) const {
     shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
@@ -153,6 +154,11 @@ void node_reports::report_concerns(std::size_t node, const server_settings& sett
                        .node = shared_->name(node), .detail = c.text});
     }
     concerns_[node] = found;
+}
+
+void node_reports::report_files(std::size_t node, const std::string& complaint) {
+    if (!complaint.empty() && complaint != files_[node]) warn(node, {}, complaint);
+    files_[node] = complaint;
 }
 
 void node_reports::report_without_fence(std::size_t node, std::string_view resource,

@@ -39,6 +39,8 @@ public:
     /// Reports each concern once per node, and again when it comes back after a handshake without
     /// it.
     void report_concerns(std::size_t node, const server_settings& settings);
+    /// Reports a complaint about the node's files, where the last handshake had another one or none.
+    void report_files(std::size_t node, const std::string& complaint);
     /// Reports this once per resource, for a bounded number of them.
     void report_without_fence(std::size_t node, std::string_view resource,
                               std::string_view holder);
@@ -54,6 +56,7 @@ private:
     const core::node_clocks* clocks_;
     std::string set_;
     std::vector<unsigned> concerns_;          // a bit for each kind that the last handshake showed
+    std::vector<std::string> files_;          // the complaint of each node's last handshake
     std::vector<std::string> without_fence_;  // the resources that were reported
 };
 

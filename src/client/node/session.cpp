@@ -156,7 +156,7 @@ void session::owe(entry item) {
 void session::greet(time_point now) {
     greeted_from_ = now;
     unwritten_ = 0;
-    handshake_.begin(outgoing());
+    handshake_.begin(outgoing(), files_complaint());
 }
 
 void session::on_greeting(const resp::reply& reply, time_point now) {

@@ -10,6 +10,7 @@
 
 #include <boost/asio/error.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -285,4 +286,55 @@ TEST_CASE("files that can't be used are named", "[tls]") {
         CHECK(std::string(e.what()).find(" can't be used: " + why) != std::string::npos);
         CHECK(std::string(e.what()).find("error:") == std::string::npos);
     }
+}
+
+TEST_CASE("changed files count from the next connection on, and only where they fit", "[tls]") {
+    const std::string folder = papers().file("ca") + ".d/";
+    std::filesystem::create_directories(folder);
+    const auto put = [&](const std::string& from, const std::string& to) {
+        std::filesystem::copy_file(from, folder + "next",
+                                   std::filesystem::copy_options::overwrite_existing);
+        std::filesystem::rename(folder + "next", folder + to);
+    };
+    put(papers().file("ca"), "ca");
+    put(papers().file("client"), "cert");
+    put(papers().key("client"), "key");
+    node_options node = tls_node();
+    node.tls->ca_file = folder + "ca";
+    node.tls->cert_file = folder + "cert";
+    node.tls->key_file = folder + "key";
+    const auto setup = detail::make_tls_setup(node);
+    CHECK(read_again_tls(*setup).empty());
+
+    tls_server server("good", true);
+    tls_stream old(setup);
+    server.accept();
+    REQUIRE_FALSE(old.begin());
+    REQUIRE_FALSE(talk(old, server, "x").why);
+    REQUIRE(old.is_ready());
+
+    // The certificate comes first, and does not fit the key.
+    put(papers().file("good"), "cert");
+    const std::string misfit = read_again_tls(*setup);
+    INFO(misfit);
+    CHECK(misfit.starts_with("tls/key_file: " + folder + "key can't be used: "));
+    tls_stream next(setup);
+    server.accept();
+    REQUIRE_FALSE(next.begin());
+    CHECK_FALSE(talk(next, server, "x").why);
+    CHECK(next.is_resumed());
+    put(papers().key("good"), "key");
+    CHECK(read_again_tls(*setup).empty());
+    std::filesystem::remove(folder + "key");
+    CHECK(read_again_tls(*setup).find("No such file") != std::string::npos);
+    put(papers().key("good"), "key");
+
+    // Another root: the old session must not stand in for the server's certificate.
+    put(papers().file("other"), "ca");
+    CHECK(read_again_tls(*setup).empty());
+    CHECK_FALSE(old.encrypt("the old connection goes on"));
+    tls_stream distrustful(setup);
+    server.accept();
+    REQUIRE_FALSE(distrustful.begin());
+    CHECK(talk(distrustful, server).why == tls_errc::untrusted);
 }

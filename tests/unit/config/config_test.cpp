@@ -10,6 +10,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <random>
 #include <stdexcept>
@@ -272,6 +274,8 @@ TEST_CASE("passwords come from the environment and from files") {
     CHECK(read->nodes[0].password == "from env");
     CHECK(read->nodes[1].password == "from file");
     CHECK(read->nodes[2].password == "from dos");
+    CHECK(read->nodes[0].password_file.empty());
+    CHECK(read->nodes[1].password_file == (folder.path / "secret").string());
 
     const auto bad = folder.write("bad.json", R"({"nodes": [
         {"host": "a", "username": "u", "password_env": "REDLOCK_TEST_EMPTY"},
@@ -286,6 +290,31 @@ TEST_CASE("passwords come from the environment and from files") {
                                 "/nodes/4/password_file"});
     CHECK(contains(message_at(issues, "/nodes/0/password_env"), "REDLOCK_TEST_EMPTY"));
     CHECK(contains(message_at(issues, "/nodes/2/password_file"), "absent"));
+}
+
+TEST_CASE("a file stays the same where the working directory changes, and a pipe is read once") {
+    const scratch folder;
+    folder.write("secret", "pw");
+    folder.write("ca", "PEM");
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path);
+    const auto read = parse_options(
+        R"({"nodes": [{"host": "a", "password_file": "secret", "tls": {"ca_file": "ca"}}]})");
+    std::filesystem::current_path(before);
+    REQUIRE(read.has_value());
+    CHECK(read->nodes[0].password_file == (folder.path / "secret").string());
+    CHECK(read->nodes[0].tls->ca_file == (folder.path / "ca").string());
+
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    REQUIRE(::write(ends[1], "piped\n", 6) == 6);
+    ::close(ends[1]);
+    const auto piped = parse_options(R"({"nodes": [{"host": "a", "password_file": "/proc/self/fd/)" +
+                                     std::to_string(ends[0]) + "\"}]}");
+    ::close(ends[0]);
+    REQUIRE(piped.has_value());
+    CHECK(piped->nodes[0].password == "piped");
+    CHECK(piped->nodes[0].password_file.empty());
 }
 
 TEST_CASE("a byte order mark is no part of a password") {
