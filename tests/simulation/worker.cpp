@@ -308,6 +308,7 @@ void worker::keep() {
         return plan(dice_.between_orders(1ms, std::max<duration>(left, 2ms)), &worker::give_back);
     }
     const duration ttl = how_.ttl;
+    if (may_downgrade()) return plan(dice_.between_orders(10us, ttl), &worker::downgrade);
     const std::int64_t what = dice_.between(in_->terms().is_duellist ? 35 : 0, 99);
     if (what < 40) return plan(dice_.between_orders(10us, ttl), &worker::give_back);
     if (what < 50) return plan(dice_.between_orders(10us, ttl), &worker::let_go);
