@@ -14,6 +14,7 @@ plan draw_downgrades(std::uint64_t seed) {
     // Readers pass a writer that waits in no order, and a keeper keeps what it has alone.
     if (!are_all_fenced || out.about == style::rolling || out.most_turns != 0) return out;
     chance dice(seed, 40);
+    if (out.about == style::slow && dice.happens(0.8)) return out;  // these take hours
     for (program_plan& p : out.programs) {
         if (p.is_brief()) continue;
         p.downgrades = dice.pick(std::array{0.2, 0.5, 0.9});

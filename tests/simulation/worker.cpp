@@ -349,6 +349,7 @@ void worker::look() {
         return let_go();
     }
     if (in_->is_resting() || dice_.happens(0.2)) return give_back();
+    if (may_downgrade()) return downgrade();
     plan(dice_.between_orders(1ms, 2 * duration(how_.ttl)), &worker::look);
 }
 
