@@ -75,14 +75,14 @@ public:
     /// See `mutex::unlock`. The others that share it keep it.
     void unlock_shared();
 
-    /// Goes on as one that shares the mutex, which the calling thread holds alone: those that wait to
-    /// share it get it, and nobody has it alone in between. What has to be done alone is done before
-    /// the call. If the thread shares it already, nothing changes. There is no way back, as for
-    /// `client::async_downgrade`, which says the rest.
+    /// Goes on as one that shares the mutex, which the calling thread holds alone: those that wait
+    /// to share it get it, and nobody has it alone in between. What has to be done alone is done
+    /// before the call. If the thread shares it already, nothing changes. There is no way back, as
+    /// for `client::async_downgrade`, which says the rest.
     ///
-    /// **Errors.** Throws `std::system_error`: `not_held` if the thread does not hold it; and, with the
-    /// hold as it was, `invalid_argument` if `options.min_hold` is not over, or `fencing` is off. If the
-    /// hold is lost, `unlock()` or `unlock_shared()` reports it.
+    /// **Errors.** Throws `std::system_error`: `not_held` if the thread does not hold it; and, with
+    /// the hold as it was, `invalid_argument` if `options.min_hold` is not over, or `fencing` is
+    /// off. If the hold is lost, `unlock()` or `unlock_shared()` reports it.
     void unlock_and_lock_shared();
 
     /// See `mutex::fence`, and `lock_mode` for what the fences of those that share say.

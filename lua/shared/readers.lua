@@ -7,9 +7,9 @@
 -- the first of these readers came. That alone a reader has to exceed, not the fences of the others:
 -- they would refuse each other.
 --
--- A writer that goes on as a reader says so by extend_share, and by that alone from then on: a node on
--- which it has the key alone yet makes a reader of it. Its fence stays; it is a writer before all that
--- join it.
+-- A writer that goes on as a reader says so by extend_share, and by that alone from then on: a node
+-- on which it has the key alone yet makes a reader of it. Its fence stays; it is a writer before
+-- all that join it.
 --
 -- The set counts only while the key is shared. Once a writer has the key, a request that looked at
 -- the set first would let a reader in beside the writer, or delete the writer's key.
@@ -202,11 +202,11 @@ local function share(i, ...)
     return acquire_as(shared, i, ...)
 end
 
--- Makes a reader of a writer: the key, which holds its value, is shared from now on. Until the marker
--- is written the writer has the key as before, and the set beside it counts for nothing. Others that
--- would share it have to exceed what the node had seen until now, and so the writer's fence, too. The
--- node's own fence is raised: a command that was sent to the writer's key before, and comes after the
--- readers, must not take it. No time is taken away.
+-- Makes a reader of a writer: the key, which holds its value, is shared from now on. Until the
+-- marker is written the writer has the key as before, and the set beside it counts for nothing.
+-- Others that would share it have to exceed what the node had seen until now, and so the writer's
+-- fence, too. The node's own fence is raised: a command that was sent to the writer's key before,
+-- and comes after the readers, must not take it. No time is taken away.
 local function share_own(i, set, value, ttl_text, fence, least)
     local key = KEYS[2 * i]
     local left_ms = redis.pcall('PTTL', key)

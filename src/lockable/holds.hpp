@@ -55,8 +55,8 @@ public:
     /// throw reports that.
     void note_loss(thread_number thread, bool may_throw);
 
-    /// The lease of a thread's hold, also if it was lost and the loss was not found yet; else null. It
-    /// stays where it is until that thread ends its hold.
+    /// The lease of a thread's hold, also if it was lost and the loss was not found yet; else null.
+    /// It stays where it is until that thread ends its hold.
     const lease* find(thread_number thread) const noexcept;
 
     /// Threads that end without unlocking leave an entry. At most this many have no lease: beyond

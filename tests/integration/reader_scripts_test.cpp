@@ -862,7 +862,8 @@ TEST_CASE("what a writer sent before it shared its key takes and prolongs nothin
     }
 }
 
-TEST_CASE("a reader's release also deletes the key that a node did not come to share", "[scripts]") {
+TEST_CASE("a reader's release also deletes the key that a node did not come to share",
+          "[scripts]") {
     reader_node n;
     wake_listener wim("wim");
     n.set("F", "100");

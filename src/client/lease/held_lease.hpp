@@ -72,8 +72,8 @@ public:
 
     /// What is, or may be, of it on the nodes.
     footprint& left() noexcept { return left_; }
-    /// From now on it is one of the readers, on whatever node. False, and no change, where a program
-    /// may have its token, by which it is a writer's.
+    /// From now on it is one of the readers, on whatever node. False, and no change, where a
+    /// program may have its token, by which it is a writer's.
     bool share();
     /// Whether a quorum of nodes is known to have it as a reader's.
     bool is_shared_by_quorum() const noexcept { return left_.kind->is_shared && !is_turning_; }

@@ -237,7 +237,8 @@ void renewal_round::on_finished(time_point sent, time_point now) {
 
 std::pair<held_lease_ptr, error_code> holders_extension::find() noexcept {
     const auto state = std::move(state_);
-    if (!state || state->home.lock() != client().host.home()) return {nullptr, errc::invalid_argument};
+    const bool is_ours = state && state->home.lock() == client().host.home();
+    if (!is_ours) return {nullptr, errc::invalid_argument};
     if (state->is_held()) return {held_lease_ptr(state->held_as), {}};
     const bool was_lost = state->state() == lease_state::status::lost;
     return {nullptr, was_lost ? errc::lost : errc::not_held};

@@ -352,7 +352,7 @@ TEST_CASE("a reader that comes while others hold the resource has its turn at on
     CHECK(all.empty());
 }
 
-TEST_CASE("where a holder goes on as a reader, the readers in front have their turn, and a writer too") {
+TEST_CASE("where a holder goes on as a reader, those in front have their turn") {
     somebody holder, a, b, writer, behind;
     local_queues all;
     join(all, holder, "x");
