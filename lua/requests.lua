@@ -29,7 +29,8 @@
 --          unless it is empty, is for how long VALUE may not take the key again: that is noted
 --          before all else (shared/revoked.lua), since another process may go on extending the lease
 --   acquire_share, await_share, extend_share, release_share, leave_share
---          the same for a reader: shared/readers.lua
+--          the same for a reader: shared/readers.lua. Where the key holds VALUE, as a writer's,
+--          extend_share makes a reader of it, and release_share deletes it
 --   acquire_slot VALUE TTL FENCE SLOT K
 --   await_slot VALUE TTL FENCE SLOT K ID TICKET LIFE
 --   extend_slot VALUE TTL FENCE SLOT K

@@ -83,6 +83,8 @@ public:
 
     /// See `client::async_extend`.
     result<void> extend(const lease& held, std::chrono::milliseconds ttl);
+    /// See `client::async_downgrade`.
+    result<void> downgrade(const lease& held);
     /// See `client::async_release`. After `would_deadlock` the lease is released in the
     /// background.
     result<void> release(lease held);

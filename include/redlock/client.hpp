@@ -265,6 +265,40 @@ public:
             detail::initiate_extend{impl_}, token, held.state(), ttl);
     }
 
+    /// Turns an exclusive lease into a shared one, without a moment in which nobody holds the
+    /// resource: readers that wait get in, writers do not. The lease object, its owner and its
+    /// fence stay the same; it is renewed, lost and released as before. The fences of readers that
+    /// come later are above its own.
+    ///
+    /// From this call on the lease promises no more than a shared one does, whatever the outcome:
+    /// the first node that has got the request may let readers in. What has to be done alone is
+    /// done before the call.
+    ///
+    /// There is no way back: a shared lease can't become exclusive. Two readers that both wanted
+    /// that would each wait until the other is gone. Release, and acquire again.
+    ///
+    /// **Preconditions.** The lease is not empty and belongs to this client. It is of one resource
+    /// and of no slot, its `min_hold` is over, and `fencing` is on. It was not adopted, and its
+    /// `token()` was not called before this: another process could prolong or release by it what is
+    /// no longer there. Otherwise the error is `invalid_argument`, nothing is sent, and the lease
+    /// stays exclusive.
+    /// **Completion.** Success: a quorum of nodes shares the resource. `valid_until()` counts from
+    /// the sending of this request, as after `async_extend` with the present ttl. If that is known
+    /// already, or the lease was acquired as shared: at once, and nothing is sent.
+    /// **Cancellation.** The lease is shared all the same, as after an error.
+    /// **Leaves behind.** After an error the validity stays as it was. Some nodes may share the
+    /// resource, while others still keep readers out; each renewal turns those that it reaches, and
+    /// so does another call. A release ends the lease on both. After `not_held` from the nodes the
+    /// lease is lost (`loss::taken`).
+    /// **Errors.** `no_quorum`: too few nodes could vote. `validity_exhausted`: the answers came
+    /// too late for the ttl. `not_held`: a quorum says that the key is not this lease's, or
+    /// the lease was released. `lost`: the lease ended before or during the call.
+    template <detail::token_for<void(error_code)> T = detail::default_token>
+    auto async_downgrade(const lease& held, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code)>(
+            detail::initiate_downgrade{impl_}, token, held.state());
+    }
+
     /// Releases a lease on every node. The lease ends with this call, whatever the outcome is.
     ///
     /// **Preconditions.** The lease is not empty and belongs to this client. Otherwise the error

@@ -26,7 +26,7 @@ class lockable;
 ///
 /// A thread holds it one way at a time, and once. If it locks it again, either way, it gets
 /// `would_deadlock` (from the `try_lock` functions: false): to change from shared to exclusive it
-/// has to unlock first.
+/// has to unlock first. From exclusive to shared it gets by `unlock_and_lock_shared()`.
 ///
 /// `unlock()` and `unlock_shared()` end whichever hold the thread has. Everything else is as in
 /// `mutex`, above all which operation throws `errc::lost`.
@@ -74,6 +74,16 @@ public:
     }
     /// See `mutex::unlock`. The others that share it keep it.
     void unlock_shared();
+
+    /// Goes on as one that shares the mutex, which the calling thread holds alone: those that wait
+    /// to share it get it, and nobody has it alone in between. What has to be done alone is done
+    /// before the call. If the thread shares it already, nothing changes. There is no way back, as
+    /// for `client::async_downgrade`, which says the rest.
+    ///
+    /// **Errors.** Throws `std::system_error`: `not_held` if the thread does not hold it; and, with
+    /// the hold as it was, `invalid_argument` if `options.min_hold` is not over, or `fencing` is
+    /// off. If the hold is lost, `unlock()` or `unlock_shared()` reports it.
+    void unlock_and_lock_shared();
 
     /// See `mutex::fence`, and `lock_mode` for what the fences of those that share say.
     std::uint64_t fence() const noexcept;

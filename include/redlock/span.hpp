@@ -28,6 +28,7 @@ enum class span_kind : std::uint8_t {
     /// that was destroyed, until the nodes have answered as far as they will, or the client is
     /// closed. A child of the hold, which ends when this begins.
     release,
+    downgrade,  ///< The holder shares a lease, by `async_downgrade`. A child of the hold.
 };
 
 enum class span_edge : std::uint8_t { begin, end };

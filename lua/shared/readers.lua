@@ -7,6 +7,10 @@
 -- the first of these readers came. That alone a reader has to exceed, not the fences of the others:
 -- they would refuse each other.
 --
+-- A writer that goes on as a reader says so by extend_share, and by that alone from then on: a node
+-- on which it has the key alone yet makes a reader of it. Its fence stays; it is a writer before
+-- all that join it.
+--
 -- The set counts only while the key is shared. Once a writer has the key, a request that looked at
 -- the set first would let a reader in beside the writer, or delete the writer's key.
 local marker = 'redlock:shared'
@@ -198,14 +202,50 @@ local function share(i, ...)
     return acquire_as(shared, i, ...)
 end
 
+-- Makes a reader of a writer: the key, which holds its value, is shared from now on. Until the
+-- marker is written the writer has the key as before, and the set beside it counts for nothing.
+-- Others that would share it have to exceed what the node had seen until now, and so the writer's
+-- fence, too. The node's own fence is raised: a command that was sent to the writer's key before,
+-- and comes after the readers, must not take it. No time is taken away.
+local function share_own(i, set, value, ttl_text, fence, least)
+    local key = KEYS[2 * i]
+    local left_ms = redis.pcall('PTTL', key)
+    if type(left_ms) == 'table' then
+        return left_ms
+    end
+    local lives_ms = math.max(ttl_text + until_next_ms, left_ms)
+    -- First of all: a server without memory refuses ZADD unless something was written before.
+    local done = redis.pcall('DEL', set)
+    if type(done) ~= 'table' then
+        done = redis.pcall('ZADD', set, string.format('%.0f', -least), 'base',
+                           string.format('%.0f', now_ms + lives_ms), value)
+    end
+    if type(done) ~= 'table' then
+        done = redis.pcall('PEXPIRE', set, lives_ms)
+    end
+    if type(done) ~= 'table' then
+        done = tonumber(fence) > least and put(KEYS[2 * i + 1], fence, fence_life) or
+            put(key, marker, lives_ms)
+    end
+    if done then
+        return done
+    end
+    known[set] = {base = least, last = value, last_ms = now_ms + lives_ms,
+                  lives_ms = now_ms + lives_ms, has_set_expiry = true, are_dead_gone = true}
+    leave_queue_of(i, marker, true)  -- the readers at its head may come in
+    return 1
+end
+
 local function extend_share(i, value, ttl, fence)
     local current, set = stored[KEYS[2 * i]], KEYS[next_companion]
-    if current and current ~= marker then
+    if current and current ~= marker and current ~= value then
         return 0
     end
     local least, is_missing, foreign = fence_to_exceed(KEYS[2 * i + 1])
     if foreign then
         return foreign
+    elseif current == value then
+        return share_own(i, set, value, ttl, fence, least)
     end
     local until_ms = current and place_of(set, value)
     local refusal = not until_ms and revoked().refuse(KEYS[2 * i + 1], value)
@@ -281,6 +321,9 @@ local function release_share(i, value, fence, id, ticket, life, _, note)
     local answer, is_gone
     if current == marker then
         answer, is_gone = leave_readers(key, set, value, raises and may_be_late() and fence)
+    elseif current == value then
+        -- A writer's that was to share the key, and has not got to that on this node.
+        answer, is_gone = give_back(i, value, raises)
     else
         -- The set is left over, or holds what is none of ours.
         remove_dead(set)

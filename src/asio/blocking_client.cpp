@@ -212,6 +212,13 @@ result<void> blocking_client::extend(const lease& held, std::chrono::millisecond
     return as_result(std::get<0>(done.wait()));
 }
 
+result<void> blocking_client::downgrade(const lease& held) {
+    if (const auto ec = worker::unusable(worker_)) return ec;
+    outcome<error_code> done;
+    worker_->async.async_downgrade(held, done.handler());
+    return as_result(std::get<0>(done.wait()));
+}
+
 result<void> blocking_client::release(lease held) {
     if (const auto ec = worker::unusable(worker_)) return ec;
     outcome<error_code> done;

@@ -8,6 +8,7 @@
 #include "client/operation/adopt.hpp"
 #include "client/operation/close.hpp"
 #include "client/operation/declare.hpp"
+#include "client/operation/downgrade.hpp"
 #include "client/operation/extend.hpp"
 #include "client/operation/inspect.hpp"
 #include "client/operation/list.hpp"
@@ -57,6 +58,11 @@ class asio_adopt final : public asio_operation<adopt_operation, error_code, leas
 };
 
 class asio_extend final : public asio_operation<extend_operation, error_code> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome) override { finish(outcome); }
+};
+
+class asio_downgrade final : public asio_operation<downgrade_operation, error_code> {
     using asio_operation::asio_operation;
     void complete(error_code outcome) override { finish(outcome); }
 };
@@ -161,6 +167,11 @@ void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::millisecon
                   plain_handler handler) {
     if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
     launch<asio_extend>(impl, std::move(handler), std::move(state), ttl);
+}
+
+void start_downgrade(const impl_ptr& impl, state_ptr state, plain_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed);
+    launch<asio_downgrade>(impl, std::move(handler), std::move(state));
 }
 
 void start_release(const impl_ptr& impl, lease held, plain_handler handler) {

@@ -8,7 +8,7 @@
 #include <redlock/lease.hpp>
 
 #include <cstddef>
-#include <vector>
+#include <list>
 
 namespace redlock::detail {
 
@@ -56,6 +56,7 @@ public:
     void note_loss(thread_number thread, bool may_throw);
 
     /// The lease of a thread's hold, also if it was lost and the loss was not found yet; else null.
+    /// It stays where it is until that thread ends its hold.
     const lease* find(thread_number thread) const noexcept;
 
     /// Threads that end without unlocking leave an entry. At most this many have no lease: beyond
@@ -76,7 +77,7 @@ private:
     lease find_loss(entry& of) noexcept;
     void tidy() noexcept;
 
-    std::vector<entry> entries_;  // few: one for each thread that holds, or has lost a hold
+    std::list<entry> entries_;  // few: one for each thread that holds, or has lost a hold
 };
 
 }  // namespace redlock::detail

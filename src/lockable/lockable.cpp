@@ -48,6 +48,19 @@ void lockable::unlock() {
     if (may_throw) fail(errc::lost, resource_);
 }
 
+void lockable::share() {
+    const lease* const held = [&] {
+        const std::lock_guard lock(gate_);
+        return holds_.find(this_thread_number());
+    }();
+    if (held == nullptr) fail(errc::not_held, resource_);
+    const auto done = client_->downgrade(*held);
+    // After any other error it is shared, and the client sends the change again, or it is lost.
+    for (const errc refusal : {errc::invalid_argument, errc::would_deadlock}) {
+        if (!done && done.error() == refusal) fail(refusal, resource_);
+    }
+}
+
 std::uint64_t lockable::fence() const noexcept {
     const std::lock_guard lock(gate_);
     const lease* const held = holds_.find(this_thread_number());

@@ -33,6 +33,10 @@ public:
     /// Ends the hold of the calling thread, of whichever mode.
     void unlock();
 
+    /// Shares the hold of the calling thread from now on, also where it has lost it: its unlock
+    /// reports that.
+    void share();
+
     /// Of the lease that the calling thread holds.
     std::uint64_t fence() const noexcept;
     std::stop_token lost_token() const noexcept;

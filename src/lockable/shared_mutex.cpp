@@ -26,6 +26,8 @@ void shared_mutex::unlock() { state_->unlock(); }
 
 void shared_mutex::unlock_shared() { state_->unlock(); }
 
+void shared_mutex::unlock_and_lock_shared() { state_->share(); }
+
 std::uint64_t shared_mutex::fence() const noexcept { return state_->fence(); }
 
 std::stop_token shared_mutex::lost_token() const noexcept { return state_->lost_token(); }

@@ -12,6 +12,7 @@ std::string_view to_string(span_kind kind) noexcept {
         case span_kind::hold: return "hold";
         case span_kind::renewal: return "renewal";
         case span_kind::extend: return "extend";
+        case span_kind::downgrade: return "downgrade";
         case span_kind::release: return "release";
     }
     return "unknown";

@@ -149,6 +149,8 @@ TEST_CASE("a lease's spans lie in each other from its acquire to its release") {
     s.p.pass(10s);  // three renewals, each up to a quarter earlier than a third of the ttl
     s.p.client.async_extend(held, 5s, [](error_code) {});
     s.p.pass(0s);
+    s.p.client.async_downgrade(held, [](error_code) {});
+    s.p.pass(0s);
     const std::uint64_t fence = held.fence();
     std::optional<error_code> released;
     s.p.client.async_release(std::move(held), [&](error_code why) { released = why; });
@@ -169,13 +171,15 @@ TEST_CASE("a lease's spans lie in each other from its acquire to its release") {
     CHECK(hold.from == began);
     CHECK(hold.to - hold.from == 10s);
     CHECK(s.spans.count(span_kind::renewal) >= 3);
-    for (const span_kind kind : {span_kind::renewal, span_kind::extend, span_kind::release}) {
+    for (const span_kind kind : {span_kind::renewal, span_kind::extend, span_kind::downgrade,
+                                 span_kind::release}) {
         for (const traced& one : s.spans.all(kind)) {
             CHECK(s.spans.kind_of(one.parent) == span_kind::hold);
             CHECK_FALSE(one.error);
         }
     }
     CHECK(s.spans.count(span_kind::extend) == 1);
+    CHECK(s.spans.count(span_kind::downgrade) == 1);
     CHECK(s.spans.count(span_kind::release) == 1);
     for (const traced& one : {acquire, attempt, hold}) CHECK_FALSE(one.error);
 }

@@ -203,12 +203,13 @@ TEST_CASE("a call from the client's own thread is refused", "[blocking_client]")
         refused += own->inspect("other").error() == errc::would_deadlock ? 1 : 0;
         refused += own->close().error() == errc::would_deadlock ? 1 : 0;
         refused += own->extend(lease{}, 5s).error() == errc::would_deadlock ? 1 : 0;
+        refused += own->downgrade(lease{}).error() == errc::would_deadlock ? 1 : 0;
         refused += own->release(lease{}).error() == errc::would_deadlock ? 1 : 0;
     };
     blocking_client own(std::move(options));
     client = &own;
     REQUIRE(own.acquire("r").has_value());
-    CHECK(refused == 5);
+    CHECK(refused == 6);
 }
 
 TEST_CASE("the loss reaches the holder", "[blocking_client]") {

@@ -414,7 +414,7 @@ TEST_CASE("a reader's release never touches a writer's key", "[scripts]") {
     n.del("K");
     n.take("K", others, 10s);
     const bool is_for_good = GENERATE(false, true);
-    for (const auto& owner : {ours, theirs, others}) {
+    for (const auto& owner : {ours, theirs}) {
         CHECK((is_for_good ? n.leave_for_good(owner, 150) : n.leave(owner)) == "0");
     }
     CHECK(n.get("K") == others);
@@ -758,4 +758,199 @@ TEST_CASE("a reader that waits sees a key that is shared as a free one", "[scrip
     CHECK(wait({"wim:1", 2}).starts_with("{{"));
     CHECK(n.last().items.at(0).items.at(0).number > 15'000);
     CHECK(wait({"bob:r1", 3}) == "{{2000 2000 " + marker + "}}");
+}
+
+TEST_CASE("a writer that goes on as a reader shares its key, under its own base", "[scripts]") {
+    reader_node n;
+    n.set("F", "100");
+    REQUIRE(n.write(ours, 101) == "1");
+    n.command({"ZADD", "K:R", "-5", "base", text(begun_us / 1000 + 60'000), theirs});  // left over
+    SECTION("what the node had seen is the base, and its fence is raised") {
+        CHECK(n.extend_share(ours, 150) == "1");
+        CHECK(n.get("K") == marker);
+        CHECK(n.lives("K", 30s));
+        CHECK(n.get("F") == "150");
+        CHECK(n.lives("F", 120s));
+        CHECK(n.readers() == "base=101 A+30000");
+        CHECK(n.set_outlives_key());
+        CHECK(n.share(theirs, 101) == "{4 101}");
+        CHECK(n.share(theirs, 102) == "1");
+        CHECK(n.write(others, 151).starts_with("{2 "));
+        // A writer after them has to exceed all.
+        n.leave(ours);
+        n.leave(theirs);
+        CHECK(n.write(others, 150) == "{4 150}");
+    }
+    SECTION("under a fence that is not above the node's, too: the key is its own") {
+        n.set("F", "200");
+        CHECK(n.extend_share(ours, 150) == "1");
+        CHECK(n.get("F") == "200");
+        CHECK(n.readers() == "base=200 A+30000");
+    }
+    SECTION("where the fence is missing it counts as a time near the node's own") {
+        n.del("F");
+        CHECK(n.extend_share(ours, begun_us) == "1");
+        CHECK(n.get("F") == text(begun_us));
+        CHECK(n.readers() == "base=" + text(begun_us - tolerance_us) + " A+30000");
+    }
+    SECTION("again, as any reader") {
+        CHECK(n.extend_share(ours, 150) == "1");
+        CHECK(n.share(theirs, 102) == "1");
+        CHECK(n.extend_share(ours, 160, 40'000) == "1");
+        CHECK(n.readers() == "base=101 B+30000 A+40000");
+        CHECK(n.get("F") == "150");
+    }
+}
+
+TEST_CASE("to share a writer's key takes no time of it away", "[scripts]") {
+    reader_node n;
+    n.set("F", "100");
+    REQUIRE(n.write(ours, 101) == "1");
+    SECTION("a shorter ttl") {
+        CHECK(n.extend_share(ours, 150, 10'000) == "1");
+        CHECK(n.lives("K", 30s));
+        CHECK(n.share(theirs, 150, 1'000) == "1");
+        CHECK(n.leave(theirs) == "1");
+        CHECK(n.lives("K", 30s));  // as long as this reader has it
+    }
+    SECTION("a longer one") {
+        CHECK(n.extend_share(ours, 150, 50'000) == "1");
+        CHECK(n.readers() == "base=101 A+50000");
+        CHECK(n.lives("K", 50s));
+    }
+    SECTION("a key whose expiry was taken away gets the ttl") {
+        n.command({"PERSIST", "K"});
+        CHECK(n.extend_share(ours, 150, 10'000) == "1");
+        CHECK(n.readers() == "base=101 A+10000");
+        CHECK(n.lives("K", 10s));
+    }
+}
+
+TEST_CASE("what a writer sent before it shared its key takes and prolongs nothing", "[scripts]") {
+    reader_node n;
+    n.set("F", "100");
+    REQUIRE(n.write(ours, 101) == "1");
+    SECTION("while readers have the key") {
+        REQUIRE(n.extend_share(ours, 150, 10'000) == "1");
+        CHECK(n.ask({to_extend("K", 140, ours, 300'000)}) == "0");
+        CHECK(n.write(ours, 140).starts_with("{2 "));
+        CHECK(n.ask({to_release("K")}) == "0");
+        CHECK(n.get("K") == marker);
+        CHECK(n.lives("K", 30s));
+    }
+    SECTION("when they are gone") {
+        REQUIRE(n.extend_share(ours, 150) == "1");
+        n.del("K");
+        CHECK(n.ask({to_extend("K", 140)}) == "{4 150}");
+        CHECK(n.write(ours, 140) == "{4 150}");
+        CHECK_FALSE(n.exists("K"));
+    }
+    SECTION("nor does the request itself, after the release") {
+        CHECK(n.leave_for_good(ours, 150) == "1");
+        CHECK_FALSE(n.exists("K"));
+        CHECK(n.extend_share(ours, 150) == "{4 150}");
+        CHECK_FALSE(n.exists("K"));
+    }
+    SECTION("nor another writer's key, or one that is kept") {
+        const std::string held = GENERATE(false, true) ? theirs : ours + "#kept";
+        n.del("K");
+        n.take("K", held, 20s);
+        CHECK(n.extend_share(ours, 150) == "0");
+        CHECK(n.get("K") == held);
+        CHECK(n.get("F") == "101");
+        CHECK_FALSE(n.exists("K:R"));
+    }
+}
+
+TEST_CASE("a reader's release also deletes the key that a node did not come to share",
+          "[scripts]") {
+    reader_node n;
+    wake_listener wim("wim");
+    n.set("F", "100");
+    REQUIRE(n.write(ours, 101) == "1");
+    n.ask({as_waiter(to_acquire("K", 103, others), {"wim:1", 1})});
+    SECTION("and wakes the next") {
+        CHECK(n.leave(ours) == "1");
+        CHECK_FALSE(n.exists("K"));
+        CHECK(n.get("F") == "101");
+    }
+    SECTION("for good") {
+        CHECK(n.leave_for_good(ours, 150) == "1");
+        CHECK_FALSE(n.exists("K"));
+        CHECK(n.get("F") == "150");
+        CHECK(n.ask({to_extend("K", 150)}) == "{4 150}");
+    }
+    SECTION("among others of one command") {
+        n.ask({to_acquire("other", begun_us)});
+        CHECK(n.ask({as_reader(to_release("K")), to_release("other")}) == "{1 1}");
+        CHECK_FALSE(n.exists("K"));
+        CHECK_FALSE(n.exists("other"));
+    }
+    CHECK(wim.heard() == "K");
+}
+
+TEST_CASE("a writer that shares its key wakes the readers in front of the first writer",
+          "[scripts]") {
+    reader_node n;
+    wake_listener ann("ann");
+    wake_listener bob("bob");
+    wake_listener cid("cid");
+    wake_listener wim("wim");
+    n.set("F", "100");
+    REQUIRE(n.write(ours, 101) == "1");
+    n.share(theirs, 102, waiter{"ann:r1", 2});
+    n.share(theirs, 102, waiter{"bob:r1", 3});
+    n.ask({as_waiter(to_acquire("K", 103, others), {"wim:1", 4})});
+    n.share(theirs, 102, waiter{"cid:r1", 5});
+    SECTION("two, and neither the writer nor the reader behind it") {
+        CHECK(n.extend_share(ours, 150) == "1");
+        CHECK(ann.heard() == "K");
+        CHECK(bob.heard() == "K");
+        CHECK(n.share(theirs, 151, waiter{"ann:r1", 2}) == "1");
+        CHECK(n.share(others, 151, waiter{"cid:r1", 5}).starts_with("{3 "));
+        // Once: a renewal wakes nobody.
+        CHECK(n.extend_share(ours, 160) == "1");
+        CHECK(ann.heard() + bob.heard() == "");
+    }
+    SECTION("none, where a writer is first") {
+        n.ask({as_waiter(to_acquire("K", 103, others), {"wim:0", 1})});
+        CHECK(n.extend_share(ours, 150) == "1");
+        CHECK(ann.heard() + bob.heard() == "");
+    }
+    CHECK(wim.heard() + cid.heard() == "");
+}
+
+TEST_CASE("where a node can't share a writer's key, the writer has it as before", "[scripts]") {
+    reader_node n;
+    n.set("F", "100");
+    REQUIRE(n.write(ours, 101) == "1");
+    const auto stays = [&] { return n.get("K") == ours && n.get("F") == "101"; };
+    SECTION("another epoch") {
+        n.from_epoch = other_epoch;
+        CHECK(n.extend_share(ours, 150) == "+AMNESIAC");
+        CHECK(stays());
+    }
+    SECTION("late") {
+        n.not_after = text(begun_us - 1);
+        CHECK(n.extend_share(ours, 150) == "+LATE");
+        CHECK(stays());
+    }
+    SECTION("a fence that is none") {
+        n.set("F", "x");
+        CHECK(n.extend_share(ours, 150) == "!FOREIGN");
+        CHECK(n.get("K") == ours);
+    }
+    SECTION("a replica") {
+        REQUIRE(n.command({"REPLICAOF", "127.0.0.1", "1"}).text == "OK");
+        CHECK(n.extend_share(ours, 150) == "!READONLY");
+        n.command({"REPLICAOF", "NO", "ONE"});
+        CHECK(stays());
+    }
+    SECTION("but without memory it can: it only changes what it has") {
+        n.run_out_of_memory();
+        CHECK(n.extend_share(ours, 150) == "1");
+        CHECK(n.get("K") == marker);
+        n.config_set("maxmemory", "0");
+    }
+    CHECK(n.exists("K:R") == (n.get("K") == marker));
 }

@@ -189,6 +189,11 @@ void lease_checker::check_exclusion(const held& of) {
     }
 }
 
+// Its fence was a writer's, and readers that come have to exceed it.
+void lease_checker::shares(const detail::lease_state& lease) {
+    for (held& h : open_) h.is_shared = h.is_shared || h.lease.get() == &lease;
+}
+
 void lease_checker::ended(const detail::lease_state& lease) {
     std::erase_if(open_, [&](const held& h) { return h.lease.get() == &lease; });
 }

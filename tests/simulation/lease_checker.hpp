@@ -62,6 +62,8 @@ public:
     /// A lease was handed out, asked for at `asked` by the holder's clock, as `how` says.
     void granted(const holder& by, std::shared_ptr<detail::lease_state> lease, time_point asked,
                  const acquire_options& how);
+    /// Its holder shares it from now on, whatever the nodes know of that yet.
+    void shares(const detail::lease_state& lease);
     /// Its holder gave it back, or died: nobody relies on it any more.
     void ended(const detail::lease_state& lease);
     /// The process that drew this owner's identity is gone.

@@ -1,6 +1,7 @@
 // The simulation as a program: one seed with its story, many seeds and what they add up to, or
 // every order of small worlds.
 // SPDX-License-Identifier: MIT
+#include "simulation/downgrades.hpp"
 #include "simulation/elections.hpp"
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
@@ -38,6 +39,7 @@ double hours(redlock::duration d) { return seconds(d).count() / 3600; }
 /// What not every world has.
 const std::map<std::string, std::function<bool(const plan&)>> features{
     {"readers", &plan::has_readers},
+    {"downgrades", &plan::has_downgrades},
     {"slots", &plan::has_slots},
     {"min_hold", &plan::has_least_holds},
     {"tokens", &plan::has_tokens},
@@ -60,11 +62,10 @@ struct variation {
     std::vector<std::string> with{};     ///< What a world needs, or is left out: "readers", ...
 
     plan draw(std::uint64_t seed) const {
-        const auto has = [this](const char* what) {
-            return std::find(with.begin(), with.end(), what) != with.end();
-        };
-        plan out = has("elections") ? draw_elections(seed) : simulation::draw(seed);
-        out.has_notes = has("notes");  // in any world: none is drawn with them
+        plan out = needs("elections")    ? draw_elections(seed)
+                   : needs("downgrades") ? draw_downgrades(seed)
+                                         : simulation::draw(seed);
+        out.has_notes = needs("notes");  // in any world: none is drawn with them
         out.promise = promise;
         for (program_plan& p : out.programs) {
             p.is_guarded = p.is_guarded && !lacks("guard");
@@ -75,6 +76,9 @@ struct variation {
     bool fits(const plan& in) const {
         return std::all_of(with.begin(), with.end(),
                            [&](const std::string& what) { return features.at(what)(in); });
+    }
+    bool needs(const char* what) const {
+        return std::find(with.begin(), with.end(), what) != with.end();
     }
     bool lacks(const char* what) const {
         return std::find(missing.begin(), missing.end(), what) != missing.end();

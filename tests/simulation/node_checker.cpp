@@ -314,6 +314,8 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             }
         }
         if (!one.of->fence_key.empty()) check_fence(one, now);
+        const bool is_ours = key && key->value == one.of->value;
+        if (one.is_done && one.of->shares() && is_ours) check_downgrade(one, now);
         const bool was_ours = one.key_before && one.key_before->value == one.of->value;
         if (one.is_granted && one.of->shares() && !was_ours) check_readers(*one.of, now);
     }
@@ -344,6 +346,28 @@ void node_checker::check_taken(const claim& of, const key_facts& key, time_point
     const auto was_until = of.key_before->expires_ms;
     judge_->require(!was_until || !key.expires_ms || *key.expires_ms >= *was_until, "validity",
                     [&] { return of.of->key + " has less time on " + name() + " than it had"; });
+}
+
+// A writer goes on as a reader: those that join have to exceed what the node had seen by then, and
+// what was sent to the writer's key takes nothing any more.
+void node_checker::check_downgrade(const claim& of, time_point now) const {
+    const auto& before = locks_before_.at(of.of->key).key;
+    const auto& fence_before = fences_before_.at(of.of->fence_key);
+    if (!before || before->value != of.of->value || !fence_before) return;
+    const auto& all = model_->database(database_).all();
+    const auto at = all.find(of.of->readers);
+    const auto* const set =
+        at == all.end() ? nullptr : std::get_if<fakes::sorted_set>(&at->second.value);
+    const auto base = set == nullptr ? std::nullopt : set->score_of("base");
+    const auto fence = find(of.of->fence_key, now);
+    judge_->require(base && -*base >= std::stod(fence_before->value), "fences", [&] {
+        return of.of->value + " shares " + of.of->key + " on " + name() +
+               " with readers whose fences may be below its own";
+    });
+    judge_->require(fence && std::stoll(fence->value) >= std::stoll(of.of->fence), "fences", [&] {
+        return of.of->value + " shares " + of.of->key + " on " + name() +
+               " and leaves the fence as it was";
+    });
 }
 
 // The process is gone, and would not release it.

@@ -77,6 +77,7 @@ private:
     void check_kept(const testing::asked& one, time_point now) const;
     void check_note(const testing::asked& one, time_point now) const;
     void check_readers(const testing::asked& one, time_point now) const;
+    void check_downgrade(const claim& of, time_point now) const;
     void check_in_time(const claim& of, const key_facts& key, time_point now) const;
     void check_fence(const claim& of, time_point now) const;
     std::string name() const { return "n" + std::to_string(node_); }

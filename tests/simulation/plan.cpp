@@ -823,6 +823,11 @@ bool plan::has_readers() const noexcept {
                        [](const program_plan& p) { return p.reads > 0; });
 }
 
+bool plan::has_downgrades() const noexcept {
+    return std::any_of(programs.begin(), programs.end(),
+                       [](const program_plan& p) { return p.downgrades > 0; });
+}
+
 bool plan::has_least_holds() const noexcept {
     return std::any_of(programs.begin(), programs.end(),
                        [](const program_plan& p) { return p.keeps > 0; });

@@ -143,6 +143,7 @@ struct program_plan {
     std::uint16_t slots = 0;   ///< So many there are, as it says.
     double takes_several = 0;  ///< How often it would have several resources at once.
     double keeps = 0;          ///< How often it would keep others out for a while in any case.
+    double downgrades = 0;     ///< How often it goes on as a reader where it is a writer.
     double hands_over = 0;     ///< How often it hands over its lease's token, or takes one over.
     errand does = errand::none;
     bool changes_tokens = false;  ///< It writes fences that are far ahead into tokens that it uses.
@@ -199,6 +200,8 @@ struct plan {
     std::size_t quorum() const noexcept { return nodes.size() / 2 + 1; }
     /// Whether some ask to share a lock, for a slot, or to keep others out for a while.
     bool has_readers() const noexcept;
+    /// Whether some writers go on as readers.
+    bool has_downgrades() const noexcept;
     bool has_slots() const noexcept { return slots != 0; }
     bool has_least_holds() const noexcept;
     /// Whether some hand over the tokens of their leases.

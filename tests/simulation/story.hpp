@@ -37,14 +37,14 @@ private:
 /// What tells that the rare has happened.
 struct counters {
     std::uint64_t granted = 0, refused = 0, cancelled = 0, released = 0, lost = 0, extended = 0,
-                  crashes = 0, empty_restarts = 0, partitions = 0, client_pauses = 0,
-                  client_deaths = 0, clock_jumps = 0, late_deliveries = 0, quarantines = 0,
-                  second_rounds = 0, owed_releases = 0, timeouts = 0, late_replies = 0,
-                  noscripts = 0, foreign_grants = 0, commands = 0, faults = 0;
+                  downgraded = 0, crashes = 0, empty_restarts = 0, partitions = 0,
+                  client_pauses = 0, client_deaths = 0, clock_jumps = 0, late_deliveries = 0,
+                  quarantines = 0, second_rounds = 0, owed_releases = 0, timeouts = 0,
+                  late_replies = 0, noscripts = 0, foreign_grants = 0, commands = 0, faults = 0;
 };
 
 /// Each of them with its name in reports.
-inline constexpr std::array<std::pair<const char*, std::uint64_t counters::*>, 22> counter_fields{{
+inline constexpr std::array<std::pair<const char*, std::uint64_t counters::*>, 23> counter_fields{{
     {"granted", &counters::granted},
     {"lost", &counters::lost},
     {"crashes", &counters::crashes},
@@ -60,6 +60,7 @@ inline constexpr std::array<std::pair<const char*, std::uint64_t counters::*>, 2
     {"refused", &counters::refused},
     {"cancelled", &counters::cancelled},
     {"extended", &counters::extended},
+    {"downgraded", &counters::downgraded},
     {"released", &counters::released},
     {"foreign_grants", &counters::foreign_grants},
     {"timeouts", &counters::timeouts},

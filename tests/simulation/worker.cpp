@@ -311,6 +311,7 @@ void worker::keep() {
         return plan(dice_.between_orders(1ms, std::max<duration>(left, 2ms)), &worker::give_back);
     }
     const duration ttl = how_.ttl;
+    if (may_downgrade()) return plan(dice_.between_orders(10us, ttl), &worker::downgrade);
     const std::int64_t what = dice_.between(in_->terms().is_duellist ? 35 : 0, 99);
     if (what < 40) return plan(dice_.between_orders(10us, ttl), &worker::give_back);
     if (what < 50) return plan(dice_.between_orders(10us, ttl), &worker::let_go);
@@ -351,6 +352,7 @@ void worker::look() {
         return let_go();
     }
     if (in_->is_resting() || dice_.happens(0.2)) return give_back();
+    if (may_downgrade()) return downgrade();
     plan(dice_.between_orders(1ms, 2 * duration(how_.ttl)), &worker::look);
 }
 

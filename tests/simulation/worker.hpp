@@ -46,6 +46,7 @@ public:
     void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
     void on_extended(error_code outcome, const detail::lease_state& of);
     void on_adopted(error_code outcome, std::shared_ptr<detail::lease_state> state);
+    void on_downgraded(error_code outcome, const detail::lease_state& of, bool may_be_known);
     void on_released(error_code outcome);
     void on_lost(error_code outcome, loss why, detail::lease_state& of, time_point since);
 
@@ -65,6 +66,8 @@ private:
     void lead();
     void look();
     void extend();
+    bool may_downgrade();
+    void downgrade();
     void cancel();
     void cancel_release();
     void let_go();

@@ -193,6 +193,11 @@ public:
         client_->async_extend(held, ttl, result.handler());
         return finish(std::move(result)).error();
     }
+    error_code downgrade(const lease& held) {
+        outcome<> result;
+        client_->async_downgrade(held, result.handler());
+        return finish(std::move(result)).error();
+    }
     outcome<> start_release(lease held) {
         outcome<> result;
         client_->async_release(std::move(held), result.handler());

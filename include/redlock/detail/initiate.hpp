@@ -62,6 +62,7 @@ REDLOCK_EXPORT void start_adopt(const impl_ptr& impl, std::string token,
                                 const acquire_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
                                  std::chrono::milliseconds ttl, plain_handler handler);
+REDLOCK_EXPORT void start_downgrade(const impl_ptr& impl, state_ptr state, plain_handler handler);
 REDLOCK_EXPORT void start_release(const impl_ptr& impl, lease held, plain_handler handler);
 REDLOCK_EXPORT void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler);
 REDLOCK_EXPORT void start_init(const impl_ptr& impl, votes_handler handler);
@@ -134,6 +135,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler, state_ptr state, std::chrono::milliseconds ttl) const {
         start_extend(impl_, std::move(state), ttl, homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_downgrade : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, state_ptr state) const {
+        start_downgrade(impl_, std::move(state), homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -56,6 +56,14 @@ void held_lease::on_due(time_point now) {
     }
 }
 
+bool held_lease::share() {
+    assert(!is_over() && left_.kind == &wire::fenced_lock);
+    if (!state_->share()) return false;
+    left_.kind = &wire::shared_lock;
+    is_turning_ = true;
+    return true;
+}
+
 bool held_lease::extended(time_point sent, time_point until, std::optional<duration> new_ttl) {
     assert(!over_);
     core::renewal prolonged = machine_;

@@ -72,6 +72,13 @@ public:
 
     /// What is, or may be, of it on the nodes.
     footprint& left() noexcept { return left_; }
+    /// From now on it is one of the readers, on whatever node. False, and no change, where a
+    /// program may have its token, by which it is a writer's.
+    bool share();
+    /// Whether a quorum of nodes is known to have it as a reader's.
+    bool is_shared_by_quorum() const noexcept { return left_.kind->is_shared && !is_turning_; }
+    /// A quorum of nodes said so.
+    void note_shared() noexcept { is_turning_ = false; }
     /// The same, to be given back.
     footprint left_behind() const;
     lease_state& state() const noexcept { return *state_; }
@@ -138,6 +145,7 @@ private:
     bool over_ = false;
     bool counted_out_ = false;
     bool is_due_ = false;
+    bool is_turning_ = false;  // from a writer's into a reader's
     boost::intrusive::list<dependent,
                            boost::intrusive::member_hook<dependent, list_hook, &dependent::listed_>,
                            boost::intrusive::constant_time_size<false>>

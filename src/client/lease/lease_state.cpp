@@ -39,8 +39,19 @@ bool lease_state::set_end(clock::time_point until) noexcept {
 // It is noted first: a lease that ends meanwhile has either seen the note, or is over here.
 std::string lease_state::token() const {
     if (!is_live()) return {};
-    tokens_out_.fetch_or(1, std::memory_order_acq_rel);
-    return is_live() ? wire::write_token(resources(), fence, proof) : std::string();
+    const auto before = shown_.fetch_or(token_is_out, std::memory_order_acq_rel);
+    if (!is_live()) return {};
+    if ((before & says_shared) == 0) return wire::write_token(resources(), fence, proof);
+    wire::lease_proof as_reader = proof;
+    as_reader.is_shared = true;
+    as_reader.min_hold = {};  // that is over: see `downgrade_operation`
+    return wire::write_token(resources(), fence, as_reader);
+}
+
+bool lease_state::share() noexcept {
+    std::uint8_t none = 0;
+    return shown_.compare_exchange_strong(none, says_shared, std::memory_order_acq_rel) ||
+           (none & says_shared) != 0;
 }
 
 bool lease_state::lose(loss why) {

@@ -92,15 +92,18 @@ public:
     const std::uint64_t fence = 0;
     const cast_votes votes;
     const std::string why;
-    const wire::lease_proof proof{};
+    const wire::lease_proof proof{};  // as it was granted: see `share`
     std::weak_ptr<lease_home> home;
 
     /// The token of a lease that is held; empty where it is not.
     std::string token() const;
     /// Whether a program may have the token. Once the lease is over the answer stays the same.
     bool is_known_elsewhere() const noexcept {
-        return tokens_out_.fetch_or(0, std::memory_order_acq_rel) != 0;
+        return (shown_.fetch_or(0, std::memory_order_acq_rel) & token_is_out) != 0;
     }
+    /// From now on it is held as a reader's, and its token says so. False, and no change, where a
+    /// program may have a token that says otherwise.
+    bool share() noexcept;
 
     std::span<const std::string> resources() const noexcept {
         return several.empty() ? std::span(&resource, 1) : std::span(several);
@@ -161,6 +164,9 @@ private:
     /// In the lowest bit of the instant, so that both change at once: a caller has seen the lease
     /// over.
     static constexpr clock::rep seen_over = 1;
+    /// What the token says, and whether it was said: both at once, since any thread may ask for it.
+    static constexpr std::uint8_t token_is_out = 1;
+    static constexpr std::uint8_t says_shared = 2;
     static clock::rep as_open(clock::time_point until) noexcept {
         return until.time_since_epoch().count() & ~seen_over;
     }
@@ -173,7 +179,7 @@ private:
     const birthplace born_;
     std::atomic<status> status_{status::refused};
     std::atomic<bool> parted_{false};
-    mutable std::atomic<std::uint8_t> tokens_out_{0};
+    mutable std::atomic<std::uint8_t> shown_{0};
     std::atomic<loss> lost_for_{loss::expired};
     std::atomic<clock::rep> valid_until_{0};
     std::atomic<clock::rep> touched_{0};

@@ -238,27 +238,31 @@ void renewal_round::on_finished(time_point sent, time_point now) {
     if (std::exchange(is_counted_, false)) window_.unanswered(sent, now);
 }
 
-void extend_operation::start(time_point now) {
+std::pair<held_lease_ptr, error_code> holders_extension::find() noexcept {
     const auto state = std::move(state_);
     const bool is_ours = state && state->home.lock() == client().host.home();
-    if (!is_ours || ttl_ <= std::chrono::milliseconds::zero() ||
+    if (!is_ours) return {nullptr, errc::invalid_argument};
+    if (state->is_held()) return {held_lease_ptr(state->held_as), {}};
+    const bool was_lost = state->state() == lease_state::status::lost;
+    return {nullptr, was_lost ? errc::lost : errc::not_held};
+}
+
+void extend_operation::start(time_point now) {
+    const auto [lease, why] = find();
+    if (why == errc::invalid_argument || ttl_ <= std::chrono::milliseconds::zero() ||
         !validate(acquire_options{.ttl = ttl_}, client().shared.options()).empty()) {
         return end_unsent(errc::invalid_argument, now);
     }
-    if (state->held_as == nullptr || !state->is_live()) {
-        const bool was_lost = state->state() == lease_state::status::lost;
-        return end_unsent(was_lost ? errc::lost : errc::not_held, now);
-    }
-    if (longest_validity(client().shared.options(), ttl_) <=
-        state->held_as->machine().loss_margin()) {
+    if (why) return end_unsent(why, now);
+    if (longest_validity(client().shared.options(), ttl_) <= lease->machine().loss_margin()) {
         return end_unsent(errc::invalid_argument, now);
     }
-    add(held_lease_ptr(state->held_as), ttl_, true);
+    add(lease, ttl_, true);
     begin_spans(span_kind::extend, now);
     send(now);
 }
 
-void extend_operation::on_end(held_lease* lease, error_code outcome, time_point now) {
+void holders_extension::on_end(held_lease* lease, error_code outcome, time_point now) {
     complete(outcome);
     // If a quorum of nodes denies the lease it ends, as after a renewal.
     if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {

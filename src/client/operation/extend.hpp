@@ -118,20 +118,27 @@ private:
     bool is_counted_ = true;    // among those that are under way
 };
 
-/// Called by the holder.
-class extend_operation : public extension_round {
-public:
-    extend_operation(std::shared_ptr<lease_state> state, std::chrono::milliseconds ttl)
-        : state_(std::move(state)), ttl_(ttl) {}
-    void start(time_point now) final;
-
+/// Called by the holder of one lease.
+class holders_extension : public extension_round {
 protected:
+    explicit holders_extension(std::shared_ptr<lease_state> state) : state_(std::move(state)) {}
+    /// The client's side of the lease, and why it can't be prolonged: it is another client's
+    /// (invalid_argument), or over. Called once.
+    std::pair<held_lease_ptr, error_code> find() noexcept;
     virtual void complete(error_code outcome) = 0;
+    void on_end(held_lease* lease, error_code outcome, time_point now) override;
 
 private:
-    void on_end(held_lease* lease, error_code outcome, time_point now) final;
-
     std::shared_ptr<lease_state> state_;
+};
+
+class extend_operation : public holders_extension {
+public:
+    extend_operation(std::shared_ptr<lease_state> state, std::chrono::milliseconds ttl)
+        : holders_extension(std::move(state)), ttl_(ttl) {}
+    void start(time_point now) final;
+
+private:
     std::chrono::milliseconds ttl_;
 };
 

@@ -152,6 +152,15 @@ void local_queues::freed(std::string_view resource, std::size_t places,
     tidy(*l);
 }
 
+void local_queues::shared(std::string_view resource) noexcept {
+    queue* const l = find(resource);
+    if (l == nullptr) return;
+    if (std::exchange(l->is_taken, false)) ++l->sharing;
+    move_up(*l);
+    all_due(*l);
+    tidy(*l);
+}
+
 std::optional<std::uint16_t> local_queues::freed_slot(std::string_view resource) noexcept {
     queue* const l = find(resource);
     if (l == nullptr || l->freed_slots.empty()) return std::nullopt;

@@ -137,6 +137,9 @@ public:
     /// A lease of this client is over, whether or not it had waited. Where any number held the
     /// resource together, the last of them frees it. `slot`: the one that it had.
     void freed(std::string_view resource, std::size_t places = 1, std::uint16_t slot = 0) noexcept;
+    /// A lease of this client that held the resource alone shares it from now on: waiters in front
+    /// that would share it, too, get their turn, as after `freed`.
+    void shared(std::string_view resource) noexcept;
     /// Takes out the slot that this client freed last, if no try has named it since: the next try
     /// should name it.
     std::optional<std::uint16_t> freed_slot(std::string_view resource) noexcept;

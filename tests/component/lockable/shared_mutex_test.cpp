@@ -117,6 +117,52 @@ TEST_CASE("threads of one and of several programs share a mutex", "[shared_mutex
     CHECK(pass_until(nodes, [&] { return is_untouched(nodes, "r"); }));
 }
 
+TEST_CASE("a thread that holds it alone goes on as one that shares it", "[shared_mutex]") {
+    masters nodes;
+    blocking_client a(nodes.options());
+    blocking_client b(nodes.options());
+    shared_mutex of_a(a, "r");
+    shared_mutex of_b(b, "r");
+    std::unique_lock alone(of_a);
+    const auto fence = of_a.fence();
+    CHECK_FALSE(of_b.try_lock_shared());
+    alone.release();
+    of_a.unlock_and_lock_shared();
+    const std::shared_lock beside(of_a, std::adopt_lock);
+    CHECK(of_a.fence() == fence);
+    CHECK(can_share(of_b));
+    CHECK(can_share(of_a));
+    CHECK_FALSE(can_lock(of_b));
+    of_a.unlock_and_lock_shared();  // again: nothing changes
+    REQUIRE(of_b.try_lock_shared());
+    CHECK(of_b.fence() > fence);
+    of_b.unlock_and_lock_shared();
+    of_b.unlock_shared();
+}
+
+TEST_CASE("what is not held, or may not be shared, is not shared", "[shared_mutex]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    shared_mutex m(client, "r");
+    const auto code_of = [](shared_mutex& of) -> redlock::error_code {
+        try {
+            of.unlock_and_lock_shared();
+        } catch (const std::system_error& e) {
+            return static_cast<errc>(e.code().value());
+        }
+        return {};
+    };
+    CHECK(code_of(m) == errc::not_held);
+    m.lock();
+    CHECK(elsewhere([&] { return code_of(m) == errc::not_held; }));
+    m.unlock();
+    shared_mutex kept(client, "kept", {.min_hold = 5s});
+    kept.lock();
+    CHECK(code_of(kept) == errc::invalid_argument);
+    CHECK_FALSE(can_lock(kept));
+    kept.unlock();
+}
+
 TEST_CASE("one that holds it alone keeps all others out, also a mutex", "[shared_mutex]") {
     masters nodes;
     blocking_client client(nodes.options());

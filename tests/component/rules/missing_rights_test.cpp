@@ -83,6 +83,19 @@ TEST_CASE("a set of readers that can't be wiped lets none of them in") {
     CHECK(w.granted("r", reads)->outcome() == errc::no_quorum);
 }
 
+TEST_CASE("a writer's key is not shared where what goes with it can't be written") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const auto held = w.granted("r", {.ttl = 10s});
+    w.run_for(1ms);
+    forbid_everywhere(w, GENERATE("DEL", "ZADD", "PEXPIRE", "PTTL", "SET"));
+    const auto e = w.downgrade(held->held);
+    REQUIRE(w.run_until_over(*e));
+    CHECK(e->outcome() == errc::no_quorum);
+    CHECK(held->held);
+    for (const auto& node : w.nodes) CHECK(node.keys(w.now).at("r").value != "redlock:shared");
+}
+
 TEST_CASE("no slot is given away where the node can't see how many there are") {
     world w(fenced_options_for(3));
     w.connected();

@@ -74,7 +74,9 @@ inline std::size_t calls_of(const world& w, ask what, std::size_t node) {
 /// What it does is done in that instant, without any latency.
 class stranger {
 public:
-    explicit stranger(world& w, std::string id = "stranger") : in_(&w), id_(std::move(id)) {
+    /// `number`: of its only waiter; a reader's has an r before it.
+    explicit stranger(world& w, std::string id = "stranger", std::string number = "1")
+        : in_(&w), id_(std::move(id)), waiter_(id_ + ':' + number) {
         heard.resize(w.nodes.size());
         ways_.resize(w.nodes.size());
         for (std::size_t i = 0; i < ways_.size(); ++i) {
@@ -106,7 +108,7 @@ public:
                        duration life = 2s) {
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(life).count();
         const auto said = run(node, resp::wait(), {full(resource), queue(resource)},
-                              {"1", id_ + ":1", std::to_string(ticket), std::to_string(ms),
+                              {"1", waiter_, std::to_string(ticket), std::to_string(ms),
                                "0"});
         return said.items.empty() ? -3 : said.items[0].items.at(0).number;
     }
@@ -117,7 +119,7 @@ public:
     void leave(std::size_t node, const std::string& resource, std::uint64_t ticket) {
         ask_for(node, resource,
                 {.what = ask::release,
-                 .id = id_ + ":1",
+                 .id = waiter_,
                  .ticket = std::to_string(ticket),
                  .life = "0"});
     }
@@ -156,6 +158,7 @@ private:
 
     world* in_;
     std::string id_;
+    std::string waiter_;
     std::deque<client_state> ways_;
     std::deque<client_state> ears_;
 };

@@ -6,6 +6,7 @@
 #include "client/operation/adopt.hpp"
 #include "client/operation/close.hpp"
 #include "client/operation/declare.hpp"
+#include "client/operation/downgrade.hpp"
 #include "client/engine.hpp"
 #include "client/operation/extend.hpp"
 #include "client/operation/inspect.hpp"
@@ -94,6 +95,10 @@ struct recorded_revoke final : recorded<detail::revoke_operation> {
     }
 };
 struct recorded_extend final : recorded<detail::extend_operation> {
+    using recorded::recorded;
+    void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
+};
+struct recorded_downgrade final : recorded<detail::downgrade_operation> {
     using recorded::recorded;
     void complete(error_code outcome) override { to().outcomes.push_back(outcome); }
 };
@@ -277,6 +282,7 @@ public:
     ending_ptr extend(const lease& held, std::chrono::milliseconds ttl) {
         return begin<recorded_extend>(held.state(), ttl);
     }
+    ending_ptr downgrade(const lease& held) { return begin<recorded_downgrade>(held.state()); }
     ending_ptr release(lease held) {
         return begin<recorded_release>(std::move(held).surrender());
     }

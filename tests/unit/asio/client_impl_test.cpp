@@ -85,6 +85,7 @@ void check_closed(client& c) {
     auto acquired = c.async_acquire("r", asio::use_future);
     auto tried = c.async_try_acquire("r", asio::use_future);
     auto extended = c.async_extend(held, 1s, asio::use_future);
+    auto downgraded = c.async_downgrade(held, asio::use_future);
     auto released = c.async_release(std::move(held), asio::use_future);
     auto lost = c.async_lost(lease(), asio::use_future);
     auto inspected = c.async_inspect("r", asio::use_future);
@@ -93,6 +94,7 @@ void check_closed(client& c) {
     CHECK(error_of(acquired) == errc::client_closed);
     CHECK(error_of(tried) == errc::client_closed);
     CHECK(error_of(extended) == errc::client_closed);
+    CHECK(error_of(downgraded) == errc::client_closed);
     CHECK(error_of(released) == errc::client_closed);
     CHECK(error_of(lost) == errc::client_closed);
     CHECK(error_of(inspected) == errc::client_closed);

@@ -96,13 +96,14 @@ TEST_CASE("a completion token may ask each initiation for the client's executor"
     CHECK(outcomes == std::vector<error_code>(2, asio::error::operation_aborted));
     outcomes.clear();
     c.async_extend(lease(), 1s, timed{1h, note});
+    c.async_downgrade(lease(), timed{1h, note});
     c.async_release(lease(), timed{1h, note});
     c.async_lost(lease(), timed{1h, note});
     c.async_inspect("", timed{1h, note});
     c.async_init(timed{1h, note});
     c.async_close(timed{1h, note});
     context.run();
-    CHECK(outcomes.size() == 6);
+    CHECK(outcomes.size() == 7);
 }
 
 TEST_CASE("a token of a client that was moved from gets an executor, too") {

@@ -25,6 +25,14 @@ std::shared_ptr<lease_state> live() {
     return std::make_shared<lease_state>("r", id, 7, clock::now() + 1h, detail::cast_votes(3));
 }
 
+// With what a token needs.
+std::shared_ptr<lease_state> proven() {
+    owner_id id;
+    id.bytes[0] = 1;
+    return std::make_shared<lease_state>("r", id, 7, clock::now() + 1h, detail::cast_votes(3),
+                                         wire::lease_proof{"AAAAAAAAAAAAAAAAAAAAAA@here:1"});
+}
+
 struct house final : detail::lease_home {
     void part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept override {
         if (!state->part()) return;
@@ -161,6 +169,39 @@ TEST_CASE("of a denial and an extension on two threads one is first") {
         strand.join();
         CHECK(is_prolonged == was_valid);
         CHECK(s->is_valid(end) == was_valid);
+    }
+}
+
+TEST_CASE("a lease is shared only before its token is out, and its token says so from then on") {
+    const auto s = proven();
+    SECTION("before") {
+        CHECK(s->share());
+        CHECK(s->share());
+        CHECK_FALSE(s->is_known_elsewhere());
+        const auto known = wire::read_token(s->token());
+        REQUIRE(known);
+        CHECK(known->proof.is_shared);
+        CHECK(known->proof.value == s->proof.value);
+        CHECK(s->is_known_elsewhere());
+        CHECK(s->share());  // again
+    }
+    SECTION("after") {
+        const auto token = s->token();
+        CHECK_FALSE(s->share());
+        CHECK(s->token() == token);
+        CHECK_FALSE(wire::read_token(token)->proof.is_shared);
+    }
+}
+
+TEST_CASE("of a token and a change to shared on two threads one is first") {
+    for (int i = 0; i < 200; ++i) {
+        const auto s = proven();
+        std::atomic<bool> is_shared = false;
+        std::jthread strand([&] { is_shared = s->share(); });
+        const auto known = wire::read_token(s->token());
+        strand.join();
+        REQUIRE(known);
+        CHECK(known->proof.is_shared == is_shared);
     }
 }
 

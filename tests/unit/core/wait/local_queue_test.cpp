@@ -352,6 +352,53 @@ TEST_CASE("a reader that comes while others hold the resource has its turn at on
     CHECK(all.empty());
 }
 
+TEST_CASE("where a holder goes on as a reader, those in front have their turn") {
+    somebody holder, a, b, writer, behind;
+    local_queues all;
+    join(all, holder, "x");
+    all.give_turns(now);
+    all.taken(holder);
+    const bool is_writer_first = GENERATE(false, true);
+    if (is_writer_first) join(all, writer, "x");
+    for (somebody* w : {&a, &b}) join(all, *w, "x", any);
+    if (!is_writer_first) join(all, writer, "x");
+    join(all, behind, "x", any);
+    all.give_turns(now);
+    CHECK(a.turns + b.turns + writer.turns == 0);
+    CHECK(all.first("x") == nullptr);
+    all.shared("x");
+    all.give_turns(now);
+    CHECK(a.turns == (is_writer_first ? 0 : 1));
+    CHECK(b.turns == (is_writer_first ? 0 : 1));
+    CHECK(writer.turns == (is_writer_first ? 1 : 0));  // the nodes are to know of it
+    CHECK(behind.turns == 0);
+    if (!is_writer_first) {
+        for (somebody* w : {&a, &b}) all.taken(*w);
+        all.freed("x", any);  // the one that went on as a reader
+        all.give_turns(now);
+        CHECK(behind.turns == 0);
+        for (int i = 0; i < 2; ++i) all.freed("x", any);
+    }
+    for (somebody* w : {&writer, &behind, &a, &b}) all.leave(*w);
+    if (is_writer_first) all.freed("x", any);
+    CHECK(all.empty());
+}
+
+TEST_CASE("where a holder that had not waited goes on as a reader, those in front ask again") {
+    somebody a;
+    local_queues all;
+    all.shared("x");
+    CHECK(all.empty());
+    join(all, a, "x", any);
+    all.give_turns(now);
+    all.sleeps(a);
+    all.shared("x");
+    all.give_turns(now);
+    CHECK(a.turns == 2);
+    all.leave(a);
+    CHECK(all.empty());
+}
+
 TEST_CASE("each slot that is given back here is named to one try, the latest first") {
     std::deque<somebody> all_who(6);
     local_queues all;
