@@ -96,9 +96,9 @@ void client_impl::make_performers() {
     }
     const auto tls = tls_setups(options_);
     for (std::size_t i = 0; i < connections; ++i) {
-        transport_host& host = *this;
+        wire_owner& owner = *this;
         io_->wires.push_back(std::make_unique<asio_transport>(
-            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, host, traffic_,
+            io_->strand, i, options_.nodes[i % nodes], options_.connect_timeout, owner, traffic_,
             tls[i % nodes]));
     }
     io_->alarm = std::make_unique<asio_timer>(io_->strand);
@@ -131,30 +131,11 @@ void client_impl::start() {
     end_turn();
 }
 
-std::shared_ptr<transport_host> client_impl::keep_alive() noexcept {
+std::shared_ptr<wire_owner> client_impl::keep_alive() noexcept {
     if (!io_) return nullptr;
     auto self = weak_from_this().lock();
-    auto* const host = static_cast<transport_host*>(self.get());
-    return {std::move(self), host};
-}
-
-void client_impl::on_wire_open(std::size_t index) {
-    engine_->connection_at(index).on_open(clock::now());
-}
-
-void client_impl::on_wire_bytes(std::size_t index, std::string_view bytes) {
-    engine_->connection_at(index).on_bytes(bytes, clock::now());
-}
-
-void client_impl::on_wire_down(std::size_t index, error_code why) {
-    engine_->connection_at(index).on_down(why, clock::now());
-}
-
-std::string client_impl::take_outgoing(std::size_t index) {
-    connection& from = engine_->connection_at(index);
-    std::string bytes = std::exchange(from.outgoing(), {});
-    if (!bytes.empty()) from.on_written();
-    return bytes;
+    auto* const owner = static_cast<wire_owner*>(self.get());
+    return {std::move(self), owner};
 }
 
 void client_impl::end_turn() {

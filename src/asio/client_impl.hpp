@@ -50,8 +50,7 @@ private:
 class client_impl final : public std::enable_shared_from_this<client_impl>,
                           public lease_home,
                           private engine_host,
-                          private transport_host,
-                          private wire_user {
+                          private wire_owner {
 public:
     /// `options` are valid. Made by `make`, which also starts it.
     client_impl(const boost::asio::any_io_executor& executor, client_options options);
@@ -108,13 +107,8 @@ private:
     owner_id fresh_owner() override { return owner_id::random(); }
     transport& wire(std::size_t index) override { return *io_->wires[index]; }
     std::shared_ptr<lease_home> home() override { return weak_from_this().lock(); }
-    std::shared_ptr<transport_host> keep_alive() noexcept override;
-    connection& connection_at(std::size_t index) override { return engine_->connection_at(index); }
-    std::shared_ptr<void> keep_user() noexcept override { return keep_alive(); }
-    void on_wire_open(std::size_t index) override;
-    void on_wire_bytes(std::size_t index, std::string_view bytes) override;
-    void on_wire_down(std::size_t index, error_code why) override;
-    std::string take_outgoing(std::size_t index) override;
+    std::shared_ptr<wire_owner> keep_alive() noexcept override;
+    transport_user& user_of(std::size_t index) override { return engine_->connection_at(index); }
     void end_turn() override;
     void make_performers();
     void start();

@@ -40,20 +40,19 @@ public:
     virtual void abandon() noexcept { stop(); }
 };
 
-/// To whom a wire reports that stands in for a socket, by the index of its connection; on the
-/// strand, and `end_turn` after all that happened at once.
-class wire_user {
+/// The owner of wires; it is called on the strand. What is under way on a wire keeps it alive.
+class wire_owner {
 public:
-    /// On the strand, as what follows; null once nothing may be reported any more.
-    virtual std::shared_ptr<void> keep_user() noexcept = 0;
-    virtual void on_wire_open(std::size_t index) = 0;
-    virtual void on_wire_bytes(std::size_t index, std::string_view bytes) = 0;
-    virtual void on_wire_down(std::size_t index, error_code why) = 0;
-    virtual std::string take_outgoing(std::size_t index) = 0;
+    /// Null once nothing may start any more, and nothing may be reported.
+    virtual std::shared_ptr<wire_owner> keep_alive() noexcept = 0;
+    /// The connection whose bytes the wire of that index carries. It must exist while the wire is
+    /// open.
+    virtual transport_user& user_of(std::size_t index) = 0;
+    /// Called after the wire has reported to the connection all that happened at once.
     virtual void end_turn() = 0;
 
 protected:
-    ~wire_user() = default;
+    ~wire_owner() = default;
 };
 
 /// Makes both in place of sockets and timers.
@@ -61,7 +60,7 @@ class performer_source {
 public:
     virtual std::unique_ptr<wire_performer> make_wire(const io_strand& on, std::size_t index,
                                                       const node_options& node,
-                                                      wire_user& user) = 0;
+                                                      wire_owner& owner) = 0;
     virtual std::unique_ptr<alarm_performer> make_alarm(const io_strand& on) = 0;
 
 protected:

@@ -24,12 +24,12 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 asio_transport::asio_transport(io_strand on, std::size_t index, const node_options& node,
-                               clock::duration connect_timeout, transport_host& host,
+                               clock::duration connect_timeout, wire_owner& owner,
                                traffic& counts, std::shared_ptr<tls_setup> tls)
     : strand_(std::move(on)),
       index_(index),
       node_(&node),
-      host_(&host),
+      owner_(&owner),
       counts_(&counts),
       socket_(strand_),
       resolver_(strand_),
@@ -38,8 +38,7 @@ asio_transport::asio_transport(io_strand on, std::size_t index, const node_optio
     if (tls) tls_.emplace(std::move(tls));
 }
 
-// What is under way keeps the host, and with it the transport, alive; the host's own end cancels
-// it. So there is no cycle: the reactor owns the handler.
+// What is under way keeps the owner, and with it the transport, alive; the owner's end cancels it. So there is no cycle: the reactor owns the handler.
 template <class F>
 struct asio_transport::handler {
     using allocator_type = detail::recycling_memory<void>;
@@ -54,18 +53,18 @@ struct asio_transport::handler {
     }
 
     asio_transport* wire;
-    std::shared_ptr<transport_host> keep;
+    std::shared_ptr<wire_owner> keep;
     std::uint64_t generation;
     F then;
 };
 
 template <class F>
 auto asio_transport::step(F&& then) {
-    return handler<std::decay_t<F>>{this, host_->keep_alive(), generation_, std::forward<F>(then)};
+    return handler<std::decay_t<F>>{this, owner_->keep_alive(), generation_, std::forward<F>(then)};
 }
 
 void asio_transport::open() {
-    if (!host_->keep_alive()) return;
+    if (!owner_->keep_alive()) return;
     ++generation_;
     endpoints_.clear();
     tried_ = 0;
@@ -144,11 +143,11 @@ void asio_transport::on_connect(error_code ec) {
     is_connected_ = true;
     written_ = 0;
     if (tls_) {
-        host_->connection_at(index_).on_reached(clock::now());
+        owner_->user_of(index_).on_reached(clock::now());
         begin_tls();
     } else {
         is_open_ = true;
-        host_->connection_at(index_).on_open(clock::now());
+        owner_->user_of(index_).on_open(clock::now());
     }
     await_bytes();
 }
@@ -165,10 +164,10 @@ bool asio_transport::on_cipher(std::string_view bytes) {
     const error_code ec = tls_->feed(bytes, plain_);
     if (!is_open_ && tls_->is_ready()) {
         is_open_ = true;
-        host_->connection_at(index_).on_open(clock::now());
+        owner_->user_of(index_).on_open(clock::now());
     }
     const std::uint64_t generation = generation_;
-    if (!plain_.empty()) host_->connection_at(index_).on_bytes(plain_, clock::now());
+    if (!plain_.empty()) owner_->user_of(index_).on_bytes(plain_, clock::now());
     if (generation != generation_) return false;
     if (!ec) return true;
     if (!waits_for_room_) send(tls_->to_send());  // an alert that says why
@@ -194,7 +193,7 @@ void asio_transport::on_received(error_code ec, std::size_t n) {
         if (tls_) {
             if (!on_cipher({received_.data(), n})) return;
         } else {
-            host_->connection_at(index_).on_bytes({received_.data(), n}, clock::now());
+            owner_->user_of(index_).on_bytes({received_.data(), n}, clock::now());
         }
         if (generation != generation_) return;
         if (n < received_.size() || reads == 8) break;
@@ -206,16 +205,16 @@ void asio_transport::on_received(error_code ec, std::size_t n) {
 void asio_transport::flush() {
     if (!is_connected_ || waits_for_room_) return;
     if (tls_) return flush_tls();
-    send(host_->connection_at(index_).outgoing());
+    send(owner_->user_of(index_).outgoing());
 }
 
 // What was encrypted goes first, and as long as it waits nothing more is: the connection bounds what
 // it keeps, and knows what has left.
 void asio_transport::flush_tls() {
-    std::string& plain = host_->connection_at(index_).outgoing();
+    std::string& plain = owner_->user_of(index_).outgoing();
     for (;;) {
         if (!send(tls_->to_send())) return;
-        if (std::exchange(carries_plain_, false)) host_->connection_at(index_).on_written();
+        if (std::exchange(carries_plain_, false)) owner_->user_of(index_).on_written();
         if (!is_open_ || plain.empty()) return;
         if (const error_code ec = tls_->encrypt(plain)) return fail(ec);
         plain.clear();
@@ -241,7 +240,7 @@ bool asio_transport::send(std::string& bytes) {
         }
         counts_->writes.add();
         written_ += n;
-        if (!tls_) host_->connection_at(index_).on_written();
+        if (!tls_) owner_->user_of(index_).on_written();
     }
     bytes.clear();
     written_ = 0;
@@ -266,7 +265,7 @@ void asio_transport::fail(error_code ec) {
 }
 
 void asio_transport::tell_down(error_code ec) {
-    host_->connection_at(index_).on_down(ec, clock::now());
+    owner_->user_of(index_).on_down(ec, clock::now());
 }
 
 void asio_transport::drop() {

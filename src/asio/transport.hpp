@@ -28,21 +28,6 @@
 
 namespace redlock::detail {
 
-/// The owner of transports. Their pending operations keep it alive.
-class transport_host {
-public:
-    /// Null once no operation may start any more.
-    virtual std::shared_ptr<transport_host> keep_alive() noexcept = 0;
-    /// The connection whose bytes the transport of that index carries. It must exist while the
-    /// transport is open.
-    virtual connection& connection_at(std::size_t index) = 0;
-    /// Called after the transport has reported all events of one completion to the connection.
-    virtual void end_turn() = 0;
-
-protected:
-    ~transport_host() = default;
-};
-
 /// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
 /// socket is full; so a client that closes knows which bytes have left.
 class asio_transport final : public wire_performer {
@@ -51,7 +36,7 @@ public:
     /// it tries may take all that is left of `connect_timeout`.
     /// `tls` is null for a node without.
     asio_transport(io_strand on, std::size_t index, const node_options& node,
-                   clock::duration connect_timeout, transport_host& host, traffic& counts,
+                   clock::duration connect_timeout, wire_owner& owner, traffic& counts,
                    std::shared_ptr<tls_setup> tls = nullptr);
 
     void open() override;
@@ -90,7 +75,7 @@ private:
     io_strand strand_;
     std::size_t index_;
     const node_options* node_;
-    transport_host* host_;
+    wire_owner* owner_;
     traffic* counts_;
     socket socket_;
     resolver resolver_;

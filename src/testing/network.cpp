@@ -116,10 +116,10 @@ private:
 class network::memory_wire final : public detail::wire_performer {
 public:
     memory_wire(network& in, detail::io_strand on, std::size_t index, std::size_t node,
-                detail::wire_user& user)
+                detail::wire_owner& owner)
         : node(node),
           index(index),
-          user(&user),
+          owner(&owner),
           in_(&in),
           strand_(std::make_shared<closable_strand>(std::move(on))) {}
     ~memory_wire() override {
@@ -127,11 +127,11 @@ public:
         strand_->close();
     }
 
-    void open() override { in_->open(*this, user->keep_user()); }
+    void open() override { in_->open(*this, owner->keep_alive()); }
     void drop() override { in_->drop(*this); }
     void flush() override { in_->flush(*this); }
 
-    using event = std::function<void(detail::wire_user&)>;
+    using event = std::function<void(detail::transport_user&)>;
     /// With the mutex held. Events happen in the order in which they are reported, in whatever
     /// order the threads that report them reach the strand.
     void report(event what) {
@@ -140,15 +140,15 @@ public:
     }
     void report_bytes(std::string bytes) {
         if (bytes.empty()) return;
-        report([this, bytes = std::move(bytes)](detail::wire_user& to) {
-            to.on_wire_bytes(index, bytes);
+        report([bytes = std::move(bytes)](detail::transport_user& to) {
+            to.on_bytes(bytes, redlock::clock::now());
         });
     }
 
     const std::size_t node;
     const std::size_t index;
-    detail::wire_user* const user;
-    std::weak_ptr<void> keep;  // the user
+    detail::wire_owner* const owner;
+    std::weak_ptr<void> keep;  // the owner
     std::shared_ptr<link> to;
     std::deque<event> events;  // of this connection, not of one before it
 
@@ -161,8 +161,8 @@ private:
             next = std::move(events.front());
             events.pop_front();
         }
-        next(*user);
-        user->end_turn();
+        next(owner->user_of(index));
+        owner->end_turn();
     }
 
     network* in_;
@@ -254,9 +254,9 @@ network::~network() {
 std::unique_ptr<detail::wire_performer> network::make_wire(const detail::io_strand& on,
                                                            std::size_t index,
                                                            const node_options& node,
-                                                           detail::wire_user& user) {
+                                                           detail::wire_owner& owner) {
     const std::size_t to = index_of(node.host, nodes_.size());
-    auto made = std::make_unique<memory_wire>(*this, on, index, to, user);
+    auto made = std::make_unique<memory_wire>(*this, on, index, to, owner);
     const section held(*this);
     wires_.push_back(made.get());
     return made;
@@ -344,8 +344,8 @@ void network::break_links(std::size_t node) {
     for (memory_wire* w : wires_) {
         if (w->node != node || !w->to) continue;
         unlink(*w);
-        w->report([i = w->index](detail::wire_user& user) {
-            user.on_wire_down(i, asio::error::connection_reset);
+        w->report([](detail::transport_user& user) {
+            user.on_down(asio::error::connection_reset, redlock::clock::now());
         });
     }
 }
@@ -369,8 +369,8 @@ void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
     what.events.clear();
     unlink(what);
     if (what.node >= nodes_.size() || nodes_[what.node].is == state::down) {
-        return what.report([i = what.index](detail::wire_user& user) {
-            user.on_wire_down(i, asio::error::connection_refused);
+        return what.report([](detail::transport_user& user) {
+            user.on_down(asio::error::connection_refused, redlock::clock::now());
         });
     }
     what.to = std::make_shared<link>();
@@ -378,7 +378,7 @@ void network::open(memory_wire& what, const std::shared_ptr<void>& keep) {
     what.to->push = [from = what.to.get()](std::string message) {
         if (from->answers_to != nullptr) from->answers_to->report_bytes(std::move(message));
     };
-    what.report([i = what.index](detail::wire_user& user) { user.on_wire_open(i); });
+    what.report([](detail::transport_user& user) { user.on_open(redlock::clock::now()); });
 }
 
 // A node that hangs keeps what it was sent.
@@ -399,8 +399,10 @@ void network::flush(memory_wire& what) {
         const section held(*this);
         if (!what.to) return;
     }
-    const std::string bytes = what.user->take_outgoing(what.index);
+    detail::transport_user& user = what.owner->user_of(what.index);
+    const std::string bytes = std::exchange(user.outgoing(), {});
     if (bytes.empty()) return;
+    user.on_written();
     const section held(*this);
     if (!what.to) return;  // the node ended meanwhile
     if (nodes_[what.node].is == state::hung) {

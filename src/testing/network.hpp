@@ -44,7 +44,7 @@ public:
 
     std::unique_ptr<detail::wire_performer> make_wire(const detail::io_strand& on,
                                                       std::size_t index, const node_options& node,
-                                                      detail::wire_user& user) override;
+                                                      detail::wire_owner& owner) override;
     std::unique_ptr<detail::alarm_performer> make_alarm(const detail::io_strand& on) override;
 
     std::size_t size() const noexcept { return nodes_.size(); }

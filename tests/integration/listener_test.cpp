@@ -27,7 +27,7 @@ const std::string channel = "redlock:wake:AAAAAAAAAAAAAAAAAAAAAA";
 
 /// As much of a client as one listener needs.
 class ear final : public std::enable_shared_from_this<ear>,
-                  public detail::transport_host,
+                  public detail::wire_owner,
                   public detail::listener_owner {
 public:
     explicit ear(node_options node)
@@ -70,10 +70,10 @@ private:
         o.connect_timeout = 5s;
         return o;
     }
-    std::shared_ptr<detail::transport_host> keep_alive() noexcept override {
+    std::shared_ptr<detail::wire_owner> keep_alive() noexcept override {
         return shared_from_this();
     }
-    detail::connection& connection_at(std::size_t) override { return listener_; }
+    detail::transport_user& user_of(std::size_t) override { return listener_; }
     void end_turn() override { wire_.flush(); }
     std::uint64_t random_word() override { return 0; }
     const core::own_delay& own_delay() const noexcept override { return delay; }

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "client/lease/lease_state.hpp"
 
+#include <cassert>
+
 namespace redlock::detail {
 
 void farewell::deliver() {
+    assert(about_ && to_ != nullptr);
     const auto about = std::move(about_);
     to_->on_farewell(*about, what_);
 }

@@ -13,6 +13,7 @@
 #include <redlock/vote.hpp>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ public:
     enum class kind : bool { give_back, let_go };
 
     void write(std::shared_ptr<lease_state> about, lease_home& to, kind what) noexcept {
+        assert(about && !about_);
         about_ = std::move(about);
         to_ = &to;
         what_ = what;

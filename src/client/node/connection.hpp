@@ -19,7 +19,7 @@
 namespace redlock::detail {
 
 /// What a connection asks of the performer of its I/O. The performer reports back through
-/// `connection::on_…`, never from within these calls.
+/// `transport_user`, never from within these calls.
 class transport {
 public:
     virtual void open() = 0;
@@ -28,6 +28,23 @@ public:
 
 protected:
     ~transport() = default;
+};
+
+/// What the performer reports to a connection, on the strand of its client. It takes the bytes of
+/// `outgoing()` to the socket once per turn of its loop, from the front, and reports what was
+/// written.
+class transport_user {
+public:
+    /// The server is reached, and TLS begins.
+    virtual void on_reached(time_point now) = 0;
+    virtual void on_open(time_point now) = 0;
+    virtual void on_bytes(std::string_view bytes, time_point now) = 0;
+    virtual void on_down(error_code why, time_point now) = 0;
+    virtual std::string& outgoing() noexcept = 0;
+    virtual void on_written() noexcept = 0;
+
+protected:
+    ~transport_user() = default;
 };
 
 /// What a connection asks of its owner.
@@ -44,18 +61,15 @@ protected:
 /// What a session and a listener have in common: the connection is opened, greeted by a node that is
 /// never silent for `connect_timeout`, serves, and is opened again when it ended. What is said on it,
 /// they add.
-class connection {
+class connection : public transport_user {
 public:
-    // From the performer. It takes the bytes of `outgoing()` to the socket once per turn of its
-    // loop, from the front, and reports what was written.
-    /// The server is reached, and TLS begins.
-    void on_reached(time_point now) { link_.answered(now); }
-    void on_open(time_point now);
-    void on_bytes(std::string_view bytes, time_point now);
-    void on_down(error_code why, time_point now);
-    std::string& outgoing() noexcept { return outgoing_; }
+    void on_reached(time_point now) override { link_.answered(now); }
+    void on_open(time_point now) override;
+    void on_bytes(std::string_view bytes, time_point now) override;
+    void on_down(error_code why, time_point now) override;
+    std::string& outgoing() noexcept override { return outgoing_; }
     const std::string& outgoing() const noexcept { return outgoing_; }
-    virtual void on_written() noexcept {}
+    void on_written() noexcept override {}
 
     std::size_t index() const noexcept { return index_; }
     bool is_ready() const noexcept { return link_.is_ready(); }

@@ -72,9 +72,7 @@ void handshake::say(std::string& out, step what, std::initializer_list<std::stri
 void handshake::begin(std::string& out) {
     said_.clear();
     answered_ = 0;
-    missing_.clear();
-    loaded_ = 0;
-    record_form_ = resp::script_form::by_hash;
+    scripts_ = {};
     result_ = {};
     why_ = {};
     if (wire::append_auth(out, *node_)) said_.push_back(step::auth);
@@ -94,10 +92,13 @@ bool handshake::wants_record() const noexcept {
 }
 
 void handshake::ask_more(std::string& out, const wire::record_request& r) {
-    for (const resp::script* s : missing_) say(out, step::load, {"SCRIPT", "LOAD", s->text});
+    for (const std::size_t i : scripts_.missing()) {
+        say(out, step::load, {"SCRIPT", "LOAD", resp::all_scripts()[i].text});
+    }
     if (!wants_record()) return;
     said_.push_back(step::record);
-    wire::write_record_call(out, record_form_, r, core::bootstrap::task::look, result_.server);
+    const auto form = scripts_.sends_text() ? resp::script_form::whole : resp::script_form::by_hash;
+    wire::write_record_call(out, form, r, core::bootstrap::task::look, result_.server);
 }
 
 handshake::outcome handshake::fail(wire::failure why) {
@@ -114,24 +115,19 @@ handshake::outcome handshake::on_reply(const resp::reply& reply) {
     const outcome verdict =
         reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
     if (verdict != outcome::more || answered_ < said_.size()) return verdict;
-    const bool wants_more = at == step::find && (!missing_.empty() || wants_record());
+    const bool wants_more = at == step::find && (scripts_.lacks_any() || wants_record());
     return wants_more ? outcome::ask_more : outcome::done;
 }
 
 // The scripts were flushed since the node was queried for them: the record is read with the text.
 bool handshake::is_flushed(const resp::reply& reply) {
-    if (!reply.is_error("NOSCRIPT") || record_form_ == resp::script_form::whole) return false;
-    missing_.clear();
-    record_form_ = resp::script_form::whole;
-    return true;
+    return reply.is_error("NOSCRIPT") && scripts_.lost();
 }
 
 // `found`: what SCRIPT EXISTS answers. After an error nothing is known to be there.
 void handshake::note_missing(const resp::reply& found) {
-    const auto all = resp::all_scripts();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const bool is_there = i < found.size() && found[i].integer() == 1;
-        if (!is_there) missing_.push_back(&all[i]);
+    for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) {
+        scripts_.note(i < found.size() && found[i].integer() == 1);
     }
 }
 
@@ -201,7 +197,7 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
             note_missing(reply);
             break;
         case step::load:
-            if (reply.text() != missing_[loaded_++]->sha1) {
+            if (reply.text() != resp::all_scripts()[scripts_.loaded()].sha1) {
                 return fail(errc::script_rejected,
                             "the node knows a script by another SHA1 than we do");
             }

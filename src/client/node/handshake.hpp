@@ -5,6 +5,7 @@
 #include "client/base/call.hpp"
 #include "client/node/concerns.hpp"
 #include "core/node/eligibility.hpp"
+#include "core/node/script_search.hpp"
 #include "wire/node_record.hpp"
 #include "wire/resp/reply.hpp"
 #include "wire/resp/scripts.hpp"
@@ -82,9 +83,7 @@ private:
     const client_options* client_;
     std::vector<step> said_;
     std::size_t answered_ = 0;
-    std::vector<const resp::script*> missing_;  // on the node
-    std::size_t loaded_ = 0;                    // of these
-    resp::script_form record_form_ = resp::script_form::by_hash;
+    core::script_search scripts_;
     greeting result_;
     wire::failure why_;
 };

@@ -8,6 +8,7 @@
 #include "wire/rights.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 
 namespace redlock::detail {
@@ -45,6 +46,7 @@ void listener::greet(time_point) {
 }
 
 void listener::on_greeting(const resp::reply& reply, time_point now) {
+    assert(!is_listening());
     const bool is_error = reply.type() == resp::reply_type::error;
     if (is_error && (awaited_ == step::auth || reply.is_error("NOAUTH"))) {
         return give_up(wire::read_auth_refusal(reply), true, now);
@@ -86,6 +88,7 @@ void listener::on_reply(const resp::reply& reply, time_point now) {
 }
 
 void listener::ping(time_point now) {
+    assert(is_listening() && pong_by_ == time_point::max());
     pong_by_ = now + longest_silence();
     resp::append_command(outgoing(), {"PING"});
 }

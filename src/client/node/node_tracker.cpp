@@ -9,6 +9,7 @@
 #include "wire/resp/command.hpp"
 #include "wire/time.hpp"
 
+#include <cassert>
 #include <functional>
 #include <utility>
 
@@ -75,6 +76,7 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
       reports_(shared, knowledge_.votes(), knowledge_.clocks(), set_) {}
 
 void node_tracker::start(time_point now) {
+    assert(nodes_->size() == shared_->size());
     knowledge_.start(now);
     carry_out(now);
     shared_->arm(probe_alarm_, now + knowledge_.between_probes());
@@ -181,6 +183,7 @@ void node_tracker::carry_out(time_point now) {
 void node_tracker::carry_out(const node_order& order, time_point now) {
     using task = node_order::task;
     const std::size_t node = order.node;
+    assert(node < shared_->size());
     switch (order.what) {
         case task::bootstrap: return send_bootstrap(order, now);
         case task::look: return send_look(order, now);
@@ -202,6 +205,7 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
 }
 
 void node_tracker::send(const node_order& order, query* what, time_point now) {
+    assert(what != nullptr);
     const call_ptr keep(what);
     session& to = (*nodes_)[order.node];
     wire::request wire;
@@ -302,6 +306,7 @@ void node_tracker::on_replication(const query&, std::size_t node, const resp::re
 }
 
 void node_tracker::greet_again(std::size_t node, time_point now) {
+    assert(node < shared_->size());
     if (knowledge_.is_closed()) return;
     // Not from here: the answer that showed it may stand among others that are still to be read.
     to_greet_.insert(node);

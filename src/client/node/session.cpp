@@ -147,6 +147,7 @@ bool session::send_again(entry& item, resp::script_form form, time_point now) {
 }
 
 void session::owe(entry item) {
+    assert(item.what && item.what->is_owed(index()));
     owed_.owe(std::move(item));
     counts_->owed_releases.add();
     owner_->on_release_owed(index());

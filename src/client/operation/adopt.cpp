@@ -92,7 +92,7 @@ footprint adopt_operation::traces_of_lease(time_point now) {
 void adopt_operation::on_settled(time_point now) {
     if (over_) return;
     const std::size_t nodes = client().shared.size();
-    assert(known_ && !known_->resources.empty());
+    assert(known_ && !known_->resources.empty() && !count_);
     ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
     left_ = traces_of_lease(now);
     votes_.resize(nodes);
@@ -178,6 +178,7 @@ void adopt_operation::deny(time_point now) {
 }
 
 void adopt_operation::take(time_point now) {
+    assert(!adopted_ && count_);
     core::renewal machine(now, count_->valid_until(),
                           {.ttl = ttl_,
                            .renew = options_.renew,

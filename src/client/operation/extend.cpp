@@ -42,6 +42,7 @@ std::uint32_t extension_round::tag(const part& p) const noexcept {
 
 extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
     const bool is_present = tag / most_leases == machine_.round();
+    assert(!is_present || tag % most_leases < size());
     return is_present ? &parts_[tag % most_leases] : nullptr;
 }
 
@@ -108,6 +109,7 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     if (p == nullptr) return;
     const time_point sent = machine_.sent();
     const std::size_t quorum = redlock::quorum(client().shared.size());
+    assert(answers_[node] < requested_);
     if (++answers_[node] == requested_ && ++complete_ == quorum) on_answered(sent, now);
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
     if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
@@ -153,6 +155,7 @@ duration extension_round::lease_ttl(std::uint32_t tag) const noexcept {
 }
 
 bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out, time_point now) const {
+    assert(tag % most_leases < size());
     write(out, parts_[tag % most_leases], now);
     return true;
 }

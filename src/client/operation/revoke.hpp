@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/operation/node_survey.hpp"
+#include "core/lock/revocation.hpp"
 #include "value/node_mask.hpp"
 #include "wire/failure.hpp"
 
@@ -10,29 +11,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
+#include <utility>
 
 namespace redlock::detail {
 
-/// First the nodes report the values that hold each key. Those that the operator has seen are then
-/// revoked on all nodes. A holder that came later keeps the lock.
+/// Carries out `core::revocation`.
 class revoke_operation : public node_survey<revocation> {
 public:
     explicit revoke_operation(resource_state shown) : shown_(std::move(shown)) {}
 
 private:
-    // The key of the resource, or of one of its slots.
-    struct target {
-        std::string key;
-        std::optional<std::uint16_t> slot{};
-        std::set<std::string> owners{};  // abbreviated, as the operator has seen them
-        std::set<std::string> values{};  // of these
-        std::set<std::string> others{};  // of holders that came later
-    };
-    enum class phase : std::uint32_t { none, look, revoke };
+    using phase = core::revocation::phase;
 
     error_code check() final;
     bool go_on(time_point now) final;
@@ -42,19 +31,15 @@ private:
         note(node, why);
     }
 
-    void find_targets();
+    void begin();
     void ask_about_targets(time_point now);
     void ask_about(std::uint32_t target, node_mask nodes, time_point now);
     void note(std::size_t node, const wire::failure& why);
     void conclude();
 
     resource_state shown_;
-    std::vector<target> targets_;
-    std::set<std::string> revoked_;   // whole, since abbreviated values may collide
-    std::set<std::string> holders_;
+    core::revocation machine_;
     node_mask failed_;
-    std::uint64_t fence_ = 0;  // the highest on any node; then that which is proposed
-    phase phase_ = phase::none;
 };
 
 }  // namespace redlock::detail

@@ -33,7 +33,8 @@ std::vector<std::uint16_t> slot_survey::next() {
 
 void slot_survey::answered(std::size_t node, std::size_t i, key_question what,
                            const resp::reply& reply) {
-    look& at = looks_.at(i);
+    assert(i < looks_.size() && node < nodes_);
+    look& at = looks_[i];
     note_answer(at.state.nodes.at(node), at.values.at(node), what, reply);
 }
 

@@ -37,6 +37,7 @@ void try_votes::note(std::size_t node, const wire::acquire_answer& answer, const
 }
 
 void try_votes::recall() {
+    assert(before_.size() <= votes_.size());
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (votes_[i].answer == vote::pending) votes_[i] = std::move(before_[i]);
     }
