@@ -54,7 +54,7 @@ if fence_key then
     if failure then
         return failure
     elseif ARGV[6] and type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
-        redis.call('SET', fence_key, ARGV[1], 'PX', life_of(ARGV[1], 1, ARGV[2]))
+        redis.call('SET', fence_key, ARGV[1], 'PX', life_of(ARGV[1], 0, ARGV[2]))
         seen = tonumber(ARGV[1])
     end
 end

@@ -6,5 +6,5 @@
 -- At least, and at most, for so long.
 local function life_of(fence, least_ms, most_ms)
     local needed_ms = math.ceil((fence - node_us()) / 1000) + 15000
-    return math.min(math.max(needed_ms, least_ms), most_ms)
+    return math.min(math.max(needed_ms, least_ms, 1), most_ms)
 end

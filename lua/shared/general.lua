@@ -238,10 +238,12 @@ end
 
 -- Of a key that is gone.
 local function shorten_fence(i, is_long)
-    local fence_key = KEYS[2 * i + 1]
-    local fence, is_missing = fence_to_exceed(fence_key)
-    if is_long and is_long ~= '' and fence and not is_missing then
-        redis.pcall('PEXPIRE', fence_key, life_of(fence, 1, fence_life))
+    if not is_long or is_long == '' then
+        return
+    end
+    local fence, is_missing = fence_to_exceed(KEYS[2 * i + 1])
+    if fence and not is_missing then
+        redis.pcall('PEXPIRE', KEYS[2 * i + 1], life_of(fence, 0, fence_life))
     end
 end
 

@@ -163,8 +163,8 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
         end
     end
     if (raises or not until_ms) and proposed > least then
-        local lives_ms = math.max(ends_ms, about(set).lives_ms or 0) - now_ms
-        local failure = put(KEYS[2 * i + 1], fence, life_of(fence, lives_ms, fence_life))
+        local lives_ms = life_of(fence, ends_ms - now_ms, fence_life)
+        local failure = put(KEYS[2 * i + 1], fence, lives_ms)
         if failure then
             if not until_ms then
                 redis.pcall('ZREM', set, value)

@@ -189,6 +189,7 @@ TEST_CASE("an owed release of a lease that others know is followed by one to all
 }
 
 TEST_CASE("a release cuts the life of a fence that is kept for longer than it is needed") {
+    using namespace std::chrono_literals;
     constexpr auto now = time_point(72h);
     core::traces left;
     left.note_keys(now, 60s);
