@@ -10,7 +10,7 @@
 -- ARGV[1]  the epoch that the node record had in the handshake; empty: not compared
 -- ARGV[2]  the time of this node's clock, in us, after which no key is taken; empty: no limit
 -- ARGV[3]  how far a fence may lie from this node's clock where its own is missing, in us
--- ARGV[4]  how long a fence lives, in ms
+-- ARGV[4]  how long a fence lives at most, in ms
 -- ARGV[5]  n, the number of keys of all requests
 -- Then the requests, each a word and its arguments:
 --   acquire VALUE TTL FENCE
@@ -18,8 +18,10 @@
 --          acquires for one that waits: it is entered in the queue where it has to wait, unless its
 --          entry lives for 0 ms, and leaves it where it gets the key
 --   extend VALUE TTL FENCE
+--   hold VALUE TTL FENCE
+--          extends, and has the fence live on for some renewals to come
 --   release VALUE
---   leave VALUE FENCE ID TICKET LIFE KEEP NOTE
+--   leave VALUE FENCE ID TICKET LIFE KEEP NOTE LONG
 --          releases where more is left to do than to delete the key. FENCE, unless it is empty, is
 --          the highest that was proposed to this node for the lease, whose commands may still lie in
 --          a broken connection: the fence is raised to it, so that none of them can take the key
@@ -27,21 +29,23 @@
 --          it waits no more. KEEP, unless it is empty, is for how long from now on the key has to
 --          stand in the way of others: it is not deleted, and runs out then (shared/keep.lua). NOTE,
 --          unless it is empty, is for how long VALUE may not take the key again: that is noted
---          before all else (shared/revoked.lua), since another process may go on extending the lease
---   acquire_share, await_share, extend_share, release_share, leave_share
+--          before all else (shared/revoked.lua), since another process may go on extending the lease.
+--          LONG, unless it is empty, says that the fence may live for longer than it is needed: it is
+--          cut where the key goes
+--   acquire_share, await_share, extend_share, hold_share, release_share, leave_share
 --          the same for a reader: shared/readers.lua. Where the key holds VALUE, as a writer's,
 --          extend_share makes a reader of it, and release_share deletes it
 --   acquire_slot VALUE TTL FENCE SLOT K
 --   await_slot VALUE TTL FENCE SLOT K ID TICKET LIFE
---   extend_slot VALUE TTL FENCE SLOT K
+--   extend_slot, hold_slot VALUE TTL FENCE SLOT K
 --   release_slot VALUE SLOT K
---   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP NOTE
+--   leave_slot VALUE SLOT K FENCE ID TICKET LIFE KEEP NOTE LONG
 --          the same for one of K slots: shared/slot_requests.lua
 --   acquire_all M VALUE TTL FENCE
 --   await_all M VALUE TTL FENCE ID TICKET LIFE
---   extend_all M VALUE TTL FENCE
+--   extend_all, hold_all M VALUE TTL FENCE
 --   release_all M VALUE
---   leave_all M VALUE FENCE ID TICKET LIFE KEEP NOTE
+--   leave_all M VALUE FENCE ID TICKET LIFE KEEP NOTE LONG
 --          the same for M keys at once: shared/several.lua
 -- Each of these words with "+note" behind it is of a lease that has a note. To acquire and to extend
 -- have one more word then, the note; an empty one leaves the note that there is, and prolongs it. To
@@ -66,7 +70,7 @@
 --   from 0; and 2 whether that one lacks a fence:
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
 --   What is held by a lease that has a note carries that behind the rest.
--- To extend: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
+-- To extend or hold: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence, but for a value that was revoked: then
 -- it is -2. To acquire or to extend shortens nothing: a key that would live longer keeps its
 -- time. One without expiry gets its ttl: see shared/prolong.lua.
@@ -93,6 +97,7 @@ local count = tonumber(ARGV[5])
 local has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2, 3 * count + 1)) > 0
 
 -- include shared/fence.lua
+-- include shared/fence_life.lua
 -- include shared/prolong.lua
 -- Why nothing is taken under this fence, which has to exceed `least`; nil where it may be.
 local function refuse_fence(fence, least, is_missing)
@@ -116,10 +121,11 @@ local function write_both(key, fence_key, value, ttl, fence, is_free, lacks)
     end
     if done and not done.err then
         name = fence_key
+        local lives = life_of(fence, ttl, fence_life)
         if lacks then
-            done = redis.pcall('SET', fence_key, fence, 'NX', 'PX', fence_life)
+            done = redis.pcall('SET', fence_key, fence, 'NX', 'PX', lives)
         else
-            done = redis.pcall('SET', fence_key, fence, 'PX', fence_life)
+            done = redis.pcall('SET', fence_key, fence, 'PX', lives)
         end
         if done and not done.err then
             return 1

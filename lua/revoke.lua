@@ -7,7 +7,7 @@
 -- KEYS[4]  the queue of its waiters
 -- KEYS[5]  the set of its readers; of a slot the set of the slots
 -- ARGV[1]  the fence that is raised at least to this
--- ARGV[2]  how long a fence lives, in ms
+-- ARGV[2]  how long a fence lives at most, in ms
 -- ARGV[3]  for how long a revoked value counts, in ms
 -- ARGV[4]  the prefix of all keys
 -- ARGV[5]  the slot of which that is the key; empty where it is none
@@ -26,6 +26,7 @@
 -- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with it.
 -- The fence keeps out what its earlier commands still have to say.
 -- include shared/clock.lua
+-- include shared/fence_life.lua
 -- include shared/queue.lua
 -- include shared/revoked.lua
 local key, fence_key, _, queue, set = unpack(KEYS)
@@ -55,7 +56,7 @@ if fence_key then
     if failure then
         return failure
     elseif ARGV[6] and type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
-        redis.call('SET', fence_key, ARGV[1], 'PX', ARGV[2])
+        redis.call('SET', fence_key, ARGV[1], 'PX', life_of(ARGV[1], 0, ARGV[2]))
         seen = tonumber(ARGV[1])
     end
 end

@@ -151,7 +151,8 @@ local function take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
     if not is_ours then
         return take(key, fence_key, value, ttl, fence, least, is_missing)
     end
-    local failure = tonumber(fence) > least and put(fence_key, fence, fence_life)
+    local failure = tonumber(fence) > least and
+        put(fence_key, fence, life_of(fence, ttl, fence_life))
     return failure or prolong(key, ttl)
 end
 
@@ -220,9 +221,13 @@ local function raise_fence(i, fence)
     if not may_be_late() then
         return nil
     end
-    local fence_key = KEYS[2 * i + 1]
+    local fence_key, failure = KEYS[2 * i + 1], nil
     local least = fence_to_exceed(fence_key)
-    local failure = least and tonumber(fence) > least and put(fence_key, fence, fence_life)
+    if least and tonumber(fence) > least then
+        local lives = redis.pcall('PTTL', fence_key)  -- another program's, which may hold the key
+        failure = type(lives) == 'table' and lives or
+            put(fence_key, fence, life_of(fence, lives, fence_life))
+    end
     return failure and not string.find(failure.err, '^FOREIGN') and failure or nil
 end
 
@@ -252,13 +257,27 @@ local function give_back(i, value, at_once, keep)
     return 1, true, current
 end
 
-local function release(i, value, fence, id, ticket, life, keep, note)
+-- Of a key that is gone.
+local function shorten_fence(i, is_long)
+    if not is_long or is_long == '' then
+        return
+    end
+    local fence, is_missing = fence_to_exceed(KEYS[2 * i + 1])
+    if fence and not is_missing then
+        redis.pcall('PEXPIRE', KEYS[2 * i + 1], life_of(fence, 0, fence_life))
+    end
+end
+
+local function release(i, value, fence, id, ticket, life, keep, note, is_long)
     local raises = fence and fence ~= ''
     local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
     if failure then
         return failure
     end
     local answer, is_free, current = give_back(i, value, raises, keep)
+    if is_free then
+        shorten_fence(i, is_long)
+    end
     leave_queue_of(i, current, is_free, id, ticket, life)
     return raises and raise_fence(i, fence) or answer
 end
@@ -290,8 +309,15 @@ local function sets()
     return set_rules
 end
 
-local verbs = {acquire = 3, await = 6, extend = 3, release = 1, leave = 7}
+local verbs = {acquire = 3, await = 6, extend = 3, hold = 3, release = 1, leave = 8}
 local single_rules = {acquire = acquire, extend = extend, release = release}
+
+-- For some renewals to come.
+local function prolong_fences(first, m, ttl)
+    for j = first, first + m - 1 do
+        prolong(KEYS[2 * j + 1], math.min(6 * ttl, fence_life))
+    end
+end
 
 -- What does a request, how many words follow, whether it gives a key back, and whether it is about
 -- several keys. A word is a verb, and a suffix of the kind, whose requests have more words; and "+note"
@@ -322,6 +348,19 @@ find_rules = function(what)
     end
     if verb == 'release' or verb == 'leave' then
         return rules.release, words, true, is_of_several
+    elseif verb == 'hold' then
+        local m, ttl = 1, ARGV[at + 2]
+        if is_of_several then
+            m, ttl = tonumber(ARGV[at + 1]), ARGV[at + 3]
+        end
+        local function hold(first, ...)
+            local answer = rules.extend(first, ...)
+            if answer == 1 then
+                prolong_fences(first, m, ttl)
+            end
+            return answer
+        end
+        return hold, words, false, is_of_several
     end
     return verb == 'extend' and rules.extend or rules.acquire, words, false, is_of_several
 end

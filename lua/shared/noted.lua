@@ -26,6 +26,7 @@ local function carry_note(done, suffix, gives_back, i, ...)
         return answer
     elseif suffix == 'share' then
         local name, left_ms = note_of_reader(i, value)
+        delete_note(note_beside(KEYS[2 * i + 1]), value)  -- of a writer that shares the key now
         if gives_back then
             redis.pcall('DEL', name)
         else

@@ -167,7 +167,8 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
         end
     end
     if (raises or not until_ms) and proposed > least then
-        local failure = put(KEYS[2 * i + 1], fence, fence_life)
+        local lives_ms = life_of(fence, ends_ms - now_ms, fence_life)
+        local failure = put(KEYS[2 * i + 1], fence, lives_ms)
         if failure then
             if not until_ms then
                 redis.pcall('ZREM', set, value)
@@ -307,7 +308,7 @@ local function leave_readers(key, set, value, fence)
 end
 
 -- A fence is raised for the readers that hold the key, too: what is late must not join them.
-local function release_share(i, value, fence, id, ticket, life, _, note)
+local function release_share(i, value, fence, id, ticket, life, _, note, is_long)
     local key, set = KEYS[2 * i], KEYS[next_companion]
     local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
     if failure then
@@ -330,6 +331,9 @@ local function release_share(i, value, fence, id, ticket, life, _, note)
         local done = redis.pcall('ZREM', set, value)
         answer = type(done) == 'table' and done or type(current) == 'table' and current or
             current and 0 or -1
+    end
+    if is_gone then
+        shorten_fence(i, is_long)
     end
     leave_queue_of(i, current, is_gone, id, ticket, life)
     return raises and raise_fence(i, fence) or answer

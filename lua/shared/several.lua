@@ -42,7 +42,8 @@ local function take_all(i, m, value, ttl, fence, least, is_missing, raises)
         local key, fence_key, answer = KEYS[2 * j], KEYS[2 * j + 1], nil
         if stored[key] then
             local raised = raises and tonumber(fence) > fence_to_exceed(fence_key)
-            answer = raised and put(fence_key, fence, fence_life) or prolong(key, ttl)
+            answer = raised and put(fence_key, fence, life_of(fence, ttl, fence_life)) or
+                prolong(key, ttl)
         else
             answer = take(key, fence_key, value, ttl, fence, least, is_missing)
             taken[#taken + 1] = answer == 1 and key or nil
@@ -144,7 +145,7 @@ end
 
 -- include shared/together.lua
 -- The answer is 1 where each key was given back.
-local function release_all(i, words_m, value, fence, id, ticket, life, keep, note)
+local function release_all(i, words_m, value, fence, id, ticket, life, keep, note, is_long)
     local all, last = 1, i + tonumber(words_m) - 1
     -- Of all, before one is given back.
     for j = i, note and note ~= '' and last or 0 do
@@ -154,7 +155,7 @@ local function release_all(i, words_m, value, fence, id, ticket, life, keep, not
         end
     end
     for j = i, last do
-        local answer = release(j, value, fence, id, ticket, life, keep)
+        local answer = release(j, value, fence, id, ticket, life, keep, nil, is_long)
         all = together(all, answer)
     end
     return all

@@ -157,7 +157,7 @@ local function extend_slot(i, value, ttl, fence, slot, k)
     return failure or answer
 end
 
-local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, note)
+local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, note, is_long)
     local set = KEYS[next_companion]
     local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
     if failure then
@@ -166,6 +166,7 @@ local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, no
     local raises = fence and fence ~= ''
     local answer, is_free, current = give_back(i, value, true, keep)
     if is_free then
+        shorten_fence(i, is_long)
         note_free(set, slot)
     elseif answer == 1 then
         note_taken(set, slot, now_ms + math.abs(keep))

@@ -3,13 +3,15 @@
 #include "wire/extend.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 namespace redlock::wire {
 
 void write_extend(const lock_kind& kind, request& out, const lease_request& lease,
-                  const fence_terms* fencing) {
-    append_lease(kind, out, "extend", lease, fencing);
+                  const fence_terms* fencing, bool prolongs_fence) {
+    assert(fencing != nullptr || !prolongs_fence);
+    append_lease(kind, out, prolongs_fence ? "hold" : "extend", lease, fencing);
     append_note(out, lease, fencing);
 }
 

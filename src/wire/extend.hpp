@@ -11,9 +11,9 @@
 
 namespace redlock::wire {
 
-/// Without `fencing` a key that is gone stays gone.
+/// Without `fencing` a key that is gone stays gone. `prolongs_fence`: as well as the key.
 void write_extend(const lock_kind& kind, request& out, const lease_request& lease,
-                  const fence_terms* fencing);
+                  const fence_terms* fencing, bool prolongs_fence = false);
 compare_answer read_extension(const resp::reply& reply);
 
 }  // namespace redlock::wire

@@ -16,7 +16,8 @@ namespace redlock::wire {
 /// Kinds exclude each other on a node without knowing each other: each takes the key of the
 /// resource only where that is free, and gives back, or prolongs, only what holds its own value.
 struct lock_kind {
-    /// Behind the words of its requests: "acquire", "await", "extend", "release", "leave", "keep".
+    /// Behind the words of its requests: "acquire", "await", "extend", "hold", "release", "leave",
+    /// "keep".
     std::string_view suffix{};
     /// A grant leaves a fence beside the key, and waiters stand in a queue there. What takes the key
     /// names the node record, a time limit and a fence.

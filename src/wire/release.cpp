@@ -22,7 +22,7 @@ milliseconds::rep kept_ms(const release_request& what) {
 
 bool is_short(const release_request& what) {
     return what.entry == nullptr && what.raise == nullptr && what.keep == duration::zero() &&
-           what.note == duration::zero();
+           what.note == duration::zero() && !what.cuts_fence;
 }
 
 std::string_view text_or_nothing(bool is_there, const decimal& number) {
@@ -38,7 +38,8 @@ void append_rest(request& out, const release_request& what) {
     append(out, {text_or_nothing(what.raise != nullptr, fence), entry.id, decimal(entry.ticket),
                  decimal(in<milliseconds>(entry.life)),
                  text_or_nothing(what.keep > duration::zero(), keep),
-                 text_or_nothing(what.note > duration::zero(), note)});
+                 text_or_nothing(what.note > duration::zero(), note),
+                 what.cuts_fence ? "long" : ""});
 }
 
 // Without fences there is nothing else to do than to keep the key.

@@ -27,6 +27,7 @@ struct release_request {
     more_keys others{};  ///< That are given back with it.
     duration keep{};  ///< For so long the key stays in the way of others; zero: it is deleted.
     bool never_prolongs = false;  ///< It stays no longer than it would without the release.
+    bool cuts_fence = false;  ///< The node may keep the fence for longer than it is needed.
     duration note{};  ///< For so long no process may take the key again for the value; zero: any may.
 };
 

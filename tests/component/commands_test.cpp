@@ -155,12 +155,12 @@ TEST_CASE("a release names the key, and where needed its waiter's entry or the f
     SECTION("of one that waits on") {
         what.entry = &entry;
         wire::write_release(wire::fenced_lock, out, what);
-        fenced({"leave", "v", "", "client:7", "9", "2000", "", ""});
+        fenced({"leave", "v", "", "client:7", "9", "2000", "", "", ""});
     }
     SECTION("raising") {
         what.raise = &terms;
         wire::write_release(wire::fenced_lock, out, what);
-        fenced({"leave", "v", "1700000000000123", "", "0", "0", "", ""});
+        fenced({"leave", "v", "1700000000000123", "", "0", "0", "", "", ""});
     }
 }
 

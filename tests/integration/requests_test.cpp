@@ -279,7 +279,7 @@ TEST_CASE("a key goes from one to the next in one call", "[scripts]") {
     CHECK(n.get("K") == next);
     CHECK(n.lives("K", 30s));
     CHECK(n.get("F") == "101");
-    CHECK(n.lives("F", 120s));
+    CHECK(n.lives("F", 16s));
 }
 
 TEST_CASE("a key that is given back goes to nobody whose fence is not above its own", "[scripts]") {

@@ -38,6 +38,8 @@ struct asked {
     std::string keep{};     // of a release: for how long the key stays in others' way
     std::string note{};     // of a release: for how long it is noted
     std::string text{};     // of a lease with a note: that is written
+    std::string is_long{};  // of a release: the fence may live for longer than it is needed
+    bool holds = false;     // of an extension: it prolongs the fence, too
     std::string readers{};  // the key of their set, where it is one of them that asks
     std::string slot{};
     std::string slots{};     // how many there are
@@ -107,8 +109,9 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             one.slot_set = command.at(next_set++);
         }
         one.what = what == "acquire" || what == "await" ? ask::acquire
-                   : what == "extend"                   ? ask::extend
+                   : what == "extend" || what == "hold" ? ask::extend
                                                         : ask::release;
+        one.holds = what == "hold";
         std::vector<std::string*> words{&one.value};
         if (one.what != ask::release) words.push_back(&one.ttl);
         if (one.is_of_slot() && one.what == ask::release) {
@@ -122,7 +125,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             words.insert(words.end(), {&one.id, &one.ticket, &one.life});
         }
         if (what == "leave" || what == "keep") words.push_back(&one.keep);
-        if (what == "leave") words.push_back(&one.note);
+        if (what == "leave") words.insert(words.end(), {&one.note, &one.is_long});
         for (std::string* word : words) *word = command.at(++at);
         if (has_note && !is_fenced) ++at;  // the prefix of all keys
         if (has_note && one.what != ask::release) one.text = command.at(++at);
@@ -159,17 +162,18 @@ inline std::vector<std::string> words_of(const asked& one) {
     }
     const bool waits = !one.ticket.empty();
     switch (one.what) {
-        case ask::extend: return {"extend", one.value, one.ttl, one.fence};
+        case ask::extend: return {one.holds ? "hold" : "extend", one.value, one.ttl, one.fence};
         case ask::acquire:
             if (!waits) return {"acquire", one.value, one.ttl, one.fence};
             return {"await", one.value, one.ttl, one.fence, one.id, one.ticket, one.life};
         case ask::release: break;
     }
-    if (!waits && one.fence.empty() && one.keep.empty() && one.note.empty()) {
+    if (!waits && one.fence.empty() && one.keep.empty() && one.note.empty() &&
+        one.is_long.empty()) {
         return {"release", one.value};
     }
     return {"leave", one.value, one.fence, one.id, waits ? one.ticket : "0", waits ? one.life : "0",
-            one.keep, one.note};
+            one.keep, one.note, one.is_long};
 }
 
 inline std::vector<std::string> keys_of(const requests& what) {

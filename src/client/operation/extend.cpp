@@ -47,12 +47,25 @@ extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
 }
 
 // A node that has to take the key again keeps it for as long as the others do.
+duration extension_round::keys_live_for(const part& p, time_point now) const {
+    return std::max(machine_.ttl(p.index), p.lease->left().to_keep(now));
+}
+
 void extension_round::write(wire::request& out, const part& p, time_point now) const {
     const footprint& left = p.lease->left();
-    const duration ttl = std::max(machine_.ttl(p.index), left.to_keep(now));
+    const duration ttl = keys_live_for(p, now);
     wire::write_extend(*left.kind, out, left.request(ttl, client().shared.options().key_prefix),
-                       fence_ ? &*fence_ : nullptr);
+                       fence_ ? &*fence_ : nullptr, p.prolongs_fence);
     out.keeps_for = ttl;
+}
+
+// At most renewals there is nothing to do.
+void extension_round::prolong_fence(part& p, time_point now) const {
+    footprint& left = p.lease->left();
+    const duration ttl = keys_live_for(p, now);
+    p.prolongs_fence = fence_ && left.is_fence_due(now, ttl);
+    if (!p.prolongs_fence) return;
+    left.note_prolonged_fences(now, ttl, client().tracker.limits_of_fences().life);
 }
 
 void extension_round::send(time_point now) {
@@ -72,6 +85,7 @@ void extension_round::send(time_point now) {
     std::vector<std::pair<part*, node_mask>> unsent;
     for (part& p : parts_) {
         if (!machine_.is_open(p.index)) continue;
+        prolong_fence(p, now);
         wire::request& wire = client().nodes.blank();
         write(wire, p, now);
         const auto result = client().nodes.send(*this, tag(p), wire, now, ask);

@@ -66,6 +66,7 @@ private:
         extension_round* round;
         held_lease_ptr lease;
         std::size_t index;       // in the machine
+        bool prolongs_fence = false;
         std::uint64_t span = 0;  // 0 where nobody traces
     };
 
@@ -79,6 +80,8 @@ private:
     std::uint32_t tag(const part& p) const noexcept;
     /// Null where the tag is of an earlier round.
     part* find(std::uint32_t tag) noexcept;
+    duration keys_live_for(const part& p, time_point now) const;
+    void prolong_fence(part& p, time_point now) const;
     void write(wire::request& out, const part& p, time_point now) const;
     void note(std::size_t node, const wire::failure& why);
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);

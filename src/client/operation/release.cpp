@@ -53,6 +53,7 @@ void release_round::write(wire::request& out, std::size_t node, bool is_again,
                          .others = left_.others,
                          .keep = message.keep,
                          .never_prolongs = left_.began_elsewhere,
+                         .cuts_fence = message.cuts_fence && left_.kind->is_fenced,
                          .note = left_.is_known_elsewhere ? duration(client().tracker.ttl_max())
                                                           : duration::zero()});
 }

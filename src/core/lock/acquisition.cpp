@@ -78,6 +78,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     // The grant may come so late, and a holder that dies then tells no node when it was.
     kept_for_ = std::max<duration>(ttl_, longest_stay(*all_, min_hold_, later));
     keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
+    left_.note_keys(now, kept_for_);
     unable_ = {};
     entered_now_ = {};
     answers_ = 0;

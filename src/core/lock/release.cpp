@@ -10,6 +10,7 @@ release_message message_of_release(const traces& left, const release_facts& fact
     out.raises_fence = facts.may_arrive_late;
     out.names_waiter = facts.is_entered && !(facts.is_again && facts.waits_on);
     out.keep = left.to_keep_at_most(now);
+    out.cuts_fence = left.has_long_fences(now);
     return out;
 }
 

@@ -19,6 +19,8 @@ struct release_message {
     /// It raises the fence above what may still lie in a broken connection to the node.
     bool raises_fence = false;
     bool names_waiter = false;  ///< And its place in the queue of the node.
+    /// The fence is kept for longer than it is needed: its life is cut.
+    bool cuts_fence = false;
     duration keep{};            ///< For so long the key stays in the way of others; zero: it goes.
 };
 

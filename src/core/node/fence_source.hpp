@@ -14,6 +14,8 @@ namespace redlock::core {
 /// Beyond it Lua's numbers are no longer exact.
 inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
 
+/// A node that lost a fence refuses all below it once its time is ahead of the fence by so much:
+/// for so long it keeps each fence (shared/fence_life.lua has the same number).
 inline constexpr duration most_fence_tolerance = std::chrono::seconds(15);
 
 /// How far from node time a fence may lie: a quarter of `ttl_max`, so that what a lease proposed
@@ -27,7 +29,7 @@ constexpr duration fence_tolerance(duration ttl_max) noexcept {
 /// What holds for all fenced requests of a command, as of when it is sent.
 struct fence_limits {
     duration tolerance{};  ///< `fence_tolerance`.
-    duration life{};       ///< Of a fence on a node after its last use.
+    duration life{};       ///< Of a fence on a node, at most: shared/fence_life.lua.
 };
 
 class fence_source {

@@ -104,6 +104,8 @@ private:
             const auto drawn = static_cast<std::int64_t>(below(5));
             out.fence = std::to_string(now_us - 2 + ahead + drawn);
         }
+        out.holds = out.what == ask::extend && one_in(12);
+        if (out.what == ask::release && one_in(12)) out.is_long = "long";
         if (out.what != ask::extend && one_in(12)) {
             out.id = "A:1";
             out.ticket = "1001";

@@ -331,17 +331,19 @@ TEST_CASE("a release that has to keep the key says for how long, in ms that are 
     using wire::plain_lock;
     CHECK(words(fenced_lock, {.key = "k", .value = "v"}) == in_words({"release", "v"}));
     CHECK(words(fenced_lock, {.key = "k", .value = "v", .keep = 1500us}) ==
-          in_words({"leave", "v", "", "", "0", "0", "2", ""}));
+          in_words({"leave", "v", "", "", "0", "0", "2", "", ""}));
     CHECK(words(fenced_lock, {.key = "k", .value = "v", .raise = &raise, .keep = 1s}) ==
-          in_words({"leave", "v", "7", "", "0", "0", "1000", ""}));
+          in_words({"leave", "v", "7", "", "0", "0", "1000", "", ""}));
     CHECK(words(fenced_lock, {.key = "k", .value = "v", .entry = &place, .keep = 1s}) ==
-          in_words({"leave", "v", "", "id", "9", "2000", "1000", ""}));
+          in_words({"leave", "v", "", "id", "9", "2000", "1000", "", ""}));
     CHECK(words(fenced_lock, {.key = "k", .value = "v", .raise = &raise}) ==
-          in_words({"leave", "v", "7", "", "0", "0", "", ""}));
+          in_words({"leave", "v", "7", "", "0", "0", "", "", ""}));
     CHECK(words(fenced_lock, {.key = "k", .value = "v", .note = 60s}) ==
-          in_words({"leave", "v", "", "", "0", "0", "", "60000"}));
+          in_words({"leave", "v", "", "", "0", "0", "", "60000", ""}));
     CHECK(words(fenced_lock, {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
-          in_words({"leave", "v", "", "", "0", "0", "-1000", ""}));
+          in_words({"leave", "v", "", "", "0", "0", "-1000", "", ""}));
+    CHECK(words(fenced_lock, {.key = "k", .value = "v", .cuts_fence = true}) ==
+          in_words({"leave", "v", "", "", "0", "0", "", "", "long"}));
     CHECK(words(plain_lock,
                 {.key = "k", .value = "v", .keep = 1s, .never_prolongs = true}) ==
           in_words({"keep", "v", "-1000"}));

@@ -187,3 +187,12 @@ TEST_CASE("an owed release of a lease that others know is followed by one to all
     CHECK(next->nodes.empty());  // owed to none: it follows once
     CHECK(next->highest_fence == 7);
 }
+
+TEST_CASE("a release cuts the life of a fence that is kept for longer than it is needed") {
+    using namespace std::chrono_literals;
+    constexpr auto now = time_point(72h);
+    core::traces left;
+    left.note_keys(now, 60s);
+    CHECK(core::message_of_release(left, {}, now).cuts_fence);
+    CHECK_FALSE(core::message_of_release(left, {}, now + 50s).cuts_fence);
+}

@@ -45,3 +45,32 @@ TEST_CASE("a key stays until its least time is over, and longer if that is not k
     CHECK(left.to_keep(now + 3s) == 0s);
     CHECK(left.to_keep_at_most(now + 3s) == 1s);
 }
+
+TEST_CASE("a node keeps a fence for 15 s, or for as long as the keys of its request") {
+    traces left;
+    left.note_keys(now, 10s);
+    CHECK(left.fences_until == now + 15s);
+    CHECK_FALSE(left.has_long_fences(now));
+    left.note_keys(now, 60s);
+    CHECK(left.fences_until == now + 60s);
+    CHECK(left.has_long_fences(now));
+    CHECK(left.has_long_fences(now + 44s));
+    CHECK_FALSE(left.has_long_fences(now + 45s));
+}
+
+TEST_CASE("a renewal prolongs the fences if the keys would outlive them, for some renewals to come") {
+    traces left;
+    left.note_keys(now, 10s);
+    CHECK_FALSE(left.is_fence_due(now + 5s, 10s));
+    CHECK(left.is_fence_due(now + 6s, 10s));
+    left.note_prolonged_fences(now + 6s, 10s, 120s);
+    CHECK(left.fences_until == now + 66s);
+    CHECK_FALSE(left.is_fence_due(now + 56s, 10s));
+    CHECK(left.is_fence_due(now + 57s, 10s));
+    left.note_prolonged_fences(now + 57s, 60s, 120s);
+    CHECK(left.fences_until == now + 177s);
+}
+
+TEST_CASE("of a lease from another process the fences may live for long") {
+    CHECK(traces{.began_elsewhere = true}.has_long_fences(now));
+}

@@ -1,0 +1,106 @@
+// Tests for how long nodes keep the fence of a lock, whatever ttl_max is; knows no socket.
+// SPDX-License-Identifier: MIT
+#include "component/support/world.hpp"
+#include "support/catch.hpp"
+#include "wire/keys.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+using namespace redlock;
+using namespace redlock::fakes;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// That the first node keeps besides its record.
+std::size_t keys_on_first(const world& w) {
+    auto all = w.nodes[0].all_keys(w.now);
+    all.erase(wire::record_key(""));
+    return all.size();
+}
+
+std::optional<duration> life_of_fence(const world& w, const std::string& resource = "r") {
+    const auto all = w.nodes[0].all_keys(w.now);
+    const auto at = all.find(wire::fence_key("", resource));
+    if (at == all.end()) return std::nullopt;
+    return at->second.expires - w.now;
+}
+
+void release(world& w, lease held) {
+    const auto e = w.release(std::move(held));
+    w.run_until_over(*e);
+    w.run_for(1ms);
+    REQUIRE(e->outcome() == error_code());
+}
+
+acquire_options how_for(int kind, std::chrono::milliseconds ttl) {
+    acquire_options how{.ttl = ttl};
+    if (kind == 1) how.mode = lock_mode::shared;
+    return how;
+}
+
+}  // namespace
+
+TEST_CASE("20 s after its release nothing of a name is left on a node, whatever ttl_max is") {
+    const auto ttl_max = GENERATE(60s, 3600s);
+    world w(fenced_options_for(3, ttl_max));
+    w.connected();
+    const auto held_for = GENERATE(0s, 50s, 600s);
+    const std::chrono::milliseconds ttl = GENERATE(10s, 60s);
+    const int kind = GENERATE(0, 1);  // exclusive, shared
+    const auto e = w.granted("r", how_for(kind, ttl));
+    w.run_for(held_for);
+    REQUIRE(e->held);
+    release(w, std::move(e->held));
+    w.run_for(20s);
+    CHECK(keys_on_first(w) == 0);
+}
+
+TEST_CASE("20 s after their release nothing of several names is left") {
+    world w(fenced_options_for(3, 3600s));
+    w.connected();
+    const auto e = w.acquire_all({"a", "b"}, {.ttl = 60s});
+    w.run_until_over(*e);
+    REQUIRE(e->held);
+    w.run_for(100s);
+    release(w, std::move(e->held));
+    w.run_for(20s);
+    CHECK(keys_on_first(w) == 0);
+}
+
+TEST_CASE("a node keeps the fence of a lease for as long as it is held") {
+    world w(fenced_options_for(3, 60s));
+    w.connected();
+    const std::chrono::milliseconds ttl = GENERATE(2s, 10s, 60s);
+    const int kind = GENERATE(0, 1);  // exclusive, shared
+    const auto e = w.granted("r", how_for(kind, ttl));
+    for (int i = 0; i < 400; ++i) {
+        w.run_for(1s);
+        REQUIRE(life_of_fence(w).value_or(0s) > 0s);
+        REQUIRE(life_of_fence(w) <= 120s);
+    }
+}
+
+TEST_CASE("a node keeps a fence until its time has passed it by 15 s, however short the ttl is") {
+    world w(fenced_options_for(3, 3600s));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s, .renew = false});
+    const duration life = life_of_fence(w).value_or(0s);
+    CHECK(life > 14s);
+    CHECK(life <= 16s);
+}
+
+TEST_CASE("a node without the fence of a lock refuses what it would refuse with it") {
+    world w(fenced_options_for(3, 60s));
+    w.connected();
+    const auto e = w.granted("r", {.ttl = 1s});
+    const std::uint64_t fence = e->held.fence();
+    release(w, std::move(e->held));
+    w.run_for(20s);
+    REQUIRE_FALSE(life_of_fence(w));
+    const auto next = w.granted("r", {.ttl = 1s});
+    CHECK(next->held.fence() > fence + 4'000'000);  // above the floor of all nodes
+}
