@@ -225,7 +225,8 @@ local function share_own(i, set, value, ttl_text, fence, least)
         done = redis.pcall('PEXPIRE', set, lives_ms)
     end
     if type(done) ~= 'table' then
-        done = tonumber(fence) > least and put(KEYS[2 * i + 1], fence, fence_life) or
+        done = tonumber(fence) > least and
+            put(KEYS[2 * i + 1], fence, life_of(fence, lives_ms, fence_life)) or
             put(key, marker, lives_ms)
     end
     if done then
