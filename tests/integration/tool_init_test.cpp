@@ -46,7 +46,7 @@ struct missing_node {
     scratch folder;
 };
 
-bool has(const std::string& text, const std::string& part) {
+bool init_says(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("a node that comes back empty after init votes when ttl_max is over", 
     const auto declared = at.run({"init", "--yes"});
     INFO(declared.err);
     REQUIRE(declared.status == 0);
-    CHECK(has(declared.err, "votes after 4s"));
+    CHECK(init_says(declared.err, "votes after 4s"));
     CHECK(at.lock().status == 0);
     at.nodes.restart(2, redis_server::data::empty);
     const auto met = clock::now();
@@ -67,7 +67,7 @@ TEST_CASE("a node that comes back empty after init votes when ttl_max is over", 
     const auto refused = at.lock();
     INFO(refused.err);
     CHECK(refused.status == 121);
-    CHECK(has(refused.err, "in quarantine"));
+    CHECK(init_says(refused.err, "in quarantine"));
     CHECK(at.lock("30s").status == 0);
     CHECK(clock::now() - met >= 4s);
 }
@@ -80,7 +80,7 @@ TEST_CASE("a node that hung during init votes at once when it goes on", "[tool]"
     const auto declared = at.run({"init", "--yes"});
     INFO(declared.err);
     CHECK(declared.status == 0);
-    CHECK(has(declared.err, "at once if its server ran on"));
+    CHECK(init_says(declared.err, "at once if its server ran on"));
     at.nodes.cont(2);
     REQUIRE(at.lock("10s").status == 0);
     at.nodes.kill(1);
@@ -97,7 +97,7 @@ TEST_CASE("a node that init could not move to another list ends all grants, unti
     const auto declared = at.run({"init", "--yes"}, "new");
     INFO(declared.err);
     CHECK(declared.status == 0);
-    CHECK(has(declared.err, "another list of nodes, no lock is granted from then until init is run "
+    CHECK(init_says(declared.err, "another list of nodes, no lock is granted from then until init is run "
                             "again"));
     CHECK(at.lock("10s", "new").status == 0);
     at.nodes.cont(2);
@@ -105,10 +105,10 @@ TEST_CASE("a node that init could not move to another list ends all grants, unti
     const auto refused = at.lock("0s", "new");
     INFO(refused.err);
     CHECK(refused.status == 121);
-    CHECK(has(refused.err, "belongs to another set"));
+    CHECK(init_says(refused.err, "belongs to another set"));
     const auto examined = at.run({"doctor"}, "new");
     INFO(examined.out);
-    CHECK(has(examined.out, "redlock init"));
+    CHECK(init_says(examined.out, "redlock init"));
     CHECK(at.run({"init", "--yes"}, "new").status == 0);
     const auto got = at.lock("10s", "new");
     INFO(got.err);
