@@ -95,7 +95,7 @@ TEST_CASE("the first reader takes a free key only above its fence", "[scripts]")
         CHECK(n.get("K") == marker);
         CHECK(n.lives("K", 30s));
         CHECK(n.get("F") == "101");
-        CHECK(n.lives("F", 16s));
+        CHECK(n.lives("F", 30s));
         CHECK(n.readers() == "base=100 A+30000");
         CHECK(n.lives("K:R", 31s));
         CHECK(n.set_outlives_key());
@@ -157,7 +157,7 @@ TEST_CASE("another reader has to exceed the base, and not the fences of readers"
     SECTION("above all") {
         CHECK(n.share(theirs, 110) == "1");
         CHECK(n.get("F") == "110");
-        CHECK(n.lives("F", 16s));
+        CHECK(n.lives("F", 30s));
         CHECK(n.share(others, 101) == "1");
         CHECK(n.get("F") == "110");
     }
@@ -770,7 +770,7 @@ TEST_CASE("a writer that goes on as a reader shares its key, under its own base"
         CHECK(n.get("K") == marker);
         CHECK(n.lives("K", 30s));
         CHECK(n.get("F") == "150");
-        CHECK(n.lives("F", 120s));
+        CHECK(n.lives("F", 30s));
         CHECK(n.readers() == "base=101 A+30000");
         CHECK(n.set_outlives_key());
         CHECK(n.share(theirs, 101) == "{4 101}");

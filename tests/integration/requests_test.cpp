@@ -35,13 +35,32 @@ public:
             out += name + " = ";
             if (kind == "string") out += get(name).value_or("");
             if (kind == "list") out += "a list";
-            if (kind == "zset") out += show(command({"ZRANGE", name, "0", "-1", "WITHSCORES"}));
+            if (kind == "zset") {
+                out += without_last_ms(show(command({"ZRANGE", name, "0", "-1", "WITHSCORES"})));
+            }
             out += " for " + text(rounded_up(pttl(name).count())) + "\n";
         }
         return out;
     }
 
 private:
+    /// Times of the node in ms, up to the next 100: a reader that was a writer keeps what its key had
+    /// left, and that depends on when the command came.
+    static std::string without_last_ms(std::string text) {
+        constexpr std::size_t digits = 13;
+        for (auto at = text.find(" 17"); at != text.npos; at = text.find(" 17", at + 1)) {
+            const std::string number = text.substr(at + 1, digits);
+            const bool is_time = number.size() == digits &&
+                                 number.find_first_not_of("0123456789") == number.npos &&
+                                 (at + 1 + digits >= text.size() ||
+                                  text[at + 1 + digits] < '0' || text[at + 1 + digits] > '9');
+            if (is_time) {
+                const long long ms = (std::stoll(number) + 98) / 100 * 100;
+                text.replace(at + 1, digits, std::to_string(ms));
+            }
+        }
+        return text;
+    }
     static long long rounded_up(long long ms) { return ms < 0 ? ms : (ms + 9'998) / 10'000; }
     static std::string rounded(reply r) {
         const bool tells_pttl = r.items.size() == 5 && r.items[0].number == 2;
@@ -279,7 +298,7 @@ TEST_CASE("a key goes from one to the next in one call", "[scripts]") {
     CHECK(n.get("K") == next);
     CHECK(n.lives("K", 30s));
     CHECK(n.get("F") == "101");
-    CHECK(n.lives("F", 16s));
+    CHECK(n.lives("F", 30s));
 }
 
 TEST_CASE("a key that is given back goes to nobody whose fence is not above its own", "[scripts]") {
