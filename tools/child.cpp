@@ -17,14 +17,15 @@
 
 namespace redlock::tool {
 
-namespace {
-
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> out;
+    out.reserve(texts.size() + 1);
     for (auto& text : texts) out.push_back(text.data());
     out.push_back(nullptr);
     return out;
 }
+
+namespace {
 
 // The watcher. Async-signal-safe calls only; every signal is blocked.
 [[noreturn]] void watch(pid_t group, pid_t parent) noexcept {

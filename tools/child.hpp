@@ -18,6 +18,8 @@ namespace redlock::tool {
 using environment = std::vector<std::pair<std::string, std::optional<std::string>>>;
 /// This process's own environment with these, as "NAME=VALUE".
 std::vector<std::string> merged(const environment& additions);
+/// As exec takes them: a null pointer is the last. They are good while `texts` is not changed.
+std::vector<char*> pointers(std::vector<std::string>& texts);
 
 /// Why CMD could not be run, `why` being the `errno` of exec, and what would be right.
 std::string explain_exec(const std::vector<std::string>& command, int why);

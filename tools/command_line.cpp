@@ -221,7 +221,7 @@ void parser::lease_terms(CLI::App& to, lease_request& into) {
     to.add_option("--note", into.note,
                   "A line that others see beside the holder, of " +
                       std::to_string(max_note_bytes) + " bytes at most; it is no secret")
-        ->type_name("TEXT");
+        ->type_name("NOTE");
     to.add_option("--slots", into.slots,
                   "Hold one of K slots of RESOURCE, at most " + std::to_string(max_slots) +
                       ", so that at most K are held at once; the slots "

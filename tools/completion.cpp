@@ -156,15 +156,14 @@ void add_zsh_option(std::vector<std::string>& specs, const option_outline& optio
     }
     tail += text.substr(option.text.size() + 1);
     for (const auto& name : option.names) {
-        const std::string front =
-            may_repeat ? "*" : "(" + joined(option.names) + ")";
-        specs.push_back(quoted_for_shell(front + name + tail));
+        std::string spec = may_repeat ? "*" : "(" + joined(option.names) + ")";
+        specs.push_back(quoted_for_shell(spec.append(name).append(tail)));
     }
 }
 
 std::string zsh_arguments(const std::vector<std::string>& specs, const std::string& indent) {
     std::string out = "_arguments -s -S";
-    for (const auto& spec : specs) out += " \\\n" + indent + "    " + spec;
+    for (const auto& spec : specs) out.append(" \\\n").append(indent).append("    ").append(spec);
     return out + "\n";
 }
 

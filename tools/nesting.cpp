@@ -109,7 +109,8 @@ std::string write_held(const std::vector<held_lock>& held) {
         std::string one =
             encoded(h->resource) + ',' + std::to_string(h->fence) + ',' + encoded(h->owner);
         if (one.size() + 1 + out.size() > most_held_bytes) break;
-        out = out.empty() ? std::move(one) : std::move(one) + ' ' + out;
+        if (!out.empty()) one.append(1, ' ').append(out);
+        out = std::move(one);
     }
     return out;
 }

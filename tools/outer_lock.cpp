@@ -36,12 +36,6 @@ int become(const std::vector<std::string>& command, const environment& additions
            const inherited_signals& given) {
     std::vector<std::string> words = command;
     std::vector<std::string> variables = merged(additions);
-    const auto pointers = [](std::vector<std::string>& texts) {
-        std::vector<char*> out;
-        for (auto& text : texts) out.push_back(text.data());
-        out.push_back(nullptr);
-        return out;
-    };
     take_time();  // for what was written so far
     int why = 0;
     {

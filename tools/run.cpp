@@ -209,7 +209,7 @@ std::string runner::nodes_down() const {
     std::size_t named = 0;
     for (const auto& [node, why] : down_) {
         if (named++ == shown) break;
-        out += "; " + node + ": " + why;
+        out.append("; ").append(node).append(": ").append(why);
     }
     if (shown < down_.size()) out += "; and " + std::to_string(down_.size() - shown) + " more";
     return out;

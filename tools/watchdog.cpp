@@ -37,6 +37,17 @@ void shut(int& descriptor) noexcept {
     descriptor = -1;
 }
 
+constexpr int first_with_two_digits = 10;
+
+// Returns the lowest free number that is not below `least`; negative: there is none.
+int move_to(int descriptor, int how, int least) noexcept {
+    const int moved = ::fcntl(descriptor, how, least);
+    const int why = errno;
+    ::close(descriptor);
+    errno = why;
+    return moved;
+}
+
 // The kernel chooses a name that no other socket has, and that needs no file.
 std::string bind_anywhere(int socket) {
     sockaddr_un address{};
@@ -86,10 +97,10 @@ bool is_trusted(msghdr& message) {
 sign_channels::sign_channels(bool wanted) {
     if (!wanted) return;
     int ends[2];
-    require(::pipe(ends) == 0, "pipe");
-    bytes_end_ = ends[0];
-    command_end_ = ends[1];
-    ::fcntl(bytes_end_, F_SETFD, FD_CLOEXEC);
+    require(::pipe2(ends, O_CLOEXEC) == 0, "pipe");
+    bytes_end_ = move_to(ends[0], F_DUPFD_CLOEXEC, first_with_two_digits);
+    command_end_ = move_to(ends[1], F_DUPFD, STDERR_FILENO + 1);
+    require(bytes_end_ >= 0 && command_end_ >= 0, "fcntl");
     ::fcntl(bytes_end_, F_SETFL, O_NONBLOCK);
     socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     require(socket_ >= 0, "socket");

@@ -18,8 +18,9 @@
 
 namespace redlock::tool {
 
-/// The descriptors by which signs come. They are opened before those of redlock's event loop: the
-/// number that CMD finds has one digit then, which is all that `>&` takes in some shells.
+/// The descriptors by which signs come. They are opened before those of redlock's event loop, and
+/// CMD's is the lowest that is free: its number has one digit then, which is all that `>&` takes in
+/// some shells, unless redlock itself was started with all of them open.
 class sign_channels {
 public:
     /// Opens none if not `wanted`. Throws `std::system_error` where the system refuses them.

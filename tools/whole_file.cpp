@@ -43,7 +43,7 @@ std::string replace_file(const std::string& file, std::string_view text, readers
     is_written = is_written && (who == readers::owner || ::fchmod(made, usual_mode()) == 0);
     const bool is_closed = ::close(made) == 0;
     if (is_written && is_closed && ::rename(draft.c_str(), file.c_str()) == 0) return {};
-    const std::string why = file + ": " + std::strerror(errno);
+    std::string why = file + ": " + std::strerror(errno);
     ::unlink(draft.c_str());
     return why;
 }

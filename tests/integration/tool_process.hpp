@@ -84,6 +84,8 @@ public:
         redirect("/dev/null", STDIN_FILENO, O_RDONLY);
         redirect(out.c_str(), STDOUT_FILENO, O_WRONLY | O_CREAT | O_TRUNC);
         redirect(err.c_str(), STDERR_FILENO, O_WRONLY | O_CREAT | O_TRUNC);
+        // What the test's own connections and its caller have open is no part of the run.
+        ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
         ::execv(pointers[0], pointers.data());
         ::_exit(99);
     }

@@ -57,6 +57,24 @@ TEST_CASE("a byte now and then keeps a command alive", "[watchdog]") {
     CHECK(got.err.empty());
 }
 
+TEST_CASE("the descriptor is the lowest that is free, so that each shell can write to it",
+          "[watchdog]") {
+    cluster nodes(3);
+    found(nodes);
+    // sh takes one digit after >&.
+    call_words call{"-c", "exec 3<&0 4<&0 5<&0 6<&0 7<&0 8<&0; exec \"$@\"", "sh",
+                    std::getenv("REDLOCK_TOOL")};
+    const call_words run = run_on(nodes, {"--watchdog", "60s", "r", "-c",
+                                          "echo >&$REDLOCK_WATCHDOG_FD && "
+                                          "echo $REDLOCK_WATCHDOG_FD"});
+    call.insert(call.end(), run.begin(), run.end());
+    tool_process full(tool_process::program{"/bin/sh"}, call);
+    const auto got = outcome_of(full);
+    CHECK(got.status == 0);
+    CHECK(got.out == "9\n");
+    CHECK(got.err.empty());
+}
+
 TEST_CASE("a command that closes the descriptor has to give its signs otherwise", "[watchdog]") {
     cluster nodes(3);
     found(nodes);
