@@ -138,14 +138,19 @@ TEST_CASE("a node that hangs keeps a command that takes a lock no longer than ha
     const scratch folder;
     const std::string configuration = config(nodes, folder, 500);
     found(nodes, configuration);
+    // The shortest of several runs, beside what they take here without the node's fault.
+    const auto shortest = [&](const std::string& name) {
+        auto least = std::chrono::steady_clock::duration::max();
+        for (int tries = 0; tries < 3; ++tries) {
+            const auto began = std::chrono::steady_clock::now();
+            tool_process acquire({"acquire", "--ttl", "20s", "--config", configuration,
+                                  name + std::to_string(tries)});
+            REQUIRE(acquire.wait() == 0);
+            least = std::min(least, std::chrono::steady_clock::now() - began);
+        }
+        return least;
+    };
+    const auto without_fault = shortest("r");
     nodes.stop(2);
-    auto shortest = std::chrono::steady_clock::duration::max();
-    for (int tries = 0; tries < 3; ++tries) {
-        const auto began = std::chrono::steady_clock::now();
-        tool_process acquire({"acquire", "--ttl", "20s", "--config", configuration,
-                              "r" + std::to_string(tries)});
-        REQUIRE(acquire.wait() == 0);
-        shortest = std::min(shortest, std::chrono::steady_clock::now() - began);
-    }
-    CHECK(shortest < 1s);
+    CHECK(shortest("s") < without_fault + 1s);
 }
