@@ -6,13 +6,14 @@
 -- ARGV[2]  1 where locks have fences, and so there may be readers and slots; else 0
 --
 -- Returns one text, 16 digits for each key. They are others after the key has got another value, or
--- is gone; after a reader has joined those that share it, or is not alive among them any more; and
--- after one of its slots was taken, is free again, or has another holder. They stay the same when a
--- holder extends its lease. What the server refuses to read counts as a value of its own: this is
--- only about change.
+-- is gone; after a reader has joined those that share it, or is not alive among them any more; after
+-- one of its slots was taken, is free again, or has another holder; and after one of these has
+-- another note. They stay the same when a holder extends its lease. What the server refuses to read
+-- counts as a value of its own: this is only about change.
 --
--- The sets of the readers and slots and the keys of the slots are read, too. Their names follow from
--- the key's, so they are not sent: where the prefix has a hash tag they lie in the slot of the key.
+-- The sets of the readers and slots, the keys of the slots and the notes are read, too. Their names
+-- follow from the key's, so they are not sent: where the prefix has a hash tag they lie in the slot
+-- of the key.
 -- include shared/clock.lua
 local prefix, has_companions = ARGV[1], ARGV[2] == '1'
 
@@ -20,15 +21,20 @@ local function companion(key, what)
     return prefix .. '{' .. key .. '}:' .. what
 end
 
--- The first 128 bytes, since foreign values have no limit. Empty where there is no key.
+-- The first bytes, since foreign values have no limit. Empty where there is no key.
 local function value_of(key)
-    local value = redis.pcall('GETRANGE', key, 0, 127)
+    local value = redis.pcall('GETRANGE', key, 0, 511)
     if type(value) == 'table' then
         return value.err
     elseif value == '' and redis.pcall('PTTL', key) ~= -2 then
         return ' '  -- another program's empty value
     end
     return value
+end
+
+-- The holder's value and its note, which a program that takes the lease over may write anew.
+local function with_note(value, name)
+    return string.sub(value, -5) == '#note' and value .. ' ' .. value_of(name) or value
 end
 
 -- The members of a set that are alive, in the order of their bytes: that of their scores is another
@@ -46,9 +52,18 @@ end
 local function slots_of(key)
     local taken = living(companion(key, 'slots'))
     for i, slot in ipairs(taken) do
-        taken[i] = slot .. '=' .. value_of(key .. '#' .. slot)
+        local slot_key = key .. '#' .. slot
+        taken[i] = slot .. '=' .. with_note(value_of(slot_key), companion(slot_key, 'note'))
     end
     return table.concat(taken, ' ')
+end
+
+local function readers_of(key)
+    local readers = living(companion(key, 'readers'))
+    for i, reader in ipairs(readers) do
+        readers[i] = with_note(reader, companion(key, 'note:' .. reader))
+    end
+    return table.concat(readers, ' ')
 end
 
 -- Few resources have slots: the server is asked once whether any of these has.
@@ -60,9 +75,9 @@ local has_slots = has_companions and redis.pcall('EXISTS', unpack(sets)) ~= 0
 
 local answer = {}
 for i, key in ipairs(KEYS) do
-    local shown = value_of(key)
+    local shown = with_note(value_of(key), companion(key, 'note'))
     if has_companions and shown == 'redlock:shared' then
-        shown = shown .. ' ' .. table.concat(living(companion(key, 'readers')), ' ')
+        shown = shown .. ' ' .. readers_of(key)
     end
     if has_slots then
         local slots = slots_of(key)

@@ -145,6 +145,27 @@ TEST_CASE("an operator sees a lease that was shared as a reader, and takes it", 
     CHECK(is_free(nodes));
 }
 
+TEST_CASE("a note goes on with a lease that was shared", "[downgrade]") {
+    cluster nodes(3);
+    found(nodes);
+    blocking_client writer(nodes.options());
+    auto held = writer.acquire("r", {.ttl = 60s, .note = "loads"});
+    REQUIRE(held.has_value());
+    const std::string value = nodes.ask(0).get("r").value();
+    REQUIRE(writer.downgrade(*held).has_value());
+    REQUIRE(eventually([&] { return nodes_that_share(nodes) == 3; }));
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        CHECK_FALSE(nodes.ask(i).exists("{r}:note"));
+        CHECK(nodes.ask(i).get("{r}:note:" + value) == value + "\nloads");
+    }
+    CHECK(writer.inspect("r").value().reader_notes == std::vector<std::string>{"loads"});
+    REQUIRE(writer.release(std::move(*held)).has_value());
+    REQUIRE(eventually([&] { return is_free(nodes); }));
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        CHECK_FALSE(nodes.ask(i).exists("{r}:note:" + value));
+    }
+}
+
 TEST_CASE("what can't be shared is refused, by either client", "[downgrade]") {
     cluster nodes(3);
     blocking_client client(nodes.options(GENERATE(true, false)));

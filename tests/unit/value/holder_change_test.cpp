@@ -99,3 +99,25 @@ TEST_CASE("slots are compared one by one", "[holder_change]") {
     extended.slots[0].fence = 7;
     CHECK_FALSE(has_changed_hands(two, extended));
 }
+
+TEST_CASE("another note of a holder, a reader or a slot is a change", "[holder_change]") {
+    const auto owned = owned_by("a");
+    auto noted = owned;
+    noted.note = "n";
+    CHECK(has_changed_hands(owned, noted));
+
+    const auto shared = read_by({"a", "b"});
+    auto shared_noted = shared;
+    shared_noted.reader_notes = {"", "n"};
+    CHECK(has_changed_hands(shared, shared_noted));
+    auto other_order = read_by({"b", "a"});
+    other_order.reader_notes = {"n"};  // those at the end have none
+    CHECK_FALSE(has_changed_hands(shared_noted, other_order));
+    other_order.reader_notes = {"", "n"};
+    CHECK(has_changed_hands(shared_noted, other_order));
+
+    auto slot = slot_of(1, "a");
+    const auto sliced_alone = sliced({slot});
+    slot.note = "n";
+    CHECK(has_changed_hands(sliced_alone, sliced({slot})));
+}
