@@ -227,3 +227,27 @@ TEST_CASE("losses are reported while other threads look", "[threads]") {
     user.close();
     pool.join();
 }
+
+TEST_CASE("threads give signs of life while the client renews, until none does", "[threads]") {
+    cluster nodes(3);
+    asio::thread_pool pool(2);
+    client user(pool.get_executor(), nodes.options());
+    // Each stretch without a sign is far shorter than the limit, and all of them are far longer.
+    auto held = user.async_acquire("r", {.ttl = 3s, .wait = 10s, .watchdog = 2s}, asio::use_future)
+                    .get();
+    REQUIRE(held);
+    const auto until = clock::now() + 4s;
+    in_threads(4, [&](int) {
+        while (held && clock::now() < until) {
+            held.touch();
+            std::this_thread::yield();
+        }
+    });
+    CHECK(held);
+    CHECK(user.async_lost(held, asio::use_future).get() == loss::stalled);
+    CHECK_FALSE(held);
+    held.touch();  // changes nothing any more
+    CHECK_FALSE(held);
+    user.close();
+    pool.join();
+}
