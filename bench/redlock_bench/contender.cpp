@@ -7,7 +7,6 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -27,11 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 
 std::int64_t now_ns() { return redlock::clock::now().time_since_epoch().count(); }
-
-asio::awaitable<void> sleep_for(std::chrono::nanoseconds how_long) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, how_long);
-    co_await timer.async_wait(asio::use_awaitable);
-}
 
 redlock::client_options options_of(int argc, char** argv) {
     redlock::client_options options;
@@ -55,7 +49,7 @@ asio::awaitable<void> warm_up(redlock::client& client) {
 }
 
 asio::awaitable<void> take_part(redlock::client& client, std::string resource, contest& into) {
-    co_await sleep_for(std::chrono::nanoseconds(into.when.begin_ns - now_ns()));
+    co_await rest_for(std::chrono::nanoseconds(into.when.begin_ns - now_ns()));
     co_await contend(client, std::move(resource), 0, into);
 }
 
@@ -96,7 +90,7 @@ asio::awaitable<void> contend(redlock::client& client, std::string resource, std
             continue;
         }
         t.fence = lease.fence();
-        co_await sleep_for(std::chrono::microseconds(section_us));
+        co_await rest_for(std::chrono::microseconds(section_us));
         t.released_ns = now_ns();
         into.turns.push_back(t);
         auto [kept] = co_await client.async_release(std::move(lease), as_tuple);

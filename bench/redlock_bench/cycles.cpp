@@ -60,7 +60,8 @@ asio::awaitable<void> all_cycles(redlock::client& client, const workload& what, 
                               [&done] { done.try_send(boost::system::error_code()); })
                 .acquire();
         } else {
-            asio::co_spawn(executor, cycle(client, resource_of(i), until, what, total, done),
+            auto& by = what.among.empty() ? client : *what.among[i % what.among.size()];
+            asio::co_spawn(executor, cycle(by, resource_of(i), until, what, total, done),
                            asio::detached);
         }
     }

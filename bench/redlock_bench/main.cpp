@@ -44,6 +44,8 @@ constexpr const char* usage =
     "server_time\n"
     "            For how long requests occupy their server, by its own commandstats, alone and\n"
     "            in commands of 2 to 64, over the least scripts that do the same (one node).\n"
+    "growth      How rates and costs grow with nodes (three to nine), workers (1 to 4,096),\n"
+    "            clients (1 to 32) and ttl_max (a minute and a day; what is left of each name).\n"
     "tls         Acquires, rates and CPU over TLS, over those without (fenced, three nodes).\n"
     "fault       Rates and tails with one of five nodes hung, dead, or pausing for a fifth of the\n"
     "            time, over the healthy ones.\n"
@@ -85,6 +87,9 @@ bool understand_alone(std::string_view word, request& r) {
         r.how.latency_blocks = 15;
         r.how.fault_rounds = 2;
         r.how.most_leases = 0;
+        r.how.growing_workers = {1, 64, 4'096};
+        r.how.growing_clients = {1, 32};
+        r.how.names = 0;
         r.how.waiters = {10'000};
         r.how.watched_changes = 40;
         r.how.contest = 500ms;
@@ -104,6 +109,10 @@ bool understand_alone(std::string_view word, request& r) {
                  .lease_ttl = 4'500ms,  // beyond a stall: none is to be lost
                  .leases = {1'000},
                  .most_leases = 0,
+                 .growing_nodes = {3},
+                 .growing_workers = {1, 16},
+                 .growing_clients = {2},
+                 .names = 0,
                  .waiters = {1'000},
                  .watched = {{1, 10}, {100, 100}},
                  .watched_changes = 3,
@@ -135,7 +144,7 @@ bool understand_with(std::string_view word, const char* value, request& r) {
         r.only = value;
         const auto known = {"throughput", "latency", "fault", "renewal",
                             "waiting",    "watching", "kinds", "tls",       "contended",
-                            "server_time"};
+                            "server_time", "growth"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
     if (word == "--workers") {
@@ -245,6 +254,7 @@ void measure(const request& r) {
         for (const bool fencing : {false, true}) measure(r, nodes, fencing);
     }
     for (const bool fencing : {false, true}) measure_by_unix_socket(r, fencing);
+    if (wants(r, "growth")) bench::measure_growth(r.how);
 }
 
 }  // namespace

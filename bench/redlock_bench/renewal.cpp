@@ -8,7 +8,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/channel.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -65,11 +64,6 @@ asio::awaitable<void> take(redlock::client& client, std::size_t count,
     for (std::size_t i = 0; i < takers; ++i) co_await done.async_receive(asio::use_awaitable);
 }
 
-asio::awaitable<void> keep(std::chrono::milliseconds how_long) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, how_long);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
 // What malloc has handed out and was not given back, in all arenas.
 double heap_bytes() {
     const auto heap = ::mallinfo2();
@@ -82,11 +76,11 @@ void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
     const double heap = heap_bytes();
     const auto at_first = on.client().stats();
     on.run(take(on.client(), count, ttl, all));
-    on.run(keep(ttl / 3));  // each is renewed once: what follows is the steady state
+    on.run(rest_for(ttl / 3));  // each is renewed once: what follows is the steady state
     const auto before = on.client().stats();
     const double cpu = cpu_seconds();
     const auto begin = redlock::clock::now();
-    on.run(keep(ttl));
+    on.run(rest_for(ttl));
     const double cpu_taken = cpu_seconds() - cpu;
     const double seconds = std::chrono::duration<double>(redlock::clock::now() - begin).count();
     const double grown = heap_bytes() - heap;
@@ -129,7 +123,7 @@ void measure_beside_cycles(setting& on, std::size_t count, std::chrono::millisec
     taken all;
     all.leases.reserve(count);
     on.run(take(on.client(), count, ttl, all));
-    on.run(keep(ttl / 3));  // as above
+    on.run(rest_for(ttl / 3));  // as above
     const auto before = on.client().stats();
     const measured got = measure_cycles(on, beside);
     const auto after = on.client().stats();

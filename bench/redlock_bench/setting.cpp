@@ -5,6 +5,8 @@
 #include "support/run.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
@@ -21,8 +23,10 @@ namespace {
 // The time-outs that a user gets who says nothing: what a fault costs depends on them.
 redlock::client_options default_options(redlock::testing::cluster& servers, bool fencing,
                                         transport by,
-                                        const redlock::testing::certificates* papers) {
+                                        const redlock::testing::certificates* papers,
+                                        std::chrono::milliseconds ttl_max) {
     redlock::client_options options;
+    options.ttl_max = ttl_max;
     options.cluster = "bench";  // its programs know the nodes by several addresses
     options.fencing = fencing;
     options.nodes = servers.options().nodes;
@@ -66,10 +70,16 @@ asio::awaitable<void> until_all_answer(redlock::client& client) {
     }
 }
 
-setting::setting(std::size_t nodes, bool fencing, transport by)
+// Inlined, g++ 12 warns of the frame's operator delete, which is Asio's.
+[[gnu::noinline]] asio::awaitable<void> rest_for(redlock::clock::duration how_long) {
+    asio::steady_timer timer(co_await asio::this_coro::executor, how_long);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+setting::setting(std::size_t nodes, bool fencing, transport by, std::chrono::milliseconds ttl_max)
     : servers_(nodes, {.unix_socket = by == transport::unix_socket}),
       papers_(by == transport::tls ? std::make_unique<redlock::testing::certificates>() : nullptr),
-      options_(default_options(servers_, fencing, by, papers_.get())),
+      options_(default_options(servers_, fencing, by, papers_.get(), ttl_max)),
       client_(context_.get_executor(), options_) {
     found_patiently(options_);
     settle();

@@ -7,6 +7,7 @@
 
 #include <redlock/client.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
@@ -42,6 +43,10 @@ struct extent {
     std::chrono::milliseconds lease_ttl{3'000};  ///< Of those that are kept.
     std::vector<std::size_t> leases{1'000, 10'000};
     std::size_t most_leases = 100'000;  ///< In one setting only; 0: nowhere.
+    std::vector<std::size_t> growing_nodes{3, 5, 7, 9};
+    std::vector<std::size_t> growing_workers{1, 4, 16, 64, 256, 1'024, 4'096};
+    std::vector<std::size_t> growing_clients{1, 2, 4, 8, 16, 32};
+    std::size_t names = 50'000;  ///< Each locked once, to see what is left of it; 0: left out.
     std::vector<std::size_t> waiters{1'000, 100'000};
     /// So many resources, and so many watchers of them all together.
     std::vector<std::pair<std::size_t, std::size_t>> watched{
@@ -62,7 +67,8 @@ enum class transport : std::uint8_t { tcp, unix_socket, tls };
 /// Servers of its own, and one client on one thread: the caller's.
 class setting {
 public:
-    setting(std::size_t nodes, bool fencing, transport by = transport::tcp);
+    setting(std::size_t nodes, bool fencing, transport by = transport::tcp,
+            std::chrono::milliseconds ttl_max = redlock::client_options{}.ttl_max);
     ~setting();
 
     std::size_t size() const noexcept { return options_.nodes.size(); }
@@ -77,6 +83,7 @@ public:
 
     /// Runs the client's loop until the work is done; rethrows what it throws.
     void run(boost::asio::awaitable<void> work);
+    boost::asio::any_io_executor executor() { return context_.get_executor(); }
     /// Returns when every node answers and nothing is outstanding.
     void settle();
 
@@ -90,6 +97,8 @@ private:
 
 /// Returns when every node answers this client; throws when one does not.
 boost::asio::awaitable<void> until_all_answer(redlock::client& client);
+
+boost::asio::awaitable<void> rest_for(redlock::clock::duration how_long);
 
 /// What some cycles of acquire and release took.
 struct measured {
@@ -121,6 +130,8 @@ struct workload {
     std::size_t workers = 1;
     std::chrono::milliseconds duration{0};
     style by = style::coroutines;
+    /// Who does it, a worker each in turns; empty: the setting's client. Coroutines alone.
+    std::vector<redlock::client*> among{};
     // Where times are wanted, of coroutines alone:
     std::vector<double>* times_us = nullptr;          ///< Of each cycle.
     std::vector<double>* acquire_times_us = nullptr;  ///< Of each acquire that was granted.
@@ -142,5 +153,7 @@ void measure_watching(setting& on, const extent& how);
 void measure_contended(setting& on, const extent& how);
 void measure_kinds(setting& on, const extent& how);
 void measure_server_time(setting& on, const extent& how);
+/// With servers of its own, of several numbers.
+void measure_growth(const extent& how);
 
 }  // namespace bench

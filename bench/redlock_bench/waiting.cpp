@@ -6,7 +6,6 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -39,11 +38,6 @@ double resident_bytes() {
 
 double seconds_since(steady::time_point then) {
     return std::chrono::duration<double>(steady::now() - then).count();
-}
-
-asio::awaitable<void> pause(steady::duration how_long) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, how_long);
-    co_await timer.async_wait(asio::use_awaitable);
 }
 
 std::string name_of(std::size_t i) { return "waiting:" + std::to_string(i); }
@@ -87,7 +81,7 @@ asio::awaitable<double> until_calm(setting& on, steady::time_point began) {
     constexpr std::uint64_t most_questions = 100;  // in a second, to a node
     for (double waited = 0; waited < 60;) {
         const auto before = on.client().stats().commands;
-        co_await pause(1s);
+        co_await rest_for(1s);
         if (on.client().stats().commands - before <= most_questions * on.size()) co_return waited;
         waited = seconds_since(began);
     }
@@ -106,14 +100,14 @@ asio::awaitable<void> wait_for(setting& on, std::size_t count, std::chrono::mill
 
     const double cpu = cpu_seconds();
     began = steady::now();
-    co_await pause(each);
+    co_await rest_for(each);
     const double waited = seconds_since(began);
     const double cpu_taken = cpu_seconds() - cpu;
     const auto after = on.client().stats();
 
     on_every_node(on, count, free_all);
     began = steady::now();
-    while (all.over < count && seconds_since(began) < 60) co_await pause(10ms);
+    while (all.over < count && seconds_since(began) < 60) co_await rest_for(10ms);
     const double all_granted = seconds_since(began);
     const std::size_t granted = all.granted;
 
@@ -123,7 +117,7 @@ asio::awaitable<void> wait_for(setting& on, std::size_t count, std::chrono::mill
     co_await until_calm(on, steady::now());
     began = steady::now();
     for (auto& s : all.signals) s.emit(asio::cancellation_type::terminal);
-    while (all.over < over + count) co_await pause(1ms);
+    while (all.over < over + count) co_await rest_for(1ms);
 
     const auto waiters = static_cast<double>(count);
     const double node_seconds = waited * static_cast<double>(on.size());

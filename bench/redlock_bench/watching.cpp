@@ -7,7 +7,6 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -32,11 +31,6 @@ using redlock::testing::direct;
 
 double ms_since(steady::time_point then) {
     return std::chrono::duration<double, std::milli>(steady::now() - then).count();
-}
-
-asio::awaitable<void> rest_for(steady::duration how_long) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, how_long);
-    co_await timer.async_wait(asio::use_awaitable);
 }
 
 std::string watched_name(std::size_t resource) { return "watching:" + std::to_string(resource); }

@@ -111,6 +111,17 @@ def check_renewal(lines):
         check(0 < line["heap_bytes_per_lease"] < 100_000, f"no memory of a lease: {line}")
 
 
+def check_growth(lines):
+    grown = {name: of(lines, f"growth_{name}") for name in ("workers", "clients", "ttl_max")}
+    check([(l["nodes"], l["workers"]) for l in grown["workers"]] == [(3, 1), (3, 16)],
+          "growth with 1 and 16 workers")
+    check([l["clients"] for l in grown["clients"]] == [2], "growth with two clients")
+    check([l["ttl_max_ms"] for l in grown["ttl_max"]] == [60_000, 86_400_000],
+          "growth with a ttl_max of a minute and of a day")
+    for line in sum(grown.values(), []):
+        check(line["cycles"] > 0 and line["node_cpu_us_per_cycle"] > 0, f"no cycle: {line}")
+
+
 def check_tls(bench, lines):
     measured = of(lines, "tls")
     for line in of(lines, "tls_absent"):
@@ -234,6 +245,7 @@ def main():
     check_throughput(of(lines, "throughput"))
     check_latency(of(lines, "latency"))
     check_renewal(of(lines, "renewal"))
+    check_growth(lines)
     watching = of(lines, "watching")
     check([(line["resources"], line["watchers"]) for line in watching] == [(1, 10), (100, 100)],
           "watchers of one resource, and of many")
