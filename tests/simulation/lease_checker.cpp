@@ -114,7 +114,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
                std::to_string(votes) + " servers";
     });
     count_turn(h, by.true_time(asked));
-    const auto others = h.lease->held_as->left().others;
+    const auto others = h.lease->held_as->left().also->others;
     check_granted(h, how);
     for (const auto& other : others) {
         h.key = other;

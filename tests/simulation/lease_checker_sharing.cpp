@@ -34,7 +34,7 @@ void lease_checker::adopted(const holder& by, std::shared_ptr<detail::lease_stat
     require(!is_safe() || !was_over(h.value, by.true_time(asked)), "adoption", [&] {
         return by.name() + " took over " + h.lease->resource + ", which was given back";
     });
-    const auto others = h.lease->held_as->left().others;
+    const auto others = h.lease->held_as->left().also->others;
     check_adopted(h);
     for (const auto& other : others) {
         h.key = other;

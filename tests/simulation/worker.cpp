@@ -287,7 +287,7 @@ void worker::hold(std::shared_ptr<detail::lease_state> state) {
     extended_to_ = 0ms;
     held_ = state;
     keys_ = {std::string(state->held_as->left().key)};
-    for (const auto& other : state->held_as->left().others) keys_.emplace_back(other);
+    for (const auto& other : state->held_as->left().also->others) keys_.emplace_back(other);
     value_ = state->held_as->left().value;
     lease_ = lease(std::move(state));
 }

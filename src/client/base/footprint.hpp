@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "client/base/rare.hpp"
 #include "core/lock/traces.hpp"
 #include "value/node_mask.hpp"
 #include "value/recycled_string.hpp"
@@ -9,6 +10,8 @@
 #include "value/time.hpp"
 #include "wire/acquire.hpp"
 #include "wire/lock_kind.hpp"
+
+#include <redlock/detail/recycling.hpp>
 
 #include <cstdint>
 #include <string>
@@ -24,19 +27,24 @@ struct place_in_queue {
     node_mask nodes{};  ///< Where an entry may be.
 };
 
+/// What most have not.
+struct uncommon_traces : recycled {
+    std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
+    place_in_queue place{};                 ///< Of the waiter that it is of.
+    std::string note{};  ///< Empty where it has none, or only another process knows it.
+};
+
 /// The traces of it, and under which key, value and place in the queues.
 struct footprint : core::traces {
     const wire::lock_kind* kind = nullptr;
     recycled_string key;
     recycled_string value;  ///< It says whether the lease has a note.
-    std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
-    slot_number slot{};      ///< Of which that is the key.
-    place_in_queue place{};  ///< Of the waiter that it is of.
-    std::string note{};      ///< Empty where it has none, or only another process knows it.
+    slot_number slot{};     ///< Of which that is the key.
+    rare<uncommon_traces> also{};
 
     /// To acquire it, or to prolong it.
     wire::lease_request request(duration ttl, std::string_view key_prefix) const noexcept {
-        return {key, value, ttl, slot, others, note, key_prefix};
+        return {key, value, ttl, slot, also->others, also->note, key_prefix};
     }
 };
 

@@ -33,41 +33,33 @@ public:
     /// was granted. Ends with its holder, which may outlive the client.
     class claim {
     public:
-        claim() = default;
-        claim(claim&& other) noexcept { swap(other); }
-        claim& operator=(claim&& other) noexcept {
-            end();
-            swap(other);
-            return *this;
-        }
-        ~claim() { end(); }
-
-        explicit operator bool() const noexcept { return !keys_.empty(); }
-        void end() noexcept {
-            if (keys_.empty()) return;
-            if (const auto all = in_.lock()) {
-                for (const key& one : keys_) all->erase(one);
-            }
-            keys_.clear();
-        }
+        explicit operator bool() const noexcept { return uses_ != nullptr; }
+        void end() noexcept { uses_.reset(); }
 
     private:
         friend class owner_claims;
-        void swap(claim& other) noexcept {
-            in_.swap(other.in_);
-            keys_.swap(other.keys_);
-        }
-        std::weak_ptr<set> in_;
-        std::vector<key> keys_;
+        struct uses {
+            explicit uses(std::weak_ptr<set> all) noexcept : in(std::move(all)) {}
+            uses(const uses&) = delete;
+            uses& operator=(const uses&) = delete;
+            ~uses() {
+                const auto all = in.lock();
+                if (!all) return;
+                for (const key& one : keys) all->erase(one);
+            }
+            std::weak_ptr<set> in;
+            std::vector<key> keys{};
+        };
+        std::unique_ptr<uses> uses_{};  // none for most leases
     };
 
     /// For all of the resources; empty where the owner is in use for one of them.
     claim begin(const owner_id& owner, std::span<const std::string> resources) {
         claim out;
-        out.in_ = in_use_;
+        out.uses_ = std::make_unique<claim::uses>(in_use_);
         for (const std::string& one : resources) {
             if (!in_use_->emplace(owner, one).second) return {};
-            out.keys_.emplace_back(owner, one);
+            out.uses_->keys.emplace_back(owner, one);
         }
         return out;
     }

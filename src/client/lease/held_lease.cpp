@@ -72,7 +72,7 @@ bool held_lease::extended(time_point sent, time_point until, std::optional<durat
     // The thread may have stood still since it looked at the clock, and the holder was faster.
     if (!state_->set_end(prolonged.valid_until())) return false;
     machine_ = prolonged;
-    said_.clear();
+    said_ = {};
     rearm();
     return true;
 }
@@ -88,13 +88,13 @@ void held_lease::shorten(duration gap, time_point now) {
 
 void held_lease::renewal_failed(error_code why, std::string said, time_point now,
                                 std::uint64_t random) {
-    said_ = std::move(said);
+    said_.edit() = std::move(said);
     shared_->counts().renewal_failures.add();
     shared_->emit({.kind = event_kind::renewal_failed,
                    .severity = severity::warning,
                    .resource = state_->resource,
                    .error = why,
-                   .detail = said_});
+                   .detail = *said_});
     if (machine_.renewal_failed(why, now, random) == core::renewal::action::lost) {
         lose(now);
     } else {
@@ -112,7 +112,7 @@ void held_lease::lose(time_point now) {
     shared_->counts().lost.add();
     if (count_out()) shared_->counts().hold.add(now - machine_.granted_at());
     std::string detail(to_string(why));
-    if (why == loss::unreachable && !said_.empty()) detail += ": " + said_;
+    if (why == loss::unreachable && !said_->empty()) detail += ": " + *said_;
     shared_->emit({.kind = event_kind::lost,
                    .severity = severity::error,
                    .resource = state_->resource,

@@ -6,6 +6,7 @@
 #include "client/base/footprint.hpp"
 #include "client/lease/lease_state.hpp"
 #include "client/base/operation.hpp"
+#include "client/base/rare.hpp"
 #include "client/base/owner_claims.hpp"
 #include "client/base/timers.hpp"
 #include "core/lock/refused_fence.hpp"
@@ -138,7 +139,7 @@ private:
     footprint left_;
     core::renewal machine_;
     core::refused_fence refused_;
-    std::string said_;  // by the nodes, since they last renewed it
+    rare<std::string> said_;    // by the nodes, since they last renewed it
     std::uint64_t number_ = 0;  // of the client's leases
     std::uint64_t span_ = 0;    // until it is over, or lost
     owner_claims::claim claim_;

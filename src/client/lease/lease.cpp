@@ -73,12 +73,12 @@ std::chrono::milliseconds lease::remaining() const noexcept {
 }
 
 std::span<const node_vote> lease::votes() const noexcept {
-    return state_ ? std::span<const node_vote>(state_->votes) : std::span<const node_vote>();
+    return state_ ? state_->votes.all() : std::span<const node_vote>();
 }
 
 const std::string& lease::why() const noexcept {
     static const std::string none;
-    return state_ ? state_->why : none;
+    return state_ ? state_->why() : none;
 }
 
 void lease::touch() const noexcept {

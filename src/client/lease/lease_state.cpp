@@ -61,29 +61,34 @@ bool lease_state::lose(loss why) {
     return true;
 }
 
-void lease_state::alert() {
-    std::optional<std::stop_source> alarm;
-    {
-        const std::lock_guard lock(alarm_mutex_);
-        alerted_ = true;
-        alarm = alarm_;
-    }
-    // Outside the lock: callbacks run here, and may ask for the token again.
-    if (alarm) alarm->request_stop();
+std::stop_token lease_state::lost_token() {
+    if (born_.is_here()) return bell_.token();
+    std::stop_source over;
+    over.request_stop();
+    return over.get_token();
 }
 
-std::stop_token lease_state::lost_token() {
-    if (!born_.is_here()) {  // where another thread of the parent may hold the mutex for good
-        std::stop_source over;
-        over.request_stop();
-        return over.get_token();
+// Callbacks run here, and may ask for the token again.
+void loss_bell::ring() noexcept {
+    const auto before = word_.fetch_or(rang, std::memory_order_acq_rel);
+    if (auto* const source = source_in(before)) source->request_stop();
+}
+
+std::stop_token loss_bell::token() {
+    auto word = word_.load(std::memory_order_acquire);
+    if (source_in(word) == nullptr) {
+        auto made = std::make_unique<std::stop_source>();
+        const auto mine = reinterpret_cast<std::uintptr_t>(made.get());
+        while (source_in(word) == nullptr) {
+            if (!word_.compare_exchange_weak(word, mine | word, std::memory_order_acq_rel)) {
+                continue;  // it rang meanwhile, or another thread was faster
+            }
+            if ((word & rang) != 0) made->request_stop();
+            word = mine;
+            made.release();
+        }
     }
-    const std::lock_guard lock(alarm_mutex_);
-    if (!alarm_) {
-        alarm_.emplace();
-        if (alerted_) alarm_->request_stop();
-    }
-    return alarm_->get_token();
+    return source_in(word)->get_token();
 }
 
 }  // namespace redlock::detail

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "client/base/mailbox.hpp"
+#include "client/base/rare.hpp"
+#include "client/lease/kept_votes.hpp"
 #include "value/process.hpp"
 #include "wire/lease_token.hpp"
 
@@ -10,14 +12,11 @@
 #include <redlock/detail/recycling.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/owner_id.hpp>
-#include <redlock/vote.hpp>
 
 #include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -59,8 +58,27 @@ public:
     virtual void on_farewell(lease_state& state, farewell::kind what) = 0;
 };
 
-/// One for each node.
-using cast_votes = std::vector<node_vote, recycling_memory<node_vote>>;
+/// Rings at most once, from any thread. It is made by the first that asks for the token: few leases
+/// see one.
+class loss_bell {
+public:
+    loss_bell() = default;
+    ~loss_bell() { delete source_in(word_.load(std::memory_order_acquire)); }
+    loss_bell(const loss_bell&) = delete;
+    loss_bell& operator=(const loss_bell&) = delete;
+
+    void ring() noexcept;
+    std::stop_token token();
+
+private:
+    /// In the lowest bit of the pointer, so that both change at once.
+    static constexpr std::uintptr_t rang = 1;
+    static std::stop_source* source_in(std::uintptr_t word) noexcept {
+        return reinterpret_cast<std::stop_source*>(word & ~rang);
+    }
+
+    std::atomic<std::uintptr_t> word_{0};
+};
 
 class lease_state {
 public:
@@ -70,28 +88,25 @@ public:
     lease_state(std::string what, owner_id by, std::uint64_t under, clock::time_point until,
                 cast_votes cast, wire::lease_proof known = {}, std::vector<std::string> all = {})
         : resource(std::move(what)),
-          several(std::move(all)),
           owner(by),
           fence(under),
           votes(std::move(cast)),
           proof(std::move(known)),
+          texts_(texts_of(std::move(all), {})),
           status_(status::live),
           valid_until_(as_open(until)) {}
     /// An acquire that was refused: nothing but its votes, and which argument was refused, if any.
     lease_state(std::string what, cast_votes cast, std::vector<std::string> all = {},
                 std::string because = {})
         : resource(std::move(what)),
-          several(std::move(all)),
           votes(std::move(cast)),
-          why(std::move(because)) {}
+          texts_(texts_of(std::move(all), std::move(because))) {}
 
     // Never changed once a lease points here.
     const std::string resource;  // of several: all their names, for people
-    const std::vector<std::string> several;  // empty where it is one
     const owner_id owner{};
     const std::uint64_t fence = 0;
-    const cast_votes votes;
-    const std::string why;
+    const kept_votes votes;
     const wire::lease_proof proof{};  // as it was granted: see `share`
     std::weak_ptr<lease_home> home;
 
@@ -106,8 +121,9 @@ public:
     bool share() noexcept;
 
     std::span<const std::string> resources() const noexcept {
-        return several.empty() ? std::span(&resource, 1) : std::span(several);
+        return texts_->several.empty() ? std::span(&resource, 1) : std::span(texts_->several);
     }
+    const std::string& why() const noexcept { return texts_->why; }
     /// In a child process nothing is: see `lease`.
     bool is_live() const noexcept {
         return status_.load(std::memory_order_acquire) == status::live && born_.is_here();
@@ -154,7 +170,7 @@ public:
     bool lose(loss why);
     loss lost_for() const noexcept { return lost_for_.load(std::memory_order_acquire); }
     /// Notifies the watchers without a loss: the client closes over a live lease.
-    void alert();
+    void alert() noexcept { bell_.ring(); }
     std::stop_token lost_token();
 
     farewell goodbye;             ///< Written at most once, by the call that ended it.
@@ -167,6 +183,17 @@ private:
     /// What the token says, and whether it was said: both at once, since any thread may ask for it.
     static constexpr std::uint8_t token_is_out = 1;
     static constexpr std::uint8_t says_shared = 2;
+    /// What most have not.
+    struct texts : recycled {
+        std::vector<std::string> several{};  ///< Empty where it is one.
+        std::string why{};
+    };
+    static rare<texts> texts_of(std::vector<std::string> several, std::string why) {
+        rare<texts> made;
+        if (!several.empty()) made.edit().several = std::move(several);
+        if (!why.empty()) made.edit().why = std::move(why);
+        return made;
+    }
     static clock::rep as_open(clock::time_point until) noexcept {
         return until.time_since_epoch().count() & ~seen_over;
     }
@@ -176,6 +203,7 @@ private:
         return status_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);
     }
 
+    const rare<texts> texts_;
     const birthplace born_;
     std::atomic<status> status_{status::refused};
     std::atomic<bool> parted_{false};
@@ -183,9 +211,7 @@ private:
     std::atomic<loss> lost_for_{loss::expired};
     std::atomic<clock::rep> valid_until_{0};
     std::atomic<clock::rep> touched_{0};
-    std::mutex alarm_mutex_;
-    bool alerted_ = false;
-    std::optional<std::stop_source> alarm_;  // made by the first `lost_token`: few leases see one
+    loss_bell bell_;
 };
 
 }  // namespace redlock::detail

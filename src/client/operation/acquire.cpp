@@ -273,8 +273,10 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
         state = refuse_lease(client(), request_.finish(try_.take_votes(), begun_, detail), outcome,
                              now);
     }
-    try_.end(now, outcome, state->votes);
-    client().shared.end_span(span_kind::acquire, span_, now, outcome, state->votes, detail);
+    // Who traces nothing asks for no votes.
+    const auto votes = span_ == 0 ? std::span<const node_vote>() : state->votes.all();
+    try_.end(now, outcome, votes);
+    client().shared.end_span(span_kind::acquire, span_, now, outcome, votes, detail);
     client().host.finished(*this);
     complete(outcome, std::move(state));
 }

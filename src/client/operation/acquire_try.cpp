@@ -24,9 +24,11 @@ void acquire_try::begin(std::uint64_t span, time_point now) {
     left_.kind = kind_;
     left_.key = wire::lock_key(prefix, request_->resources().front(), slot);
     left_.value = fresh_value();
-    left_.others = wire::other_keys(prefix, request_->resources());
+    if (request_->resources().size() > 1) {
+        left_.also.edit().others = wire::other_keys(prefix, request_->resources());
+    }
     left_.slot = slot;
-    left_.note = request_->note();
+    if (!request_->note().empty()) left_.also.edit().note = request_->note();
     fence_.reset();
 }
 
@@ -91,14 +93,15 @@ node_sessions::fan_out acquire_try::send(call& what, node_mask nodes, bool is_en
 wire::wait_request acquire_try::query(std::size_t key) const {
     std::string_view name;  // none once a grant has moved them to the lease
     if (key == 0) name = left_.key;
-    if (key > 0 && key <= left_.others.size()) name = left_.others[key - 1];
+    const auto& others = left_.also->others;
+    if (key > 0 && key <= others.size()) name = others[key - 1];
     return {left_.slot.of > 0 ? wire::without_slot(name) : name, entry(true), left_.slot.of};
 }
 
 footprint acquire_try::remains(const core::acquisition::remains& what) const {
     footprint out = left_;
     static_cast<core::traces&>(out) = what.left;
-    out.place = {waiter_id_, machine_->ticket(), what.entered};
+    if (!waiter_id_.empty()) out.also.edit().place = {waiter_id_, machine_->ticket(), what.entered};
     return out;
 }
 
@@ -106,7 +109,9 @@ granted_lease acquire_try::take(owner_claims::claim claim, std::uint64_t span, t
     const std::chrono::milliseconds min_hold = request_->options().min_hold;
     wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold};
     static_cast<core::traces&>(left_) = machine_->left();
-    left_.place = {waiter_id_, machine_->ticket(), machine_->entered()};
+    if (const node_mask entered = machine_->entered(); !entered.empty()) {
+        left_.also.edit().place = {waiter_id_, machine_->ticket(), entered};
+    }
     left_.keep_until = now + longest_stay(client_->shared.options(), min_hold);
     return {owner_,           fence(), std::move(proof), std::move(left_), machine_->lease(now),
             std::move(claim), span};

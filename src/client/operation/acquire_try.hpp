@@ -61,7 +61,7 @@ public:
     /// The votes of the try before, of the nodes that have not answered this one.
     void recall() { votes_.recall(); }
     /// Its span ends.
-    void end(time_point now, error_code why, const cast_votes& votes) {
+    void end(time_point now, error_code why, std::span<const node_vote> votes) {
         if (span_ != 0) client_->shared.end_span(span_kind::attempt, span_, now, why, votes);
     }
 

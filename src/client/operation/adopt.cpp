@@ -82,10 +82,9 @@ footprint adopt_operation::traces_of_lease(time_point now) {
                    &client().shared.kind(kind, is_of_several(), wire::has_note(proof.value)),
                    wire::lock_key(prefix, known_->resources.front(), proof.slot),
                    proof.value,
-                   wire::other_keys(prefix, known_->resources),
-                   proof.slot,
-                   {},
-                   note_};
+                   proof.slot};
+    if (is_of_several()) left.also.edit().others = wire::other_keys(prefix, known_->resources);
+    if (!note_.empty()) left.also.edit().note = note_;
     // Commands of the other process were drawn before: a fence that is drawn now is above theirs.
     if (known_->fence != 0) {
         if (const auto fresh = client().tracker.propose(left.highest_fence, now)) {
@@ -218,7 +217,10 @@ void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state
         state = refuse_lease(client(), {resource(), {}, std::move(votes_), begun_, detail}, outcome,
                              now);
     }
-    client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes, detail);
+    if (span_ != 0) {
+        client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes.all(),
+                                 detail);
+    }
     client().host.finished(*this);
     complete(outcome, std::move(state));
 }

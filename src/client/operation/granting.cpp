@@ -20,18 +20,18 @@ std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease re
                                         granted_lease what, time_point now) {
     assert(what.left.kind != nullptr && !what.proof.value.empty());
     assert(request.votes.size() == client.shared.size() && request.begun <= now);
+    client.shared.counts().granted.add();
+    client.shared.emit({.kind = event_kind::granted,
+                        .severity = severity::debug,
+                        .resource = request.resource,
+                        .duration = duration_cast<microseconds>(now - request.begun),
+                        .votes = request.votes,
+                        .detail = request.detail});
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(request.resource), what.owner, what.fence,
         what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
         std::move(request.several));
     state->home = client.host.home();
-    client.shared.counts().granted.add();
-    client.shared.emit({.kind = event_kind::granted,
-                        .severity = severity::debug,
-                        .resource = state->resource,
-                        .duration = duration_cast<microseconds>(now - request.begun),
-                        .votes = state->votes,
-                        .detail = request.detail});
     held_lease_ptr lease(new held_lease(client.shared, client.host, state, std::move(what.left),
                                         what.machine));
     lease->take_claim(std::move(what.claim));

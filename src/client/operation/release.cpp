@@ -27,20 +27,21 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
             plain.insert(node);
         }
     }
-    send_to(plain & left_.place.nodes, now);
-    send_to(plain - left_.place.nodes, now);
+    send_to(plain & left_.also->place.nodes, now);
+    send_to(plain - left_.also->place.nodes, now);
 }
 
 void release_round::write(wire::request& out, std::size_t node, bool is_again,
                           time_point now) const {
+    const place_in_queue& place = left_.also->place;
     const auto message =
         core::message_of_release(left_,
                                  {.may_arrive_late = client().tracker.may_arrive_late(node, left_),
-                                  .is_entered = left_.place.nodes.contains(node),
+                                  .is_entered = place.nodes.contains(node),
                                   .waits_on = waits_on_,
                                   .is_again = is_again},
                                  now);
-    const wire::queue_entry entry{left_.place.id, left_.place.ticket,
+    const wire::queue_entry entry{place.id, place.ticket,
                                   waits_on_ ? client().remote.entry_life() : duration::zero()};
     const wire::fence_terms raise = client().tracker.terms(left_.highest_fence);
     wire::write_release(*left_.kind, out,
@@ -50,7 +51,7 @@ void release_round::write(wire::request& out, std::size_t node, bool is_again,
                          .entry = message.names_waiter ? &entry : nullptr,
                          .raise = message.raises_fence ? &raise : nullptr,
                          .slot = left_.slot,
-                         .others = left_.others,
+                         .others = left_.also->others,
                          .keep = message.keep,
                          .never_prolongs = left_.began_elsewhere,
                          .cuts_fence = message.cuts_fence && left_.kind->is_fenced,
@@ -93,7 +94,7 @@ void release_round::on_paid(time_point now) {
     if (!next) return;
     footprint again = left_;
     static_cast<core::traces&>(again) = *next;
-    again.place = {};
+    again.also.edit().place = {};
     client().host.release_in_background(std::move(again), false, 0, now);
 }
 
@@ -109,7 +110,7 @@ void release_round::end(error_code outcome, time_point now) {
 
 void background_release::start(time_point now) {
     const node_mask nodes =
-        core::nodes_to_release(of_, of_.place.nodes, client().nodes.all());
+        core::nodes_to_release(of_, of_.also->place.nodes, client().nodes.all());
     send(std::move(of_), nodes, now);
 }
 

@@ -85,6 +85,23 @@ TEST_CASE("a callback may ask for the token again") {
     CHECK(again);
 }
 
+TEST_CASE("a token that is asked for while the lease is lost reports the loss") {
+    for (int round = 0; round < 500; ++round) {
+        const auto s = live();
+        std::stop_token first;
+        std::stop_token second;
+        std::thread one([&] { first = s->lost_token(); });
+        std::thread two([&] { second = s->lost_token(); });
+        s->lose(loss::taken);
+        one.join();
+        two.join();
+        REQUIRE(first.stop_requested());
+        REQUIRE(second.stop_requested());
+        REQUIRE(first == second);
+        REQUIRE(s->lost_token() == first);
+    }
+}
+
 TEST_CASE("the handle says goodbye once") {
     const auto h = std::make_shared<house>();
     const auto s = live();

@@ -14,14 +14,14 @@ using detail::try_votes;
 
 namespace {
 
-struct no_random final : detail::random_source {
+struct no_chance final : detail::random_source {
     std::uint64_t random_word() override { return 0; }
     owner_id fresh_owner() override { return {}; }
 };
 
-struct fixture {
+struct try_votes_fixture {
     client_options options{.nodes = std::vector<node_options>(3)};
-    no_random random;
+    no_chance random;
     detail::context shared{options, random};
     try_votes votes;
 };
@@ -32,7 +32,7 @@ const std::array<std::string, 2> names{"a", "b"};
 }  // namespace
 
 TEST_CASE("a node that has not answered a try is shown as it answered the one before") {
-    fixture f;
+    try_votes_fixture f;
     f.votes.next_try();
     f.votes.set_all(f.shared, vote::pending, {}, {});
     f.votes.note(1, {.answer = vote::held}, {names, 0, 0, sent}, sent + 3ms);
@@ -46,7 +46,7 @@ TEST_CASE("a node that has not answered a try is shown as it answered the one be
 }
 
 TEST_CASE("a vote says which of several resources is in the way, and after how long") {
-    fixture f;
+    try_votes_fixture f;
     f.votes.set_all(f.shared, vote::pending, {}, {});
     f.votes.note(0, {.answer = vote::held, .which = 1}, {names, 0, 0, sent}, sent + 3ms);
     f.votes.note(1, {.answer = vote::granted, .which = 1}, {names, 0, 77, sent}, sent + 4ms);
@@ -57,7 +57,7 @@ TEST_CASE("a vote says which of several resources is in the way, and after how l
 }
 
 TEST_CASE("a vote says that another program counts fewer slots") {
-    fixture f;
+    try_votes_fixture f;
     f.votes.set_all(f.shared, vote::pending, {}, {});
     f.votes.note(0, {.answer = vote::held, .slots = 2}, {{names.data(), 1}, 3, 0, sent}, sent);
     f.votes.note(1, {.answer = vote::held, .slots = 3}, {{names.data(), 1}, 3, 0, sent}, sent);
