@@ -58,7 +58,7 @@ void actor::extend() {
 void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
     acquire_.reset();
     lease_checker& judge = in_->around().judge;
-    judge.require(state != nullptr && state->votes.size() == in_->around().in.nodes.size(),
+    judge.require(state != nullptr && state->votes.all().size() == in_->around().in.nodes.size(),
                   "says why",
                   [&] { return in_->name() + ": an acquire ended without a vote of each node"; });
     if (outcome) {

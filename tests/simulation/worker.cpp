@@ -223,10 +223,10 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
     // One that finds its slot taken tries others, without a wait, too.
     const unsigned tries = how_.slots > 0 ? core::slot_choice::most_in_a_row : 1;
     // A node that is being connected again when the votes are known gets as long once more.
-    const bool reconnects =
-        state && std::any_of(state->votes.begin(), state->votes.end(), [](const node_vote& v) {
-            return v.answer == vote::timed_out && v.detail.starts_with("could not connect in time");
-        });
+    const auto votes = state ? state->votes.all() : std::span<const node_vote>();
+    const bool reconnects = std::any_of(votes.begin(), votes.end(), [](const node_vote& v) {
+        return v.answer == vote::timed_out && v.detail.starts_with("could not connect in time");
+    });
     check_time(std::max(duration(how_.wait), duration(0)) +
                    (reconnects ? 2 : 1) * in.longest_opening() +
                    (1 + 2 * tries) * duration(in.longest_node_timeout()) + 2ms,
@@ -237,10 +237,10 @@ void worker::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state
                   [&] { return name() + ": an acquire ended without a state"; });
     judge.require(outcome == errc::client_closed || outcome == errc::invalid_argument ||
                       outcome == boost::asio::error::operation_aborted ||
-                      state->votes.size() == in_->list_size(),
+                      votes.size() == in_->list_size(),
                   "says why",
-                  [&] { return name() + ": " + std::to_string(state->votes.size()) + " votes"; });
-    check_votes(state->votes);
+                  [&] { return name() + ": " + std::to_string(votes.size()) + " votes"; });
+    check_votes(votes);
     const bool is_open = in.open_from && in_->started_at() >= beginning + *in.open_from;
     judge.require(!is_open || outcome != errc::no_quorum, "available",
                   [&] { return name() + " was refused though a quorum is well"; });
