@@ -345,6 +345,8 @@ find_rules = function(what)
         rules, words = slots(), words + 2
     elseif suffix == 'all' then
         rules, words, is_of_several = sets(), words + 1, true
+    elseif suffix ~= '' then
+        error('no kind of lock has requests with _' .. suffix)
     end
     if verb == 'release' or verb == 'leave' then
         return rules.release, words, true, is_of_several
