@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/async_election.hpp>
+#include <redlock/async_semaphore.hpp>
 #include <redlock/async_with_lock.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>
