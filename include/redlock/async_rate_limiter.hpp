@@ -63,8 +63,8 @@ public:
     }
 
     /// Waits for up to `time` until one more is allowed; with 0 or less it tries once. Those that
-    /// wait for one limiter are served first come, first served, and ask the nodes hardly more
-    /// often than one of them would. Between limiters there is no order.
+    /// wait for one limiter ask the nodes in the order of their calls, and hardly more often than
+    /// one of them would. Between limiters there is no order.
     ///
     /// **Completion.** Success: it is allowed, and the slot is used up. It may complete later than
     /// `time` by one try.

@@ -61,8 +61,8 @@ public:
     answer try_acquire();
 
     /// Blocks for up to `time` until one more is allowed, and uses the slot up; with 0 or less it
-    /// tries once. Those that wait for one limiter are served first come, first served, and ask the
-    /// nodes hardly more often than one of them would. Between limiters there is no order.
+    /// tries once. Those that wait for one limiter ask the nodes in the order of their calls, and
+    /// hardly more often than one of them would. Between limiters there is no order.
     ///
     /// **Cancellation.** A stop ends it with `boost::asio::error::operation_aborted`, which equals
     /// `std::errc::operation_canceled`. It uses no slot up then.

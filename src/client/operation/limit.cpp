@@ -105,7 +105,10 @@ void limit_operation::end(limit_answer answer, time_point now) {
     of_->calls.leave(*this);
     client().host.finished(*this);
     if (answer.why == errc::contended) answer.retry_after = of_->calls.retry_after(now);
-    of_->calls.admit(now);
+    if (answer.allowed)
+        of_->calls.admit(now);
+    else
+        of_->calls.look_again(now);
     complete(std::move(answer));
 }
 

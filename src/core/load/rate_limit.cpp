@@ -43,11 +43,7 @@ rate_limit::start rate_limit::begin(limited& call, duration wait, time_point now
     return start::wait;
 }
 
-// A turn may end at once, and begin the next one: that is left to the call that is under way, since
-// a thousand of them would be as deep.
 void rate_limit::admit(time_point now) {
-    if (is_admitting_) return;
-    is_admitting_ = true;
     while (!line_.empty() && asking_ < most_ && now >= not_before_) {
         limited& first = line_.front();
         line_.pop_front();
@@ -55,8 +51,11 @@ void rate_limit::admit(time_point now) {
         ++asking_;
         first.on_turn(now);
     }
-    is_admitting_ = false;
     if (!line_.empty() && asking_ < most_) line_.front().on_rest(not_before_);
+}
+
+void rate_limit::look_again(time_point now) {
+    if (!line_.empty() && asking_ < most_) line_.front().on_rest(std::max(not_before_, now));
 }
 
 acquire_options rate_limit::request(limited& call) noexcept {

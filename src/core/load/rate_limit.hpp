@@ -56,11 +56,11 @@ private:
     state state_ = state::away;
 };
 
-/// A call that does not wait asks the nodes once. Those that wait stand in line, first come, first
-/// served, since slots that run out wake nobody: when the nodes have refused one, no other asks
-/// before the instant at which a slot is free by their answer. Then the first asks alone, and each
-/// that is allowed lets one more ask at the same time: so a thousand that wait ask the nodes hardly
-/// more often than one, and all the same take a burst of free slots in few round trips.
+/// A call that does not wait asks the nodes once. Those that wait stand in line in the order in
+/// which they began, since slots that run out wake nobody. When the nodes refused one, no other
+/// asks before the instant at which a slot is free by their answer. Then the first asks alone, and
+/// each that is allowed lets one more ask at the same time. So a thousand that wait ask the nodes
+/// hardly more often than one, and all the same take a burst of free slots in few round trips.
 ///
 /// Where too few nodes answer a waiting call rests and asks again, until its time is over.
 class rate_limit {
@@ -80,8 +80,11 @@ public:
     };
     start begin(limited& call, duration wait, time_point now);
     /// Calls those whose turn it is, and tells the first of the others until when it rests. Due
-    /// after each call of `begin`, `granted`, `refused` and `leave`.
+    /// after `begin`, `granted` and `refused`, and when that rest is over.
     void admit(time_point now);
+    /// Has the first look again by itself, at `now` at the earliest. Due after `leave`: where many
+    /// leave at once none of them gets a turn meanwhile.
+    void look_again(time_point now);
 
     /// The acquire with which a call asks.
     acquire_options request(limited& call) noexcept;
@@ -125,7 +128,6 @@ private:
     std::chrono::milliseconds turn_;  // in which a slot becomes free, on average
     time_point not_before_{};         // may anybody in line ask
     std::uint64_t last_number_ = 0;
-    bool is_admitting_ = false;
 };
 
 }  // namespace redlock::core

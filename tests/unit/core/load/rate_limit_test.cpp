@@ -4,11 +4,9 @@
 
 #include "tests/support/catch.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,17 +23,11 @@ constexpr time_point began{1h};
 
 /// A caller, which notes what the machine told it.
 struct caller final : core::limited {
-    void on_turn(time_point now) override {
-        turn_at = now;
-        ++turns;
-        if (then) then();
-    }
+    void on_turn(time_point) override { ++turns; }
     void on_rest(time_point until) override { rests_until = until; }
 
     int turns = 0;
-    time_point turn_at{};
     time_point rests_until{};
-    std::function<void()> then{};
 };
 
 std::vector<node_vote> all_held(milliseconds left) {
@@ -198,25 +190,17 @@ TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few t
     }
 }
 
-TEST_CASE("calls whose turns end at once are served one after the other, not inside each other") {
+TEST_CASE("where many leave at once none of them gets a turn, and one that stays has the next") {
     limiter_desk d(1);
-    int depth = 0;
-    int deepest = 0;
-    for (int i = 0; i < 1'000; ++i) {
-        caller& c = d.callers.emplace_back();
-        c.then = [&d, &c, &depth, &deepest] {
-            deepest = std::max(deepest, ++depth);
-            (void)d.of.request(c);
-            CHECK(d.of.refused(c, errc::client_closed, {}, began) == verdict::over);
-            d.of.admit(began);
-            --depth;
-        };
-        REQUIRE(d.of.begin(c, 1s, began) == start::wait);
+    for (int i = 0; i < 6; ++i) (void)d.wait(1s, began);
+    for (std::size_t i = 0; i < 5; ++i) {
+        d.of.leave(d.callers[i]);
+        d.of.look_again(began);
     }
+    for (std::size_t i = 1; i < 6; ++i) CHECK(d.callers[i].turns == 0);
+    CHECK(d.callers[5].rests_until == began);
     d.of.admit(began);
-    CHECK(deepest == 1);
-    CHECK(std::all_of(d.callers.begin(), d.callers.end(),
-                      [](const caller& c) { return c.turns == 1; }));
+    CHECK(d.callers[5].turns == 1);
 }
 
 TEST_CASE("what can't be a limit is named with its bounds") {
