@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/config.hpp>
+#include <redlock/detail/limit_call.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/node_report.hpp>
@@ -116,6 +117,8 @@ public:
     client_options options() const;
 
 private:
+    friend limit_answer detail::ask_limit(blocking_client&, const detail::limiter_ptr&,
+                                          std::chrono::milliseconds, std::stop_token);
     struct worker;
     std::unique_ptr<worker> worker_;
 };

@@ -13,6 +13,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 namespace redlock {
 
@@ -65,27 +66,32 @@ public:
     /// Blocks until there is a slot. The waiters of all programs are served first come, first
     /// served. A thread that already has slots may wait for itself: no error reports that.
     ///
+    /// **Cancellation.** A stop ends it with `boost::asio::error::operation_aborted`, which equals
+    /// `std::errc::operation_canceled`; nothing is acquired then.
     /// **Errors.** `lost`: see above. `invalid_argument`: an option is out of its range, or the
     /// client has no `fencing`. Else those of `blocking_client::acquire`, such as `contended` or
     /// `no_quorum` when `options.wait` is over.
-    void acquire();
+    void acquire(std::stop_token stop = {});
 
     /// One attempt. False if it failed: all slots are taken, waiters precede, no quorum could vote.
     /// `blocking_client::acquire` says why.
     ///
     /// **Errors.** `lost`: see above; what would fail again: `invalid_argument`, `client_closed`.
-    bool try_acquire() { return try_acquire_within(std::chrono::milliseconds(0)); }
+    bool try_acquire() { return try_acquire_within(std::chrono::milliseconds(0), {}); }
 
-    /// As `try_acquire()`, but waits in the queue for up to `time`.
+    /// As `try_acquire()`, but waits in the queue for up to `time`, or until a stop is requested:
+    /// false then, too.
     template <class Rep, class Period>
-    bool try_acquire_for(const std::chrono::duration<Rep, Period>& time) {
-        return try_acquire_within(detail::waiting_time(time));
+    bool try_acquire_for(const std::chrono::duration<Rep, Period>& time,
+                         std::stop_token stop = {}) {
+        return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }
     /// As `try_acquire_for()`, with the time that is left until `time` when it is called: a clock
     /// that is set meanwhile does not change it.
     template <class Clock, class Duration>
-    bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time) {
-        return try_acquire_within(detail::waiting_time(time));
+    bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time,
+                           std::stop_token stop = {}) {
+        return try_acquire_within(detail::waiting_time(time), std::move(stop));
     }
 
     /// Gives back so many slots, and blocks until a quorum has answered or can't. If too few nodes
@@ -111,7 +117,7 @@ public:
 private:
     struct state;
 
-    bool try_acquire_within(std::chrono::milliseconds wait);
+    bool try_acquire_within(std::chrono::milliseconds wait, std::stop_token stop);
 
     std::unique_ptr<state> state_;
 };

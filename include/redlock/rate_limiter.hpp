@@ -3,13 +3,16 @@
 #pragma once
 
 #include <redlock/blocking_client.hpp>
-#include <redlock/clock.hpp>
+#include <redlock/detail/waiting_time.hpp>
 #include <redlock/export.hpp>
+#include <redlock/limit_answer.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace redlock {
 
@@ -26,24 +29,14 @@ namespace redlock {
 /// least. So under demand more than 95 % of the limit is reached for periods of 200 ms and more,
 /// where a round trip takes less than a hundredth of the period.
 ///
-/// A try takes one round trip, and another one if it met a taken slot. It does not wait, and
-/// nothing is renewed.
+/// A try takes one round trip, and another one if it met a taken slot. Nothing is renewed.
 ///
 /// **Leaves behind.** The slots that were allowed, until their period is over; also after the
 /// limiter and the client are destroyed. A try that failed gives back what it took.
 /// **Thread safety.** Any thread may call any member, except the destructor.
 class REDLOCK_EXPORT rate_limiter {
 public:
-    struct answer {
-        bool allowed = false;
-        /// If it is not allowed: the time until a slot is free on a quorum of nodes. Others may be
-        /// faster then.
-        std::chrono::milliseconds retry_after{0};
-        /// If it is allowed: the instant that counts, just before the return.
-        clock::time_point at{};
-
-        explicit operator bool() const noexcept { return allowed; }
-    };
+    using answer = limit_answer;
 
     /// Sends nothing. All programs name the same limit: if not, the smallest counts, and one that
     /// nobody names any more counts for twice `ttl_max` after its last use. No program uses `slots`
@@ -59,15 +52,31 @@ public:
     rate_limiter(const rate_limiter&) = delete;
     rate_limiter& operator=(const rate_limiter&) = delete;
 
-    /// Whether one more is allowed now. If it is, the slot is used up.
+    /// Whether one more is allowed now. If it is, the slot is used up. It is not while calls of
+    /// `acquire_for()` of this limiter wait. That the limit is reached is no error.
     ///
     /// **Errors.** `std::system_error`, whose text says why, node by node: `no_quorum`, so that the
     /// caller may decide whether to go on without a limit; `validity_exhausted`: the nodes answer
     /// too late for the period; else those of `blocking_client::acquire`. Nothing is used up then.
     answer try_acquire();
 
+    /// Blocks for up to `time` until one more is allowed, and uses the slot up; with 0 or less it
+    /// tries once. Those that wait for one limiter ask the nodes in the order of their calls, and
+    /// hardly more often than one of them would. Between limiters there is no order.
+    ///
+    /// **Cancellation.** A stop ends it with `boost::asio::error::operation_aborted`, which equals
+    /// `std::errc::operation_canceled`. It uses no slot up then.
+    /// **Errors.** `contended`: none was allowed in this time. Else those of `try_acquire()`: while
+    /// it waits it rides out failures of the nodes.
+    template <class Rep, class Period>
+    answer acquire_for(const std::chrono::duration<Rep, Period>& time, std::stop_token stop = {}) {
+        return acquire_within(detail::waiting_time(time), std::move(stop));
+    }
+
 private:
     struct state;
+
+    answer acquire_within(std::chrono::milliseconds wait, std::stop_token stop);
 
     std::unique_ptr<state> state_;
 };

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <redlock/async_election.hpp>
+#include <redlock/async_rate_limiter.hpp>
+#include <redlock/async_semaphore.hpp>
 #include <redlock/async_with_lock.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>
@@ -16,6 +18,7 @@
 #include <redlock/guard.hpp>
 #include <redlock/leader_info.hpp>
 #include <redlock/lease.hpp>
+#include <redlock/limit_answer.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/mutex.hpp>
 #include <redlock/node_report.hpp>

@@ -3,6 +3,7 @@
 #include <redlock/blocking_client.hpp>
 
 #include <redlock/client.hpp>
+#include <redlock/detail/initiate_limit.hpp>
 
 #include "value/process.hpp"
 
@@ -299,6 +300,20 @@ client_stats blocking_client::stats() const {
 
 client_options blocking_client::options() const {
     return worker_ ? worker_->options : client_options{};
+}
+
+limit_answer detail::ask_limit(blocking_client& client, const limiter_ptr& of,
+                               std::chrono::milliseconds wait, std::stop_token stop) {
+    const auto refused = [](error_code why) { return limit_answer{.why = {why, {}}}; };
+    const auto& worker = client.worker_;
+    if (const auto ec = blocking_client::worker::unusable(worker)) return refused(ec);
+    if (stop.stop_requested()) return refused(asio::error::operation_aborted);
+    outcome<error_code, limit_answer> done;
+    const canceller cancel(worker->context);
+    start_limited(worker->async.impl(), acquire_flavour::contention_is_an_error, of, wait,
+                  asio::bind_cancellation_slot(cancel.slot(), done.handler()));
+    const std::stop_callback on_stop(stop, cancel);
+    return std::get<1>(done.wait());
 }
 
 }  // namespace redlock

@@ -125,18 +125,6 @@ class asio_close final : public asio_operation<close_operation, error_code> {
     void complete(error_code outcome) override { finish(outcome); }
 };
 
-// The client was moved from or is the parent process's, or its execution context was destroyed.
-bool is_out_of_reach(const impl_ptr& impl) noexcept {
-    return !impl || impl->is_inherited() || impl->has_lost_context();
-}
-
-template <class Operation, class Handler, class... Args>
-void launch(const impl_ptr& impl, Handler handler, Args&&... args) {
-    boost::intrusive_ptr<Operation> made(
-        new Operation(impl, std::move(handler), std::forward<Args>(args)...));
-    Operation::launch(*impl, std::move(made));
-}
-
 }  // namespace
 
 asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {

@@ -65,6 +65,8 @@ public:
     /// Empty once the context is lost.
     boost::asio::any_io_executor executor() const noexcept;
     client_stats stats() const { return engine_->stats(); }
+    /// Other threads read what never changes of them: not `nodes`.
+    const client_options& options() const noexcept { return options_; }
 
     /// From any thread. Discards the message when nothing is taken any more.
     void put(mail& m) noexcept;

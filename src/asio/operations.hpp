@@ -89,4 +89,16 @@ private:
     std::atomic_flag is_cancelled_;
 };
 
+/// The client was moved from or is the parent process's, or its execution context was destroyed.
+inline bool is_out_of_reach(const std::shared_ptr<client_impl>& impl) noexcept {
+    return !impl || impl->is_inherited() || impl->has_lost_context();
+}
+
+template <class Operation, class Handler, class... Args>
+void launch(const std::shared_ptr<client_impl>& impl, Handler handler, Args&&... args) {
+    boost::intrusive_ptr<Operation> made(
+        new Operation(impl, std::move(handler), std::forward<Args>(args)...));
+    Operation::launch(*impl, std::move(made));
+}
+
 }  // namespace redlock::detail

@@ -83,9 +83,8 @@ public:
     connection& connection_at(std::size_t index) noexcept;
     std::size_t size() const noexcept { return sessions_.size(); }
 
-    /// Gives a lease back in the background, or lets it run out.
-    void give_back(lease_state& state, time_point now);
-    void let_go(lease_state& state, time_point now);
+    void give_back(lease_state& state, time_point now) override;
+    void let_go(lease_state& state, time_point now) override;
 
     client_parts& parts() noexcept { return parts_; }
     node_listeners& listeners() noexcept { return listeners_; }

@@ -7,36 +7,21 @@
 #include "lockable/permits.hpp"
 
 #include <redlock/detail/kept_options.hpp>
+#include <redlock/detail/slot_terms.hpp>
 
 #include <exception>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace redlock {
 
-namespace {
-
-// 0 would be the resource itself, which is another lock.
-std::uint16_t checked(std::uint16_t slots) {
-    if (slots > 0 && slots <= max_slots) return slots;
-    throw std::invalid_argument("redlock::counting_semaphore: slots must be 1 to " +
-                                std::to_string(max_slots));
-}
-
-acquire_options of_slots(acquire_options options, std::uint16_t slots) {
-    options.mode = lock_mode::exclusive;
-    options.slots = slots;
-    return options;
-}
-
-}  // namespace
-
 struct counting_semaphore::state {
     state(blocking_client& c, std::string name, std::uint16_t slots, acquire_options how)
-        : client(&c), resource(std::move(name)), options(of_slots(how, slots)) {}
+        : client(&c),
+          resource(std::move(name)),
+          options(detail::slot_terms(how, slots, "counting_semaphore")) {}
 
     /// Throws if the thread has lost a slot.
     void arrive();
@@ -68,20 +53,20 @@ void counting_semaphore::state::begin(lease granted) {
 
 counting_semaphore::counting_semaphore(blocking_client& client, std::string resource,
                                        std::uint16_t slots, acquire_options options)
-    : state_(std::make_unique<state>(client, std::move(resource), checked(slots), options)) {}
+    : state_(std::make_unique<state>(client, std::move(resource), slots, options)) {}
 
 counting_semaphore::~counting_semaphore() = default;
 
-void counting_semaphore::acquire() {
+void counting_semaphore::acquire(std::stop_token stop) {
     state_->arrive();
-    state_->begin(
-        detail::acquire_or_throw(*state_->client, state_->resource, state_->options.get()));
+    state_->begin(detail::acquire_or_throw(*state_->client, state_->resource,
+                                           state_->options.get(), std::move(stop)));
 }
 
-bool counting_semaphore::try_acquire_within(std::chrono::milliseconds wait) {
+bool counting_semaphore::try_acquire_within(std::chrono::milliseconds wait, std::stop_token stop) {
     state_->arrive();
-    lease granted =
-        detail::acquire_within(wait, *state_->client, state_->resource, state_->options.get());
+    lease granted = detail::acquire_within(wait, *state_->client, state_->resource,
+                                           state_->options.get(), std::move(stop));
     if (!granted) return false;
     state_->begin(std::move(granted));
     return true;

@@ -18,6 +18,9 @@ inline constexpr std::size_t longest_shown = 200;
 /// See `detail::printable`.
 std::string printable(std::string_view raw, std::size_t limit = longest_shown);
 
+/// As an exception names it: `lock "r"`.
+std::string lock_named(std::string_view resource);
+
 /// "0.4 ms", "430 ms", "4.2 s", "43 s", "5 min".
 std::string brief(std::chrono::microseconds span);
 

@@ -33,6 +33,9 @@ public:
     virtual void close(time_point now) = 0;
     /// Keeps a lease that was granted.
     virtual void adopt(held_lease_ptr what) = 0;
+    /// Gives a lease back in the background, or lets it run out.
+    virtual void give_back(lease_state& state, time_point now) = 0;
+    virtual void let_go(lease_state& state, time_point now) = 0;
     /// Where the leases of this client go when their holders are done with them.
     virtual std::shared_ptr<lease_home> home() const = 0;
 

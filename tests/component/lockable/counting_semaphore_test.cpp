@@ -118,6 +118,34 @@ TEST_CASE("any thread releases what another acquired", "[semaphore]") {
     CHECK(pass_until(nodes, [&] { return taken(nodes, 2) == 0; }));
 }
 
+TEST_CASE("a stop ends a wait for a slot, and nothing is acquired", "[semaphore][threads]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    blocking_client other_client(nodes.options());
+    counting_semaphore s(client, "r", 1);
+    counting_semaphore there(other_client, "r", 1);
+    there.acquire();
+    std::stop_source stop;
+    std::error_code ended;
+    bool is_acquired = true;
+    const auto until = GENERATE(false, true);
+    {
+        std::jthread one([&] { ended = thrown_by([&] { s.acquire(stop.get_token()); }); });
+        std::jthread other([&] {
+            is_acquired = until ? s.try_acquire_until(redlock::clock::now() + 1h, stop.get_token())
+                                : s.try_acquire_for(1h, stop.get_token());
+        });
+        REQUIRE(pass_until(nodes, [&] { return nodes.waiting("r") == 1; }));
+        stop.request_stop();
+    }
+    CHECK(ended == std::errc::operation_canceled);
+    CHECK_FALSE(is_acquired);
+    CHECK(pass_until(nodes, [&] { return nodes.waiting("r") == 0; }));
+    CHECK(s.fence() == 0);
+    CHECK(thrown_by([&] { s.release(); }) == errc::not_held);
+    CHECK(there.fence() > 0);
+}
+
 TEST_CASE("one waits until a slot is released, also by another program", "[semaphore][threads]") {
     masters nodes;
     blocking_client client(nodes.options());

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -226,6 +227,52 @@ TEST_CASE("a grant that comes late does not count, and its slot is given back", 
     // It stays so until the period is over.
     nodes.advance(got.at + 5s - 1ms - redlock::clock::now());
     CHECK(taken_slots(nodes, 5) == 1);
+}
+
+TEST_CASE("acquire_for blocks until one more is allowed, or says that none was",
+          "[limiter][threads]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    rate_limiter limiter(client, "r", 1, 3s);
+    const passing_time running(nodes);
+    const auto first = limiter.acquire_for(1h);
+    CHECK(first.allowed);
+    const auto second = limiter.acquire_for(std::chrono::minutes(1));
+    CHECK(second.allowed);
+    CHECK(second.at >= first.at + 3s);
+    try {
+        (void)limiter.acquire_for(100ms);
+        FAIL("allowed");
+    } catch (const std::system_error& e) {
+        const std::string text = e.what();
+        INFO(text);
+        CHECK(e.code() == errc::contended);
+        CHECK(text.find("lock \"r\": 0 of 3 nodes granted") != std::string::npos);
+    }
+    CHECK(thrown_by([&] { (void)limiter.acquire_for(-1s); }) == errc::contended);
+}
+
+TEST_CASE("a stop ends acquire_for, and uses up no slot", "[limiter][threads]") {
+    masters nodes;
+    blocking_client client(nodes.options());
+    rate_limiter limiter(client, "r", 1, 3s);
+    std::stop_source stop;
+    std::error_code ended;
+    {
+        REQUIRE(limiter.try_acquire());
+        std::jthread waiter([&] {
+            ended = thrown_by([&] { (void)limiter.acquire_for(1h, stop.get_token()); });
+        });
+        // As soon as that thread waits a call that does not is refused without votes.
+        REQUIRE(pass_until(nodes, [&] { return limiter.try_acquire().why.votes.empty(); }));
+        stop.request_stop();
+    }
+    CHECK(ended == std::errc::operation_canceled);
+    CHECK(thrown_by([&] { (void)limiter.acquire_for(1h, stop.get_token()); }) ==
+          std::errc::operation_canceled);
+    nodes.advance(4s);
+    CHECK(taken_slots(nodes, 1) == 0);
+    CHECK(limiter.try_acquire());
 }
 
 TEST_CASE("no window of any history holds more than the limit", "[limiter][threads]") {

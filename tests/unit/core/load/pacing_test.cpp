@@ -1,6 +1,6 @@
 // For how long a limiter takes slots, and which grants count: no window holds more than the limit.
 // SPDX-License-Identifier: MIT
-#include "lockable/pacing.hpp"
+#include "core/load/pacing.hpp"
 
 #include "tests/support/catch.hpp"
 #include "tests/support/windows.hpp"
@@ -14,7 +14,7 @@
 using namespace redlock;
 using namespace redlock::testing;
 using namespace std::chrono_literals;
-using detail::pacing;
+using core::pacing;
 using std::chrono::milliseconds;
 
 namespace {
@@ -159,19 +159,25 @@ TEST_CASE("windows that are counted from the sending hold more than the limit") 
 }
 
 TEST_CASE("the time until a slot is free is the quorum-th smallest that the nodes name") {
-    using votes = std::vector<node_vote>;
     const auto held = [](milliseconds left) { return vote_of(vote::held, left); };
-    CHECK(detail::time_until_free(votes{held(300ms), held(100ms), held(200ms)}) == 200ms);
-    CHECK(detail::time_until_free(votes{held(300ms), vote_of(vote::pending), held(200ms)}) ==
-          300ms);
-    CHECK(detail::time_until_free(
-              votes{held(50ms), held(40ms), held(30ms), held(20ms), held(10ms)}) == 30ms);
-    CHECK(detail::time_until_free(votes{vote_of(vote::granted), held(100ms), held(200ms)}) ==
-          100ms);
-    CHECK(detail::time_until_free(votes{vote_of(vote::stale), vote_of(vote::granted),
-                                        held(200ms)}) == 1ms);
-    CHECK(detail::time_until_free(
-              votes{held(70ms), vote_of(vote::quarantine, 9s), vote_of(vote::unreachable)}) ==
+    const auto until_free = [](const std::vector<node_vote>& votes) {
+        return core::time_until_free(votes, 25ms);
+    };
+    CHECK(until_free({held(300ms), held(100ms), held(200ms)}) == 200ms);
+    CHECK(until_free({held(300ms), vote_of(vote::pending), held(200ms)}) == 300ms);
+    CHECK(until_free({held(50ms), held(40ms), held(30ms), held(20ms), held(10ms)}) == 30ms);
+    CHECK(until_free({vote_of(vote::granted), held(100ms), held(200ms)}) == 100ms);
+    CHECK(until_free({vote_of(vote::stale), vote_of(vote::granted), held(200ms)}) == 1ms);
+    CHECK(until_free({held(70ms), vote_of(vote::quarantine, 9s), vote_of(vote::unreachable)}) ==
           70ms);
-    CHECK(detail::time_until_free(votes{}) == 1ms);
+    CHECK(until_free({}) == 1ms);
+}
+
+TEST_CASE("where others wait before the caller and no time is named, it waits for one turn") {
+    const node_vote behind = vote_of(vote::queued);
+    const auto until_free = [](const std::vector<node_vote>& votes) {
+        return core::time_until_free(votes, 25ms);
+    };
+    CHECK(until_free({behind, behind, behind}) == 25ms);
+    CHECK(until_free({behind, vote_of(vote::queued, 90ms), vote_of(vote::held, 80ms)}) == 80ms);
 }

@@ -1,6 +1,6 @@
 // For how long a rate limiter takes a slot, and which grants count.
 // SPDX-License-Identifier: MIT
-#include "lockable/pacing.hpp"
+#include "core/load/pacing.hpp"
 
 #include "value/lease_terms.hpp"
 #include "value/quorum.hpp"
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace redlock::detail {
+namespace redlock::core {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
@@ -37,12 +37,12 @@ milliseconds pacing::longest_period(milliseconds longest_ttl, drift_policy drift
     return longest_kept(longest_ttl, drift);
 }
 
-milliseconds time_until_free(std::span<const node_vote> votes) {
+milliseconds time_until_free(std::span<const node_vote> votes, milliseconds turn) {
     std::vector<milliseconds> times;
     for (const node_vote& v : votes) {
         switch (v.answer) {
-            case vote::held:
-            case vote::queued: times.push_back(v.retry_in); break;
+            case vote::held: times.push_back(v.retry_in); break;
+            case vote::queued: times.push_back(v.retry_in > 0ms ? v.retry_in : turn); break;
             case vote::granted:
             case vote::stale: times.push_back(0ms); break;
             default: break;
@@ -56,4 +56,4 @@ milliseconds time_until_free(std::span<const node_vote> votes) {
     return std::max(*nth, 1ms);
 }
 
-}  // namespace redlock::detail
+}  // namespace redlock::core

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <span>
 
-namespace redlock::detail {
+namespace redlock::core {
 
 /// A slot that was allowed at one instant must not be allowed again within a period from there.
 /// No other client is granted it before its validity ends. So a grant counts only if its validity
@@ -48,7 +48,9 @@ private:
 };
 
 /// When a quorum of nodes will have a free slot, by their votes on a refused try: the quorum-th
-/// smallest of the times that they name. At least 1 ms, so that nobody tries without a pause.
-std::chrono::milliseconds time_until_free(std::span<const node_vote> votes);
+/// smallest of the times that they name. `turn`: for a node on which others wait before the caller,
+/// and which names none. At least 1 ms, so that nobody tries without a pause.
+std::chrono::milliseconds time_until_free(std::span<const node_vote> votes,
+                                          std::chrono::milliseconds turn);
 
-}  // namespace redlock::detail
+}  // namespace redlock::core

@@ -1,0 +1,61 @@
+// The calls of rate limiters, of both kinds: checks what they are given and launches operations.
+// SPDX-License-Identifier: MIT
+#include <redlock/async_rate_limiter.hpp>
+
+#include "asio/client_impl.hpp"
+#include "asio/operations.hpp"
+#include "client/operation/limit.hpp"
+#include "value/text.hpp"
+
+#include <system_error>
+#include <utility>
+
+namespace redlock::detail {
+
+namespace {
+
+class asio_limit final : public asio_operation<limit_operation, error_code, limit_answer> {
+public:
+    asio_limit(std::shared_ptr<client_impl> client, limit_handler h, acquire_flavour flavour,
+               const limiter_ptr& of, std::chrono::milliseconds wait)
+        : asio_operation(std::move(client), std::move(h), of, wait), flavour_(flavour) {}
+
+private:
+    void complete(limit_answer answer) override {
+        error_code outcome = answer.why.code;
+        if (flavour_ == acquire_flavour::contention_is_a_value && outcome == errc::contended) {
+            outcome.clear();
+        }
+        finish(outcome, std::move(answer));
+    }
+    time_point read_clock() const override { return clock::now(); }
+
+    acquire_flavour flavour_;
+};
+
+}  // namespace
+
+limiter_ptr make_limiter(const client_options& client, std::string resource, std::uint16_t limit,
+                         std::chrono::milliseconds period) {
+    if (const auto why = core::why_no_limit(client, resource, limit, period); !why.empty()) {
+        throw std::system_error(errc::invalid_argument, text::lock_named(resource) + ": " + why);
+    }
+    return std::make_shared<limiter>(std::move(resource), limit, period, client);
+}
+
+limiter_ptr make_limiter(const impl_ptr& impl, std::string resource, std::uint16_t limit,
+                         std::chrono::milliseconds period) {
+    return make_limiter(impl ? impl->options() : client_options(), std::move(resource), limit,
+                        period);
+}
+
+void start_limited(const impl_ptr& impl, acquire_flavour flavour, const limiter_ptr& of,
+                   std::chrono::milliseconds wait, limit_handler handler) {
+    if (is_out_of_reach(impl)) {
+        const error_code why = errc::client_closed;
+        return std::move(handler)(why, limit_answer{.why = {why, {}}});
+    }
+    launch<asio_limit>(impl, std::move(handler), flavour, of, wait);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,327 @@
+// Rate limits and semaphores of programs with an event loop, on real servers: coroutines of several
+// clients, waits that end early, and all that is destroyed in the middle; knows no internals.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "../support/windows.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "support/waiting.hpp"
+
+#include <redlock/async_rate_limiter.hpp>
+#include <redlock/async_semaphore.hpp>
+#include <redlock/blocking_client.hpp>
+#include <redlock/rate_limiter.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::size_t slots_on_nodes(cluster& nodes) {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) found += nodes.ask(i).keys("r#*").size();
+    return found;
+}
+
+/// Clients on one context, and when their coroutines were allowed.
+struct crowd_of_users {
+    asio::awaitable<void> call(async_rate_limiter& of, clock::time_point end) {
+        while (clock::now() < end) {
+            const auto said = co_await of.async_acquire_for(20s, asio::use_awaitable);
+            if (said) allowed.push_back(said.at);
+        }
+    }
+    asio::awaitable<void> try_often(async_rate_limiter& of, clock::time_point end) {
+        asio::steady_timer pause(co_await asio::this_coro::executor);
+        while (clock::now() < end) {
+            const limit_answer said = co_await of.async_try_acquire(asio::use_awaitable);
+            if (said) {
+                allowed.push_back(said.at);
+            } else {
+                pause.expires_after(said.retry_after);
+                co_await pause.async_wait(asio::use_awaitable);
+            }
+        }
+    }
+    asio::awaitable<void> work(async_semaphore& lines, int turns) {
+        for (int i = 0; i < turns; ++i) {
+            lease mine = co_await lines.async_acquire(asio::use_awaitable);
+            if (!busy.insert(mine.slot()).second) ++clashes;
+            asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
+            co_await pause.async_wait(asio::use_awaitable);
+            if (!mine) ++clashes;
+            busy.erase(mine.slot());
+            ++done;
+            if (i % 2 == 0) {
+                co_await lines.async_release(std::move(mine), asio::use_awaitable);
+            } else {
+                mine = lease();  // in the background
+            }
+        }
+    }
+    void spawn(asio::awaitable<void> what) {
+        ++running;
+        asio::co_spawn(context, std::move(what), [this](const std::exception_ptr& failure) {
+            failures += failure ? 1 : 0;
+            --running;
+        });
+    }
+    bool finish() {
+        return run_until(context, [this] { return running == 0; }, 3 * patience);
+    }
+
+    asio::io_context context{};
+    std::vector<clock::time_point> allowed{};
+    std::set<std::uint16_t> busy{};
+    int clashes = 0;
+    int done = 0;
+    int running = 0;
+    int failures = 0;
+};
+
+}  // namespace
+
+// How much of the limit is reached is not judged: a busy machine reaches less.
+TEST_CASE("no window of what coroutines of several clients are allowed holds more than the limit",
+          "[limits]") {
+    constexpr std::uint16_t limit = 10;
+    constexpr milliseconds period = 400ms;
+    cluster nodes(3);
+    found(nodes);
+    crowd_of_users all;
+    std::vector<std::unique_ptr<client>> clients;
+    std::vector<std::unique_ptr<async_rate_limiter>> limiters;
+    const auto end = clock::now() + 4 * period;
+    for (int i = 0; i < 3; ++i) {
+        clients.push_back(std::make_unique<client>(all.context, nodes.options()));
+        limiters.push_back(
+            std::make_unique<async_rate_limiter>(*clients.back(), "r", limit, period));
+        for (int k = 0; k < 4; ++k) all.spawn(all.call(*limiters.back(), end));
+    }
+    clients.push_back(std::make_unique<client>(all.context, nodes.options()));
+    limiters.push_back(std::make_unique<async_rate_limiter>(*clients.back(), "r", limit, period));
+    all.spawn(all.try_often(*limiters.back(), end));
+    REQUIRE(all.finish());
+    CHECK(all.failures == 0);
+    CHECK(most_in_a_window(all.allowed, period) <= limit);
+    CHECK(all.allowed.size() >= limit);
+    clients.clear();
+    run_until(all.context, [&] { return all.context.stopped(); });
+}
+
+TEST_CASE("a wait for a limit ends as soon as a slot is free, or with its reason", "[limits]") {
+    cluster nodes(3);
+    found(nodes);
+    driver mine(nodes.options());
+    driver other(nodes.options());
+    async_rate_limiter of_mine(mine.client(), "r", 1, 1500ms);
+    async_rate_limiter of_other(other.client(), "r", 1, 1500ms);
+    outcome<limit_answer> first;
+    of_other.async_try_acquire(first.handler());
+    REQUIRE(other.finish(first).value().allowed);
+    outcome<limit_answer> refused;
+    of_mine.async_acquire_for(50ms, refused.handler());
+    CHECK(mine.finish(refused).error() == errc::contended);
+    const std::string why = refused.value().why.message();
+    INFO(why);
+    CHECK(why.find("0 of 3 nodes granted") != std::string::npos);
+    CHECK(refused.value().retry_after > 0ms);
+    outcome<limit_answer> waits;
+    of_mine.async_acquire_for(patience, waits.handler());
+    REQUIRE_FALSE(mine.finish(waits).error());
+    print_ms("from a period after the first to the next",
+             waits.value().at - first.value().at - 1500ms);
+    CHECK(waits.value().at - first.value().at >= 1500ms);
+}
+
+TEST_CASE("a wait that is cancelled leaves nothing on the nodes", "[limits]") {
+    cluster nodes(3);
+    found(nodes);
+    driver holder(nodes.options());
+    driver user(nodes.options());
+    async_rate_limiter taken(holder.client(), "r", 2, 1s);
+    async_rate_limiter limiter(user.client(), "r", 2, 1s);
+    for (int i = 0; i < 2; ++i) {
+        outcome<limit_answer> out;
+        taken.async_try_acquire(out.handler());
+        REQUIRE(holder.finish(out).value().allowed);
+    }
+    std::vector<outcome<limit_answer>> waits(3);
+    for (const auto& one : waits) limiter.async_acquire_for(patience, one.handler());
+    REQUIRE(user.until([&] { return user.client().stats().contended > 0; }));
+    for (const auto& one : waits) one.cancel();
+    for (const auto& one : waits) {
+        CHECK(user.finish(one).error() == asio::error::operation_aborted);
+        CHECK_FALSE(one.value().allowed);
+    }
+    CHECK(user.client().stats().granted == 0);
+    CHECK(all_know_of(nodes, 0));
+    // What was there runs out, and nothing else is found.
+    REQUIRE(user.until([&] { return slots_on_nodes(nodes) == 0; }));
+}
+
+TEST_CASE("a blocking wait for a limit is stopped by its token", "[limits]") {
+    cluster nodes(3);
+    found(nodes);
+    blocking_client client(nodes.options());
+    rate_limiter limiter(client, "r", 1, 40s);
+    REQUIRE(limiter.acquire_for(patience).allowed);
+    std::stop_source stop;
+    std::error_code ended;
+    {
+        std::jthread waiter([&] {
+            try {
+                (void)limiter.acquire_for(patience, stop.get_token());
+            } catch (const std::system_error& e) {
+                ended = e.code();
+            }
+        });
+        REQUIRE(eventually([&] { return limiter.try_acquire().why.votes.empty(); }));
+        stop.request_stop();
+    }
+    CHECK(ended == std::errc::operation_canceled);
+    CHECK(client.stats().granted == 1);
+}
+
+TEST_CASE("coroutines of several clients have each slot alone, and all finish", "[limits]") {
+    constexpr std::uint16_t slots = 3;
+    constexpr int turns = 6;
+    cluster nodes(3);
+    found(nodes);
+    crowd_of_users all;
+    std::vector<std::unique_ptr<client>> clients;
+    std::vector<std::unique_ptr<async_semaphore>> lines;
+    for (int i = 0; i < 3; ++i) {
+        clients.push_back(std::make_unique<client>(all.context, nodes.options()));
+        lines.push_back(std::make_unique<async_semaphore>(
+            *clients.back(), "r", slots, acquire_options{.ttl = 20s, .wait = 60s}));
+        for (int k = 0; k < 3; ++k) all.spawn(all.work(*lines.back(), turns));
+    }
+    REQUIRE(all.finish());
+    CHECK(all.failures == 0);
+    CHECK(all.clashes == 0);
+    CHECK(all.done == 9 * turns);
+    clients.clear();
+    run_until(all.context, [&] { return all.context.stopped(); });
+    CHECK(slots_on_nodes(nodes) == 0);
+}
+
+TEST_CASE("the next waits for a slot until it is released, and a lost slot is reported",
+          "[limits]") {
+    cluster nodes(3);
+    found(nodes);
+    driver mine(nodes.options());
+    driver other(nodes.options());
+    async_semaphore here(mine.client(), "r", 2, {.ttl = 2s});
+    async_semaphore there(other.client(), "r", 2, {.ttl = 20s});
+    outcome<lease> one;
+    outcome<lease> two;
+    here.async_acquire(one.handler());
+    REQUIRE_FALSE(mine.finish(one).error());
+    there.async_acquire(two.handler());
+    REQUIRE_FALSE(other.finish(two).error());
+    outcome<lease> third;
+    there.async_acquire_for(50ms, third.handler());
+    CHECK(other.finish(third).error() == errc::contended);
+    outcome<lease> waits;
+    there.async_acquire(waits.handler());
+    REQUIRE(other.until([&] { return all_know_of(nodes, 1); }));
+    outcome<> released;
+    there.async_release(std::move(two.value()), released.handler());
+    CHECK_FALSE(other.finish(released).error());
+    CHECK_FALSE(other.finish(waits).error());
+    outcome<loss> lost;
+    mine.client().async_lost(one.value(), lost.handler());
+    const std::string key = "r#" + std::to_string(one.value().slot());
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes.ask(i).set(key, "another owner");
+    CHECK_FALSE(mine.finish(lost).error());
+    CHECK(lost.value() == loss::taken);
+    CHECK(one.value().lost_token().stop_requested());
+    CHECK(waits.value());
+    unlock_by_hand(nodes, key);
+}
+
+namespace {
+
+/// A program of both kinds: some calls are allowed at once, some wait, and one has a slot.
+struct busy_life {
+    busy_life(const client_options& options, int number)
+        : context(std::make_unique<asio::io_context>()),
+          user(std::make_unique<client>(context->get_executor(), options)),
+          limiter(*user, "l" + std::to_string(number), 2, 40s),
+          lines(*user, "s" + std::to_string(number), 1, {.ttl = 20s}) {
+        for (int i = 0; i < 4; ++i) {
+            limiter.async_acquire_for(50ms, [this](error_code, const limit_answer&) { end(); });
+        }
+        limiter.async_try_acquire([this](error_code, const limit_answer&) { end(); });
+        lines.async_acquire([this](error_code, lease got) {
+            held = std::move(got);
+            end();
+        });
+        lines.async_acquire_for(50ms, [this](error_code, lease) { end(); });
+    }
+    void end() { ++ended; }
+
+    bool run(int handlers) {
+        for (int i = 0; i < handlers && ended < 7; ++i) {
+            if (context->run_one_for(1s) == 0) break;
+        }
+        return ended == 7;
+    }
+
+    std::unique_ptr<asio::io_context> context;
+    std::unique_ptr<client> user;
+    async_rate_limiter limiter;
+    async_semaphore lines;
+    lease held{};
+    int ended = 0;
+};
+
+}  // namespace
+
+TEST_CASE("contexts and clients of limiters and semaphores go at every step",
+          "[limits][lifetime]") {
+    cluster nodes(3);
+    found(nodes);
+    const bool context_first = GENERATE(true, false);
+    bool finished = false;
+    int steps = 0;
+    for (; !finished; ++steps) {
+        REQUIRE(steps < 2'000);
+        CAPTURE(steps);
+        busy_life one(nodes.options(), 2 * steps + (context_first ? 1 : 0));
+        finished = one.run(steps);
+        if (context_first) {
+            one.context.reset();
+            CHECK_FALSE(one.held);
+        } else {
+            one.user.reset();
+            REQUIRE(run_until(*one.context, [&] { return one.ended == 7; }));
+        }
+    }
+    CHECK(steps > 10);
+}

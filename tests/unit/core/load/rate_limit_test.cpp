@@ -1,0 +1,222 @@
+// Which calls of a rate limiter ask the nodes, and when: the machine stepped by hand.
+// SPDX-License-Identifier: MIT
+#include "core/load/rate_limit.hpp"
+
+#include "tests/support/catch.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::rate_limit;
+using std::chrono::milliseconds;
+using verdict = rate_limit::verdict;
+using start = rate_limit::start;
+
+namespace {
+
+constexpr time_point began{1h};
+
+/// A caller, which notes what the machine told it.
+struct caller final : core::limited {
+    void on_turn(time_point) override { ++turns; }
+    void on_rest(time_point until) override { rests_until = until; }
+
+    int turns = 0;
+    time_point rests_until{};
+};
+
+std::vector<node_vote> all_held(milliseconds left) {
+    node_vote v;
+    v.answer = vote::held;
+    v.retry_in = left;
+    return {3, v};
+}
+
+struct limiter_desk {
+    explicit limiter_desk(std::uint16_t slots, milliseconds period = 1s)
+        : of(slots, period, 60s, {}) {}
+
+    /// A call that waits, and whose turn it is or is not.
+    caller& wait(milliseconds limit, time_point now) {
+        caller& made = callers.emplace_back();
+        REQUIRE(of.begin(made, limit, now) == start::wait);
+        of.admit(now);
+        return made;
+    }
+    verdict allow(caller& c, time_point now) {
+        const auto how = of.request(c);
+        return of.granted(c, now + how.ttl - drift_policy{}.allowance(how.ttl), now);
+    }
+    /// The limit is reached for so long.
+    verdict refuse(caller& c, milliseconds left, time_point now) {
+        (void)of.request(c);
+        return of.refused(c, errc::contended, all_held(left), now);
+    }
+
+    std::deque<caller> callers;
+    rate_limit of;
+};
+
+}  // namespace
+
+TEST_CASE("a call that does not wait asks once, and learns when a slot will be free") {
+    limiter_desk d(4, 1s);
+    caller first;
+    REQUIRE(d.of.begin(first, 0ms, began) == start::ask);
+    const auto how = d.of.request(first);
+    CHECK(how.slots == 4);
+    CHECK_FALSE(how.renew);
+    CHECK(how.wait == 0ms);
+    CHECK(how.ttl > 1s);
+    CHECK(d.of.refused(first, errc::contended, all_held(300ms), began) == verdict::over);
+    CHECK(d.of.retry_after(began) == 300ms);
+    CHECK(d.of.retry_after(began + 100ms) == 200ms);
+    CHECK(d.of.retry_after(began + 300ms) == 250ms);  // a fourth of the period
+    CHECK(first.turns == 0);
+}
+
+TEST_CASE("calls that wait ask at once while nothing was refused, as many as there are slots") {
+    limiter_desk d(3);
+    for (int i = 0; i < 5; ++i) (void)d.wait(1s, began);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(d.callers[i].turns == (i < 3 ? 1 : 0));
+    CHECK(d.allow(d.callers[0], began) == verdict::allowed);
+    d.of.admit(began);
+    CHECK(d.callers[3].turns == 1);
+    CHECK(d.callers[4].turns == 0);
+}
+
+TEST_CASE("after a refusal nobody in line asks before a slot is free, and then the first alone") {
+    limiter_desk d(3);
+    for (int i = 0; i < 3; ++i) (void)d.wait(5s, began);
+    // Of three that ask at once none is allowed, and they answer in any order.
+    for (const std::size_t i : {1U, 0U, 2U}) {
+        CHECK(d.refuse(d.callers[i], 400ms, began) == verdict::rest);
+        d.of.admit(began);
+    }
+    CHECK(d.callers[0].rests_until == began + 400ms);
+    caller& late = d.wait(5s, began + 100ms);
+    d.of.admit(began + 400ms - 1ns);
+    for (const caller& c : d.callers) CHECK(c.turns <= 1);
+    CHECK(late.turns == 0);
+    d.of.admit(began + 400ms);
+    CHECK(d.callers[0].turns == 2);
+    CHECK(d.callers[1].turns == 1);
+    // Each that is allowed lets one more ask.
+    CHECK(d.allow(d.callers[0], began + 401ms) == verdict::allowed);
+    d.of.admit(began + 401ms);
+    CHECK(d.callers[1].turns == 2);
+    CHECK(d.callers[2].turns == 2);
+    CHECK(late.turns == 0);
+    CHECK(d.allow(d.callers[2], began + 402ms) == verdict::allowed);
+    CHECK(d.refuse(d.callers[1], 600ms, began + 402ms) == verdict::rest);
+    d.of.admit(began + 402ms);
+    CHECK(late.turns == 0);
+    CHECK(d.callers[1].rests_until == began + 1002ms);  // it stands before the late one again
+}
+
+TEST_CASE("a call that would not wait is refused while others do") {
+    limiter_desk d(1);
+    caller& first = d.wait(1s, began);
+    caller hasty;
+    CHECK(d.of.begin(hasty, 0ms, began) == start::stand_aside);
+    CHECK(d.refuse(first, 100ms, began) == verdict::rest);
+    d.of.admit(began);
+    CHECK(d.of.begin(hasty, 0ms, began) == start::stand_aside);
+    CHECK(d.of.retry_after(began) == 100ms);
+    d.of.leave(first);
+    CHECK(d.of.begin(hasty, 0ms, began) == start::ask);
+}
+
+TEST_CASE("a call that waits ends at its deadline, not before and not much later") {
+    limiter_desk d(1);
+    caller& c = d.wait(200ms, began);
+    CHECK(d.of.deadline(c) == began + 200ms);
+    CHECK(d.refuse(c, 100ms, began) == verdict::rest);
+    d.of.admit(began + 100ms);
+    CHECK(d.refuse(c, 100ms, began + 200ms - 1ns) == verdict::rest);
+    d.of.leave(c);
+    caller& asks = d.wait(200ms, began + 1s);
+    CHECK(d.refuse(asks, 100ms, began + 1200ms) == verdict::over);
+}
+
+TEST_CASE("a call that leaves makes room for the next, whether it waits or asks") {
+    limiter_desk d(1);
+    caller& asks = d.wait(1s, began);
+    caller& waits = d.wait(1s, began);
+    caller& next = d.wait(1s, began);
+    d.of.leave(waits);
+    d.of.leave(asks);
+    d.of.admit(began);
+    CHECK(waits.turns == 0);
+    CHECK(next.turns == 1);
+}
+
+TEST_CASE("a call that waits rides out what may pass, and no other error") {
+    limiter_desk d(1);
+    caller& c = d.wait(1s, began);
+    (void)d.of.request(c);
+    CHECK(d.of.refused(c, errc::no_quorum, {}, began + 50ms) == verdict::rest);
+    d.of.admit(began + 50ms);
+    CHECK(c.rests_until == began + 50ms + rate_limit::rest_of_failure);
+    d.of.admit(c.rests_until);
+    (void)d.of.request(c);
+    CHECK(d.of.refused(c, errc::client_closed, {}, began + 200ms) == verdict::over);
+    caller hasty;
+    REQUIRE(d.of.begin(hasty, 0ms, began) == start::ask);
+    (void)d.of.request(hasty);
+    CHECK(d.of.refused(hasty, errc::no_quorum, {}, began) == verdict::over);
+}
+
+TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few times") {
+    limiter_desk d(2);
+    caller c;
+    REQUIRE(d.of.begin(c, 0ms, began) == start::ask);
+    milliseconds last{0};
+    for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
+        const auto ttl = d.of.request(c).ttl;
+        CHECK(ttl > last);
+        last = ttl;
+        const bool is_last = i == rate_limit::most_tries;
+        const auto how = i % 2 == 0
+                             ? d.of.refused(c, errc::validity_exhausted, {}, began + ttl)
+                             : d.of.granted(c, began + ttl - drift_policy{}.allowance(ttl),
+                                            began + ttl - 500ms);
+        CHECK(how == (is_last ? verdict::over : verdict::again));
+    }
+}
+
+TEST_CASE("where many leave at once none of them gets a turn, and one that stays has the next") {
+    limiter_desk d(1);
+    for (int i = 0; i < 6; ++i) (void)d.wait(1s, began);
+    for (std::size_t i = 0; i < 5; ++i) {
+        d.of.leave(d.callers[i]);
+        d.of.look_again(began);
+    }
+    for (std::size_t i = 1; i < 6; ++i) CHECK(d.callers[i].turns == 0);
+    CHECK(d.callers[5].rests_until == began);
+    d.of.admit(began);
+    CHECK(d.callers[5].turns == 1);
+}
+
+TEST_CASE("what can't be a limit is named with its bounds") {
+    client_options client;
+    client.ttl_max = 10s;
+    CHECK(core::why_no_limit(client, "r", 1, 9s).empty());
+    CHECK(core::why_no_limit(client, "r", max_slots, 1ms).empty());
+    const auto names = [&](const std::string& why, const std::string& part) {
+        INFO(why);
+        return why.find(part) != std::string::npos;
+    };
+    CHECK(names(core::why_no_limit(client, "r", 0, 1s), "1 to 1000"));
+    CHECK(names(core::why_no_limit(client, "r", max_slots + 1, 1s), "a limit of 1001"));
+    CHECK(names(core::why_no_limit(client, "r", 1, 0ms), "longer than 0"));
+    CHECK(names(core::why_no_limit(client, "r", 1, 10s), "10000 ms is above 9698 ms"));
+    CHECK_FALSE(core::why_no_limit(client, "", 1, 1s).empty());
+    client.fencing = false;
+    CHECK(names(core::why_no_limit(client, "r", 1, 1s), "fencing"));
+}
