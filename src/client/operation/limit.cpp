@@ -71,14 +71,14 @@ void limit_operation::answered(error_code outcome, lease_state& said) {
         default:
             client().host.give_back(said, now);
             return end({.why = {errc::validity_exhausted,
-                                {said.votes.begin(), said.votes.end()},
+                                {said.votes.all().begin(), said.votes.all().end()},
                                 "the nodes answer too late for this period"}},
                        now);
     }
 }
 
 void limit_operation::refused(error_code why, const lease_state& said, time_point now) {
-    last_ = {why, {said.votes.begin(), said.votes.end()}, said.why};
+    last_ = {why, {said.votes.all().begin(), said.votes.all().end()}, said.why()};
     switch (of_->calls.refused(*this, why, last_.votes, now)) {
         case verdict::again: return on_turn(now);
         case verdict::rest:
