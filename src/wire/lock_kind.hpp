@@ -5,6 +5,8 @@
 #include "wire/keys.hpp"
 #include "wire/request.hpp"
 
+#include <array>
+#include <initializer_list>
 #include <string_view>
 
 namespace redlock::wire {
@@ -46,6 +48,10 @@ inline constexpr lock_kind plain_set_lock{
     .suffix = "_all", .is_fenced = false, .is_of_several = true};
 /// Of a lease that has one of the slots of a resource, each a fenced lock with a key of its own.
 inline constexpr lock_kind slot_lock{.suffix = "_slot", .has_slot = true, .set_of = slots_of};
+
+/// A test takes, prolongs and gives back a lock of each of these.
+inline constexpr std::array all_kinds{&plain_lock, &fenced_lock,    &shared_lock,
+                                      &set_lock,   &plain_set_lock, &slot_lock};
 
 /// The keys that a request of this kind names, with their fences, queues and set.
 void append_keys(request& out, const lock_kind& kind, std::string_view key_prefix,

@@ -5,8 +5,11 @@
 
 #include "wire/resp/scripts.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +68,11 @@ inline bool is_call_of(const std::vector<std::string>& command, const resp::scri
            (command[1] == what.sha1 || command[1] == what.text);
 }
 
+inline bool is_verb(std::string_view what) {
+    constexpr std::array verbs{"acquire", "await", "extend", "hold", "release", "leave", "keep"};
+    return std::find(verbs.begin(), verbs.end(), what) != verbs.end();
+}
+
 /// Nothing where it is another command.
 inline std::optional<requests> requests_of(const std::vector<std::string>& command) {
     const bool is_fenced = is_call_of(command, resp::requests());
@@ -108,6 +116,7 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
             what.resize(suffix);
             one.slot_set = command.at(next_set++);
         }
+        if (!is_verb(what)) throw std::invalid_argument("a request of no known kind: " + what);
         one.what = what == "acquire" || what == "await" ? ask::acquire
                    : what == "extend" || what == "hold" ? ask::extend
                                                         : ask::release;

@@ -61,7 +61,11 @@ public:
         if (!is_fenced()) return several || has_note ? wire::plain_set_lock : wire::plain_lock;
         if (several) return wire::set_lock;
         if (how.slots > 0) return wire::slot_lock;
-        return how.mode == lock_mode::shared ? wire::shared_lock : wire::fenced_lock;
+        switch (how.mode) {
+            case lock_mode::shared: return wire::shared_lock;
+            case lock_mode::exclusive: break;
+        }
+        return wire::fenced_lock;
     }
     /// What others name to wake this client: drawn once, the last part of its channel's name.
     std::string_view client_id() const noexcept { return client_id_; }

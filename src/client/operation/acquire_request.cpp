@@ -56,7 +56,7 @@ std::string acquire_request::why_invalid(const client_options& all) const {
     if (const auto issues = validate(whole, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
-    if (keys() > 1 && (options_.mode == lock_mode::shared || options_.slots > 0)) {
+    if (keys() > 1 && (options_.mode != lock_mode::exclusive || options_.slots > 0)) {
         return "several resources at once are held alone: mode has to be exclusive, and slots 0";
     }
     return {};
