@@ -98,7 +98,8 @@ end
 --   wait(queue, id, ticket, life, is_held, is_ours, k)   as time_to_wait
 --   refuse(key, current, seen, before, is_held, slot, k) the answer where others have it, or wait
 --   take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
---                                     takes it, or prolongs what is ours, and notes that
+--                                     takes it, or prolongs what is ours and raises the fence, and
+--                                     notes that
 local function acquire_as(kind, i, value, ttl, fence, id, ticket, life, slot, k)
     local key, fence_key, queue = KEYS[2 * i], KEYS[2 * i + 1], KEYS[2 * count + 1 + i]
     local least, is_missing, foreign = fence_to_exceed(fence_key)
