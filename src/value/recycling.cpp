@@ -24,7 +24,7 @@ constexpr bool keeps = false;
 #else
 constexpr bool keeps = true;
 #endif
-constexpr std::size_t grain = 64;
+constexpr std::size_t grain = 16;  // of malloc, so that a lease takes no more than it needs
 // Of each size: another thread's blocks that end here, and are not reused, displace no others.
 constexpr std::size_t most_kept = 512U << 10;
 
