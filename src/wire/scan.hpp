@@ -7,16 +7,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace redlock::wire {
 
 /// SCAN for strings whose key begins with `prefix`, from `cursor` on ("0": from the start).
 void write_scan(std::string& out, std::string_view cursor, std::string_view prefix);
+/// The same for keys of all types.
+void write_scan_of_all_types(std::string& out, std::string_view cursor, std::string_view prefix);
 
+/// Valid as long as the answer is.
 struct scanned {
-    std::string cursor;  ///< For the next page; "0": there is none.
-    std::vector<std::string> keys;
+    std::string_view cursor;  ///< For the next page; "0": there is none.
+    resp::reply keys;         ///< An array of texts.
 };
 /// Nothing where it is no answer to SCAN.
 std::optional<scanned> read_scan(const resp::reply& reply);
