@@ -1,11 +1,10 @@
-// Which keys there are, page by page.
+// Which keys there are, page by page, and what they take.
 // SPDX-License-Identifier: MIT
 #include "wire/scan.hpp"
 
 #include "wire/resp/command.hpp"
 
-#include <initializer_list>
-#include <vector>
+#include <cstddef>
 
 namespace redlock::wire {
 
@@ -26,24 +25,20 @@ std::string literal(std::string_view text) {
 // docs/performance.md.
 constexpr std::string_view keys_per_step = "500";
 
-void write(std::string& out, std::string_view cursor, std::string_view prefix,
-           std::initializer_list<std::string_view> more) {
-    const std::string pattern = literal(prefix) + "*";
-    std::vector<std::string_view> words{"SCAN", cursor, "COUNT", keys_per_step};
-    // The server compares no key with a pattern that all match, if it is not given.
-    if (!prefix.empty()) words.insert(words.end(), {"MATCH", pattern});
-    words.insert(words.end(), more);
-    resp::append_command(out, words);
-}
-
 }  // namespace
 
 void write_scan(std::string& out, std::string_view cursor, std::string_view prefix) {
-    write(out, cursor, prefix, {"TYPE", "string"});
+    const std::string pattern = literal(prefix) + "*";
+    resp::append_command(
+        out, {"SCAN", cursor, "MATCH", pattern, "COUNT", keys_per_step, "TYPE", "string"});
 }
 
-void write_scan_of_all_types(std::string& out, std::string_view cursor, std::string_view prefix) {
-    write(out, cursor, prefix, {});
+void write_scan_of_all(std::string& out, std::string_view cursor) {
+    resp::append_command(out, {"SCAN", cursor, "COUNT", keys_per_step});
+}
+
+void write_memory_usage(std::string& out, std::string_view key) {
+    resp::append_command(out, {"MEMORY", "USAGE", key});
 }
 
 std::optional<scanned> read_scan(const resp::reply& reply) {

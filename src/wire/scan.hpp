@@ -1,4 +1,4 @@
-// Requests for the names of keys, page by page, and their answers; decides nothing.
+// Requests for the names of keys, page by page, and for what they take; decides nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,8 +12,8 @@ namespace redlock::wire {
 
 /// SCAN for strings whose key begins with `prefix`, from `cursor` on ("0": from the start).
 void write_scan(std::string& out, std::string_view cursor, std::string_view prefix);
-/// The same for keys of all types.
-void write_scan_of_all_types(std::string& out, std::string_view cursor, std::string_view prefix);
+/// The same for all keys of all types, whatever they begin with.
+void write_scan_of_all(std::string& out, std::string_view cursor);
 
 /// Valid as long as the answer is.
 struct scanned {
@@ -22,5 +22,8 @@ struct scanned {
 };
 /// Nothing where it is no answer to SCAN.
 std::optional<scanned> read_scan(const resp::reply& reply);
+
+/// What a key takes of the server's memory, of which the server looks at a few elements: an integer.
+void write_memory_usage(std::string& out, std::string_view key);
 
 }  // namespace redlock::wire
