@@ -55,12 +55,12 @@ struct key_usage {
 };
 
 /// What the library's keys under one prefix take of a node's memory. A probe counts up to some
-/// 10,000 keys, and measures a few of each kind; what it says of more is reckoned from these.
+/// 9,000 keys, and measures a few of each kind; what it says of more is reckoned from these.
 struct key_memory {
     bool is_known = false;    ///< The server let its keys be counted.
     bool is_counted = false;  ///< All of them were, so the counts are no estimates.
-    /// Keys that are no other's. Other data with the prefix can't be told from locks by name; where
-    /// locks have fences they count up to the number of these.
+    /// Keys that are no other's. The name of a lock does not distinguish it from other data with the
+    /// prefix, so where locks have fences there are at most as many as of these.
     key_usage locks{};
     key_usage fences{};
     key_usage queues{};       ///< Of waiters.

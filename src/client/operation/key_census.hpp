@@ -22,8 +22,8 @@ class key_census {
 public:
     /// Of each kind so many keys are measured.
     static constexpr std::size_t most_measured = 8;
-    /// Of 500 names each.
-    static constexpr std::size_t most_pages = 20;
+    /// Of 300 names each.
+    static constexpr std::size_t most_pages = 30;
 
     /// The cursor of the page to read next; empty where there is none, or enough were read.
     std::string on_page(const resp::reply& reply, std::string_view prefix);
