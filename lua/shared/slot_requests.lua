@@ -104,6 +104,25 @@ local function note_count(set, k, until_ms)
     return nil
 end
 
+-- Of a lease that was given back long before its end: no longer than another slot is taken.
+local function shorten_count(set, k)
+    local of = about(set)
+    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
+    local before = redis.pcall('ZSCORE', set, 'k:' .. k)
+    if last.err or type(before) ~= 'string' then
+        return
+    end
+    local until_ms = math.max(now_ms + grace_ms, tonumber(last[2]) or 0)
+    if -tonumber(before) > until_ms then
+        redis.pcall('ZADD', set, string.format('-%.0f', until_ms), 'k:' .. k)
+        of[k] = until_ms
+        local first = redis.pcall('ZRANGE', set, 0, 0, 'WITHSCORES')
+        until_ms = math.max(until_ms, -(tonumber(first[2]) or 0))
+        redis.pcall('PEXPIRE', set, string.format('%.0f', until_ms - now_ms))
+        of.until_ms = until_ms
+    end
+end
+
 local function compare_slot(current, value, slot, k)
     local set, is_ours = KEYS[next_companion], current == value
     local counted = is_ours and tonumber(k) or count_slots(set, k)
@@ -186,6 +205,9 @@ local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, no
     if is_free then
         shorten_fence(i, is_long)
         note_free(set, slot)
+        if is_long and is_long ~= '' then
+            shorten_count(set, k)
+        end
     elseif answer == 1 then
         local until_ms = now_ms + math.abs(keep)
         note_count(set, k, until_ms)

@@ -138,6 +138,22 @@ TEST_CASE("a lease that is over makes no longer one's number of slots count for 
     CHECK(n.was_refused());
 }
 
+TEST_CASE("what a long lease named counts no longer than others have a slot, once it is over",
+          "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 3, ours, begun_us, 60'000) == "1");
+    CHECK(n.take(1, 3, theirs, begun_us, 40'000) == "1");
+    asked first = slot_node::of_slot(to_release("K", ours), 0, 3);
+    asked second = slot_node::of_slot(to_release("K", theirs), 1, 3);
+    first.is_long = second.is_long = "1";
+    CHECK(n.ask(first) == "1");
+    CHECK(n.lives("K:S", 40s));
+    n.take(3, 5, others, begun_us);
+    CHECK(n.was_refused());
+    CHECK(n.ask(second) == "1");
+    CHECK(n.lives("K:S", 15s));
+}
+
 TEST_CASE("a number of slots counts for as long as one of them is kept", "[scripts]") {
     slot_node n;
     CHECK(n.take(0, 2, ours, begun_us, 10'000) == "1");
