@@ -59,7 +59,7 @@ struct key_usage {
 struct key_memory {
     bool is_known = false;    ///< The server let its keys be counted.
     bool is_counted = false;  ///< All of them were, so the counts are no estimates.
-    /// Keys that are no other's. The name of a lock does not distinguish it from other data with the
+    /// Keys that are no other's. Its name does not distinguish a lock from other data with the
     /// prefix, so where locks have fences there are at most as many as of these.
     key_usage locks{};
     key_usage fences{};

@@ -21,8 +21,8 @@ std::string literal(std::string_view text) {
     return out;
 }
 
-// The server goes through so many keys in a step, for about 0.3 ms, and for twice as long where other
-// work keeps its processor busy; 1,000 took up to 1.4 ms: docs/performance.md.
+// The server goes through so many keys in a step, for about 0.3 ms, and for twice as long where
+// other work keeps its processor busy; 1,000 took up to 1.4 ms: docs/performance.md.
 constexpr std::string_view keys_per_step = "300";
 
 }  // namespace

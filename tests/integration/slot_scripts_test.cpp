@@ -128,7 +128,7 @@ TEST_CASE("of different numbers of slots the smallest counts, as long as a slot 
     CHECK(n.take(4, 5, others, n.clock_us) == "1");
 }
 
-TEST_CASE("a lease that is over makes no longer one's number of slots count for less", "[scripts]") {
+TEST_CASE("a shorter lease does not shorten for how long a number of slots counts", "[scripts]") {
     slot_node n;
     CHECK(n.take(0, 3, ours, begun_us, 60'000) == "1");
     CHECK(n.take(1, 3, theirs, begun_us, 5'000) == "1");

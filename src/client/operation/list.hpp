@@ -15,8 +15,8 @@
 
 namespace redlock::detail {
 
-/// Reads the keys of each node page by page, of a quorum of nodes side by side: what is held has its
-/// key on one of them at least. In place of a node that fails it reads another.
+/// Reads the keys of a quorum of nodes page by page, side by side: what is held has its key on one
+/// of them at least. In place of a node that fails it reads another.
 class list_operation : public node_survey<std::vector<std::string>> {
 public:
     explicit list_operation(std::string prefix) : prefix_(std::move(prefix)) {}
