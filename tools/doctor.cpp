@@ -119,10 +119,11 @@ std::string findings_to_text(const std::vector<node_report>& reports,
                              const std::vector<finding>& all, const std::string& source) {
     std::string out = "configuration: " + shown(source) + "\n";
     if (all.empty()) {
-        return out + memory_to_lines(reports) + std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
+        return out + memory_to_lines(reports) + std::to_string(reports.size()) +
+               " nodes are healthy, and all of them vote\n";
     }
-    return out + to_lines(all) + memory_to_lines(reports) + std::to_string(votes(reports)) + " of " +
-           std::to_string(reports.size()) + " nodes vote\n";
+    return out + to_lines(all) + memory_to_lines(reports) + std::to_string(votes(reports)) +
+           " of " + std::to_string(reports.size()) + " nodes vote\n";
 }
 
 json_value keys_to_json(const key_memory& of) {
