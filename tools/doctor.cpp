@@ -93,14 +93,54 @@ std::string to_lines(const std::vector<finding>& all) {
     return out;
 }
 
+// What the library's keys take on each node that could say so.
+std::string memory_to_lines(const std::vector<node_report>& reports) {
+    std::string out;
+    for (const node_report& r : reports) {
+        if (!r.is_reachable) continue;
+        out += "memory: " + shown(r.name) + ": ";
+        if (!r.keys.is_known) {
+            out += r.keys.missing_right.empty()
+                       ? "the server does not say what keys there are\n"
+                       : "to count its keys this user needs +" + r.keys.missing_right + "\n";
+            continue;
+        }
+        out += to_string(r.keys) + (r.keys.is_counted ? "" : ", by a sample");
+        if (!r.keys.missing_right.empty()) {
+            out += ", by an average: to measure keys this user needs +" + r.keys.missing_right;
+        }
+        out += "; used_memory " + std::to_string(r.memory_used) + ", maxmemory " +
+               (r.memory_limit == 0 ? "none" : std::to_string(r.memory_limit)) + "\n";
+    }
+    return out;
+}
+
 std::string findings_to_text(const std::vector<node_report>& reports,
                              const std::vector<finding>& all, const std::string& source) {
     std::string out = "configuration: " + shown(source) + "\n";
     if (all.empty()) {
-        return out + std::to_string(reports.size()) + " nodes are healthy, and all of them vote\n";
+        return out + memory_to_lines(reports) + std::to_string(reports.size()) +
+               " nodes are healthy, and all of them vote\n";
     }
-    return out + to_lines(all) + std::to_string(votes(reports)) + " of " +
-           std::to_string(reports.size()) + " nodes vote\n";
+    return out + to_lines(all) + memory_to_lines(reports) + std::to_string(votes(reports)) +
+           " of " + std::to_string(reports.size()) + " nodes vote\n";
+}
+
+json_value keys_to_json(const key_memory& of) {
+    if (!of.is_known) return {{"counted", nullptr}, {"missing_right", of.missing_right}};
+    const auto usage = [](const key_usage& u) {
+        return json_value{{"keys", u.count}, {"bytes", u.bytes}};
+    };
+    return {{"counted", of.is_counted},
+            {"missing_right", of.missing_right},
+            {"locks", usage(of.locks)},
+            {"fences", usage(of.fences)},
+            {"queues", usage(of.queues)},
+            {"readers", usage(of.readers)},
+            {"slots", usage(of.slots)},
+            {"revocations", usage(of.revocations)},
+            {"notes", usage(of.notes)},
+            {"total", usage(of.total())}};
 }
 
 json_value node_to_json(const node_report& r) {
@@ -114,6 +154,7 @@ json_value node_to_json(const node_report& r) {
             {"maxmemory_policy", r.eviction_policy},
             {"used_memory", r.memory_used},
             {"maxmemory", r.memory_limit},
+            {"keys", keys_to_json(r.keys)},
             {"replicas", r.replicas},
             {"cluster_mode", r.is_cluster},
             {"clock_offset_us",

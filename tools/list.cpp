@@ -79,11 +79,14 @@ public:
     void begin(std::vector<std::string> names) {
         std::map<std::string, std::vector<std::string>> slots_of;
         for (std::string& name : names) {
-            const auto slot = as_slot(name);
-            auto& slots = slots_of[slot ? slot->resource : name];
-            if (slot) slots.push_back(std::move(name));
+            if (const auto slot = as_slot(name)) slots_of[slot->resource].push_back(name);
         }
-        left_.assign(slots_of.begin(), slots_of.end());
+        for (std::string& name : names) {
+            if (as_slot(name) || slots_of.contains(name)) continue;
+            left_.push_back({std::move(name), {}});
+        }
+        for (auto& [resource, slots] : slots_of) left_.push_back({resource, std::move(slots)});
+        if (!slots_of.empty()) std::sort(left_.begin(), left_.end());
         while (open_ < at_once && !left_.empty()) ask();
     }
     bool is_over() const { return open_ == 0 && left_.empty(); }
@@ -219,8 +222,12 @@ int list(const list_request& request) {
     while (!is_listed || !shows.is_over()) context.run_one();
     int status = shows.status();
     if (failed) {
-        complain("list: " + failed.message() +
-                 ": redlock doctor says what is wrong with the nodes; the user needs +scan");
+        complain(failed == errc::backlog
+                     ? "list: there are more than 1,000,000 resources: name a PREFIX with which "
+                       "fewer of them begin"
+                     : "list: " + failed.message() +
+                           ": redlock doctor says what is wrong with the nodes; the user needs "
+                           "+scan");
         status = failed == errc::no_quorum ? no_quorum : own_failure;
     }
     asking.close();

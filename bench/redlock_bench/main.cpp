@@ -39,6 +39,8 @@ constexpr const char* usage =
     "            and what that does to the cycles of 128 workers.\n"
     "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
     "watching    How soon watchers see a change, and what it takes (fenced, three nodes).\n"
+    "listing     What it takes to list what is held among 1,000,000 keys, over the bare SCAN of the\n"
+    "            same servers (fenced, three nodes).\n"
     "kinds       Readers, slots and several resources at once, beside the exclusive lock of one\n"
     "            (fenced, three nodes).\n"
     "server_time\n"
@@ -92,6 +94,7 @@ bool understand_alone(std::string_view word, request& r) {
         r.how.names = 0;
         r.how.waiters = {10'000};
         r.how.watched_changes = 40;
+        r.how.listed_rounds = 1;
         r.how.contest = 500ms;
         r.how.contest_rounds = 3;
         r.how.many_contenders = 0;
@@ -116,6 +119,8 @@ bool understand_alone(std::string_view word, request& r) {
                  .waiters = {1'000},
                  .watched = {{1, 10}, {100, 100}},
                  .watched_changes = 3,
+                 .listed_keys = 3'000,
+                 .listed_rounds = 1,
                  .contest = 300ms,  // beyond a stall: everybody is to have a turn
                  .contest_rounds = 1,
                  .many_contenders = 0};
@@ -143,8 +148,8 @@ bool understand_with(std::string_view word, const char* value, request& r) {
     if (word == "--only") {
         r.only = value;
         const auto known = {"throughput", "latency", "fault", "renewal",
-                            "waiting",    "watching", "kinds", "tls",       "contended",
-                            "server_time", "growth"};
+                            "waiting",    "watching", "listing", "kinds",   "tls",
+                            "contended",  "server_time", "growth"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
     if (word == "--workers") {
@@ -212,6 +217,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     // Some in one of the settings alone; the others would only say the same.
     const bool waiting = nodes == 3 && fencing && wants(r, "waiting");
     const bool watching = nodes == 3 && fencing && wants(r, "watching");
+    const bool listing = nodes == 3 && fencing && wants(r, "listing");
     const bool kinds = nodes == 3 && fencing && wants(r, "kinds");
     const bool tls = nodes == 3 && fencing && wants(r, "tls");
     const bool contended = nodes == 5 && fencing && wants(r, "contended");
@@ -221,7 +227,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     const bool throughput = wants(r, "throughput");
     const bool latency = wants(r, "latency");
     const bool server_time = nodes == 1 && fencing && wants(r, "server_time");
-    if (!(waiting || watching || contended || kinds || tls || renewal || fault || throughput ||
+    if (!(waiting || watching || listing || contended || kinds || tls || renewal || fault || throughput ||
           latency || server_time))
         return;
     bench::setting on(nodes, fencing);
@@ -236,6 +242,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     if (fault) bench::measure_faults(on, r.how);
     if (contended) bench::measure_contended(on, r.how);
     if (server_time) bench::measure_server_time(on, r.how);
+    if (listing) bench::measure_listing(on, r.how);  // last: it leaves its keys
 }
 
 void measure_by_unix_socket(const request& r, bool fencing) {

@@ -52,6 +52,8 @@ struct extent {
     std::vector<std::pair<std::size_t, std::size_t>> watched{
         {1, 1}, {1, 1'000}, {1'000, 1'000}, {10'000, 10'000}};
     std::size_t watched_changes = 200;
+    std::size_t listed_keys = 1'000'000;  ///< On each node.
+    std::size_t listed_rounds = 3;
     std::chrono::milliseconds contest{1'500};  ///< One window of contention.
     std::size_t contest_rounds = 5;
     std::size_t many_contenders = 64;  ///< Processes, beside the best of the peers; 0: none.
@@ -150,6 +152,7 @@ void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);
 void measure_waiting(setting& on, const extent& how);
 void measure_watching(setting& on, const extent& how);
+void measure_listing(setting& on, const extent& how);
 void measure_contended(setting& on, const extent& how);
 void measure_kinds(setting& on, const extent& how);
 void measure_server_time(setting& on, const extent& how);

@@ -396,17 +396,17 @@ public:
     template <class T = detail::default_token>
     auto async_watch(std::string resource, resource_state&& last, T&& token = T{}) = delete;
 
-    /// Names the resources that begin with `prefix`, and of which some node has the key, in
-    /// alphabetical order: those that are held, by leases or by other programs' locks, and keys of
-    /// other kinds that have the same form. `async_inspect` tells which.
+    /// Names the resources that begin with `prefix`, and of which one of a quorum of nodes has the
+    /// key, in alphabetical order: those that are held, by leases or by other programs' locks, and
+    /// keys of other kinds that have the same form. `async_inspect` tells which.
     ///
-    /// The nodes look at all their keys for that, page by page (SCAN): not for a program that does it
-    /// often. The user needs the right `+scan`.
+    /// The nodes look at all their keys for that, page by page (SCAN), for about 1 s of their time
+    /// per million: not for a program that does it often. The user needs the right `+scan`.
     ///
-    /// **Completion.** When every node has named all, or failed.
+    /// **Completion.** When a quorum of nodes has named all, or too many failed.
     /// **Leaves behind.** Nothing.
     /// **Errors.** `no_quorum`: fewer than a quorum of nodes named all. `backlog`: there are more
-    /// than 100,000.
+    /// than 1,000,000.
     template <detail::token_for<void(error_code, std::vector<std::string>)> T =
                   detail::default_token>
     auto async_list(std::string prefix, T&& token = T{}) {

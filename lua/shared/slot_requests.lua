@@ -5,8 +5,8 @@ local now_ms = math.floor(node_us() / 1000)
 
 -- Known of each set, so that the script asks the server once where many requests want a slot of one
 -- resource: the smallest number of slots that any program has `named`; by its text, whether a
--- request of this script names a number; which of the first `counted` slots are `taken`, each until
--- when, and how many (`size`); `has_expiry`.
+-- request of this script names a number, and until when that counts; which of the first `counted`
+-- slots are `taken`, each until when, and how many (`size`); until when the set lives (`until_ms`).
 -- include shared/known.lua
 
 -- Or the server's error.
@@ -49,12 +49,23 @@ local function note_free(set, slot)
     end
 end
 
+-- The set lives as long as the last of what is in it. Called after each write to it.
+local function keep_set(set, until_ms)
+    local of = about(set)
+    if not of.until_ms then
+        local left_ms = redis.pcall('PTTL', set)
+        of.until_ms = now_ms + (type(left_ms) == 'number' and left_ms or 0)
+    end
+    if of.until_ms < until_ms then
+        redis.pcall('PEXPIRE', set, string.format('%.0f', until_ms - now_ms))
+        of.until_ms = until_ms
+    end
+end
+
 local function note_taken(set, slot, until_ms)
     local of = about(set)
     redis.pcall('ZADD', set, string.format('%.0f', until_ms), slot)
-    if not of.has_expiry then
-        of.has_expiry = type(redis.pcall('PEXPIRE', set, fence_life)) == 'number'
-    end
+    keep_set(set, until_ms)
     if of.taken and tonumber(slot) < of.counted then
         of.size = of.size + (of.taken[slot] and 0 or 1)
         of.taken[slot] = until_ms
@@ -67,23 +78,49 @@ local function note_prolonged(set, slot, until_ms)
     note_taken(set, slot, math.max(until_ms, type(before) == 'string' and tonumber(before) or 0))
 end
 
--- Programs that name different numbers learn of it; what no longer counts goes. Returns nil where it
--- is noted, and otherwise the server's error.
-local function note_count(set, k)
+-- As long as the slot is taken: meanwhile no program that names another number may take one beyond
+-- it. And for a little longer, so that programs that name different numbers learn of it. What no
+-- longer counts goes. Returns nil where it is noted, and otherwise the server's error.
+local function note_count(set, k, until_ms)
     local of = about(set)
-    if of[k] then
+    until_ms = math.max(until_ms, now_ms + grace_ms)
+    if of[k] and of[k] >= until_ms then
         return nil
     end
-    local done = redis.pcall('ZADD', set, string.format('-%.0f', now_ms + fence_life), 'k:' .. k)
+    local before = redis.pcall('ZSCORE', set, 'k:' .. k)
+    if type(before) == 'table' then
+        return before
+    end
+    until_ms = math.max(until_ms, before and -tonumber(before) or 0)
+    local done = redis.pcall('ZADD', set, string.format('-%.0f', until_ms), 'k:' .. k)
     if type(done) == 'table' then
         return done
     end
-    of[k], of.has_expiry = true, true
+    of[k] = until_ms
     of.named = of.named and math.min(of.named, tonumber(k))
-    redis.pcall('PEXPIRE', set, fence_life)
+    keep_set(set, until_ms)
     redis.pcall('ZREMRANGEBYSCORE', set, '0', now_ms)
     redis.pcall('ZREMRANGEBYSCORE', set, string.format('-%.0f', now_ms), '(0')
     return nil
+end
+
+-- Of a lease that was given back long before its end: no longer than another slot is taken.
+local function shorten_count(set, k)
+    local of = about(set)
+    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
+    local before = redis.pcall('ZSCORE', set, 'k:' .. k)
+    if last.err or type(before) ~= 'string' then
+        return
+    end
+    local until_ms = math.max(now_ms + grace_ms, tonumber(last[2]) or 0)
+    if -tonumber(before) > until_ms then
+        redis.pcall('ZADD', set, string.format('-%.0f', until_ms), 'k:' .. k)
+        of[k] = until_ms
+        local first = redis.pcall('ZRANGE', set, 0, 0, 'WITHSCORES')
+        until_ms = math.max(until_ms, -(tonumber(first[2]) or 0))
+        redis.pcall('PEXPIRE', set, string.format('%.0f', until_ms - now_ms))
+        of.until_ms = until_ms
+    end
 end
 
 local function compare_slot(current, value, slot, k)
@@ -127,7 +164,7 @@ end
 local function take_slot(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
     local set, key = KEYS[next_companion], KEYS[2 * i]
     local answer = take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
-    local failure = answer == 1 and note_count(set, k)
+    local failure = answer == 1 and note_count(set, k, now_ms + ttl)
     if failure then
         if not is_ours then
             redis.pcall('DEL', key)  -- another program would count more slots than there are
@@ -150,7 +187,7 @@ end
 
 local function extend_slot(i, value, ttl, fence, slot, k)
     local answer = extend(i, value, ttl, fence)
-    local failure = answer == 1 and note_count(KEYS[next_companion], k)
+    local failure = answer == 1 and note_count(KEYS[next_companion], k, now_ms + ttl)
     if answer == 1 then
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
     end
@@ -168,8 +205,13 @@ local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, no
     if is_free then
         shorten_fence(i, is_long)
         note_free(set, slot)
+        if is_long and is_long ~= '' then
+            shorten_count(set, k)
+        end
     elseif answer == 1 then
-        note_taken(set, slot, now_ms + math.abs(keep))
+        local until_ms = now_ms + math.abs(keep)
+        note_count(set, k, until_ms)
+        note_taken(set, slot, until_ms)
     end
     local free = has_queues and count_free(set, k) or 0
     leave_queue_of(i, current, is_free, id, ticket, life, free)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/options.hpp>
 
+#include "value/companion.hpp"
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
 #include "value/validity.hpp"
@@ -276,32 +277,6 @@ void check_kind(const acquire_options& o, const client_options& client, findings
     }
 }
 
-// Whether prefix + resource ends with `ending`, without putting them together.
-bool key_ends_with(std::string_view prefix, std::string_view resource, std::string_view ending) {
-    if (resource.size() >= ending.size()) return resource.ends_with(ending);
-    return ending.ends_with(resource) &&
-           prefix.ends_with(ending.substr(0, ending.size() - resource.size()));
-}
-
-// Whether prefix + resource has "}:note:" in it, and an owner value behind that.
-bool is_note_of_reader(std::string_view prefix, std::string_view resource) {
-    constexpr std::string_view mark = "}:note:";
-    constexpr std::size_t id_length = 22;
-    const auto begins_value = [](std::string_view text) {
-        return text.size() > id_length && text[id_length] == '@';
-    };
-    for (std::size_t n = 1; n <= mark.size(); ++n) {
-        if (prefix.ends_with(mark.substr(0, n)) && resource.starts_with(mark.substr(n)) &&
-            begins_value(resource.substr(mark.size() - n))) {
-            return true;
-        }
-    }
-    for (auto at = resource.find(mark); at != resource.npos; at = resource.find(mark, at + 1)) {
-        if (begins_value(resource.substr(at + mark.size()))) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 std::vector<config_issue> validate(const client_options& options) {
@@ -369,21 +344,20 @@ std::string validate_resource(const client_options& options, std::string_view re
     // The library keeps keys of its own beside the locks (and other clients may have another
     // prefix): a lock by such a name would overwrite them.
     const std::string_view prefix = options.key_prefix;
-    const bool has_brace = resource.find('{') != resource.npos || prefix.find('{') != prefix.npos;
-    for (const std::string_view ending : {"}:fence", "}:queue", "}:readers",
-                                          "}:slots", "}:revoked", "}:note"}) {
-        if (has_brace && key_ends_with(prefix, resource, ending)) {
-            return "a name of the form {...}" + std::string(ending.substr(1)) +
-                   " is reserved for the library's own keys";
-        }
+    const detail::key_role role = detail::role_of(prefix, resource);
+    const std::string_view ending = detail::ending_of(role);
+    if (role != detail::key_role::lock && detail::key_ends_with(prefix, resource, ending)) {
+        return "a name of the form {...}" + std::string(ending.substr(1)) +
+               " is reserved for the library's own keys";
     }
-    if (has_brace && is_note_of_reader(prefix, resource)) {
+    if (role == detail::key_role::note) {
         return "a name of the form {...}:note: with an owner behind it is reserved for the "
                "library's own keys";
     }
     // `redlock:probe` never exists; what doctor tries on it would change a lock by that name.
-    if (key_ends_with(prefix, resource, "redlock:node") ||
-        key_ends_with(prefix, resource, "redlock:probe") || resource.starts_with("redlock:wake:")) {
+    if (detail::key_ends_with(prefix, resource, "redlock:node") ||
+        detail::key_ends_with(prefix, resource, "redlock:probe") ||
+        resource.starts_with("redlock:wake:")) {
         return "a name that ends with redlock:node or redlock:probe, or begins with redlock:wake:, "
                "is reserved for the library's own keys";
     }

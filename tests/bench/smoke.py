@@ -251,6 +251,10 @@ def main():
           "watchers of one resource, and of many")
     for line in watching:
         check(line["changes_seen"] == line["changes"], f"every change is seen: {line}")
+    listing = of(lines, "listing")
+    check([(line["keys_per_node"], line["held"]) for line in listing] == [(3_000, 3)],
+          "what is held among 3,000 keys")
+    check(all(line["over_bare_scan"] > 0 and line["step_us"] > 0 for line in listing), "no time")
     waiting = of(lines, "waiting")
     check(len(waiting) == 1, "one line of waiting")
     for line in waiting:

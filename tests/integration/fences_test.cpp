@@ -188,6 +188,27 @@ TEST_CASE("nothing is left on a node that died between acquire and release", "[f
     CHECK(d.until([&] { return nodes.keys() == 0; }, 10s));
 }
 
+TEST_CASE("20 s after its release nothing of a name is left, whatever ttl_max is", "[fences]") {
+    cluster nodes(3);
+    auto options = nodes.options();
+    options.ttl_max = std::chrono::milliseconds(GENERATE(60'000, 3'600'000));
+    driver d(options);
+    const auto give_back = [&](outcome<lease> got) {
+        REQUIRE(got.error() == error_code{});
+        REQUIRE(d.release(std::move(got.value())) == error_code{});
+    };
+    give_back(d.acquire("alone", {.ttl = 50s, .note = "at work"}));
+    give_back(d.acquire("shared", {.ttl = 50s, .mode = lock_mode::shared}));
+    give_back(d.acquire("slot", {.ttl = 50s, .slots = 3}));
+    REQUIRE(d.until([&] { return nodes.keys() == 0; }));
+    for (std::size_t i = 0; i < 3; ++i) {
+        for (const std::string& key : nodes.ask(i).keys("{*")) {
+            INFO(key);
+            CHECK(nodes.ask(i).pttl(key) <= 20s);
+        }
+    }
+}
+
 TEST_CASE("plain locks leave no companion keys", "[fences]") {
     cluster nodes(3);
     driver d(nodes.options(false));

@@ -93,6 +93,28 @@ TEST_CASE("list goes through more names than one page has", "[list]") {
     CHECK(line_count(got.out) == many);
 }
 
+TEST_CASE("list reads as many nodes as hold a lock, and others in place of those that fail",
+          "[list]") {
+    cluster nodes(3);
+    driver d(nodes.options());
+    auto held = d.acquire("r", {.ttl = 30s});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));
+    const auto is_read = [&](std::size_t i) { return nodes.ask(i).calls("scan") > 0; };
+    CHECK(line_count(listed(nodes).out) == 1);
+    CHECK(is_read(0));
+    CHECK(is_read(1));
+    CHECK_FALSE(is_read(2));
+    const bool hangs = GENERATE(true, false);
+    hangs ? nodes.stop(1) : nodes.kill(1);
+    const auto got = listed(nodes);
+    INFO(got.err);
+    CHECK(got.status == 0);
+    CHECK(line_count(got.out) == 1);
+    CHECK(is_read(2));
+    if (hangs) nodes.cont(1);
+}
+
 TEST_CASE("list says that too few nodes answer", "[list]") {
     cluster nodes(3);
     found(nodes);

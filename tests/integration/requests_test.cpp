@@ -527,6 +527,19 @@ TEST_CASE("a value that another process released takes its key no more", "[scrip
     CHECK(n.request({extension}, {.clock_us = now_us + 60'000'000}) == "1");
 }
 
+TEST_CASE("each lease that is noted as released is forgotten by itself, while others follow",
+          "[scripts]") {
+    scripted_node n;
+    for (int i = 0; i < 30; ++i) {  // one each 10 s
+        asked out = to_release("K", text(i));
+        out.fence_key = "{K}:fence";
+        out.note = "60000";
+        CHECK(n.request({out}, {.clock_us = now_us + i * 10'000'000LL}) == "-1");
+    }
+    CHECK(show(n.command({"ZRANGE", "{K}:revoked", "0", "-1"})) == "{24 25 26 27 28 29}");
+    CHECK(n.lives("{K}:revoked", 60s));
+}
+
 TEST_CASE("where a release can't be noted the key stays", "[scripts]") {
     scripted_node n;
     n.take("K", ours, 30s);

@@ -5,6 +5,7 @@
 #include "support/scripted_node.hpp"
 #include "wire/resp/scripts.hpp"
 
+#include <algorithm>
 #include <bitset>
 #include <chrono>
 #include <string>
@@ -109,20 +110,75 @@ TEST_CASE("a slot that somebody else holds is not free, whatever the set says", 
     CHECK(n.command({"TYPE", "K:S"}).text == "list");
 }
 
-TEST_CASE("of different numbers of slots the smallest counts, until it is named no more",
+TEST_CASE("of different numbers of slots the smallest counts, as long as a slot is taken by it",
           "[scripts]") {
     slot_node n;
-    CHECK(n.take(0, 3, ours, begun_us) == "1");
+    const long long ttl_ms = GENERATE(60'000, 15'000, 1'000);
+    const long long counts_ms = std::max(ttl_ms, 15'000LL);  // so long programs can learn of it
+    CHECK(n.take(0, 3, ours, begun_us, ttl_ms) == "1");
     n.take(4, 5, theirs, begun_us);
     REQUIRE(n.was_refused());
     CHECK(n.free() == "011");
     CHECK_FALSE(n.exists("K#4"));
     CHECK(n.take(2, 5, theirs, begun_us) == "1");
-    n.clock_us += 119'999'000;
+    n.clock_us += counts_ms * 1'000 - 1'000;
     n.take(4, 5, others, n.clock_us);
     CHECK(n.was_refused());
     n.clock_us += 2'000;
     CHECK(n.take(4, 5, others, n.clock_us) == "1");
+}
+
+TEST_CASE("a shorter lease does not shorten for how long a number of slots counts", "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 3, ours, begun_us, 60'000) == "1");
+    CHECK(n.take(1, 3, theirs, begun_us, 5'000) == "1");
+    CHECK(n.lives("K:S", 60s));
+    n.clock_us += 59'000'000;
+    n.take(4, 5, others, n.clock_us);
+    CHECK(n.was_refused());
+}
+
+TEST_CASE("what a long lease named counts no longer than others have a slot, once it is over",
+          "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 3, ours, begun_us, 60'000) == "1");
+    CHECK(n.take(1, 3, theirs, begun_us, 40'000) == "1");
+    asked first = slot_node::of_slot(to_release("K", ours), 0, 3);
+    asked second = slot_node::of_slot(to_release("K", theirs), 1, 3);
+    first.is_long = second.is_long = "1";
+    CHECK(n.ask(first) == "1");
+    CHECK(n.lives("K:S", 40s));
+    n.take(3, 5, others, begun_us);
+    CHECK(n.was_refused());
+    CHECK(n.ask(second) == "1");
+    CHECK(n.lives("K:S", 15s));
+}
+
+TEST_CASE("a number of slots counts for as long as one of them is kept", "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 2, ours, begun_us, 10'000) == "1");
+    CHECK(n.ask(slot_node::of_slot(to_keep("K", 50'000), 0, 2)) == "1");
+    CHECK(n.lives("K:S", 50s));
+    n.clock_us += 49'000'000;
+    n.take(2, 3, theirs, n.clock_us);
+    CHECK(n.was_refused());
+    n.clock_us += 2'000'000;
+    CHECK(n.take(2, 3, theirs, n.clock_us) == "1");
+}
+
+TEST_CASE("what is noted of slots ends one by one while others go on, and in the end as a whole",
+          "[scripts]") {
+    slot_node n;
+    CHECK(n.take(0, 9, ours, begun_us, 20'000) == "1");
+    for (int k = 1; k <= 8; ++k) {  // programs that name another number each, now and then
+        CHECK(n.take(k, 9 + k, theirs, n.clock_us, 1'000) == "1");
+        n.clock_us += 10'000'000;
+        CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours, 20'000), 0, 9)) == "1");
+    }
+    // The slot and the number of those who go on, and the number that was named 10 s ago.
+    CHECK(n.command({"ZRANGE", "K:S", "0", "-1"}).items.size() == 3);
+    CHECK(n.give_back(0, 9, ours) == "1");
+    CHECK(n.pttl("K:S") <= 20s);
 }
 
 TEST_CASE("a number of slots counts while a holder that named it extends its lease", "[scripts]") {

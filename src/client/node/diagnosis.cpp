@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string_view>
 
 namespace redlock::detail {
@@ -125,6 +126,22 @@ void add_writes(const probed& facts, std::vector<node_finding>& to) {
     }
 }
 
+// While there is still time: each name that is locked adds to it.
+void add_memory(const node_report& of, std::vector<node_finding>& to) {
+    constexpr double much = 0.5;
+    const std::uint64_t taken = of.keys.total().bytes;
+    if (of.memory_limit == 0) return;
+    const double share = static_cast<double>(taken) / static_cast<double>(of.memory_limit);
+    if (share < much) return;
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.0f", 100 * std::min(share, 10.0));
+    to.push_back({keys_fill_memory, severity::warning,
+                  "the keys of locks take about " + std::string(percent) + " % of maxmemory (" +
+                      text::bytes(of.memory_limit) + "): " + to_string(of.keys) +
+                      "; at the limit the server refuses to grant locks: raise maxmemory, or lock "
+                      "fewer names in 15 s, for which a node keeps each one's fence at least"});
+}
+
 // Where appendfsync is not known, each client takes the node for one that forgets.
 node_finding about_unknown_fsync(const probed& facts, std::chrono::milliseconds ttl_max) {
     const bool is_forbidden = wire::is_forbidden(facts.refused_config);
@@ -185,6 +202,7 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
          find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
         found.push_back({problem_of(c.what), severity::warning, c.text});
     }
+    add_memory(of, found);
     if (is_guarded(client) && facts.settings.fsync.empty()) {
         found.push_back(about_unknown_fsync(facts, client.ttl_max));
     }

@@ -8,6 +8,7 @@
 #include "wire/keys.hpp"
 #include "wire/resp/command.hpp"
 #include "wire/rights.hpp"
+#include "wire/scan.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -21,6 +22,8 @@ namespace {
 
 // Nothing tells an operation that a node is listened to.
 constexpr duration look_again = std::chrono::milliseconds(5);
+// Where the nodes are far, a probe has no time for all pages.
+constexpr duration longest_paging = std::chrono::seconds(1);
 
 void read_info(std::string_view info, node_report& to) {
     to.version = wire::field(info, "redis_version");
@@ -31,6 +34,17 @@ void read_info(std::string_view info, node_report& to) {
     const std::string_view replicas = wire::field(info, "connected_slaves");
     std::from_chars(replicas.data(), replicas.data() + replicas.size(), to.replicas);
     to.is_cluster = wire::field(info, "cluster_enabled") == "1";
+}
+
+// "db0:keys=12,expires=12,avg_ttl=0"; no line is no key.
+std::uint64_t read_keys(std::string_view info, std::uint16_t database) {
+    constexpr std::string_view mark = "keys=";
+    const std::string_view line = wire::field(info, "db" + std::to_string(database));
+    std::uint64_t keys = 0;
+    if (line.starts_with(mark)) {
+        std::from_chars(line.data() + mark.size(), line.data() + line.size(), keys);
+    }
+    return keys;
 }
 
 }  // namespace
@@ -61,7 +75,30 @@ void probe_operation::begin(time_point now) {
     for (std::size_t i = 0; i < nodes; ++i) result_[i].name = client().shared.name(i);
     give_up_at_ = now + client().shared.options().connect_timeout;
     if (client().shared.is_fenced()) client().remote.listen(now);
+    censuses_.resize(nodes);
+    keys_.resize(nodes);
+    no_more_pages_at_ = now + longest_paging;
     for (std::uint32_t q = 0; q < questions; ++q) ask(q, write(q), client().nodes.all(), now);
+    for (const std::size_t node : client().nodes.all()) ask_for_page(node, "0", now);
+}
+
+void probe_operation::ask_for_page(std::size_t node, std::string_view cursor, time_point now) {
+    wire::request scan;
+    wire::write_scan_of_all(scan.words, cursor);
+    ask(ask_page, scan, node_mask::only(node), now);
+}
+
+// After the last page it asks what some keys take.
+void probe_operation::on_page(std::size_t node, const resp::reply& reply, time_point now) {
+    key_census& census = censuses_[node];
+    const auto cursor = census.on_page(reply, client().shared.options().key_prefix);
+    if (!cursor.empty() && now < no_more_pages_at_) return ask_for_page(node, cursor, now);
+    std::uint32_t question = ask_usage;
+    for (const std::string& key : census.chosen()) {
+        wire::request usage;
+        wire::write_memory_usage(usage.words, key);
+        ask(question++, usage, node_mask::only(node), now);
+    }
 }
 
 wire::request probe_operation::write(std::uint32_t question) const {
@@ -82,7 +119,9 @@ wire::request probe_operation::write(std::uint32_t question) const {
 }
 
 void probe_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
-                           time_point) {
+                           time_point now) {
+    if (question == ask_page) return on_page(node, reply, now);
+    if (question >= ask_usage) return censuses_[node].on_usage(question - ask_usage, reply);
     node_report& r = result_[node];
     r.is_reachable = true;
     const bool is_forbidden = reply.is_error("NOPERM");
@@ -95,6 +134,7 @@ void probe_operation::read(std::size_t node, std::uint32_t question, const resp:
             read_info(reply.text(), r);
             // The answer to CONFIG GET may have come before: only after a reconnection.
             facts_[node].settings = read_settings(reply.text());
+            keys_[node] = read_keys(reply.text(), client().shared.options().nodes[node].database);
             break;
         case ask_fsync:
             add_fsync(facts_[node].settings, reply);
@@ -120,6 +160,8 @@ void probe_operation::read(std::size_t node, std::uint32_t question, const resp:
 // A node whose record changed is greeted again, and then has an answer.
 void probe_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                              time_point now) {
+    // Then the keys are not known, or by fewer of them: the other questions tell what is wrong.
+    if (question >= ask_page) return;
     if (why.error == errc::in_quarantine && !repeated_[question].contains(node)) {
         repeated_[question].insert(node);
         return ask(question, write(question), node_mask::only(node), now);
@@ -145,6 +187,9 @@ void probe_operation::report(std::size_t node, time_point now) {
     r.eviction_policy = facts.settings.eviction_policy;
     r.memory_used = facts.settings.memory_used;
     r.memory_limit = facts.settings.memory_limit;
+    if (r.is_reachable) {
+        r.keys = censuses_[node].result(keys_[node], client().shared.is_fenced());
+    }
     r.round_trip = std::chrono::ceil<microseconds>(from.round_trip());
     r.node_timeout = std::chrono::ceil<milliseconds>(from.node_timeout());
     if (const auto skew = client().tracker.skew(node)) {

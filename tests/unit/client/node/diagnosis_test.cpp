@@ -40,7 +40,7 @@ bool says(const node_finding& f, const std::string& part) {
     return f.text.find(part) != f.text.npos;
 }
 
-constexpr auto last_problem = node_problem::save_failed;
+constexpr auto last_problem = node_problem::keys_fill_memory;
 
 }  // namespace
 
@@ -179,6 +179,22 @@ TEST_CASE("only a tag with something in it keeps the keys of a lock together", "
     }
 }
 
+TEST_CASE("keys that take half of maxmemory are a warning that says what they are", "[diagnosis]") {
+    patient p;
+    p.report.keys.is_known = true;
+    p.report.keys.locks = {1'000, 190'000};
+    p.report.keys.fences = {2'500, 310'000};
+    p.report.memory_limit = 1'000'000;
+    CHECK(p.only_finding().problem == node_problem::keys_fill_memory);
+    CHECK(p.only_finding().severity == severity::warning);
+    CHECK(says(p.only_finding(), "50 % of maxmemory (1.0 MB): locks 1000 (190.0 kB), fences 2500 "
+                                 "(310.0 kB);"));
+    p.report.memory_limit = 1'000'001;
+    CHECK(detail::diagnose(p.report, p.facts, p.options).empty());
+    p.report.memory_limit = 0;
+    CHECK(detail::diagnose(p.report, p.facts, p.options).empty());
+}
+
 TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
     std::ifstream file(redlock::testing::project_folder() / "docs" / "nodes.md");
     const std::string guide{std::istreambuf_iterator<char>(file), {}};
@@ -190,6 +206,6 @@ TEST_CASE("the operator's guide has a line for every problem", "[diagnosis]") {
         CHECK(guide.find("| `" + name + "` |") != guide.npos);
         ++problems;
     }
-    CHECK(problems == 18);
+    CHECK(problems == 19);
     CHECK(to_string(static_cast<node_problem>(problems)) == "unknown");
 }
