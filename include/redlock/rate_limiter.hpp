@@ -39,8 +39,8 @@ public:
     using answer = limit_answer;
 
     /// Sends nothing. All programs name the same limit: if not, the smallest counts, and one that
-    /// nobody names any more counts for twice `ttl_max` after its last use. No program uses `slots`
-    /// or a `counting_semaphore` of the same resource.
+    /// nobody names any more counts for a period after its last use, at least for 15 s. No program
+    /// uses `slots` or a `counting_semaphore` of the same resource.
     ///
     /// **Preconditions.** The client outlives the limiter and is not moved from.
     /// **Errors.** Throws `std::system_error` with `errc::invalid_argument` if `limit` is 0 or
