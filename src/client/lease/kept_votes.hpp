@@ -17,7 +17,7 @@ namespace redlock::detail {
 using cast_votes = std::vector<node_vote, recycling_memory<node_vote>>;
 
 /// Most leases are granted by votes that have nothing to tell but the node, the fence and the time,
-/// and few programs ask for them. So these are kept as that, and are made again for the first who asks.
+/// and few programs look at them. So these are kept as that, and are made whole at the first look.
 class kept_votes {
 public:
     explicit kept_votes(cast_votes cast);

@@ -273,7 +273,7 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
         state = refuse_lease(client(), request_.finish(try_.take_votes(), begun_, detail), outcome,
                              now);
     }
-    // Who traces nothing asks for no votes.
+    // Without a tracer the votes stay as they are kept.
     const auto votes = span_ == 0 ? std::span<const node_vote>() : state->votes.all();
     try_.end(now, outcome, votes);
     client().shared.end_span(span_kind::acquire, span_, now, outcome, votes, detail);

@@ -30,6 +30,7 @@ private:
 };
 
 void limit_operation::start(time_point now) {
+    assert(!is_over_ && !asks_);
     switch (of_->calls.begin(*this, wait_, now)) {
         case core::rate_limit::start::ask: return on_turn(now);
         case core::rate_limit::start::stand_aside:
@@ -48,6 +49,7 @@ void limit_operation::on_turn(time_point now) {
 }
 
 void limit_operation::on_rest(time_point until) {
+    assert(!is_over_ && !asks_);
     client().shared.arm(*this, std::min(until, of_->calls.deadline(*this)));
 }
 
@@ -58,6 +60,7 @@ void limit_operation::on_due(time_point now) {
 }
 
 void limit_operation::answered(error_code outcome, lease_state& said) {
+    assert(!is_over_ && asks_);
     asks_.reset();
     const time_point now = read_clock();
     if (outcome) return refused(outcome, said, now);
@@ -78,6 +81,7 @@ void limit_operation::answered(error_code outcome, lease_state& said) {
 }
 
 void limit_operation::refused(error_code why, const lease_state& said, time_point now) {
+    assert(why && !asks_);
     last_ = {why, {said.votes.all().begin(), said.votes.all().end()}, said.why()};
     switch (of_->calls.refused(*this, why, last_.votes, now)) {
         case verdict::again: return on_turn(now);

@@ -85,7 +85,7 @@ TEST_CASE("a callback may ask for the token again") {
     CHECK(again);
 }
 
-TEST_CASE("a token that is asked for while the lease is lost reports the loss") {
+TEST_CASE("a token that is taken while the lease is lost reports the loss") {
     for (int round = 0; round < 500; ++round) {
         const auto s = live();
         std::stop_token first;
