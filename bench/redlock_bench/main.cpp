@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* usage =
     "usage: redlock_bench [--quick | --smoke] [--only NAME] [--workers N]\n"
-    "                     [--leases N]\n"
+    "                     [--leases N] [--lease-ttl S] [--held-for S]\n"
     "                     [--redsync PROGRAM | --without-redsync WHY | --no-peers]\n"
     "                     [--redsync-cycles NAME=PROGRAM | --without-redsync-cycles NAME=WHY]...\n"
     "\n"
@@ -60,6 +60,9 @@ constexpr const char* usage =
     "--only NAME        Only one of these.\n"
     "--workers N        Rates with this number of workers only, as a profiler wants it.\n"
     "--leases N         Renewal of this number of leases only, fenced on three nodes.\n"
+    "--lease-ttl S, --held-for S\n"
+    "                   Of the greatest number of leases: their ttl (15), and for how long they are\n"
+    "                   kept and measured (a ttl).\n"
     "--redsync PROGRAM  Contend beside this build of bench/peers/redsync, too.\n"
     "--without-redsync WHY\n"
     "                   Say why it is not there.\n"
@@ -162,6 +165,11 @@ bool understand_with(std::string_view word, const char* value, request& r) {
         r.how.leases.clear();
         r.how.most_leases = std::strtoul(value, nullptr, 10);
         return r.how.most_leases >= 1;
+    }
+    if (word == "--lease-ttl" || word == "--held-for") {
+        const std::chrono::seconds given(std::strtoul(value, nullptr, 10));
+        (word == "--held-for" ? r.how.most_leases_held : r.how.most_leases_ttl) = given;
+        return given.count() >= 1 && given.count() <= 3'600;
     }
     if (word == "--redsync") {
         r.how.redsync = value;

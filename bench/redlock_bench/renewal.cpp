@@ -8,11 +8,13 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/channel.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -70,23 +72,46 @@ double heap_bytes() {
     return static_cast<double>(heap.uordblks + heap.hblkhd);
 }
 
-void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
+// How late a timer is at most that rings each millisecond: for so long others wait for the loop.
+asio::awaitable<void> keep(std::chrono::milliseconds how_long, double& latest_ms) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    const auto until = redlock::clock::now() + how_long;
+    while (redlock::clock::now() < until) {
+        const auto due = redlock::clock::now() + 1ms;
+        timer.expires_after(1ms);
+        co_await timer.async_wait(asio::use_awaitable);
+        const std::chrono::duration<double, std::milli> late = redlock::clock::now() - due;
+        latest_ms = std::max(latest_ms, late.count());
+    }
+}
+
+double seconds_since(redlock::clock::time_point then) {
+    return std::chrono::duration<double>(redlock::clock::now() - then).count();
+}
+
+void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl,
+             std::chrono::milliseconds how_long) {
     taken all;
     all.leases.reserve(count);
     const double heap = heap_bytes();
     const auto at_first = on.client().stats();
+    const auto asked = redlock::clock::now();
     on.run(take(on.client(), count, ttl, all));
+    const double seconds_to_take = seconds_since(asked);
     on.run(rest_for(ttl / 3));  // each is renewed once: what follows is the steady state
     const auto before = on.client().stats();
     const double cpu = cpu_seconds();
     const auto begin = redlock::clock::now();
-    on.run(rest_for(ttl));
+    double latest_ms = 0;
+    on.run(keep(how_long, latest_ms));
     const double cpu_taken = cpu_seconds() - cpu;
-    const double seconds = std::chrono::duration<double>(redlock::clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     const double grown = heap_bytes() - heap;
     const auto after = on.client().stats();
+    const auto ended = redlock::clock::now();
     all.leases.clear();
     on.settle();
+    const double seconds_to_release = seconds_since(ended);
     const auto renewals = static_cast<double>(after.renewals - before.renewals);
     const auto commands = static_cast<double>(after.commands - before.commands);
     const auto held = static_cast<double>(before.leases);
@@ -108,6 +133,10 @@ void measure(setting& on, std::size_t count, std::chrono::milliseconds ttl) {
         .add("cpu_us_per_lease_and_s", cpu_taken * 1e6 / held / seconds)
         .add("cpu_share", cpu_taken / seconds)
         .add("heap_bytes_per_lease", grown / held)
+        .add("seconds_held", seconds)
+        .add("seconds_to_take", seconds_to_take)
+        .add("seconds_to_release", seconds_to_release)
+        .add("timer_late_at_most_ms", latest_ms)
         .print();
 }
 
@@ -152,12 +181,13 @@ void measure_beside_cycles(setting& on, std::size_t count, std::chrono::millisec
 }  // namespace
 
 void measure_renewal(setting& on, const extent& how) {
-    for (const std::size_t count : how.leases) measure(on, count, how.lease_ttl);
+    for (const std::size_t count : how.leases) measure(on, count, how.lease_ttl, how.lease_ttl);
     const bool is_chosen = on.size() == 3 && on.options().fencing;
     // They take long to be taken; meanwhile the first of them are renewed already.
     if (!is_chosen || how.most_leases == 0) return;
-    measure(on, how.most_leases, 5 * how.lease_ttl);
-    measure_beside_cycles(on, how.most_leases, 5 * how.lease_ttl);
+    const auto ttl = how.most_leases_ttl;
+    measure(on, how.most_leases, ttl, std::max(ttl, how.most_leases_held));
+    measure_beside_cycles(on, how.most_leases, ttl);
 }
 
 }  // namespace bench

@@ -43,6 +43,8 @@ struct extent {
     std::chrono::milliseconds lease_ttl{3'000};  ///< Of those that are kept.
     std::vector<std::size_t> leases{1'000, 10'000};
     std::size_t most_leases = 100'000;  ///< In one setting only; 0: nowhere.
+    std::chrono::milliseconds most_leases_ttl{15'000};
+    std::chrono::milliseconds most_leases_held{0};  ///< At least one ttl.
     std::vector<std::size_t> growing_nodes{3, 5, 7, 9};
     std::vector<std::size_t> growing_workers{1, 4, 16, 64, 256, 1'024, 4'096};
     std::vector<std::size_t> growing_clients{1, 2, 4, 8, 16, 32};

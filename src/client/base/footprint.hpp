@@ -11,8 +11,6 @@
 #include "wire/acquire.hpp"
 #include "wire/lock_kind.hpp"
 
-#include <redlock/detail/recycling.hpp>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,7 +26,7 @@ struct place_in_queue {
 };
 
 /// What most have not.
-struct uncommon_traces : recycled {
+struct uncommon_traces {
     std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
     place_in_queue place{};                 ///< Of the waiter that it is of.
     std::string note{};  ///< Empty where it has none, or only another process knows it.

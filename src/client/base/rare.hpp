@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/detail/recycling.hpp>
+
 #include <memory>
 #include <utility>
 
@@ -12,23 +14,29 @@ template <class T>
 class rare {
 public:
     rare() = default;
-    rare(const rare& other) : value_(other.value_ ? std::make_unique<T>(*other) : nullptr) {}
+    rare(const rare& other)
+        : changed_(other.changed_ ? std::make_unique<changed>(*other) : nullptr) {}
     rare(rare&&) noexcept = default;
     rare& operator=(rare other) noexcept {
-        value_ = std::move(other.value_);
+        changed_ = std::move(other.changed_);
         return *this;
     }
 
-    const T& operator*() const noexcept { return value_ ? *value_ : unchanged; }
+    const T& operator*() const noexcept { return changed_ ? changed_->value : unchanged; }
     const T* operator->() const noexcept { return &**this; }
     T& edit() {
-        if (!value_) value_ = std::make_unique<T>();
-        return *value_;
+        if (!changed_) changed_ = std::make_unique<changed>(T{});
+        return changed_->value;
     }
 
 private:
+    struct changed : recycled {
+        explicit changed(T first) : value(std::move(first)) {}
+        T value;
+    };
+
     inline static const T unchanged{};
-    std::unique_ptr<T> value_{};
+    std::unique_ptr<changed> changed_{};
 };
 
 }  // namespace redlock::detail

@@ -184,7 +184,7 @@ private:
     static constexpr std::uint8_t token_is_out = 1;
     static constexpr std::uint8_t says_shared = 2;
     /// What most have not.
-    struct texts : recycled {
+    struct texts {
         std::vector<std::string> several{};  ///< Empty where it is one.
         std::string why{};
     };
