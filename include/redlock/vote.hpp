@@ -40,6 +40,9 @@ public:
     std::string_view view() const noexcept { return text_ ? std::string_view(*text_) : ""; }
     operator std::string_view() const noexcept { return view(); }
     std::string str() const { return std::string(view()); }
+    friend bool operator==(const node_name& a, const node_name& b) noexcept {
+        return a.view() == b.view();
+    }
     friend bool operator==(const node_name& a, std::string_view b) noexcept {
         return a.view() == b;
     }
