@@ -77,7 +77,7 @@ public:
     /// One vote per node, as they stood when the acquire completed; also if it failed. If the
     /// acquire gave up during a try, a node that had not answered that try has its vote of the try
     /// before. May be empty if the acquire ended before its first try. The span is valid as long
-    /// as the lease.
+    /// as the lease. The first call may allocate; where memory has run out the program ends.
     std::span<const node_vote> votes() const noexcept;
 
     /// If an acquire failed with `errc::invalid_argument`: which argument was refused, and its

@@ -49,12 +49,23 @@ local function note_free(set, slot)
     end
 end
 
+-- Until when the last of what is in the set counts: `k:` members have their ends below zero.
+local function last_end(set)
+    local first = redis.pcall('ZRANGE', set, 0, 0, 'WITHSCORES')
+    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
+    return math.max(-(tonumber(first[2]) or 0), tonumber(last[2]) or 0)
+end
+
 -- The set lives as long as the last of what is in it. Called after each write to it.
 local function keep_set(set, until_ms)
     local of = about(set)
     if not of.until_ms then
         local left_ms = redis.pcall('PTTL', set)
-        of.until_ms = now_ms + (type(left_ms) == 'number' and left_ms or 0)
+        if type(left_ms) == 'number' and left_ms >= 0 then
+            of.until_ms = now_ms + left_ms
+        else
+            of.until_ms, until_ms = 0, math.max(until_ms, last_end(set))  -- PERSIST
+        end
     end
     if of.until_ms < until_ms then
         redis.pcall('PEXPIRE', set, string.format('%.0f', until_ms - now_ms))
@@ -116,8 +127,7 @@ local function shorten_count(set, k)
     if -tonumber(before) > until_ms then
         redis.pcall('ZADD', set, string.format('-%.0f', until_ms), 'k:' .. k)
         of[k] = until_ms
-        local first = redis.pcall('ZRANGE', set, 0, 0, 'WITHSCORES')
-        until_ms = math.max(until_ms, -(tonumber(first[2]) or 0))
+        until_ms = math.max(until_ms, last_end(set))
         redis.pcall('PEXPIRE', set, string.format('%.0f', until_ms - now_ms))
         of.until_ms = until_ms
     end

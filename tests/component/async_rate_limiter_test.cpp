@@ -208,6 +208,24 @@ TEST_CASE("a call that is cancelled while it asks gives back what it was granted
     CHECK(both.taken() == 0);
 }
 
+TEST_CASE("a call that another one passes in line ends at its deadline all the same", "[limiter]") {
+    two_programs both(2, 30s);
+    both.allow(*both.of_b);
+    both.allow(*both.of_b);
+    for (const std::size_t node : {0U, 1U}) both.nodes.hang(node);
+    const auto first = both.wait(*both.of_a, 1h);
+    const auto second = both.wait(*both.of_a, 1h);
+    const auto waits = both.wait(*both.of_a, 2s);  // while two ask no third does
+    second.cancel();  // the next in line looks again, and then the first is refused, before it
+    for (const std::size_t node : {0U, 1U}) both.nodes.resume(node);
+    both.pass(0ms);
+    CHECK(second.done());
+    CHECK_FALSE(first.done());
+    both.pass(2s);
+    REQUIRE(waits.done());
+    CHECK(waits.error() == errc::contended);
+}
+
 TEST_CASE("those that wait for one limiter are served in order, and nobody passes them",
           "[limiter]") {
     two_programs both(1, 2s);

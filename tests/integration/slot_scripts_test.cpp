@@ -138,6 +138,18 @@ TEST_CASE("a shorter lease does not shorten for how long a number of slots count
     CHECK(n.was_refused());
 }
 
+TEST_CASE("a set that lost its expiry lives as long as the last of what is in it", "[scripts]") {
+    slot_node n;
+    CHECK(n.take(4, 5, ours, begun_us, 60'000) == "1");
+    CHECK(n.take(0, 2, theirs, begun_us, 60'000) == "1");
+    n.command({"PERSIST", "K:S"});
+    CHECK(n.ask(slot_node::of_slot(to_extend("K", n.clock_us, ours, 5'000), 4, 5)) == "1");
+    CHECK(n.lives("K:S", 60s));
+    n.clock_us += 59'000'000;
+    n.take(2, 5, others, n.clock_us);
+    CHECK(n.was_refused());
+}
+
 TEST_CASE("what a long lease named counts no longer than others have a slot, once it is over",
           "[scripts]") {
     slot_node n;

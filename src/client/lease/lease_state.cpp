@@ -80,10 +80,10 @@ std::stop_token loss_bell::token() {
         auto made = std::make_unique<std::stop_source>();
         const auto mine = reinterpret_cast<std::uintptr_t>(made.get());
         while (source_in(word) == nullptr) {
+            if ((word & rang) != 0) made->request_stop();  // before another thread can see it
             if (!word_.compare_exchange_weak(word, mine | word, std::memory_order_acq_rel)) {
                 continue;  // it rang meanwhile, or another thread was faster
             }
-            if ((word & rang) != 0) made->request_stop();
             word = mine;
             made.release();
         }

@@ -35,9 +35,7 @@ void limit_operation::start(time_point now) {
         case core::rate_limit::start::ask: return on_turn(now);
         case core::rate_limit::start::stand_aside:
             return end_unasked("others wait for this limit", now);
-        case core::rate_limit::start::wait:
-            client().shared.arm(*this, of_->calls.deadline(*this));
-            return of_->calls.admit(now);
+        case core::rate_limit::start::wait: return stand_in_line(now);
     }
 }
 
@@ -54,7 +52,8 @@ void limit_operation::on_rest(time_point until) {
 }
 
 void limit_operation::on_due(time_point now) {
-    if (now < of_->calls.deadline(*this)) return of_->calls.admit(now);
+    // Another call may stand before it by now, and is the one that is told when to look again.
+    if (now < of_->calls.deadline(*this)) return stand_in_line(now);
     if (!last_.code) return end_unasked("others waited for this limit before", now);
     end({.why = std::exchange(last_, {})}, now);
 }
@@ -71,7 +70,10 @@ void limit_operation::answered(error_code outcome, lease_state& said) {
         case verdict::again:
             client().host.give_back(said, now);
             return on_turn(now);
-        default:
+        case verdict::rest:
+            client().host.give_back(said, now);
+            return stand_in_line(now);
+        case verdict::over:
             client().host.give_back(said, now);
             return end({.why = {errc::validity_exhausted,
                                 {said.votes.all().begin(), said.votes.all().end()},
@@ -85,11 +87,14 @@ void limit_operation::refused(error_code why, const lease_state& said, time_poin
     last_ = {why, {said.votes.all().begin(), said.votes.all().end()}, said.why()};
     switch (of_->calls.refused(*this, why, last_.votes, now)) {
         case verdict::again: return on_turn(now);
-        case verdict::rest:
-            client().shared.arm(*this, of_->calls.deadline(*this));
-            return of_->calls.admit(now);
+        case verdict::rest: return stand_in_line(now);
         default: return end({.why = std::exchange(last_, {})}, now);
     }
+}
+
+void limit_operation::stand_in_line(time_point now) {
+    client().shared.arm(*this, of_->calls.deadline(*this));
+    of_->calls.admit(now);
 }
 
 void limit_operation::cancel(error_code why, time_point now) {

@@ -51,6 +51,8 @@ private:
     void on_due(time_point now) final;
     void answered(error_code outcome, lease_state& said);
     void refused(error_code why, const lease_state& said, time_point now);
+    /// Until its deadline, or the instant at which the line tells it to look again.
+    void stand_in_line(time_point now);
     void end(limit_answer answer, time_point now);
     void end_unasked(std::string_view why, time_point now);
 

@@ -97,8 +97,11 @@ milliseconds rate_limit::retry_after(time_point now) const noexcept {
 }
 
 rate_limit::verdict rate_limit::late(limited& call, time_point now) noexcept {
-    const bool may_try = call.tries_ < most_tries || now < call.deadline_;
-    return may_try ? verdict::again : end(call, verdict::over);
+    if (call.tries_ < most_tries) return verdict::again;
+    if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);
+    // The nodes are too slow for the period, and trying makes them no faster.
+    most_ = 1;
+    return rest(call, std::max(not_before_, now + rest_of_failure));
 }
 
 rate_limit::verdict rate_limit::end(limited& call, verdict how) noexcept {

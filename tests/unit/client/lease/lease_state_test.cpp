@@ -102,6 +102,19 @@ TEST_CASE("a token that is taken while the lease is lost reports the loss") {
     }
 }
 
+TEST_CASE("a token that is taken after the loss has reported it already") {
+    for (int round = 0; round < 500; ++round) {
+        const auto s = live();
+        s->lose(loss::taken);
+        bool seen[2] = {};
+        std::thread other([&] { seen[1] = s->lost_token().stop_requested(); });
+        seen[0] = s->lost_token().stop_requested();
+        other.join();
+        REQUIRE(seen[0]);
+        REQUIRE(seen[1]);
+    }
+}
+
 TEST_CASE("the handle says goodbye once") {
     const auto h = std::make_shared<house>();
     const auto s = live();

@@ -190,6 +190,23 @@ TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few t
     }
 }
 
+TEST_CASE("a call that waits rests where grants come too late again and again") {
+    limiter_desk d(1);
+    caller& c = d.wait(1h, began);
+    const caller& next = d.wait(1h, began);
+    for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
+        (void)d.of.request(c);
+        CHECK(d.of.granted(c, began + 500ms, began) ==  // half a period
+              (i < rate_limit::most_tries ? verdict::again : verdict::rest));
+    }
+    d.of.admit(began);
+    CHECK(c.turns == 1);
+    CHECK(c.rests_until == began + rate_limit::rest_of_failure);
+    d.of.admit(c.rests_until);
+    CHECK(c.turns == 2);
+    CHECK(next.turns == 0);
+}
+
 TEST_CASE("where many leave at once none of them gets a turn, and one that stays has the next") {
     limiter_desk d(1);
     for (int i = 0; i < 6; ++i) (void)d.wait(1s, began);
