@@ -151,6 +151,7 @@ TEST_CASE("a note goes on with a lease that was shared", "[downgrade]") {
     blocking_client writer(nodes.options());
     auto held = writer.acquire("r", {.ttl = 60s, .note = "loads"});
     REQUIRE(held.has_value());
+    REQUIRE(eventually([&] { return nodes.holding("r") == nodes.size(); }));
     const std::string value = nodes.ask(0).get("r").value();
     REQUIRE(writer.downgrade(*held).has_value());
     REQUIRE(eventually([&] { return nodes_that_share(nodes) == 3; }));
