@@ -52,7 +52,7 @@ void limit_operation::on_rest(time_point until) {
 }
 
 void limit_operation::on_due(time_point now) {
-    // Another call may stand before it by now, and is the one that is told when to look again.
+    // Another call may stand before it by now, and is then the one that looks again.
     if (now < of_->calls.deadline(*this)) return stand_in_line(now);
     if (!last_.code) return end_unasked("others waited for this limit before", now);
     end({.why = std::exchange(last_, {})}, now);
