@@ -89,12 +89,12 @@
 -- of one, where nobody waits for a key of this command. The loop at the end does them by the few
 -- functions before it. From the first one that is not plain on the requests go the general way, and
 -- only then its functions are made: to make them takes time, too, in each call. Those of queues are
--- made only where somebody waits, and those of readers and slots only for them. How long a call
--- takes: docs/performance.md.
+-- made only where somebody waits, and those of readers and slots only for them. Where a command is
+-- to take several keys, what they hold is read at once, since each call of the server takes longer
+-- than what it does. How long a call takes: docs/performance.md.
 -- include shared/clock.lua
 local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local count = tonumber(ARGV[5])
-local has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2, 3 * count + 1)) > 0
 
 -- include shared/fence.lua
 -- include shared/fence_life.lua
@@ -109,15 +109,19 @@ local function refuse_fence(fence, least, is_missing)
     end
 end
 
--- Writes a key that is to be taken and its fence, or neither. Returns 1, or an error. `is_free`: there
--- is no key; `lacks`: there is no fence. What MGET can't read looks missing, and NX tells: such a key
--- is never overwritten.
-local function write_both(key, fence_key, value, ttl, fence, is_free, lacks)
+-- The keys that this script deletes in the end, at once; and by each key the number of its request: a
+-- server without memory refuses each SET until something is deleted.
+local released = {}
+
+-- Writes a key that is to be taken and its fence, or neither. Returns 1, or an error. The key is free,
+-- or was released by this script; `lacks`: there is no fence. What MGET can't read looks missing, and
+-- NX tells: such a key is never overwritten.
+local function write_both(key, fence_key, value, ttl, fence, lacks)
     local name, done = key, nil
-    if is_free then
-        done = redis.pcall('SET', key, value, 'NX', 'PX', ttl)
-    else
+    if released[key] then
         done = redis.pcall('SET', key, value, 'PX', ttl)
+    else
+        done = redis.pcall('SET', key, value, 'NX', 'PX', ttl)
     end
     if done and not done.err then
         name = fence_key
@@ -128,6 +132,12 @@ local function write_both(key, fence_key, value, ttl, fence, is_free, lacks)
             done = redis.pcall('SET', fence_key, fence, 'PX', lives)
         end
         if done and not done.err then
+            for j = released[key] and #released or 0, 1, -1 do
+                if released[j] == key then
+                    table.remove(released, j)
+                end
+            end
+            released[key] = nil
             return 1
         end
         redis.pcall('DEL', key)  -- nothing is taken without its fence
@@ -136,21 +146,29 @@ local function write_both(key, fence_key, value, ttl, fence, is_free, lacks)
 end
 
 local answers = {}
--- The keys that this script deletes in the end, at once; and by each key the number of its request: a
--- server without memory refuses each SET until something is deleted.
-local released = {}
 local has_several = false  -- whether a request so far was about several keys
 local at, i, n = 6, 1, 1  -- the next word, key and request
-local is_plain = not has_queues
+local has_queues  -- nil: not looked for yet, since no request depends on it so far
+local is_plain = true
+-- What KEYS held, up to the fence of the last request, when the first of several was to take a key:
+-- false where that is nothing, or no string; nil: not read. It is out of date for keys in `taken`.
+local texts, taken
 local rules_for  -- of the general way
 local has_epoch  -- whether the node record is the one that the client knows; nil: not looked at yet
 local refusal    -- nil: not looked for yet
 while i <= count do
     local what, value, key = ARGV[at], ARGV[at + 1], KEYS[2 * i]
     local gives_back, words, done, is_of_several = what == 'release', 3, nil, false
+    if has_queues == nil and what ~= 'extend' then
+        has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2, 3 * count + 1)) > 0
+        is_plain = is_plain and not has_queues
+    end
     is_plain = is_plain and (gives_back or what == 'acquire' or what == 'extend')
     if is_plain then
         words = gives_back and 1 or 3
+        if count > 1 and what == 'acquire' and not texts then
+            texts, taken = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1)), {}
+        end
     else
         if not rules_for then
 -- include shared/general.lua
@@ -160,7 +178,8 @@ while i <= count do
         has_several = has_several or is_of_several
     end
     if has_epoch == nil and not (is_plain and gives_back) then
-        local record = redis.call('MGET', KEYS[1])[1]  -- which tells no error where it is a list
+        -- Which tells no error where it is a list.
+        local record = (texts or redis.call('MGET', KEYS[1]))[1]
         has_epoch = record and string.sub(record, 1, 22) == epoch
     end
     -- Why no key may be taken now; false where it may. A server that was frozen finds old commands in
@@ -176,15 +195,23 @@ while i <= count do
     local answer
     if refusal and not gives_back then
         answer = refusal
-    elseif is_plain and not released[key] then
-        local current = redis.pcall('GET', key)
+    elseif is_plain and not (taken and taken[key]) and (what == 'acquire' or not released[key]) then
+        local current, seen
+        if texts then
+            current, seen = not released[key] and texts[2 * i], texts[2 * i + 1]
+        else
+            current = redis.pcall('GET', key)
+            seen = what == 'acquire' and not current and redis.pcall('GET', KEYS[2 * i + 1])
+        end
         if what == 'acquire' then
-            local fence_key, fence = KEYS[2 * i + 1], ARGV[at + 3]
-            local seen = not current and redis.pcall('GET', fence_key)
             if not current and type(seen) ~= 'table' then
+                local fence_key, fence = KEYS[2 * i + 1], ARGV[at + 3]
                 local least, is_missing, foreign = fence_bound(fence_key, seen)
                 answer = foreign or refuse_fence(fence, least, is_missing) or
-                    write_both(key, fence_key, value, ARGV[at + 2], fence, true, is_missing)
+                    write_both(key, fence_key, value, ARGV[at + 2], fence, is_missing)
+                if taken then
+                    taken[key] = true
+                end
             end
         elseif current == value then
             answer = 1

@@ -38,6 +38,8 @@ constexpr const char* usage =
     "renewal     What it takes to keep 1,000, 10,000 and (fenced, three nodes) 100,000 leases,\n"
     "            and what that does to the cycles of 128 workers.\n"
     "waiting     What it takes to wait for many resources (fenced, three nodes).\n"
+    "crowds      How soon the next has a lock that is released, with ten waiters and with many\n"
+    "            (fenced, three nodes).\n"
     "watching    How soon watchers see a change, and what it takes (fenced, three nodes).\n"
     "listing     What it takes to list what is held among 1,000,000 keys, over the bare SCAN of the\n"
     "            same servers (fenced, three nodes).\n"
@@ -96,6 +98,8 @@ bool understand_alone(std::string_view word, request& r) {
         r.how.growing_clients = {1, 32};
         r.how.names = 0;
         r.how.waiters = {10'000};
+        r.how.crowds_for_one_name = {{10, 10}, {100, 1'000}};
+        r.how.crowds_for_own_names = {10, 10'000};
         r.how.watched_changes = 40;
         r.how.listed_rounds = 1;
         r.how.contest = 500ms;
@@ -120,6 +124,9 @@ bool understand_alone(std::string_view word, request& r) {
                  .growing_clients = {2},
                  .names = 0,
                  .waiters = {1'000},
+                 .crowds_for_one_name = {{2, 4}},
+                 .crowds_for_own_names = {4},
+                 .crowd_turns = 4,
                  .watched = {{1, 10}, {100, 100}},
                  .watched_changes = 3,
                  .listed_keys = 3'000,
@@ -151,7 +158,7 @@ bool understand_with(std::string_view word, const char* value, request& r) {
     if (word == "--only") {
         r.only = value;
         const auto known = {"throughput", "latency", "fault", "renewal",
-                            "waiting",    "watching", "listing", "kinds",   "tls",
+                            "waiting",    "crowds", "watching", "listing", "kinds",   "tls",
                             "contended",  "server_time", "growth"};
         return std::find(known.begin(), known.end(), r.only) != known.end();
     }
@@ -224,6 +231,7 @@ bool wants(const request& r, std::string_view what) { return r.only.empty() || r
 void measure(const request& r, std::size_t nodes, bool fencing) {
     // Some in one of the settings alone; the others would only say the same.
     const bool waiting = nodes == 3 && fencing && wants(r, "waiting");
+    const bool crowds = nodes == 3 && fencing && wants(r, "crowds");
     const bool watching = nodes == 3 && fencing && wants(r, "watching");
     const bool listing = nodes == 3 && fencing && wants(r, "listing");
     const bool kinds = nodes == 3 && fencing && wants(r, "kinds");
@@ -235,7 +243,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     const bool throughput = wants(r, "throughput");
     const bool latency = wants(r, "latency");
     const bool server_time = nodes == 1 && fencing && wants(r, "server_time");
-    if (!(waiting || watching || listing || contended || kinds || tls || renewal || fault || throughput ||
+    if (!(waiting || crowds || watching || listing || contended || kinds || tls || renewal || fault || throughput ||
           latency || server_time))
         return;
     bench::setting on(nodes, fencing);
@@ -244,6 +252,7 @@ void measure(const request& r, std::size_t nodes, bool fencing) {
     if (latency) bench::measure_latency(on, r.how);
     if (renewal) bench::measure_renewal(on, r.how);
     if (waiting) bench::measure_waiting(on, r.how);
+    if (crowds) bench::measure_crowds(on, r.how);
     if (watching) bench::measure_watching(on, r.how);
     if (kinds) bench::measure_kinds(on, r.how);
     if (tls) bench::measure_tls(on, r.how);

@@ -50,6 +50,10 @@ struct extent {
     std::vector<std::size_t> growing_clients{1, 2, 4, 8, 16, 32};
     std::size_t names = 50'000;  ///< Each locked once, to see what is left of it; 0: left out.
     std::vector<std::size_t> waiters{1'000, 100'000};
+    /// So many clients, and so many waiters of them all together.
+    std::vector<std::pair<std::size_t, std::size_t>> crowds_for_one_name{{10, 10}, {1'000, 10'000}};
+    std::vector<std::size_t> crowds_for_own_names{10, 100'000};
+    std::size_t crowd_turns = 200;
     /// So many resources, and so many watchers of them all together.
     std::vector<std::pair<std::size_t, std::size_t>> watched{
         {1, 1}, {1, 1'000}, {1'000, 1'000}, {10'000, 10'000}};
@@ -153,6 +157,7 @@ void measure_tls(setting& on, const extent& how);
 void measure_faults(setting& on, const extent& how);
 void measure_renewal(setting& on, const extent& how);
 void measure_waiting(setting& on, const extent& how);
+void measure_crowds(setting& on, const extent& how);
 void measure_watching(setting& on, const extent& how);
 void measure_listing(setting& on, const extent& how);
 void measure_contended(setting& on, const extent& how);

@@ -34,17 +34,11 @@ end
 -- Takes a free key under its fence.
 local function take(key, fence_key, value, ttl, fence, least, is_missing)
     local answer = refuse_fence(fence, least, is_missing) or
-        write_both(key, fence_key, value, ttl, fence, not released[key], not stored[fence_key])
-    if answer ~= 1 then
-        return answer
+        write_both(key, fence_key, value, ttl, fence, not stored[fence_key])
+    if answer == 1 then
+        stored[key], stored[fence_key] = value, fence
     end
-    for j = released[key] and #released or 0, 1, -1 do
-        if released[j] == key then
-            table.remove(released, j)
-        end
-    end
-    released[key], stored[key], stored[fence_key] = nil, value, fence
-    return 1
+    return answer
 end
 
 local queue_rules

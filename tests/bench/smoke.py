@@ -260,6 +260,10 @@ def main():
     for line in waiting:
         check(line["granted"] == line["resources"], f"waiters were left out: {line}")
         check(line["calm_after_s"] >= 0, f"waiters never slept: {line}")
+    crowds = of(lines, "crowd")
+    check([(l["for"], l["waiters"], l["grants"]) for l in crowds] ==
+          [("one name", 4, 4), ("a name each", 4, 4)], "each of a crowd is granted")
+    check(all(line["next_grant_over_few"] > 0 for line in crowds), "no time")
     server_times = of(lines, "server_time")
     check([l["requests"] for l in server_times] == [1, 2, 4, 16, 64],
           "how long requests occupy a server, alone and in commands of 2 to 64")

@@ -240,6 +240,10 @@ TEST_CASE("the model tells kinds of values apart as a real server does") {
     c.eval("return redis.sha1hex('')");
     c.all({{"DEL", "z"}, {"PTTL", "z"}, {"ZADD", "z", "2", "b"}, {"PTTL", "z"}});
     c.all({{"PEXPIRE", "z", "-1"}, {"ZCARD", "z"}, {"ZADD", "z", "2", "b"}});
+    c.all({{"PEXPIRE", "z", "1000", "GT"}, {"PTTL", "z"}, {"PEXPIRE", "none", "1000", "GT"}});
+    c.all({{"PEXPIRE", "z", "60000"}, {"PEXPIRE", "z", "1000", "gt"}, {"PEXPIRE", "z", "90000", "GT"}});
+    c.all({{"PEXPIRE", "z", "1000", "x"}, {"PEXPIRE", "z", "x", "GT"}, {"PEXPIRE", "z"}});
+    c.eval("return redis.call('PTTL', 'z') > 60000 and redis.REDIS_VERSION_NUM > 0");
     c.all({{"SET", "z", "x"}, {"TYPE", "z"}, {"TYPE"}, {"DEL", "z", "s", "l"}});
 }
 

@@ -97,11 +97,17 @@ r pttl(keyspace& in, const command& c, std::int64_t now_ms) {
 }
 
 r pexpire(keyspace& in, const command& c, std::int64_t now_ms) {
+    const bool only_longer = c.size() > 3;
+    for (std::size_t i = 3; i < c.size(); ++i) {
+        if (in_upper_case(c[i]) != "GT") return r::error("ERR Unsupported option " + c[i]);
+    }
     std::int64_t ttl = 0;
     if (!read_integer(c[2], ttl)) return not_an_integer();
     if (is_too_late(now_ms, ttl)) return invalid_expire("pexpire");
     stored* k = in.find(c[1], now_ms);
     if (k == nullptr) return r::integer(0);
+    // For GT a key without expiry lives without end.
+    if (only_longer && (!k->expires_ms || now_ms + ttl <= *k->expires_ms)) return r::integer(0);
     if (ttl <= 0) {
         in.erase(c[1], now_ms);
     } else {
@@ -161,7 +167,7 @@ const data_command* find_data_command(std::string_view name) {
         {"EXISTS", {{-2, 0}, exists}},
         {"TYPE", {{2, 0}, type}},
         {"PTTL", {{2, 0}, pttl}},
-        {"PEXPIRE", {{3, trait::writes}, pexpire}},
+        {"PEXPIRE", {{-3, trait::writes}, pexpire}},
         {"PERSIST", {{2, trait::writes}, persist}},
         {"RPUSH", {{-3, trait::writes | trait::needs_memory}, rpush}},
         {"SADD", {{-3, trait::writes | trait::needs_memory}, sadd}},

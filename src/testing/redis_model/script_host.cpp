@@ -262,6 +262,8 @@ script_host::script_host() : lua_(lua_newstate(script_memory::on_request, &memor
     set_function(lua, "error_reply", redis_error_reply);
     set_function(lua, "status_reply", redis_status_reply);
     set_function(lua, "sha1hex", redis_sha1hex);
+    lua_pushinteger(lua, 0x0007000f);  // the version that INFO tells
+    lua_setfield(lua, -2, "REDIS_VERSION_NUM");
     lua_setglobal(lua, "redis");
     protect_globals();
 }
