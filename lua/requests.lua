@@ -85,13 +85,14 @@
 -- what the server replied to a command: an error is no answer, wherever the outcome hangs on it. Such
 -- a request has taken nothing, and spoils no other.
 --
--- Most requests are plain: an acquire of a free key, an extension of a key that is ours, and a release
--- of one, where nobody waits for a key of this command. The loop at the end does them by the few
--- functions before it. From the first one that is not plain on the requests go the general way, and
--- only then its functions are made: to make them takes time, too, in each call. Those of queues are
--- made only where somebody waits, and those of readers and slots only for them. Where a command is
--- to take several keys, what they hold is read at once, since each call of the server takes longer
--- than what it does. How long a call takes: docs/performance.md.
+-- Most requests are plain: an acquire of a free key, also of one that would wait, an extension of a key
+-- that is ours, and a release of one by which nothing else is left to do, where nobody waits for a key
+-- of this command. The loop at the end does them by the few functions before it. From the first one
+-- that is not plain on the requests go the general way, and only then its functions are made: to make
+-- them takes time, too, in each call. Those of queues are made only where somebody waits, and those of
+-- readers and slots only for them. Where a command is to take several keys, what they hold is read at
+-- once, since each call of the server takes longer than what it does. How long a call takes:
+-- docs/performance.md.
 -- include shared/clock.lua
 local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local count = tonumber(ARGV[5])
@@ -158,24 +159,33 @@ local has_epoch  -- whether the node record is the one that the client knows; ni
 local refusal    -- nil: not looked for yet
 while i <= count do
     local what, value, key = ARGV[at], ARGV[at + 1], KEYS[2 * i]
-    local gives_back, words, done, is_of_several = what == 'release', 3, nil, false
+    local takes, gives_back, words, done, is_of_several = false, false, 3, nil, false
+    if what == 'acquire' then
+        takes = true
+    elseif what == 'await' then
+        takes, words = true, 6
+    elseif what == 'release' then
+        gives_back, words = true, 1
+    elseif what == 'leave' then
+        gives_back, words = true, 8
+        is_plain = is_plain and (ARGV[at + 5] == '0' or ARGV[at + 3] == '') and
+            ARGV[at + 2] .. ARGV[at + 6] .. ARGV[at + 7] .. ARGV[at + 8] == ''
+    elseif what ~= 'extend' then
+        is_plain = false
+    end
     if has_queues == nil and what ~= 'extend' then
         has_queues = redis.call('EXISTS', unpack(KEYS, 2 * count + 2, 3 * count + 1)) > 0
         is_plain = is_plain and not has_queues
     end
-    is_plain = is_plain and (gives_back or what == 'acquire' or what == 'extend')
-    if is_plain then
-        words = gives_back and 1 or 3
-        if count > 1 and what == 'acquire' and not texts then
-            texts, taken = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1)), {}
-        end
-    else
+    if not is_plain then
         if not rules_for then
 -- include shared/general.lua
             rules_for = find_rules
         end
         done, words, gives_back, is_of_several = rules_for(what)
         has_several = has_several or is_of_several
+    elseif takes and count > 1 and not texts then
+        texts, taken = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1)), {}
     end
     if has_epoch == nil and not (is_plain and gives_back) then
         -- Which tells no error where it is a list.
@@ -195,15 +205,15 @@ while i <= count do
     local answer
     if refusal and not gives_back then
         answer = refusal
-    elseif is_plain and not (taken and taken[key]) and (what == 'acquire' or not released[key]) then
+    elseif is_plain and not (taken and taken[key]) and (takes or not released[key]) then
         local current, seen
         if texts then
             current, seen = not released[key] and texts[2 * i], texts[2 * i + 1]
         else
             current = redis.pcall('GET', key)
-            seen = what == 'acquire' and not current and redis.pcall('GET', KEYS[2 * i + 1])
+            seen = takes and not current and redis.pcall('GET', KEYS[2 * i + 1])
         end
-        if what == 'acquire' then
+        if takes then
             if not current and type(seen) ~= 'table' then
                 local fence_key, fence = KEYS[2 * i + 1], ARGV[at + 3]
                 local least, is_missing, foreign = fence_bound(fence_key, seen)

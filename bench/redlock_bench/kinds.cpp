@@ -147,6 +147,10 @@ void measure_kinds(setting& on, const extent& how) {
     compare(on, how, {.name = "one resource each", .workers = many},
             {.name = "four at once each", .workers = many, .keys = 4});
     const redlock::acquire_options patient{.wait = 60s};
+    for (const std::size_t workers : {std::size_t{1}, many}) {
+        compare(on, how, {.name = "would not wait, each its own", .workers = workers},
+                {.name = "would wait, each its own", .workers = workers, .how = patient});
+    }
     redlock::acquire_options one_of_many = patient;
     one_of_many.slots = static_cast<std::uint16_t>(many / 2);
     compare(on, how,

@@ -11,6 +11,7 @@
 #include "wire/acquire.hpp"
 #include "wire/lock_kind.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,6 +40,14 @@ struct footprint : core::traces {
     recycled_string value;  ///< It says whether the lease has a note.
     slot_number slot{};     ///< Of which that is the key.
     rare<uncommon_traces> also{};
+
+    /// The node let the waiter out of its queue.
+    void left_queue_of(std::size_t node) {
+        if (!also->place.nodes.contains(node)) return;
+        also.edit().place.nodes.erase(node);
+        if (also->place.nodes.empty()) also.edit().place = {};
+        if (also->place.nodes.empty() && also->others.empty() && also->note.empty()) also = {};
+    }
 
     /// To acquire it, or to prolong it.
     wire::lease_request request(duration ttl, std::string_view key_prefix) const noexcept {

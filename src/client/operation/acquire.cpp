@@ -168,6 +168,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
         // answer that is still on its way.
         if (wire::is_late(reply)) client().tracker.note(node, sent, {.is_late = true}, now);
         if (is_asleep() && round == machine_.round()) learn_after(node, reply, now);
+        if (granted_ && round == machine_.round()) granted_too(node, reply);
         return;
     }
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
@@ -192,6 +193,14 @@ void acquire_operation::learn_after(std::size_t node, const resp::reply& reply, 
     const auto answer = wire::read_acquire(try_.kind(), reply);
     const bool has_voted = core::weigh(answer.answer) != core::choice::unable;
     answered(node, outlook_of(answer, now), has_voted, now);
+}
+
+// A node that the quorum did not need.
+void acquire_operation::granted_too(std::size_t node, const resp::reply& reply) {
+    if (!machine_.still_entered().contains(node) || machine_.tries() > 1) return;
+    const auto answer = wire::read_acquire(try_.kind(), reply);
+    if (answer.answer == vote::granted && granted_->is_held())
+        granted_->held_as->left().left_queue_of(node);
 }
 
 void acquire_operation::on_failure(std::size_t node, std::uint32_t round, const wire::failure& why,

@@ -87,6 +87,7 @@ private:
     void send_round(time_point now);
     void send_to(node_mask nodes, bool is_entered, std::uint32_t round, time_point now);
     void cast(std::size_t node, const wire::acquire_answer& answer, time_point now);
+    void granted_too(std::size_t node, const resp::reply& reply);
     void learn_after(std::size_t node, const resp::reply& reply, time_point now);
     void refused(error_code why, time_point now);
     void give_back(bool leaves, time_point now);

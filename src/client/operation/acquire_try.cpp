@@ -109,7 +109,7 @@ granted_lease acquire_try::take(owner_claims::claim claim, std::uint64_t span, t
     const std::chrono::milliseconds min_hold = request_->options().min_hold;
     wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold};
     static_cast<core::traces&>(left_) = machine_->left();
-    if (const node_mask entered = machine_->entered(); !entered.empty()) {
+    if (const node_mask entered = machine_->still_entered(); !entered.empty()) {
         left_.also.edit().place = {waiter_id_, machine_->ticket(), entered};
     }
     left_.keep_until = now + longest_stay(client_->shared.options(), min_hold);

@@ -80,6 +80,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     keys_until_ = valid_until(now, kept_for_, {all_->drift_factor, all_->drift_min});
     left_.note_keys(now, kept_for_);
     unable_ = {};
+    granted_by_ = {};
     entered_now_ = {};
     answers_ = 0;
     return ++round_;
@@ -103,6 +104,7 @@ acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& 
     using enum action;
     assert(attempt_ && node < nodes_);
     unable_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
+    if (v == vote::granted) granted_by_.insert(node);
     if (slots.count != 0) slots_.refused(slots.free, slots.count);
     note(node, what, now);
     if (retry_) retry_->answered(node, what, now);

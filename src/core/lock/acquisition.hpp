@@ -142,6 +142,11 @@ public:
     void entered(node_mask nodes) noexcept { entered_ |= nodes; }
     /// The nodes in whose queues it may be.
     node_mask entered() const noexcept { return entered_; }
+    /// Those that have not said that they let it out: a node that grants does. After an earlier try
+    /// a message that keeps its place may still lie in a broken connection.
+    node_mask still_entered() const noexcept {
+        return tries_ == 1 ? entered_ - granted_by_ : entered_;
+    }
     /// Those to which the present round sent that request.
     node_mask entered_now() const noexcept { return entered_now_; }
     /// What the present try may have left on the nodes.
@@ -242,6 +247,7 @@ private:
 
     std::uint64_t ticket_ = 0;
     node_mask entered_;
+    node_mask granted_by_;  ///< The present round.
     node_mask entered_now_;
 };
 

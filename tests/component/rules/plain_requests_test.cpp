@@ -105,11 +105,16 @@ private:
             out.fence = std::to_string(now_us - 2 + ahead + drawn);
         }
         out.holds = out.what == ask::extend && one_in(12);
-        if (out.what == ask::release && one_in(12)) out.is_long = "long";
-        if (out.what != ask::extend && one_in(12)) {
+        if (out.what == ask::release) {
+            if (one_in(12)) out.is_long = "long";
+            if (one_in(12)) out.fence = std::to_string(now_us);
+            if (one_in(12)) out.keep = "1500";
+            if (one_in(12)) out.note = "60000";
+        }
+        if (out.what != ask::extend && one_in(3)) {
             out.id = "A:1";
             out.ticket = "1001";
-            out.life = "2000";
+            out.life = one_in(4) ? "2000" : "0";
         }
         return out;
     }

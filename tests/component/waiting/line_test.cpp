@@ -331,3 +331,42 @@ TEST_CASE("the only waiter behind its own client's lease is answered that this c
     REQUIRE(e->outcome() == errc::contended);
     CHECK(e->held.votes()[0].detail == "this client holds it");
 }
+
+namespace {
+
+/// The releases that name a waiter, on all nodes.
+std::size_t releases_of_waiters(const world& w) {
+    std::size_t n = 0;
+    for (const auto& node : w.nodes) {
+        for (const command& c : node.seen) {
+            const auto got = testing::requests_of(c);
+            if (!got) continue;
+            n += static_cast<std::size_t>(
+                std::count_if(got->all.begin(), got->all.end(), [](const auto& one) {
+                    return one.what == ask::release && !one.id.empty();
+                }));
+        }
+    }
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("a waiter that is granted at once stands in no queue, and its release names none") {
+    world w(fenced_options_for(3));
+    w.connected();
+    w.take_elsewhere("x", 3);
+    const auto listens = asleep(w, "x");  // a client listens from its first sleep on
+    w.run_for(100ms);
+    const bool is_one_held = GENERATE(false, true);
+    if (is_one_held) w.take_elsewhere("r", 1);  // that node does not grant it, and enters it
+    const auto e = w.granted("r", {.wait = 5s});
+    REQUIRE(e->held);
+    w.run_for(20ms);
+    REQUIRE(queued_in_all(w, "r") == (is_one_held ? 1 : 0));
+    const auto released = w.release(std::move(e->held));
+    REQUIRE(w.run_until_over(*released));
+    w.run_for(20ms);
+    CHECK(releases_of_waiters(w) == (is_one_held ? 1 : 0));
+    CHECK(queued_in_all(w, "r") == 0);
+}
