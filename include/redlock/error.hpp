@@ -4,6 +4,11 @@
 
 #include <redlock/export.hpp>
 
+#include <boost/version.hpp>
+#if BOOST_VERSION < 108100
+#error "redlock needs Boost 1.81 or newer (Debian 12: libboost1.81-dev; its libboost-dev is 1.74)"
+#endif
+
 #include <boost/system/error_category.hpp>
 #include <boost/system/error_code.hpp>
 #include <boost/system/error_condition.hpp>
