@@ -24,11 +24,12 @@ namespace {
 // All that did not grant: first those that answered.
 std::vector<const node_vote*> in_the_way(const std::vector<node_vote>& votes) {
     std::vector<const node_vote*> out;
-    for (const node_vote& v : votes) {
-        if (v.answer != vote::granted) out.push_back(&v);
+    for (const bool has_answered : {true, false}) {
+        for (const node_vote& v : votes) {
+            if (v.answer != vote::granted && (v.answer != vote::pending) == has_answered)
+                out.push_back(&v);
+        }
     }
-    std::stable_partition(out.begin(), out.end(),
-                          [](const node_vote* v) { return v->answer != vote::pending; });
     return out;
 }
 
