@@ -1,4 +1,4 @@
-# What is installed: library, headers, CMake package and pkg-config file; knows no tool.
+# What is installed, and packed by cpack: library, headers, CMake package and pkg-config file; knows no tool.
 # SPDX-License-Identifier: MIT
 include(CMakePackageConfigHelpers)
 
@@ -8,6 +8,9 @@ set(redlock_generated "${CMAKE_CURRENT_BINARY_DIR}/generated")
 install(TARGETS redlock EXPORT redlock_targets
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(REDLOCK_BOTH_LIBRARIES)
+    install(TARGETS redlock_archive ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(DIRECTORY include/redlock DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT redlock_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
@@ -29,17 +32,22 @@ if(REDLOCK_WITH_PROMETHEUS)
 endif()
 
 get_target_property(redlock_type redlock TYPE)
+set(redlock_pc_calls " hiredis")
+if(REDLOCK_WITH_TLS)
+    string(APPEND redlock_pc_calls ", openssl")
+endif()
+set(redlock_pc_requires "")
+set(redlock_pc_requires_private "")
 if(redlock_type STREQUAL "STATIC_LIBRARY")
     set(redlock_is_static TRUE)
     # What a static library calls, every program links: also one that does not say --static.
-    set(redlock_pc_requires " hiredis")
-    if(REDLOCK_WITH_TLS)
-        string(APPEND redlock_pc_requires ", openssl")
-    endif()
+    set(redlock_pc_requires "${redlock_pc_calls}")
     install(FILES cmake/Findhiredis_parser.cmake DESTINATION "${redlock_package_dir}")
 else()
     set(redlock_is_static FALSE)
-    set(redlock_pc_requires "")
+    if(REDLOCK_BOTH_LIBRARIES)
+        set(redlock_pc_requires_private "${redlock_pc_calls}")
+    endif()
 endif()
 configure_package_config_file(cmake/redlock-config.cmake.in
     "${redlock_generated}/redlock-config.cmake" INSTALL_DESTINATION "${redlock_package_dir}")
@@ -56,3 +64,12 @@ string(REGEX REPLACE "/$" "" redlock_pc_prefix "${redlock_pc_prefix}")
 configure_file(cmake/redlock.pc.in "${redlock_generated}/redlock.pc" @ONLY)
 install(FILES "${redlock_generated}/redlock.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+if(PROJECT_IS_TOP_LEVEL)
+    set(CPACK_GENERATOR TGZ)
+    set(CPACK_PACKAGE_FILE_NAME
+        "redlock-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
+    string(TOLOWER "${CPACK_PACKAGE_FILE_NAME}" CPACK_PACKAGE_FILE_NAME)
+    set(CPACK_VERBATIM_VARIABLES ON)
+    include(CPack)
+endif()
