@@ -230,9 +230,8 @@ TEST_CASE("keys carry the prefix and lie in the database of the options", "[acqu
 }
 
 TEST_CASE("the password and the ACL user of the options are used", "[acquire]") {
-    server_options each;
+    server_options each = durable;  // of which nothing is reported
     each.password = "s3cret word";
-    each.args = {"--appendonly", "yes", "--appendfsync", "always"};  // of which nothing is reported
     cluster nodes(3, each);
     auto options = nodes.options();
     const auto become_locker = [&](std::size_t block) {

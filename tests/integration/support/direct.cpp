@@ -45,14 +45,19 @@ std::string value_after(const std::string& text, const std::string& label, const
 
 void direct::closer::operator()(redisContext* context) const noexcept { redisFree(context); }
 
-direct::direct(std::uint16_t port, const std::string& password, std::chrono::milliseconds limit)
+direct::direct(std::uint16_t port, const std::string& password, std::chrono::milliseconds limit,
+               const std::string& user)
     : context_(redisConnectWithTimeout("127.0.0.1", port, to_timeval(limit))) {
     if (!context_ || context_->err != 0) {
         throw std::runtime_error("port " + std::to_string(port) + ": " +
                                  (context_ ? context_->errstr : "out of memory"));
     }
     redisSetTimeout(context_.get(), to_timeval(limit));
-    if (!password.empty()) checked({"AUTH", password});
+    if (!user.empty()) {
+        checked({"AUTH", user, password});
+    } else if (!password.empty()) {
+        checked({"AUTH", password});
+    }
 }
 
 reply direct::command(const std::vector<std::string>& words) {

@@ -27,7 +27,8 @@ struct reply {
 class direct {
 public:
     explicit direct(std::uint16_t port, const std::string& password = {},
-                    std::chrono::milliseconds limit = std::chrono::seconds(10));
+                    std::chrono::milliseconds limit = std::chrono::seconds(10),
+                    const std::string& user = {});
 
     reply command(const std::vector<std::string>& words);
 
