@@ -106,7 +106,8 @@ TEST_CASE("users.acl gives each user what docs/nodes.md says, and no password", 
     auto of_operator = blocks[3];
     of_operator.insert(blocks[0].begin(), blocks[0].end());
     CHECK(rights_in_file("operator") == of_operator);
-    CHECK(read_file(project_folder() / "deploy" / "users.acl").starts_with("user default off\n"));
+    CHECK(read_file(project_folder() / "deploy" / "users.acl")
+              .starts_with("user default off ~* +@all\n"));
     CHECK(read_file(project_folder() / "deploy" / "users.acl").find('>') == std::string::npos);
     for (const auto& right : blocks[1]) CHECK(blocks[0].contains(right));
 }
@@ -269,6 +270,43 @@ TEST_CASE("a reader that tries to lock gets the reason, and what would help", "[
     }
     CHECK(call("run", reader, {"r", "--", "true"}).status == 0);
     CHECK(call("run", reader, {"--shared", "r", "--", "true"}).status == 0);
+}
+
+TEST_CASE("a node with these users keeps its locks over a restart, and votes at once", "[users]") {
+    cluster nodes(3, with_users);
+    driver d(as_user(nodes, "program"));
+    auto held = d.acquire("r", {.ttl = 60s});
+    auto shared = d.acquire("s", {.ttl = 60s, .mode = lock_mode::shared});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(shared.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("lock:r") == 3 && nodes.holding("lock:s") == 3; }));
+    for (std::size_t i = 0; i < 3; ++i) nodes.restart(i);
+    CHECK(nodes.holding("lock:r") == 3);
+    CHECK(nodes.holding("lock:s") == 3);
+    CHECK(nodes.ask(0).exists("lock:{lock:r}:fence"));
+    driver other(as_user(nodes, "program"));
+    CHECK(other.acquire("r").error() == errc::contended);
+    CHECK(other.acquire("another", {.wait = 10s}).error() == error_code{});
+}
+
+// Redis 7.0 and 8.0 read what a script wrote with the rights of the user `default`; 6.0 does not.
+TEST_CASE("a server that forgets its locks for want of rights has no vote", "[users]") {
+    cluster nodes(3, with_users);
+    driver d(as_user(nodes, "program"));
+    auto held = d.acquire("r", {.ttl = 60s});
+    REQUIRE(held.error() == error_code{});
+    REQUIRE(d.until([&] { return nodes.holding("lock:r") == 3; }));
+    for (std::size_t i = 0; i < 2; ++i) {
+        std::string text = read_file(nodes[i].users_file());
+        text.replace(0, text.find('\n'), "user default off");
+        std::ofstream(nodes[i].users_file()) << text;
+        nodes.restart(i);
+    }
+    driver other(as_user(nodes, "program"));
+    const auto second = other.acquire("r");
+    CHECK(second.error());
+    CHECK_FALSE(second.value());
+    CHECK(held.value());
 }
 
 TEST_CASE("a user that may not even look gets the reason, too", "[users]") {
