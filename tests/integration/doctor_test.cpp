@@ -90,7 +90,8 @@ bool can_lock(const client_options& options) {
 
 }  // namespace
 
-TEST_CASE("doctor says where healthy nodes come from, and leaves nothing on them", "[doctor]") {
+TEST_CASE("doctor says where healthy nodes come from, and leaves nothing on them",
+          "[doctor][servers]") {
     cluster nodes(3, durable);
     const auto reports = reports_of(nodes.options());
     INFO(findings_of(reports));
@@ -121,7 +122,7 @@ TEST_CASE("doctor says where healthy nodes come from, and leaves nothing on them
                                "\",\"findings\":[],\"nodes\":["));
 }
 
-TEST_CASE("settings that endanger locks are found, each with its remedy", "[doctor]") {
+TEST_CASE("settings that endanger locks are found, each with its remedy", "[doctor][servers]") {
     cluster nodes(3, durable);
     found(nodes);
     auto bad = nodes.ask(1);
@@ -314,7 +315,7 @@ TEST_CASE("a round trip that is longer than node_timeout is found", "[doctor]") 
     CHECK(mentions(said, "node_timeout is 5.0 ms"));
 }
 
-TEST_CASE("each right that is missing is found, alone", "[doctor]") {
+TEST_CASE("each right that is missing is found, alone", "[doctor][servers]") {
     cluster nodes(1, durable);
     auto admin = nodes.ask(0);
     // docs/nodes.md
@@ -450,7 +451,7 @@ TEST_CASE("what many nodes have in common is shown of three, and counted", "[doc
     CHECK(times(examine(nodes).out, ": unreachable: ") == 5);
 }
 
-TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor]") {
+TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor][servers]") {
     const auto folder = std::filesystem::temp_directory_path() /
                         ("redlock-saves-" + std::to_string(::getpid()));
     std::filesystem::create_directory(folder);
@@ -533,7 +534,7 @@ TEST_CASE("nodes that refuse to write are found, and the remedy helps", "[doctor
     std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("what the server refused is named, and granting that helps", "[doctor]") {
+TEST_CASE("what the server refused is named, and granting that helps", "[doctor][servers]") {
     cluster nodes(1, durable);
     found(nodes);
     auto admin = nodes.ask(0);

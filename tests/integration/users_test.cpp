@@ -112,7 +112,7 @@ TEST_CASE("users.acl gives each user what docs/nodes.md says, and no password", 
     for (const auto& right : blocks[1]) CHECK(blocks[0].contains(right));
 }
 
-TEST_CASE("nobody does anything without a user and a password", "[users]") {
+TEST_CASE("nobody does anything without a user and a password", "[users][servers]") {
     cluster nodes(1, with_users);
     direct stranger(nodes[0].port());
     for (const call_words& words : {call_words{"PING"}, {"GET", "lock:r"}, {"AUTH", "pw"}}) {
@@ -124,7 +124,7 @@ TEST_CASE("nobody does anything without a user and a password", "[users]") {
     CHECK(stranger.command({"CONFIG", "SET", "appendonly", "no"}).type == reply::kind::error);
 }
 
-TEST_CASE("a program takes locks of each kind, and nothing is refused to it", "[users]") {
+TEST_CASE("a program takes locks of each kind, and nothing is refused to it", "[users][servers]") {
     cluster nodes(3, with_users);
     const bool fencing = GENERATE(true, false);
     const auto options = as_user(nodes, "program", fencing);
@@ -160,7 +160,7 @@ TEST_CASE("a program takes locks of each kind, and nothing is refused to it", "[
     CHECK(refused_on(nodes) == nothing);
 }
 
-TEST_CASE("the command does for program and operator what they are for", "[users]") {
+TEST_CASE("the command does for program and operator what they are for", "[users][servers]") {
     cluster nodes(3, with_users);
     const scratch folder;
     const auto program = config_for(folder, nodes, "program");
@@ -181,7 +181,8 @@ TEST_CASE("the command does for program and operator what they are for", "[users
     CHECK(refused_on(nodes) == nothing);
 }
 
-TEST_CASE("a reader looks at everything, and nothing of that is refused to it", "[users]") {
+TEST_CASE("a reader looks at everything, and nothing of that is refused to it",
+          "[users][servers]") {
     cluster nodes(3, with_users);
     driver d(as_user(nodes, "program"));
     auto held = d.acquire("r", {.ttl = 60s, .note = "why"});
@@ -222,7 +223,7 @@ TEST_CASE("a reader looks at everything, and nothing of that is refused to it", 
     CHECK(refused_on(nodes) == nothing);
 }
 
-TEST_CASE("a reader that tries to lock gets the reason, and what would help", "[users]") {
+TEST_CASE("a reader that tries to lock gets the reason, and what would help", "[users][servers]") {
     cluster nodes(3, with_users);
     {
         driver founder(as_user(nodes, "program"));
@@ -272,7 +273,8 @@ TEST_CASE("a reader that tries to lock gets the reason, and what would help", "[
     CHECK(call("run", reader, {"--shared", "r", "--", "true"}).status == 0);
 }
 
-TEST_CASE("a node with these users keeps its locks over a restart, and votes at once", "[users]") {
+TEST_CASE("a node with these users keeps its locks over a restart, and votes at once",
+          "[users][servers]") {
     cluster nodes(3, with_users);
     driver d(as_user(nodes, "program"));
     auto held = d.acquire("r", {.ttl = 60s});
@@ -290,7 +292,7 @@ TEST_CASE("a node with these users keeps its locks over a restart, and votes at 
 }
 
 // Redis 7.0 and 8.0 read what a script wrote with the rights of the user `default`; 6.0 does not.
-TEST_CASE("a server that forgets its locks for want of rights has no vote", "[users]") {
+TEST_CASE("a server that forgets its locks for want of rights has no vote", "[users][servers]") {
     cluster nodes(3, with_users);
     driver d(as_user(nodes, "program"));
     auto held = d.acquire("r", {.ttl = 60s});
@@ -324,7 +326,7 @@ TEST_CASE("a user that may not even look gets the reason, too", "[users]") {
     CHECK_FALSE(has_text(got.err, "fix these nodes"));
 }
 
-TEST_CASE("a lease outlives a change of the password in users.acl", "[users]") {
+TEST_CASE("a lease outlives a change of the password in users.acl", "[users][servers]") {
     cluster nodes(3, with_users);
     driver d(as_user(nodes, "program"));
     auto held = d.acquire("r", {.ttl = 10s});
