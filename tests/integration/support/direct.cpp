@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "direct.hpp"
 
+#include "redis_server.hpp"
+
 #include <hiredis/hiredis.h>
 
 #include <sstream>
@@ -120,7 +122,10 @@ void direct::script_flush() { checked({"SCRIPT", "FLUSH"}); }
 
 void direct::acl_setuser(const std::vector<std::string>& words) {
     std::vector<std::string> all{"ACL", "SETUSER"};
-    all.insert(all.end(), words.begin(), words.end());
+    for (const auto& word : words) {
+        const bool is_of_channels = word.starts_with('&') || word == "resetchannels";
+        if (!is_of_channels || servers_have_channel_rights()) all.push_back(word);
+    }
     checked(all);
 }
 

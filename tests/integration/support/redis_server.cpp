@@ -99,19 +99,6 @@ std::string server_program() {
     return program != nullptr && *program != '\0' ? program : "redis-server";
 }
 
-// "Redis server v=6.0.16 sha=…": 6.0 has no rights to channels.
-bool server_has_channel_rights() {
-    static const bool has = [] {
-        const std::string command = "'" + server_program() + "' --version";
-        const std::unique_ptr<FILE, int (*)(FILE*)> answer(::popen(command.c_str(), "r"), ::pclose);
-        std::array<char, 200> line{};
-        const bool is_read = answer && std::fgets(line.data(), line.size(), answer.get()) != nullptr;
-        if (!is_read) throw std::runtime_error(command + " says nothing");
-        return std::string_view(line.data()).find(" v=6.0.") == std::string_view::npos;
-    }();
-    return has;
-}
-
 pid_t fork_and_exec(const std::vector<std::string>& words) {
     std::vector<char*> argv;
     for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -143,6 +130,19 @@ pid_t spawn_from_lasting_thread(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+// "Redis server v=6.0.16 sha=…"
+bool servers_have_channel_rights() {
+    static const bool has = [] {
+        const std::string command = "'" + server_program() + "' --version";
+        const std::unique_ptr<FILE, int (*)(FILE*)> answer(::popen(command.c_str(), "r"), ::pclose);
+        std::array<char, 200> line{};
+        const bool is_read = answer && std::fgets(line.data(), line.size(), answer.get()) != nullptr;
+        if (!is_read) throw std::runtime_error(command + " says nothing");
+        return std::string_view(line.data()).find(" v=6.0.") == std::string_view::npos;
+    }();
+    return has;
+}
 
 redis_server::redis_server(server_options options, start how) : options_(std::move(options)) {
     std::string pattern = (std::filesystem::temp_directory_path() / "redlock-node-XXXXXX").string();
@@ -204,7 +204,7 @@ std::vector<std::string> redis_server::command_line() const {
 void redis_server::write_users() const {
     std::ifstream from(project_folder() / "deploy" / "users.acl");
     std::ofstream to(users_file());
-    const bool has_channels = server_has_channel_rights();
+    const bool has_channels = servers_have_channel_rights();
     for (std::string line; std::getline(from, line);) {
         std::istringstream words(line);
         std::string word;

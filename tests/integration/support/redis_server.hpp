@@ -29,6 +29,9 @@ struct server_options {
 
 inline const server_options durable{.keeps_data = true};
 
+/// Whether the servers know rights to channels: Redis 6.0 does not.
+bool servers_have_channel_rights();
+
 class port_claim;
 
 /// A server of its own: port, directory and process, with the configuration of deploy/redis.conf.
