@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <system_error>
@@ -46,6 +47,31 @@ namespace {
     while (::getppid() == parent) ::sigsuspend(&all_others);
     ::kill(0, SIGKILL);
     ::_exit(0);
+}
+
+// systemd's variables that name the one process they are for, as sd_listen_fds(3) and
+// sd_watchdog_enabled(3) look at them. Where that is redlock they are CMD's, whose number is known
+// after the fork only: here is room for it. Returns where it goes, as long as nothing is moved.
+constexpr std::size_t longest_number = 10;
+std::vector<char*> make_room_for_number(std::vector<std::string>& variables) {
+    const std::string own = std::to_string(::getpid());
+    const auto is_set = [&](const std::string& text) {
+        return std::find(variables.begin(), variables.end(), text) != variables.end();
+    };
+    // A second proof of what LISTEN_PID says, which nobody but systemd can make.
+    if (is_set("LISTEN_PID=" + own)) {
+        std::erase_if(variables, [](const auto& v) { return v.starts_with("LISTEN_PIDFDID="); });
+    }
+    std::vector<char*> places;
+    for (auto& variable : variables) {
+        for (const std::string name : {"LISTEN_PID=", "WATCHDOG_PID="}) {
+            if (variable != name + own) continue;
+            variable.resize(name.size() + longest_number);
+            places.push_back(variable.data() + name.size());
+            break;
+        }
+    }
+    return places;
 }
 
 void shut(int& descriptor) noexcept {
@@ -92,6 +118,7 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     // Everything that allocates comes before fork: a resolver's thread may hold the heap's lock.
     std::vector<std::string> words = command;
     std::vector<std::string> variables = merged(additions);
+    const auto number_places = make_room_for_number(variables);
     const auto word_pointers = pointers(words);
     const auto variable_pointers = pointers(variables);
     if (::pipe2(exec_report_, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -103,7 +130,13 @@ void child::start(const std::vector<std::string>& command, const environment& ad
     const signals_blocked until_forked;  // a handler of this process must not run in the child
     pid_ = ::fork();
     if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-    if (pid_ == 0) become(word_pointers.data(), variable_pointers.data(), parent, foreground);
+    if (pid_ == 0) {
+        const pid_t own = ::getpid();
+        for (char* place : number_places) {
+            *std::to_chars(place, place + longest_number, own).ptr = '\0';
+        }
+        become(word_pointers.data(), variable_pointers.data(), parent, foreground);
+    }
     // In both processes, because neither may go on before it is done.
     ::setpgid(pid_, pid_);
     if (foreground) screen_->hand_to(pid_);

@@ -103,14 +103,17 @@ void complain_of_silence(const resource_state& state) {
     const auto counts = std::to_string(state.quorum) + " of " + std::to_string(state.nodes.size());
     std::string line = "fewer than " + counts + " nodes answered:";
     std::size_t foreign = 0;
+    std::size_t forbidden = 0;
     for (const auto& node : state.nodes) {
         if (node.error) line += " " + node.node.str() + ": " + problem(node) + ";";
         if (node.error == errc::foreign_data) ++foreign;
+        if (lacks_right(node.error, node.detail)) ++forbidden;
     }
-    const bool is_in_use = foreign > state.nodes.size() - state.quorum;
+    const std::size_t spare = state.nodes.size() - state.quorum;
     complain(line + " " +
-             (is_in_use ? used_for_something_else
-                        : "fix these nodes or their entries in the configuration"));
+             (foreign > spare     ? used_for_something_else
+              : forbidden > spare ? "this user may not look: " + std::string(remedy_of_rights)
+                                  : "fix these nodes or their entries in the configuration"));
 }
 
 std::optional<slot_name> as_slot(const std::string& name) {

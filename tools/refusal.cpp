@@ -27,6 +27,8 @@ bool is_other_data(const node_vote& v) {
     return v.error == errc::foreign_data && v.detail.find("node record") == std::string::npos;
 }
 
+bool is_forbidden(const node_vote& v) { return lacks_right(v.error, v.detail); }
+
 // How a caller that waits for it gets the lock in the end.
 std::string remedy_of_contention(const refusal& why, const std::vector<std::string>& resources) {
     if (!decides(why.votes, stands_for_ever)) {
@@ -52,6 +54,11 @@ std::string remedy_of_nodes(const refusal& why) {
 
 }  // namespace
 
+bool lacks_right(const error_code& why, std::string_view detail) {
+    return why == errc::missing_right ||
+           (why == errc::script_rejected && detail.find("NOPERM") != detail.npos);
+}
+
 bool is_ordinary_contention(const refusal& why) {
     return why.code == errc::contended && !decides(why.votes, stands_for_ever);
 }
@@ -75,6 +82,11 @@ int explain(const refusal& why, const std::vector<std::string>& resources, std::
     if (decides(why.votes, is_other_data)) {
         complain(line + ": " + used_for_something_else);
         return own_failure;
+    }
+    if (decides(why.votes, is_forbidden)) {
+        const refusal told{errc::missing_right, why.votes, why.detail};
+        complain(name + ": " + told.message() + ": this user may not lock here: " + remedy_of_rights);
+        return no_quorum;
     }
     if (why.code == errc::no_quorum || why.code == condition::unreachable ||
         why.code == condition::configuration) {

@@ -52,7 +52,10 @@ local function decimal(number)
     return number and string.format('%.0f', number) or '-'
 end
 
--- Writes the record where it differs from `before`, the text that the key holds.
+-- Writes the record where it differs from `before`, the text that the key holds. Twice, so that the
+-- append-only file has it as a transaction, as it has leases. Redis from 7.0 and Valkey read
+-- transactions with the rights of the user `default`: where that has none, a restarted server has
+-- forgotten all leases, and must not have a record that says the contrary.
 local function keep_record(key, r, before)
     local text = table.concat({r.epoch, r.run_id, decimal(r.since), decimal(r.created),
                                decimal(r.ttl_max), r.durable, r.mark, r.replid,
@@ -60,6 +63,7 @@ local function keep_record(key, r, before)
                                decimal(r.error), decimal(r.seen), decimal(r.init),
                                decimal(r.quarantine), r.names or '-'}, ' ')
     if text ~= before then
+        redis.call('SET', key, text)
         redis.call('SET', key, text)
     end
 end

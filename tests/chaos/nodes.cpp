@@ -38,10 +38,7 @@ nodes::nodes(std::uint64_t seed, milliseconds ttl_max, std::function<void(const 
         const bool has_log = i < with_log;
         testing::server_options options;
         options.args = {"--repl-diskless-sync-delay", "0"};  // a copy is made at once
-        if (has_log) {
-            options.args.insert(options.args.end(),
-                                {"--appendonly", "yes", "--appendfsync", "always"});
-        }
+        options.keeps_data = has_log;
         nodes_.push_back({"n" + std::to_string(i), has_log,
                           redis_server(std::move(options), redis_server::start::do_not_wait)});
     }

@@ -60,7 +60,7 @@ std::vector<std::string> denied_on(cluster& nodes, std::size_t i) {
 
 }  // namespace
 
-TEST_CASE("a free resource is granted, for every number of nodes", "[acquire]") {
+TEST_CASE("a free resource is granted, for every number of nodes", "[acquire][servers]") {
     const auto size = static_cast<std::size_t>(GENERATE(1, 2, 3, 4, 5));
     const bool fencing = GENERATE(true, false);
     CAPTURE(size, fencing);
@@ -146,7 +146,8 @@ TEST_CASE("a client contends with itself as with anybody", "[acquire]") {
     CHECK(d.acquire("other").error() == error_code{});
 }
 
-TEST_CASE("plain locks of other programs exclude us, and ours exclude them", "[acquire]") {
+TEST_CASE("plain locks of other programs exclude us, and ours exclude them",
+          "[acquire][servers]") {
     cluster nodes(5);
     driver d(nodes.options());
     const auto foreign = [&](std::size_t on) {
@@ -229,10 +230,9 @@ TEST_CASE("keys carry the prefix and lie in the database of the options", "[acqu
     CHECK(d.until([&] { return keys() == companions; }));
 }
 
-TEST_CASE("the password and the ACL user of the options are used", "[acquire]") {
-    server_options each;
+TEST_CASE("the password and the ACL user of the options are used", "[acquire][servers]") {
+    server_options each = durable;  // of which nothing is reported
     each.password = "s3cret word";
-    each.args = {"--appendonly", "yes", "--appendfsync", "always"};  // of which nothing is reported
     cluster nodes(3, each);
     auto options = nodes.options();
     const auto become_locker = [&](std::size_t block) {

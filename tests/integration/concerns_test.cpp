@@ -83,7 +83,8 @@ TEST_CASE("a server whose memory is nearly full is reported", "[concerns]") {
 
 TEST_CASE("what a restart costs is reported where the persistence is known", "[concerns]") {
     cluster nodes(3);
-    nodes.ask(1).config_set("appendonly", "yes");  // everysec
+    nodes.ask(1).config_set("appendonly", "yes");
+    nodes.ask(1).config_set("appendfsync", "everysec");
     auto options = nodes.options();
     nodes.ask(2).config_set("appendonly", "yes");
     nodes.ask(2).acl_setuser({"ann", "on", ">pw", "~*", "&*", "+@all", "-config"});

@@ -43,7 +43,8 @@ bool is_free(cluster& nodes) {
 
 }  // namespace
 
-TEST_CASE("a writer lets the readers in that wait, and not the writer behind them", "[downgrade]") {
+TEST_CASE("a writer lets the readers in that wait, and not the writer behind them",
+          "[downgrade][servers]") {
     cluster nodes(3);
     found(nodes);
     blocking_client writer(nodes.options());

@@ -61,7 +61,7 @@ TEST_CASE("fences rise from holder to holder, and the nodes know them", "[fences
     CHECK(state.fence == leases.last());
 }
 
-TEST_CASE("fences rise through a crash, restarts and a flush of one server", "[fences]") {
+TEST_CASE("fences rise through a crash, restarts and a flush of one server", "[fences][servers]") {
     cluster nodes(3, GENERATE(true, false) ? durable : server_options{});
     driver d(fenced(nodes));
     succession leases(d);

@@ -129,7 +129,7 @@ TEST_CASE("with the guard off there is no record and nothing to declare", "[guar
     CHECK(d.finish(said).error() == errc::invalid_argument);
 }
 
-TEST_CASE("a node that restarted empty has no vote for ttl_max", "[guard]") {
+TEST_CASE("a node that restarted empty has no vote for ttl_max", "[guard][servers]") {
     cluster nodes(3);
     settle(nodes, guarded(nodes));
     driver d(guarded(nodes));
@@ -149,7 +149,7 @@ TEST_CASE("a node that restarted empty has no vote for ttl_max", "[guard]") {
     CHECK(clock::now() - restarted > ttl_max);
 }
 
-TEST_CASE("a durable node votes as soon as it is back", "[guard]") {
+TEST_CASE("a durable node votes as soon as it is back", "[guard][servers]") {
     cluster nodes(3, durable);
     settle(nodes, guarded(nodes));
     driver d(guarded(nodes));

@@ -101,7 +101,7 @@ TEST_CASE("a lease that hung servers keep from being renewed is reported as unre
 }
 
 TEST_CASE("a lease outlives the restart of every server, one after the other", "[hold]") {
-    cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
+    cluster nodes(3, durable);
     driver d(nodes.options());
     auto held = must_acquire(d, {.ttl = 5s});
     REQUIRE(d.until([&] { return nodes.holding("r") == 3; }));

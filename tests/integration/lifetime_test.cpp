@@ -280,7 +280,7 @@ TEST_CASE("handlers are never called from within the initiating function", "[lif
 }
 
 TEST_CASE("a lease may be destroyed before its client connected again", "[lifetime]") {
-    cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
+    cluster nodes(3, durable);
     driver d(nodes.options());
     for (int round = 0; round < 3; ++round) {
         {

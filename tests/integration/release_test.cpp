@@ -45,7 +45,7 @@ TEST_CASE("a node that answers late gets the release behind its acquire", "[rele
 }
 
 TEST_CASE("a node that comes back with the key is cleaned on reconnection", "[release]") {
-    cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
+    cluster nodes(3, durable);
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});
@@ -99,7 +99,7 @@ TEST_CASE("no key on a quorum is not_held", "[release]") {
 }
 
 TEST_CASE("without a quorum of answers it is no_quorum, and owed", "[release]") {
-    cluster nodes(3, {{"--appendonly", "yes", "--appendfsync", "always"}, {}, false});
+    cluster nodes(3, durable);
     driver d(nodes.options(GENERATE(true, false)));
     auto got = d.acquire("r", {.ttl = 60s});
     REQUIRE(got.error() == error_code{});

@@ -52,7 +52,7 @@ bool all_granted(const revocation& done) {
 
 }  // namespace
 
-TEST_CASE("a revoked holder loses its lease, and cannot take the key again", "[revoke]") {
+TEST_CASE("a revoked holder loses its lease, and cannot take the key again", "[revoke][servers]") {
     cluster nodes(3);
     found(nodes);
     driver holder(named(nodes, "till-7"));
@@ -136,7 +136,7 @@ TEST_CASE("a holder that came after the operator's inspect keeps the lock", "[re
     CHECK(nodes.ask(0).exists("{never held}:revoked") == false);
 }
 
-TEST_CASE("the next waiter gets what was taken at once", "[revoke]") {
+TEST_CASE("the next waiter gets what was taken at once", "[revoke][servers]") {
     cluster nodes(3);
     driver holder(nodes.options());
     driver waiter(nodes.options());

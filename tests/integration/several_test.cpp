@@ -36,7 +36,7 @@ bool is_anywhere(cluster& nodes, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("all are held, renewed and released as one", "[several]") {
+TEST_CASE("all are held, renewed and released as one", "[several][servers]") {
     const bool is_fenced = GENERATE(true, false);
     cluster nodes(3);
     auto options = nodes.options();

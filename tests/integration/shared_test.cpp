@@ -102,7 +102,8 @@ bool a_writer_is_in_within_two_sections() {
 
 }  // namespace
 
-TEST_CASE("readers of several clients hold a lock together, and a writer does not", "[shared]") {
+TEST_CASE("readers of several clients hold a lock together, and a writer does not",
+          "[shared][servers]") {
     cluster nodes(3);
     driver a(nodes.options());
     driver b(nodes.options());
@@ -147,7 +148,7 @@ TEST_CASE("readers and the locks of other libraries exclude each other", "[share
 }
 
 TEST_CASE("a writer's fence exceeds all before it, and a reader's those of all writers",
-          "[shared]") {
+          "[shared][servers]") {
     cluster nodes(3);
     driver a(nodes.options());
     driver b(nodes.options());

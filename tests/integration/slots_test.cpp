@@ -189,7 +189,7 @@ TEST_CASE("a thousand slots are held at once, and no more", "[slots]") {
     CHECK(gives_all_back(a, b, nodes));
 }
 
-TEST_CASE("as many hold a resource as it has slots, and nobody more", "[slots]") {
+TEST_CASE("as many hold a resource as it has slots, and nobody more", "[slots][servers]") {
     cluster nodes(3);
     driver a(nodes.options());
     driver b(nodes.options());

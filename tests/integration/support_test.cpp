@@ -46,7 +46,7 @@ TEST_CASE("servers start, hang, die, come back, and leave nothing", "[support]")
     std::filesystem::path directory;
     pid_t pid = 0;
     {
-        redis_server server({{"--appendonly", "yes", "--appendfsync", "always"}, "pw", true});
+        redis_server server({.password = "pw", .unix_socket = true, .keeps_data = true});
         directory = server.directory();
         pid = server.pid();
         CHECK(server.uri() == "redis://:pw@127.0.0.1:" + std::to_string(server.port()));

@@ -45,7 +45,8 @@ bool is_on_quorum(cluster& nodes, const std::string& key, std::chrono::milliseco
 
 }  // namespace
 
-TEST_CASE("a lock is taken, prolonged and released in three steps of a script", "[tool]") {
+TEST_CASE("a lock is taken, prolonged and released in three steps of a script",
+          "[tool][servers]") {
     cluster nodes(3);
     const scratch folder;
     auto got = run_script(nodes, "$R acquire --config $C --ttl 20s --token-file ${T}t r",
@@ -122,7 +123,7 @@ TEST_CASE("several resources of which one is gone are not prolonged", "[tool]") 
     }
 }
 
-TEST_CASE("a token without its lease changes nothing", "[tool]") {
+TEST_CASE("a token without its lease changes nothing", "[tool][servers]") {
     cluster nodes(3);
     const scratch folder;
     REQUIRE(run_script(nodes, "$R acquire --config $C --ttl 20s --token-file ${T}t r",

@@ -180,7 +180,7 @@ bool ten_processes_are_served_in_order() {
 
 }  // namespace
 
-TEST_CASE("ten clients get the lock in the order in which they came", "[waiting]") {
+TEST_CASE("ten clients get the lock in the order in which they came", "[waiting][servers]") {
     CHECK(once_in_three(ten_clients_are_served_in_order));
 }
 
@@ -366,7 +366,7 @@ TEST_CASE("a waiter sleeps until another program's lock expires, with 3 retries 
 }
 
 TEST_CASE("a plain holder's release reaches a fenced waiter, and the other way round",
-          "[waiting]") {
+          "[waiting][servers]") {
     cluster nodes(5);
     found(nodes);
     const bool is_holder_fenced = GENERATE(true, false);
@@ -447,7 +447,7 @@ TEST_CASE("a minority that fails while somebody waits delays no hand-over", "[wa
 }
 
 TEST_CASE("a place in line outlives what the nodes forget and which connections break",
-          "[waiting]") {
+          "[waiting][servers]") {
     cluster nodes(5);
     found(nodes);
     blocking_client holder(nodes.options());

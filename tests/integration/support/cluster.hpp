@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "direct.hpp"
 #include "redis_server.hpp"
 
 #include <redlock/options.hpp>
@@ -41,14 +40,14 @@ public:
 
     /// A connection of the test's own.
     direct ask(std::size_t i) {
-        return direct(servers_.at(i).port(), servers_.at(i).password());
+        return servers_.at(i).ask();
     }
 
     /// On how many of the servers that run and are not stopped a key exists.
     std::size_t holding(const std::string& key) {
         std::size_t found = 0;
         for (auto& server : servers_) {
-            if (server.reachable() && direct(server.port(), server.password()).exists(key)) ++found;
+            if (server.reachable() && server.ask().exists(key)) ++found;
         }
         return found;
     }
@@ -59,7 +58,7 @@ public:
         std::size_t found = 0;
         for (auto& server : servers_) {
             if (!server.reachable()) continue;
-            for (const auto& key : direct(server.port(), server.password()).keys()) {
+            for (const auto& key : server.ask().keys()) {
                 if (!is_companion(key)) ++found;
             }
         }
@@ -127,7 +126,7 @@ private:
     bool all_records(Predicate holds) {
         return std::all_of(servers_.begin(), servers_.end(), [&](const redis_server& server) {
             std::istringstream record(
-                direct(server.port(), server.password()).get("redlock:node").value_or(""));
+                server.ask().get("redlock:node").value_or(""));
             return holds(words{std::istream_iterator<std::string>(record), {}});
         });
     }

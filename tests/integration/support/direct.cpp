@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "direct.hpp"
 
+#include "redis_server.hpp"
+
 #include <hiredis/hiredis.h>
 
 #include <sstream>
@@ -45,14 +47,19 @@ std::string value_after(const std::string& text, const std::string& label, const
 
 void direct::closer::operator()(redisContext* context) const noexcept { redisFree(context); }
 
-direct::direct(std::uint16_t port, const std::string& password, std::chrono::milliseconds limit)
+direct::direct(std::uint16_t port, const std::string& password, std::chrono::milliseconds limit,
+               const std::string& user)
     : context_(redisConnectWithTimeout("127.0.0.1", port, to_timeval(limit))) {
     if (!context_ || context_->err != 0) {
         throw std::runtime_error("port " + std::to_string(port) + ": " +
                                  (context_ ? context_->errstr : "out of memory"));
     }
     redisSetTimeout(context_.get(), to_timeval(limit));
-    if (!password.empty()) checked({"AUTH", password});
+    if (!user.empty()) {
+        checked({"AUTH", user, password});
+    } else if (!password.empty()) {
+        checked({"AUTH", password});
+    }
 }
 
 reply direct::command(const std::vector<std::string>& words) {
@@ -115,7 +122,10 @@ void direct::script_flush() { checked({"SCRIPT", "FLUSH"}); }
 
 void direct::acl_setuser(const std::vector<std::string>& words) {
     std::vector<std::string> all{"ACL", "SETUSER"};
-    all.insert(all.end(), words.begin(), words.end());
+    for (const auto& word : words) {
+        const bool is_of_channels = word.starts_with('&') || word == "resetchannels";
+        if (!is_of_channels || servers_have_channel_rights()) all.push_back(word);
+    }
     checked(all);
 }
 

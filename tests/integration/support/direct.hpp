@@ -27,7 +27,8 @@ struct reply {
 class direct {
 public:
     explicit direct(std::uint16_t port, const std::string& password = {},
-                    std::chrono::milliseconds limit = std::chrono::seconds(10));
+                    std::chrono::milliseconds limit = std::chrono::seconds(10),
+                    const std::string& user = {});
 
     reply command(const std::vector<std::string>& words);
 
@@ -43,6 +44,7 @@ public:
     void select(int database);
     void config_set(const std::string& name, const std::string& value);
     void script_flush();
+    /// Without the words about channels where the servers know none.
     void acl_setuser(const std::vector<std::string>& words);
     /// Closes every other connection to this server; how many there were.
     long long kill_other_clients();

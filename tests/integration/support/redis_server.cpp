@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "redis_server.hpp"
 
-#include "direct.hpp"
+#include "../../support/project.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -16,15 +16,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <random>
+#include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -126,6 +131,19 @@ pid_t spawn_from_lasting_thread(const std::vector<std::string>& words) {
 
 }  // namespace
 
+// "Redis server v=6.0.16 sha=…"
+bool servers_have_channel_rights() {
+    static const bool has = [] {
+        const std::string command = "'" + server_program() + "' --version";
+        const std::unique_ptr<FILE, int (*)(FILE*)> answer(::popen(command.c_str(), "r"), ::pclose);
+        std::array<char, 200> line{};
+        const bool is_read = answer && std::fgets(line.data(), line.size(), answer.get()) != nullptr;
+        if (!is_read) throw std::runtime_error(command + " says nothing");
+        return std::string_view(line.data()).find(" v=6.0.") == std::string_view::npos;
+    }();
+    return has;
+}
+
 redis_server::redis_server(server_options options, start how) : options_(std::move(options)) {
     std::string pattern = (std::filesystem::temp_directory_path() / "redlock-node-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
@@ -164,25 +182,43 @@ redis_server& redis_server::operator=(redis_server&& other) noexcept {
 
 std::vector<std::string> redis_server::command_line() const {
     std::vector<std::string> words{server_program(),
+                                   (project_folder() / "deploy" / "redis.conf").string(),
                                    "--port", std::to_string(port()),
                                    "--bind", "127.0.0.1",
                                    "--dir", directory_.string(),
                                    "--logfile", (directory_ / "log").string(),
-                                   "--daemonize", "no",
-                                   "--save", "",
-                                   "--appendonly", "no",
+                                   "--aclfile", options_.has_users ? users_file().string() : "",
                                    "--repl-diskless-sync-delay", "0"};  // it waits 5 s for others
+    if (!options_.keeps_data) words.insert(words.end(), {"--appendonly", "no"});
     if (options_.unix_socket) {
         words.insert(words.end(), {"--unixsocket", unix_socket()});
     }
-    if (!options_.password.empty()) {
+    if (!options_.password.empty() && !options_.has_users) {
         words.insert(words.end(), {"--requirepass", options_.password});
     }
     words.insert(words.end(), options_.args.begin(), options_.args.end());
     return words;
 }
 
+// As docs/production.md says: each user gets a password.
+void redis_server::write_users() const {
+    std::ifstream from(project_folder() / "deploy" / "users.acl");
+    std::ofstream to(users_file());
+    const bool has_channels = servers_have_channel_rights();
+    for (std::string line; std::getline(from, line);) {
+        std::istringstream words(line);
+        std::string word;
+        for (bool is_first = true; words >> word; is_first = false) {
+            if (!has_channels && (word == "resetchannels" || word.starts_with('&'))) continue;
+            to << (is_first ? "" : " ") << word;
+            if (word == "on") to << " >" << options_.password;
+        }
+        to << '\n';
+    }
+}
+
 void redis_server::spawn() {
+    if (options_.has_users && !std::filesystem::exists(users_file())) write_users();
     pid_ = spawn_from_lasting_thread(command_line());
     stopped_ = false;
 }
@@ -190,7 +226,7 @@ void redis_server::spawn() {
 // Another process may have taken the port between our look and the server's bind.
 bool redis_server::answers_as_itself() const {
     try {
-        direct node(port(), options_.password, std::chrono::milliseconds(500));
+        direct node = ask(std::chrono::milliseconds(500));
         return node.info("process_id") == std::to_string(pid_) && node.info("loading") == "0";
     } catch (const std::exception&) {
         return false;
@@ -274,6 +310,10 @@ void redis_server::remove() noexcept {
 }
 
 std::uint16_t redis_server::port() const noexcept { return port_->port(); }
+
+direct redis_server::ask(std::chrono::milliseconds limit) const {
+    return direct(port(), options_.password, limit, options_.has_users ? "operator" : "");
+}
 
 std::string redis_server::uri() const {
     const auto user = options_.password.empty() ? std::string() : ":" + options_.password + "@";

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "direct.hpp"
+
 #include <redlock/options.hpp>
 
 #include <sys/types.h>
@@ -16,18 +18,24 @@
 namespace redlock::testing {
 
 struct server_options {
-    std::vector<std::string> args{};  ///< Appended to the command line: {"--appendonly", "yes"}.
-    std::string password{};         ///< requirepass; empty: none.
+    std::vector<std::string> args{};  ///< Appended to the command line: {"--maxmemory", "1mb"}.
+    /// requirepass, or of each user; empty: none.
+    std::string password{};
     bool unix_socket = false;       ///< Also listens on a socket in its directory.
+    bool keeps_data = false;        ///< What it answered is on disk by then: as deploy/redis.conf says.
+    /// It has the users of deploy/users.acl, and no other; the test is their operator.
+    bool has_users = false;
 };
 
-/// What it answered is on disk by then.
-inline const server_options durable{.args = {"--appendonly", "yes", "--appendfsync", "always"}};
+inline const server_options durable{.keeps_data = true};
+
+/// Whether the servers know rights to channels: Redis 6.0 does not.
+bool servers_have_channel_rights();
 
 class port_claim;
 
-/// A server of its own: port, directory and process. Removed with the object; the process dies with
-/// the test program, too. Not thread-safe.
+/// A server of its own: port, directory and process, with the configuration of deploy/redis.conf.
+/// Removed with the object; the process dies with the test program, too. Not thread-safe.
 class redis_server {
 public:
     enum class start { wait, do_not_wait };
@@ -56,20 +64,24 @@ public:
     pid_t pid() const noexcept { return pid_; }
     /// Its own also while nobody listens there.
     std::uint16_t port() const noexcept;
-    const std::string& password() const noexcept { return options_.password; }
+    /// A connection of the test's own.
+    direct ask(std::chrono::milliseconds limit = std::chrono::seconds(10)) const;
     /// The command line's own options, for the next `restart()`.
     server_options& options() noexcept { return options_; }
     std::filesystem::path directory() const { return directory_; }
+    /// Where `has_users`; the test may change it, and say ACL LOAD.
+    std::filesystem::path users_file() const { return directory_ / "users.acl"; }
     std::string unix_socket() const { return (directory_ / "socket").string(); }
     /// "redis://:password@127.0.0.1:port".
     std::string uri() const;
-    /// How a client is told of it (over TCP).
+    /// How a client is told of it (over TCP). Where it `has_users`, one of them is to be added.
     node_options node() const;
     /// The end of the server's log.
     std::string log() const;
 
 private:
     std::vector<std::string> command_line() const;
+    void write_users() const;
     void spawn();
     bool answers_as_itself() const;
     void end(int signal) noexcept;

@@ -1,0 +1,16 @@
+# What the checks of deploy/ have in common: the project's folders, and how one is skipped; knows no file.
+# SPDX-License-Identifier: MIT
+import pathlib
+import re
+import sys
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = PROJECT / "deploy"
+sys.path[:0] = [str(PROJECT / "tests" / folder) for folder in ("integration", "failover", "support")]
+
+
+def commands_under(heading):
+    """The first block of commands in that part of docs/production.md."""
+    text = (PROJECT / "docs" / "production.md").read_text(encoding="utf-8")
+    part = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.search(r"^```bash\n(.*?)^```$", part, re.M | re.S)[1]
