@@ -90,7 +90,8 @@ def vcpkg():
     expect(manifest["name"] == port.name, "the port's folder has another name than the port")
     words = {d if isinstance(d, str) else d["name"] for d in manifest["dependencies"]}
     included = output("grep", "-rhoE", "#include <boost/[a-z_0-9]+", "include", "src")
-    for library in {line.rpartition("/")[2].replace("_", "-") for line in included.splitlines()}:
+    libraries = {line.rpartition("/")[2].replace("_", "-") for line in included.splitlines()}
+    for library in {"config" if one == "version" else one for one in libraries}:
         expect(f"boost-{library}" in words, f"the port does not name boost-{library}")
     with tempfile.TemporaryDirectory() as work:
         script = pathlib.Path(work) / "port.cmake"
