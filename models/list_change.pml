@@ -95,12 +95,12 @@ bool lease[PROGRAMS];
 #define JUDGED(p, n) FITS(p, n)
 #endif
 #ifdef TRAP_old_majority_only
-#define QUORUM(p) MAJORITY(votes[p], old[p])
+#define QUORUM_OF(p, m) MAJORITY(m, old[p])
 #else
 #ifdef TRAP_leaving_node_counts_for_the_new_list
-#define QUORUM(p) (MAJORITY(votes[p], old[p]) && 2 * COUNT(votes[p]) > COUNT(SET(new[p])))
+#define QUORUM_OF(p, m) (MAJORITY(m, old[p]) && 2 * COUNT(m) > COUNT(SET(new[p])))
 #else
-#define QUORUM(p) (MAJORITY(votes[p], old[p]) && MAJORITY(votes[p], new[p]))
+#define QUORUM_OF(p, m) (MAJORITY(m, old[p]) && MAJORITY(m, new[p]))
 #endif
 #endif
 
@@ -119,6 +119,7 @@ inline over(what) {
 #define PROMOTED(m, p) (((m) & ~(LEASE(p) | ROUND(p))) | (((m) & ROUND(p)) >> 1))
 /* The round is the lease now. */
 inline promote(p) {
+    printf("program %d (%d to %d) HOLDS\n", p, old[p], new[p]);
     i = 0;
     do
     :: i < NODES ->
@@ -150,6 +151,7 @@ inline end_round(p) {
     votes[p] = 0;
     over(ROUND(p))
 }
+#define QUORUM(p) QUORUM_OF(p, votes[p])
 inline drop_keys(p, kept) {
     i = 0;
     do
@@ -167,6 +169,7 @@ inline ask(p, n) {
     if
     :: JUDGED(p, n) && quarantine[n] == 0 && (key[n] == 0 || key[n] == p + 1) ->
         key[n] = p + 1;
+        printf("program %d (%d to %d): node %d grants\n", p, old[p], new[p], n);
         votes[p] = votes[p] | BIT(n)
     :: else
     fi
@@ -184,7 +187,8 @@ inline become(n, s, b, k, wait) {
     next[n] = 0;
     promised[n] = 0;
     accepted[n] = 0;
-    became[n] = wait
+    became[n] = wait;
+    printf("node %d is a member of set %d, number %d, after %d\n", n, s, number[n], b)
 }
 #define ALL ((1 << NODES) - 1)
 /* Program p has met node m, whose history has the record of node n. */
@@ -196,6 +200,7 @@ inline become(n, s, b, k, wait) {
 #endif
 #define FOLLOWS(p, n, m) (state[n] != EMPTY && KNOWS(p, m) && LATER(m, n) && (IN(n, old[p]) || IN(n, new[p])))
 inline follow(n, m) {
+    printf("node %d follows node %d\n", n, m);
     if
 #ifdef TRAP_follower_sets_since
     :: true -> quarantine[n] = ALIVE
@@ -206,7 +211,7 @@ inline follow(n, m) {
     fi;
     become(n, set[m], before[m], number[m], ALIVE)
 }
-#ifdef MENDED
+#ifndef TRAP_record_of_an_empty_node_by_few
 /* The others that it looked at meet every majority of its set, even one that the node was of. */
 #define ENOUGH_SEEN(n, seen, s) (!IN(n, s) || 2 * COUNT((seen) & SET(s) & ~BIT(n)) > COUNT(SET(s)))
 inline copy_promise(n, seen) {
@@ -229,6 +234,7 @@ inline copy_promise(n, seen) {
 /* Program p makes the record of the empty node n, after a look at the nodes in `seen`. */
 inline make_record(p, n, seen) {
     best = NODES;
+    printf("program %d makes the record of node %d, having seen %d\n", p, n, seen);
     i = 0;
     do
     :: i < NODES ->
@@ -275,18 +281,63 @@ inline make_record(p, n, seen) {
     best = 0
 }
 #define ON_NODE(n) \
-    :: d_step { !(votes[p] & BIT(n)) && (IN(n, old[p]) || IN(n, new[p])) && \
-        ((JUDGED(p, n) && quarantine[n] == 0 && (key[n] == 0 || key[n] == p + 1)) || \
-         (state[n] && number[n] > met[p])) -> ask(p, n); skip } \
+    ASK(n) \
     :: d_step { state[n] == EMPTY && (IN(n, old[p]) || IN(n, new[p])) -> make_record(p, n, ALL); skip } \
     ONE_AWAY(n, 0) ONE_AWAY(n, 1) ONE_AWAY(n, 2) ONE_AWAY(n, 3) \
     FOLLOW(n, 0) FOLLOW(n, 1) FOLLOW(n, 2) FOLLOW(n, 3)
+#ifdef INSTANT
+/* The whole round happens at one instant: a set of nodes that make a quorum grant it. */
+#define GRANTS(n) (state[n] && JUDGED(p, n) && quarantine[n] == 0 && (key[n] == 0 || key[n] == p + 1))
+#define ASK(n)
+#define TRY(m) \
+    :: d_step { (!((m) & 1) || GRANTS(0)) && (!((m) & 2) || GRANTS(1)) && (!((m) & 4) || GRANTS(2)) && \
+        (!((m) & 8) || GRANTS(3)) && QUORUM_OF(p, m) -> try(p, m); skip }
+#define TRIES TRY(3) TRY(5) TRY(6) TRY(7) TRY(9) TRY(10) TRY(11) TRY(12) TRY(13) TRY(14) TRY(15)
+inline try(p, m) {
+    i = 0;
+    do
+    :: i < NODES ->
+        if
+        :: ((m) & BIT(i)) && number[i] > met[p] -> met[p] = number[i]
+        :: else
+        fi;
+        i++
+    :: else -> i = 0; break
+    od;
+    /* A node that is behind what others say has no vote. */
+    if
+    :: (!((m) & 1) || GRANTS(0)) && (!((m) & 2) || GRANTS(1)) && (!((m) & 4) || GRANTS(2)) &&
+        (!((m) & 8) || GRANTS(3)) ->
+        do
+        :: i < NODES ->
+            if
+            :: (m) & BIT(i) -> key[i] = p + 1; printf("program %d (%d to %d): node %d grants\n", p, old[p], new[p], i)
+            :: else
+            fi;
+            i++
+        :: else -> i = 0; break
+        od;
+        votes[p] = m;
+        over(LEASE(p));
+        assert(!lease[1 - p]);
+        promote(p)
+    :: else
+    fi
+}
+#else
+#define TRIES
+#define ASK(n) \
+    :: d_step { !(votes[p] & BIT(n)) && (IN(n, old[p]) || IN(n, new[p])) && \
+        ((JUDGED(p, n) && quarantine[n] == 0 && (key[n] == 0 || key[n] == p + 1)) || \
+         (state[n] && number[n] > met[p])) -> ask(p, n); skip }
+#endif
 #define ONE_AWAY(n, m) \
     :: d_step { n != m && state[n] == EMPTY && (IN(n, old[p]) || IN(n, new[p])) -> make_record(p, n, (ALL & ~BIT(m))); skip }
 #define FOLLOW(n, m) \
     :: d_step { n != m && FOLLOWS(p, n, m) -> follow(n, m); skip }
 
 inline stop(p) {
+    printf("program %d stops\n", p);
     lease[p] = false;
     votes[p] = 0;
     met[p] = 0;
@@ -294,7 +345,7 @@ inline stop(p) {
     over(LEASE(p) | ROUND(p))
 }
 /* The program stops, by a release or a crash, and starts with a list. */
-#define LIST(a, b) :: d_step { !(old[p] == a && new[p] == b && !lease[p] && !votes[p] && !met[p]) -> stop(p); old[p] = a; new[p] = b }
+#define LIST(a, b) :: d_step { !(old[p] == a && new[p] == b && !lease[p] && !votes[p] && !met[p]) -> stop(p); old[p] = a; new[p] = b; printf("program %d starts with %d to %d\n", p, a, b) }
 
 active [PROGRAMS] proctype program() {
     byte i, best;
@@ -305,10 +356,11 @@ end: do
     ON_NODE(1)
     ON_NODE(2)
     ON_NODE(3)
+    TRIES
     /* A quorum: an acquire, or a renewal. */
     :: d_step { QUORUM(p) -> assert(!lease[1 - p]); promote(p) }
-    :: d_step { lease[p] -> lease[p] = false; drop_keys(p, votes[p]); over(LEASE(p)); skip }
-    :: d_step { votes[p] -> end_round(p); skip }
+    :: d_step { lease[p] -> printf("program %d: lease over\n", p); lease[p] = false; drop_keys(p, votes[p]); over(LEASE(p)); skip }
+    :: d_step { votes[p] -> printf("program %d: round over\n", p); end_round(p); skip }
     LIST(0, 0)
     LIST(0, 1)
     LIST(1, 1)
@@ -322,7 +374,7 @@ end: do
 }
 
 byte op_old[OPERATORS], op_new[OPERATORS], op_number[OPERATORS], op_ballot[OPERATORS];
-byte op_phase[OPERATORS];     /* 0: idle; 1: promises; 2: closes; 3: writes */
+byte op_phase[OPERATORS];     /* 0: idle; 1: promises; 2: closes; 4: reads again; 3: writes */
 byte op_value[OPERATORS], op_seen[OPERATORS], op_promises[OPERATORS], op_closed[OPERATORS];
 
 #define ITS_SET(o, n) (number[n] == op_number[o] && set[n] == op_old[o] && IN(n, op_old[o]) && \
@@ -333,6 +385,7 @@ byte op_value[OPERATORS], op_seen[OPERATORS], op_promises[OPERATORS], op_closed[
 #define MAY_CLOSE(n) (became[n] == 0)
 #endif
 inline promise(o, n) {
+    printf("operator %d: node %d promises ballot %d\n", o, n, op_ballot[o]);
     promised[n] = op_ballot[o];
     op_promises[o] = op_promises[o] | BIT(n);
     if
@@ -341,6 +394,7 @@ inline promise(o, n) {
     fi
 }
 inline close(o, n) {
+    printf("operator %d: node %d closes for set %d, ballot %d\n", o, n, op_value[o], op_ballot[o]);
     state[n] = CLOSED;
     next[n] = op_value[o];
     promised[n] = op_ballot[o];
@@ -367,6 +421,9 @@ inline close(o, n) {
 #define AT_NODE(n) \
     :: d_step { op_phase[o] == 1 && ITS_SET(o, n) && MAY_CLOSE(n) && promised[n] < op_ballot[o] -> promise(o, n); skip } \
     :: d_step { op_phase[o] == 2 && ITS_SET(o, n) && MAY_CLOSE(n) && MAY_ACCEPT(o, n) && !(op_closed[o] & BIT(n)) -> close(o, n) } \
+    :: d_step { op_phase[o] == 4 && ITS_SET(o, n) && state[n] == CLOSED && accepted[n] == op_ballot[o] && \
+        !(op_closed[o] & BIT(n)) -> op_closed[o] = op_closed[o] | BIT(n); \
+        printf("operator %d: node %d is still closed\n", o, n) } \
     :: d_step { op_phase[o] == 3 && state[n] != EMPTY && UNCHANGED(o, n) && (IN(n, op_old[o]) || IN(n, op_value[o])) -> \
         become(n, op_value[o], op_old[o], op_number[o] + 1, ALIVE); skip }
 
@@ -404,18 +461,24 @@ end: do
     AT_NODE(2)
     AT_NODE(3)
     :: d_step { op_phase[o] == 1 && PROMISED_ENOUGH(o) -> op_phase[o] = 2; op_promises[o] = 0; op_seen[o] = 0 }
+#ifdef TRAP_closes_not_read_again
     :: d_step { op_phase[o] == 2 && DECIDED(o) -> op_phase[o] = 3; op_closed[o] = 0 }
+#else
+    :: d_step { op_phase[o] == 2 && DECIDED(o) -> op_phase[o] = 4; op_closed[o] = 0 }
+    :: d_step { op_phase[o] == 4 && DECIDED(o) -> op_phase[o] = 3; op_closed[o] = 0 }
+#endif
 #ifdef TRAP_node_by_node
     :: d_step { op_phase[o] == 1 -> op_phase[o] = 3; op_promises[o] = 0 }
 #endif
     /* It begins again with a higher ballot. */
-    :: d_step { (op_phase[o] == 1 || op_phase[o] == 2) && op_ballot[o] + OPERATORS <= BALLOTS ->
+    :: d_step { (op_phase[o] == 1 || op_phase[o] == 2 || op_phase[o] == 4) && op_ballot[o] + OPERATORS <= BALLOTS ->
         op_ballot[o] = op_ballot[o] + OPERATORS;
         begin(o, op_number[o]) }
     od
 }
 
 inline lose(n) {
+    printf("node %d loses its record\n", n);
     losses++;
     loss_wait = ALIVE;
     state[n] = EMPTY;
