@@ -2,7 +2,57 @@
 /* The list of nodes changes while locks are held: records, numbers, closing, one-decree Paxos, joint
  * and plain programs, followers, nodes that lose their record.
  *
- * HEADER
+ * Four nodes, 0 to 3. The lists are sets: 0 is {0,1,2}, 1 is {0,1,3}, 2 is {0,2,3}. The first operator
+ * changes 0 to 1; a second one another list at the same time (two operators), or the result (two
+ * changes). Two programs start with any list at any time, old, joint or new, also overlooked ones or too
+ * early; so no rule rests on the order of an operator's procedure.
+ *
+ * Every event is atomic at one node: an operator's promise, close, second look, write; a program's
+ * handshake and vote together (the epoch, which each command names, makes that true); a follower's
+ * change of a record; a record made for an empty node, after a look at all other nodes or all but one.
+ * An operator may stop for ever or go on at any later time.
+ *
+ * Time is abstracted to the order of events: a lease or round ends at any time; a quarantine, and the
+ * wait of a node that became a new set, end when all leases and rounds that were alive at its beginning
+ * are over. A second loss begins when all that was alive at the first is over.
+ *
+ * With INSTANT a program's round is one event at all its nodes; without it votes are collected one by
+ * one. BALLOTS is the highest ballot that an operator begins.
+ *
+ * Left out: fences and queues (exclusive.pml), clocks and offsets, differing quarantines and ttl_max,
+ * births, records of foreign sets, programs that look at the set in the handshake only, other libraries,
+ * more than two changes, more than four nodes. A node of another set costs a program nothing here but
+ * that node's vote. Availability is not checked.
+ *
+ * Checked: at most one program holds at a time.
+ *
+ * RUN small one change: -DINSTANT -DBALLOTS=1
+ * RUN small one change, one loss: -DINSTANT -DBALLOTS=1 -DLOSSES=1
+ * RUN small the way back: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
+ * RUN large two changes in a row: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=2 -DBALLOTS=2
+ * RUN large one change, vote by vote: -DBALLOTS=1
+ * RUN large one change, one loss, vote by vote: -DBALLOTS=1 -DLOSSES=1
+ * RUN large two operators: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
+ * RUN large two operators, one loss: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DLOSSES=1
+ * RUN large a change is given up: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSECOND_OLD=0 -DSECOND_NEW=0
+ * RUN large a change is given up, one loss: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSECOND_OLD=0 -DSECOND_NEW=0 -DLOSSES=1
+ * RUN large the way back, one loss: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2 -DLOSSES=1
+ * RUN large two changes in a row, one loss: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=2 -DBALLOTS=2 -DLOSSES=1
+ * TRAP node_by_node: -DINSTANT -DBALLOTS=1
+ * TRAP new_programs_count_at_once: -DINSTANT -DBALLOTS=1
+ * TRAP one_closed_node_is_enough: -DINSTANT -DBALLOTS=1
+ * TRAP old_majority_only: -DINSTANT -DBALLOTS=1
+ * TRAP leaving_node_counts_for_the_new_list: -DINSTANT -DBALLOTS=1
+ * TRAP renewals_pass_a_close: -DINSTANT -DBALLOTS=1
+ * TRAP restart_forgets_the_close: -DINSTANT -DBALLOTS=1
+ * TRAP record_of_an_empty_node_by_few: -DINSTANT -DBALLOTS=1 -DLOSSES=1
+ * TRAP closes_not_read_again: -DINSTANT -DBALLOTS=1 -DLOSSES=1
+ * TRAP close_for_any_joint_list: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
+ * TRAP promises_left_out: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
+ * TRAP overlooked_program_turns_others_back: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
+ * TRAP paused_commit_writes_over_a_later_change: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
+ * TRAP second_change_overwrites_the_instant: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=2 -DBALLOTS=2
+ * TRAP joining_record_without_a_look_at_the_new_list: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2 -DLOSSES=1
  */
 #ifndef SET0
 #define SET0 7       /* A B C */
@@ -73,11 +123,7 @@ bool lease[PROGRAMS];
 #else
 #define MAY_COUNT(n) (became[n] == 0)
 #endif
-#ifdef TRAP_names_without_numbers
-#define BEHIND(p, n) false
-#else
 #define BEHIND(p, n) (number[n] < met[p])
-#endif
 #ifdef TRAP_close_for_any_joint_list
 #define CLOSED_FOR(p, n) true
 #else
@@ -137,9 +183,7 @@ inline meet(p, n) {
     if
     :: state[n] != EMPTY && number[n] > met[p] ->
         met[p] = number[n];
-#ifndef TRAP_first_met_node_not_looked_at_again
         end_round(p)
-#endif
     :: else
     fi
 }
@@ -202,18 +246,19 @@ inline become(n, s, b, k, wait) {
 inline follow(n, m) {
     printf("node %d follows node %d\n", n, m);
     if
-#ifdef TRAP_follower_sets_since
-    :: true -> quarantine[n] = ALIVE
-#else
     :: number[m] > number[n] + 1 -> quarantine[n] = ALIVE
-#endif
     :: else
     fi;
     become(n, set[m], before[m], number[m], ALIVE)
 }
 #ifndef TRAP_record_of_an_empty_node_by_few
-/* The others that it looked at meet every majority of its set, even one that the node was of. */
-#define ENOUGH_SEEN(n, seen, s) (!IN(n, s) || 2 * COUNT((seen) & SET(s) & ~BIT(n)) > COUNT(SET(s)))
+/* The others that answered meet every majority that the node was of, in each list that has it. */
+#define ENOUGH_OF(n, seen, s) (!IN(n, s) || 2 * COUNT((seen) & SET(s) & ~BIT(n)) > COUNT(SET(s)))
+#ifdef TRAP_joining_record_without_a_look_at_the_new_list
+#define ENOUGH_SEEN(n, seen, s) ENOUGH_OF(n, seen, s)
+#else
+#define ENOUGH_SEEN(n, seen, s) (ENOUGH_OF(n, seen, s) && ENOUGH_OF(n, seen, old[p]) && ENOUGH_OF(n, seen, new[p]))
+#endif
 inline copy_promise(n, seen) {
     i = 0;
     do
