@@ -298,6 +298,7 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
         });
     };
     std::map<std::string, time_point> together;  // for how long all keys of several live
+    std::set<std::string> downgraded;  // by a request before: the next ones are a reader's
     for (const claim& one : claims) {
         const auto key = view(find_lock(*one.of, now), *one.of);
         if (key && key->value == one.of->value && !is_explained(one)) {
@@ -315,7 +316,10 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
         }
         if (!one.of->fence_key.empty()) check_fence(one, now);
         const bool is_ours = key && key->value == one.of->value;
-        if (one.is_done && one.of->shares() && is_ours) check_downgrade(one, now);
+        if (one.is_done && one.of->shares() && is_ours &&
+            downgraded.insert(one.of->key + ' ' + one.of->value).second) {
+            check_downgrade(one, now);
+        }
         const bool was_ours = one.key_before && one.key_before->value == one.of->value;
         if (one.is_granted && one.of->shares() && !was_ours) check_readers(*one.of, now);
     }
