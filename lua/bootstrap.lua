@@ -14,6 +14,7 @@
 -- ARGV[8..10]  for declare: cluster time when the client began, in us; by how much the node's clock
 --          is ahead of that, and the error of that, either way, in us. Empty where not known
 -- ARGV[11]  for declare: what the client calls the nodes of the set, as in node.lua
+-- ARGV[12]  for declare: how often the list was changed, by the records that the client has met
 --
 -- Returns 1 where it was done, 0 where the record bears another mark or is missing; an error reply
 -- FOREIGN where the key holds something else, and WRONGTYPE where it is no string.
@@ -29,6 +30,8 @@ if ARGV[1] == 'declare' then
     r.epoch, r.run_id, r.durable, r.replid, r.set = ARGV[2], ARGV[3], ARGV[4], ARGV[6], ARGV[7]
     r.ttl_max, r.quarantine = tonumber(ARGV[5]), tonumber(ARGV[5])
     r.names = ARGV[11]
+    parse_change(r, '')
+    r.number = tonumber(ARGV[12])
     if ARGV[9] ~= '' then
         r.offset, r.error, r.seen = tonumber(ARGV[9]), tonumber(ARGV[10]), now
     end

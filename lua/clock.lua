@@ -58,6 +58,9 @@ if ARGV[9] ~= '' then
 end
 -- Where cluster time was not known when `since` was set, `since` in cluster time is now.
 r.cluster_since = r.cluster_since or (r.since == 0 and 0 or now - lead)
+if (r.became or 0) > 0 then
+    r.became_cluster = r.became_cluster or now - lead
+end
 if r.init == 0 then
     r.init = tonumber(ARGV[7])
 end

@@ -123,7 +123,7 @@ bool lease[PROGRAMS];
 #else
 #define MAY_COUNT(n) (became[n] == 0)
 #endif
-#define BEHIND(p, n) (number[n] < met[p])
+#define BEHIND(p, n) (number[n] < met[p] && !(JOINT(p) && set[n] == old[p] && number[n] + 1 == met[p]))
 #ifdef TRAP_close_for_any_joint_list
 #define CLOSED_FOR(p, n) true
 #else
@@ -317,7 +317,7 @@ inline make_record(p, n, seen) {
                 state[n] = CLOSED;
                 next[n] = next[best];
                 accepted[n] = accepted[best];
-                promised[n] = promised[best]
+                copy_promise(n, seen)
             :: else -> state[n] = JOINING
             fi
         :: else
@@ -470,7 +470,7 @@ inline close(o, n) {
         !(op_closed[o] & BIT(n)) -> op_closed[o] = op_closed[o] | BIT(n); \
         printf("operator %d: node %d is still closed\n", o, n) } \
     :: d_step { op_phase[o] == 3 && state[n] != EMPTY && UNCHANGED(o, n) && (IN(n, op_old[o]) || IN(n, op_value[o])) -> \
-        become(n, op_value[o], op_old[o], op_number[o] + 1, ALIVE); skip }
+        become(n, op_value[o], op_old[o], op_number[o] + 1, (op_value[o] == op_old[o] -> 0 : ALIVE)); skip }
 
 inline begin(o, k) {
     op_number[o] = k;

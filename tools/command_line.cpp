@@ -143,6 +143,7 @@ private:
     CLI::App* watch_;
     CLI::App* doctor_;
     CLI::App* init_;
+    CLI::App* commit_;
     CLI::App* bench_;
     CLI::App* completion_;
     CLI::App* help_;
@@ -167,6 +168,7 @@ private:
     watch_request watching_;
     doctor_request examining_;
     init_request declaring_;
+    commit_request committing_;
     bench_request benching_;
     std::optional<milliseconds> each_;
 };
@@ -397,6 +399,29 @@ is granted from then until init is run again.
 
 Exit status: 0; 121 if fewer than a quorum of nodes took it; 125 on failure.)");
     init_->add_flag("--yes", declaring_.yes, "Do not ask");
+
+    commit_ = app_.add_subcommand("commit", "End a change of the list of nodes");
+    commit_->footer(
+        std::string(durations) +
+        R"(While the list of nodes changes, the configuration names the nodes of both lists, those that
+go marked as leaving, new ones as joining. When every program has that joint list, commit ends
+the change: the new list stands, and programs that have it alone may be started. Locks that are
+held stay held. commit asks for confirmation first, looks which programs are connected, closes the
+nodes of the old list for all programs with another list, and then writes the new one.
+
+It may be repeated, and goes on where it ended. What it can't see: programs of other libraries or
+earlier versions, and those that are not connected now.
+
+Exit status: 0 when every node is of the list that stands; 1 when that stands and a node has still to
+follow; 120 if programs with another list are connected, or the nodes are of another list; 121 if no
+majority of nodes took part; 125 on failure, or where the list does not change.)");
+    commit_->add_flag("--yes", committing_.yes, "Do not ask");
+    commit_->add_flag("--despite-old-programs", committing_.despite_old_programs,
+                      "Go on although programs with another list are connected, or can't be seen");
+    duration(*commit_, "--wait", committing_.wait,
+             "Wait so long until programs with another list are gone");
+    commit_->add_flag("--give-up", committing_.gives_up,
+                      "Give the change up: the old list stands. Needed once a node is closed");
 
     bench_ = app_.add_subcommand("bench", "Measure how fast locks are on these nodes");
     bench_->footer(
@@ -708,6 +733,7 @@ command_line parser::parse(std::vector<std::string> words) {
     if (watch_->parsed()) return with_nodes(watching_);
     if (doctor_->parsed()) return with_nodes(examining_);
     if (init_->parsed()) return with_nodes(declaring_);
+    if (commit_->parsed()) return with_nodes(committing_);
     if (bench_->parsed()) return bench();
     if (help_->parsed() || completion_->parsed()) return explain();
     return usage_error{"no command was given: " + names() + " exist"};

@@ -4,6 +4,7 @@
 
 #include "tools/bench.hpp"
 #include "tools/doctor.hpp"
+#include "tools/commit.hpp"
 #include "tools/init.hpp"
 #include "tools/inspect.hpp"
 #include "tools/list.hpp"
@@ -28,7 +29,8 @@ struct usage_error {
 
 using command_line =
     std::variant<usage_error, text_request, run_request, acquire_request, extend_request,
-                 release_request, revoke_request, inspect_request, init_request, bench_request,
+                 release_request, revoke_request, inspect_request, init_request, commit_request,
+                 bench_request,
                  doctor_request, list_request, watch_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);

@@ -6,6 +6,7 @@
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
 #include "tools/json_text.hpp"
+#include "tools/list_text.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
@@ -35,6 +36,29 @@ struct finding {
     std::string text;
 };
 
+// That no lock can be taken, if so: of a joint list either of the two may lack votes.
+void add_quorum(const std::vector<node_report>& reports, const client_options& options,
+                list_change without, std::string_view list, std::vector<finding>& to) {
+    std::size_t nodes = 0;
+    std::size_t voting = 0;
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        if (without != list_change::none && options.nodes[i].change == without) continue;
+        ++nodes;
+        voting += reports[i].has_vote ? 1U : 0U;
+    }
+    const std::size_t quorum = redlock::quorum_of(nodes);
+    if (voting >= quorum) return;
+    to.push_back({"", "no_quorum", severity::error,
+                  std::to_string(voting) + " of " + std::to_string(nodes) + " nodes" +
+                      std::string(list) + " vote, and a lock needs " + std::to_string(quorum) +
+                      ": nobody can take one; repair the nodes below"});
+}
+
+bool is_joint(const client_options& options) {
+    return std::any_of(options.nodes.begin(), options.nodes.end(),
+                       [](const node_options& n) { return n.change != list_change::none; });
+}
+
 std::size_t votes(const std::vector<node_report>& reports) {
     return static_cast<std::size_t>(std::count_if(
         reports.begin(), reports.end(), [](const node_report& r) { return r.has_vote; }));
@@ -43,12 +67,11 @@ std::size_t votes(const std::vector<node_report>& reports) {
 std::vector<finding> all_findings(const std::vector<node_report>& reports,
                                   const client_options& options) {
     std::vector<finding> all;
-    const std::size_t quorum = redlock::quorum_of(reports.size());
-    if (const std::size_t voting = votes(reports); voting < quorum) {
-        all.push_back({"", "no_quorum", severity::error,
-                       std::to_string(voting) + " of " + std::to_string(reports.size()) +
-                           " nodes vote, and a lock needs " + std::to_string(quorum) +
-                           ": nobody can take one; repair the nodes below"});
+    if (is_joint(options)) {
+        add_quorum(reports, options, list_change::joining, " of the old list", all);
+        add_quorum(reports, options, list_change::leaving, " of the new list", all);
+    } else {
+        add_quorum(reports, options, list_change::none, "", all);
     }
     for (const config_issue& issue : validate(options)) {
         all.push_back({"", "configuration", severity::warning, issue.where + ": " + issue.message});
@@ -162,6 +185,7 @@ json_value node_to_json(const node_report& r) {
             {"round_trip_us", r.round_trip.count()},
             {"node_timeout_ms", r.node_timeout.count()},
             {"ttl_max_ms", r.ttl_max.count()},
+            {"list", to_json(r.list)},
             {"missing_rights", r.missing_rights}};
 }
 

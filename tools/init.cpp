@@ -14,6 +14,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -94,6 +95,13 @@ int show(error_code ec, const std::vector<node_vote>& answers, const client_opti
 int init(const init_request& request) {
     auto found = find_nodes(request.nodes);
     if (!found) return own_failure;
+    const auto& nodes = found->client.nodes;
+    if (std::any_of(nodes.begin(), nodes.end(),
+                    [](const node_options& n) { return n.change != list_change::none; })) {
+        complain("the list has nodes that are joining or leaving: redlock commit ends the change; to "
+                 "declare nodes new, name those of one list");
+        return own_failure;
+    }
     if (!request.yes && !is_meant(found->client)) return own_failure;
     asio::io_context context(1);
     first_contact contact(found->client);

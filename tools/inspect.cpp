@@ -101,7 +101,9 @@ int show(const resource_state& state, bool json) {
 
 void complain_of_silence(const resource_state& state) {
     const auto counts = std::to_string(state.quorum) + " of " + std::to_string(state.nodes.size());
-    std::string line = "fewer than " + counts + " nodes answered:";
+    std::string line = state.quorum_after == 0
+                           ? "fewer than " + counts + " nodes answered:"
+                           : "too few nodes of the old list, or of the new one, answered:";
     std::size_t foreign = 0;
     std::size_t forbidden = 0;
     for (const auto& node : state.nodes) {
@@ -197,6 +199,7 @@ std::string to_json(const resource_state& state) {
         {"since_ms", state.held_for ? json_value(state.held_for->count()) : json_value()},
         {"quorum", state.quorum},
         {"nodes", std::move(nodes)}};
+    if (state.quorum_after != 0) out["quorum_after"] = state.quorum_after;
     add_company(out, state);
     out["kept"] = state.kept;
     add_note(out, state.note);
@@ -237,8 +240,11 @@ std::string to_table(const resource_state& state) {
     }
     if (const auto slots = slots_held(state); !slots.empty()) out += ", " + slots;
     if (state.waiting != 0) out += ", " + std::to_string(state.waiting) + " waiting";
-    out += " (quorum " + std::to_string(state.quorum) + " of " +
-           std::to_string(state.nodes.size()) + ")\n\n";
+    const std::string quorum = std::to_string(state.quorum);
+    out += state.quorum_after == 0
+               ? " (quorum " + quorum + " of " + std::to_string(state.nodes.size()) + ")\n\n"
+               : " (quorum " + quorum + " of the old list, and " +
+                     std::to_string(state.quorum_after) + " of the new one)\n\n";
 
     std::vector<std::array<std::string, 5>> rows{{"NODE", "STATE", "OWNER", "TTL", "ERROR"}};
     for (const auto& node : state.nodes) {

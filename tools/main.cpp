@@ -38,6 +38,7 @@ struct performer {
     int operator()(const doctor_request& request) const { return doctor(request); }
     int operator()(const bench_request& request) const { return bench(request); }
     int operator()(const init_request& request) const { return init(request); }
+    int operator()(const commit_request& request) const { return commit(request); }
 };
 
 // What Asio says beside it means something to its programmers.

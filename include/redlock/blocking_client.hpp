@@ -106,6 +106,9 @@ public:
     /// One vote per node, also in the refusal: `granted` for each that took the declaration, which
     /// is a quorum at least unless it is refused. See `client::async_init`.
     result<std::vector<node_vote>, refusal> init();
+    /// Ends a change of the list of nodes; `commit_report::error` says whether it did. See
+    /// `client::async_commit`.
+    commit_report commit(const commit_options& how = {}, std::stop_token = {});
     /// Releases every lease, and blocks until the nodes have answered or the client has given them
     /// up. Every other call, also one that another thread is inside of, ends with `client_closed`.
     /// See `client::async_close`.

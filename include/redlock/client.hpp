@@ -8,6 +8,7 @@
 #include <redlock/detail/section.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
+#include <redlock/list_state.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
@@ -458,7 +459,8 @@ public:
     ///
     /// **Preconditions.** No program holds a lock on these nodes. Only an operator can know this.
     /// If it is wrong, two clients can hold the same lock. `fencing` and `restart_guard` are on;
-    /// otherwise no node is ever in quarantine, and the error is `invalid_argument`.
+    /// otherwise no node is ever in quarantine, and the error is `invalid_argument`. So it is with a
+    /// joint list: a change is ended by `async_commit`.
     /// **Completion.** When every node has answered or failed. Success: at least a quorum of nodes
     /// took the declaration. The votes are `granted` for each node that took it, also after an
     /// error. The client's `ttl_max` counts from then on, also where the nodes had a larger one.
@@ -475,6 +477,37 @@ public:
     auto async_init(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::vector<node_vote>)>(
             detail::initiate_init{impl_}, token);
+    }
+
+    /// Ends a change of the list of nodes while locks are held: from then on the new list stands, and
+    /// programs with the new list alone may be started. Every program should have the joint list by
+    /// then: one that still has the old list gets no lock any more. The nodes of the old list are
+    /// closed for all other programs first; when a majority of them is, each node is given the new
+    /// list. Leases by the joint list go on.
+    ///
+    /// With `gives_up` the old list stands in the end; that is needed where a node is closed already.
+    /// Two operators at once agree: the change that a majority was closed for is the one that stands.
+    ///
+    /// **Preconditions.** The list is a joint one, `fencing` and `restart_guard` are on; otherwise
+    /// the error is `invalid_argument`.
+    /// **Completion.** Success: the list that was asked for stands on a majority of the old and of the
+    /// new list. `votes` names the nodes that have still to follow; programs that have met the others
+    /// turn them.
+    /// **Cancellation.** Nothing, or any part of it, was done; what was closed stays closed.
+    /// **Leaves behind.** Repeating it is harmless, and goes on where it ended.
+    /// **Errors.** `other_set`: programs with another list are connected, or can't be seen
+    /// (`old_programs`, `detail`); nothing was done. Or another change won: `detail` says which.
+    /// `no_quorum`: no majority was closed, or none was written. `in_quarantine`: an earlier change is
+    /// too recent; `nodes` say for how long.
+    template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
+    auto async_commit(const commit_options& how, T&& token = T{}) {
+        return boost::asio::async_initiate<T, void(error_code, commit_report)>(
+            detail::initiate_commit{impl_}, token, how);
+    }
+    template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
+    auto async_commit(T&& token = T{}) {
+        const commit_options usual;
+        return async_commit(usual, std::forward<T>(token));
     }
 
     /// Counters since the client was constructed.

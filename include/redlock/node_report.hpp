@@ -5,6 +5,7 @@
 #include <redlock/error.hpp>
 #include <redlock/event.hpp>
 #include <redlock/export.hpp>
+#include <redlock/list_state.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -36,6 +37,7 @@ enum class node_problem : std::uint8_t {
     refuses_writes,      ///< It grants no lock: a failed save, too few replicas, no memory.
     save_failed,         ///< Its last snapshot failed: it may come to refuse writes.
     keys_fill_memory,    ///< The library's own keys take half of its memory limit or more.
+    list_changes,        ///< A change of the list is under way, or was given up: `node_report::list`.
 };
 
 REDLOCK_EXPORT std::string_view to_string(node_problem what) noexcept;
@@ -97,6 +99,7 @@ struct node_report {
     std::chrono::microseconds round_trip{0};      ///< That the probe took.
     std::chrono::milliseconds node_timeout{0};    ///< That this client gives the node.
     std::chrono::milliseconds ttl_max{0};         ///< On its record; 0: none is known.
+    list_standing list{};                         ///< As to a change of the list of nodes.
     /// Commands that this user may not run, and the patterns of keys ("~lock:*") and channels
     /// ("&lock:redlock:wake:*") that it may not use.
     std::vector<std::string> missing_rights{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/export.hpp>
+#include <redlock/list_change.hpp>
 #include <redlock/owner_id.hpp>
 #include <redlock/resource_list.hpp>
 
@@ -56,6 +57,7 @@ struct node_options {
     /// clients throw `std::invalid_argument`. In a build of the library without OpenSSL `validate`
     /// reports an error, and a configuration with "tls" or "rediss://" is `errc::config_invalid`.
     std::optional<tls_options> tls{};
+    list_change change = list_change::none;
 };
 
 /// How the client treats a node that restarted and may have lost its data. Applies to fenced locks
@@ -95,6 +97,8 @@ struct client_options {
     /// of the nodes identify the set. Every node records its set; if one node belongs to another
     /// set, no node grants this client anything (`errc::other_set`).
     std::string cluster{};
+    /// Of a joint list with `cluster`: what the set of the new list is called. Another name.
+    std::string cluster_after{};
     bool fencing = true;  ///< false: plain SET NX PX, no fence and no restart guard.
     restart_guard guard = restart_guard::automatic;
     /// Called for each event, on the client's internal strand. It must return quickly and

@@ -19,6 +19,8 @@
 #include <redlock/leader_info.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/limit_answer.hpp>
+#include <redlock/list_change.hpp>
+#include <redlock/list_state.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/mutex.hpp>
 #include <redlock/node_report.hpp>

@@ -88,6 +88,7 @@ struct resource_state {
     /// The place of this client in the queue: 1 is next. Empty if it does not wait.
     std::optional<std::size_t> place{};
     std::size_t quorum = 0;
+    std::size_t quorum_after = 0;           ///< Of the new list, where the list is a joint one; else 0.
     bool decided = false;                   ///< At least a quorum of nodes answered.
     std::vector<node_state> nodes{};        ///< In the order of the configuration.
 };

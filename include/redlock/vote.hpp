@@ -4,6 +4,7 @@
 
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
+#include <redlock/list_change.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -69,6 +70,7 @@ struct node_vote {
     /// held: the note of the lease, as `resource_state::note`. Not of readers, and not without
     /// `fencing`.
     std::string note{};
+    list_change change = list_change::none;  ///< `node_options::change`.
 };
 
 /// One line for people to read: node, answer, cause, time; without secrets and whole owner ids.

@@ -21,17 +21,52 @@
 --   quarantine     how long the node waits for leases that it may have forgotten, in ms
 --   names          what the client that named the set calls its nodes, for people: see
 --                  src/wire/node_set.hpp
+-- and, where the list of nodes was changed or is about to be:
+--   number         how often it was changed until then
+--   change         -: the node is a member of the set; joining: it will be one of another set, which
+--                  follows this one; else the set for which the node is closed
+--   announced      the set that a program with a joint list named as the one to follow
+--   promised       the highest ballot of a change that the node takes: NUMBER.ID
+--   accepted       the ballot under which it was closed
+--   became         when it became a member by a change, in us of the node's clock; 0: it was not
+--   became_cluster the same in cluster time
+--   history        the sets before this one, latest first: NUMBER=SET,NUMBER=SET
 -- docs/design.md, "Which node may vote", says what they are for.
 local shape = '^([%w_-]+) ([%w_-]+) (%d+) (%d+) (%d+) ([01]) ([%w_-]+)' ..
               ' ([%w_-]+) (%-?%d*) ([%w_:-]+) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) (%-?%d*) ([%w%%_.:/=,-]+)$'
+
+-- Of a set whose list never changed these words are not there.
+local change_shape = ' (%d+) ([%w:-]+) ([%w:-]+) ([%w._-]+) ([%w._-]+) (%d+) (%-?%d*) ([%w:=,-]+)$'
+local most_remembered = 8
+
+-- Reads the words about a change, which may be none, to a record.
+local function parse_change(r, text)
+    local number, change, announced, promised, accepted, became, became_cluster, history =
+        string.match(text, change_shape)
+    r.number, r.change, r.announced = tonumber(number or 0), change or '-', announced or '-'
+    r.promised, r.accepted = promised or '-', accepted or '-'
+    r.became, r.became_cluster = tonumber(became or 0), tonumber(became_cluster)
+    r.history = history or '-'
+    return r
+end
 
 -- Returns nil where the text is no record. Words are made of known characters only: string.format
 -- would cut a word at a byte 0.
 local function parse_record(text)
     local epoch, run_id, since, created, ttl_max, durable, mark, replid, cluster_since, set, offset,
         err, seen, init, quarantine, names = string.match(text, shape)
+    local words_of_change = ''
     if not epoch then
-        return nil
+        local head = string.match(text, '^(.-)' .. change_shape)
+        if not head then
+            return nil
+        end
+        words_of_change = string.sub(text, #head + 1)
+        epoch, run_id, since, created, ttl_max, durable, mark, replid, cluster_since, set, offset,
+            err, seen, init, quarantine, names = string.match(head, shape)
+        if not epoch then
+            return nil
+        end
     end
     local r = {epoch = epoch, run_id = run_id, since = tonumber(since), created = tonumber(created),
                ttl_max = tonumber(ttl_max), durable = durable, mark = mark, replid = replid,
@@ -42,6 +77,8 @@ local function parse_record(text)
     local largest = math.max(r.since, r.created, r.ttl_max, math.abs(r.cluster_since or 0),
                              math.abs(r.offset or 0), math.abs(r.error or 0), math.abs(r.seen or 0),
                              math.abs(r.init or 0), math.abs(r.quarantine))
+    parse_change(r, words_of_change)
+    largest = math.max(largest, r.number, r.became, math.abs(r.became_cluster or 0))
     if #epoch ~= 22 or r.quarantine <= 0 or largest >= 9007199254740992 then
         return nil
     end
@@ -50,6 +87,15 @@ end
 
 local function decimal(number)
     return number and string.format('%.0f', number) or '-'
+end
+
+local function words_about_change(r)
+    if (r.number or 0) == 0 and (r.change or '-') == '-' and (r.announced or '-') == '-' and
+        (r.promised or '-') == '-' then
+        return ''
+    end
+    return ' ' .. table.concat({decimal(r.number), r.change, r.announced, r.promised, r.accepted,
+                                decimal(r.became), decimal(r.became_cluster), r.history}, ' ')
 end
 
 -- Writes the record where it differs from `before`, the text that the key holds. Twice, so that the
@@ -61,7 +107,8 @@ local function keep_record(key, r, before)
                                decimal(r.ttl_max), r.durable, r.mark, r.replid,
                                decimal(r.cluster_since), r.set, decimal(r.offset),
                                decimal(r.error), decimal(r.seen), decimal(r.init),
-                               decimal(r.quarantine), r.names or '-'}, ' ')
+                               decimal(r.quarantine), r.names or '-'}, ' ') ..
+        words_about_change(r)
     if text ~= before then
         redis.call('SET', key, text)
         redis.call('SET', key, text)
@@ -72,18 +119,33 @@ end
 -- not known here.
 local function forget(r, now, epoch)
     r.epoch, r.since, r.cluster_since, r.mark = epoch, now, nil, '-'
+    if (r.became or 0) > 0 then
+        r.became, r.became_cluster = now, nil
+    end
 end
 
 -- The answer of the scripts about a record: {time, epoch, since, ttl_max, mark, what,
 -- cluster_since, offset, error, seen, quarantine, init}, numbers as integers, or empty where they
--- are not known. `what` is
+-- are not known; and, of a set that was changed or is not the client's, {set, names, number, change,
+-- announced, promised, accepted, became, became_cluster, history}; with `names_set` always. `what` is
 --   0  the record as it was
 --   1  the record that this call made or wrote
 --   2  the record names an earlier process, whose data may have survived: nothing was written
 --   3  the node may have forgotten leases since: a client that keeps records would reset this one
-local function tell_record(r, now, what)
-    return {now, r.epoch, r.since, r.ttl_max, r.mark, what, r.cluster_since or '', r.offset or '',
+--   4  the node belongs to another set than the client names: nothing was written
+--   5  it became a member too recently for what was asked
+--   6  it has promised a higher ballot
+local function tell_record(r, now, what, names_set)
+    local told = {now, r.epoch, r.since, r.ttl_max, r.mark, what, r.cluster_since or '', r.offset or '',
             r.error or '', r.seen or '', r.quarantine, r.init or ''}
+    if what == 4 or names_set or words_about_change(r) ~= '' then
+        for _, word in ipairs({r.set, r.names or '-', r.number or 0, r.change or '-',
+                               r.announced or '-', r.promised or '-', r.accepted or '-',
+                               r.became or 0, r.became_cluster or '', r.history or '-'}) do
+            told[#told + 1] = word
+        end
+    end
+    return told
 end
 
 -- Returns the record and its text; an error reply where the key holds something else; nil where

@@ -286,6 +286,19 @@ result<std::vector<node_vote>, refusal> blocking_client::init() {
     return std::move(votes);
 }
 
+commit_report blocking_client::commit(const commit_options& how, std::stop_token stop) {
+    const auto refused = [](error_code why) { return commit_report{.error = why}; };
+    if (const auto ec = worker::unusable(worker_)) return refused(ec);
+    if (stop.stop_requested()) return refused(asio::error::operation_aborted);
+    outcome<error_code, commit_report> done;
+    const canceller cancel(worker_->context);
+    worker_->async.async_commit(how, asio::bind_cancellation_slot(cancel.slot(), done.handler()));
+    const std::stop_callback on_stop(stop, cancel);
+    auto [ec, report] = done.wait();
+    report.error = ec;
+    return std::move(report);
+}
+
 result<void> blocking_client::close() {
     if (!worker_) return {};
     if (const auto ec = worker::unusable(worker_)) return ec;

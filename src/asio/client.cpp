@@ -7,6 +7,7 @@
 #include "client/operation/acquire.hpp"
 #include "client/operation/adopt.hpp"
 #include "client/operation/close.hpp"
+#include "client/operation/commit.hpp"
 #include "client/operation/declare.hpp"
 #include "client/operation/downgrade.hpp"
 #include "client/operation/extend.hpp"
@@ -82,6 +83,14 @@ class asio_declare final
     using asio_operation::asio_operation;
     void complete(error_code outcome, std::vector<node_vote> answers) override {
         finish(outcome, std::move(answers));
+    }
+};
+
+class asio_commit final : public asio_operation<commit_operation, error_code, commit_report> {
+    using asio_operation::asio_operation;
+    void complete(error_code outcome, commit_report report) override {
+        report.error = outcome;
+        finish(outcome, std::move(report));
     }
 };
 
@@ -180,6 +189,11 @@ void start_init(const impl_ptr& impl, votes_handler handler) {
         return std::move(handler)(errc::client_closed, std::vector<node_vote>());
     }
     launch<asio_declare>(impl, std::move(handler));
+}
+
+void start_commit(const impl_ptr& impl, const commit_options& how, commit_handler handler) {
+    if (is_out_of_reach(impl)) return std::move(handler)(errc::client_closed, commit_report());
+    launch<asio_commit>(impl, std::move(handler), how);
 }
 
 void start_inspect(const impl_ptr& impl, std::string resource, inspect_handler handler) {

@@ -156,7 +156,7 @@ void engine::begin_to_linger(time_point now) {
     phase_ = phase::lingering;
     answers_awaited_from_ = now;
     linger_until_ = now + shared_.options().ttl_max;
-    close_timer_at_ = std::min(now + sessions_.time_for(size()), linger_until_);
+    close_timer_at_ = std::min(now + sessions_.time_for_all(), linger_until_);
     shared_.arm(close_timer_, close_timer_at_);
 }
 
@@ -168,7 +168,7 @@ time_point engine::answer_due(const session& node) const noexcept {
 
 void engine::on_close_timer(time_point now) {
     // Where this process stood still, answers may have arrived that it has not read yet.
-    const bool was_asleep = now - close_timer_at_ > sessions_.time_for(size()) / 2;
+    const bool was_asleep = now - close_timer_at_ > sessions_.time_for_all() / 2;
     if (was_asleep && now < linger_until_) answers_awaited_from_ = now;
     silence_checked_at_ = now;
     close_timer_at_ = time_point::max();
@@ -193,11 +193,11 @@ void engine::end(time_point now) {
     assert(!is_over());
     phase_ = phase::over;
     close_timer_.cancel();
-    std::size_t silent = 0;
+    node_mask silent;
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
         const leftovers left = sessions_[i].close(now);
         if (left.releases == 0) continue;
-        ++silent;
+        silent.insert(i);
         const std::string detail =
             std::to_string(left.releases) +
             (left.releases == 1 ? " release was" : " releases were") +
@@ -206,8 +206,7 @@ void engine::end(time_point now) {
         shared_.emit({.kind = event_kind::releases_given_up, .severity = severity::warning,
                       .node = shared_.name(i), .error = left.why.error, .detail = detail});
     }
-    const bool has_quorum = sessions_.size() - silent >= redlock::quorum(sessions_.size());
-    if (!has_quorum) closed_as_ = errc::no_quorum;
+    if (shared_.lists().prevents_quorum(silent)) closed_as_ = errc::no_quorum;
     while (!await_end_.empty()) await_end_.front().on_closed(closed_as_);
 }
 
@@ -304,7 +303,7 @@ void engine::on_clock_gap(duration gap, time_point now) {
 
 void engine::on_greeted(std::size_t node, const greeting& facts, time_point began,
                         time_point now) {
-    const duration wanted_in = sessions_.shortest_time_for(redlock::quorum(size()));
+    const duration wanted_in = sessions_.shortest_time_for_quorum(shared_.lists());
     renewals_.set_node_timeout(wanted_in);
     admission_.set_node_timeout(wanted_in);
     const std::string late = sessions_[node].lateness();

@@ -24,10 +24,11 @@ constexpr milliseconds longest_duration = std::chrono::hours(24 * 365);
 constexpr std::string_view top_names[] = {
     "$schema",      "nodes",       "key_prefix",  "node_timeout_ms", "connect_timeout_ms",
     "ttl_max_ms",   "drift_factor", "drift_min_ms", "client_name",    "cluster",
-    "fencing",      "restart_guard", "defaults"};
+    "cluster_after", "fencing",     "restart_guard", "defaults"};
 constexpr std::string_view node_names[] = {
     "name",     "host",         "port",          "unix_socket", "username",
-    "password", "password_env", "password_file", "database",    "tls"};
+    "password", "password_env", "password_file", "database",    "tls",
+    "change"};
 constexpr std::string_view tls_names[] = {"ca_file", "cert_file", "key_file", "server_name",
                                           "verify"};
 constexpr std::string_view default_names[] = {"ttl_ms", "wait_ms", "renew", "max_hold_ms",
@@ -129,6 +130,7 @@ public:
         top.read("drift_min_ms", c.drift_min);
         top.read("client_name", c.client_name);
         top.read("cluster", c.cluster);
+        top.read("cluster_after", c.cluster_after);
         top.read("fencing", c.fencing);
         read_guard(top);
         for (config_issue& issue : validate(c)) adopt(std::move(issue));
@@ -184,6 +186,7 @@ private:
         read.username = in.read_filled("username");
         in.read("database", read.database);
         read_password(in, read);
+        read_change(in, read);
         if (const json* tls = in.find("tls")) read_tls(*tls, in.place("tls"), read);
         for (const char* part : {"host", "port", "unix_socket"}) {
             if (out_->failed_at(in.place(part))) {
@@ -193,6 +196,15 @@ private:
             }
         }
         node = std::move(read);
+    }
+
+    static void read_change(object_reader& in, node_options& node) {
+        std::string word;
+        in.read("change", word);
+        if (word == "joining") node.change = list_change::joining;
+        else if (word == "leaving") node.change = list_change::leaving;
+        else if (!word.empty())
+            in.error("change", "must be \"joining\" or \"leaving\"; a node that stays has none");
     }
 
     void read_password(object_reader& in, node_options& node) {

@@ -29,6 +29,7 @@ std::string_view to_string(node_problem what) noexcept {
         case node_problem::refuses_writes: return "refuses_writes";
         case node_problem::save_failed: return "save_failed";
         case node_problem::keys_fill_memory: return "keys_fill_memory";
+        case node_problem::list_changes: return "list_changes";
     }
     return "unknown";
 }

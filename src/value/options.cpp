@@ -4,6 +4,7 @@
 
 #include "value/companion.hpp"
 #include "value/lease_terms.hpp"
+#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "value/validity.hpp"
 
@@ -166,19 +167,62 @@ void check_nodes(const std::vector<node_options>& nodes, findings& out) {
         check_node(nodes[i], where, out);
         const auto [first, fresh] = seen.emplace(server_of(nodes[i]), i);
         if (!fresh) {
+            const bool has_two_marks = nodes[i].change != nodes[first->second].change;
             out.error(where, "is the same server as the earlier node " +
                                  text::printable(display_name(nodes[first->second])) +
-                                 "; one server has one vote, so name each once");
+                                 (has_two_marks ? ", with another mark; a node that stays has none"
+                                                : "; one server has one vote, so name each once"));
         }
     }
-    if (nodes.size() == 1) {
-        out.warning("/nodes", "when the one node fails, nothing can be locked; use three");
-    } else if (!nodes.empty() && nodes.size() % 2 == 0) {
-        const std::string here = std::to_string(nodes.size());
-        const std::string fewer = std::to_string(nodes.size() - 1);
-        out.warning("/nodes", here + " nodes bear no more failures than " + fewer +
-                                  "; add one or remove one");
+}
+
+// `list`: which of the two, where there are two.
+void check_size(std::size_t nodes, const std::string& list, findings& out) {
+    if (nodes == 1) {
+        out.warning("/nodes", list + "when the one node fails, nothing can be locked; use three");
+    } else if (nodes != 0 && nodes % 2 == 0) {
+        out.warning("/nodes", list + std::to_string(nodes) + " nodes bear no more failures than " +
+                                  std::to_string(nodes - 1) + "; add one or remove one");
     }
+}
+
+// Of a list that changes both lists have nodes, and each has a name of its own where one has.
+void check_lists(const client_options& options, findings& out) {
+    if (options.nodes.size() > max_nodes) return;
+    const node_lists lists(options);
+    if (!lists.is_joint()) {
+        check_size(options.nodes.size(), "", out);
+        if (!options.cluster_after.empty()) {
+            out.error("/cluster_after", "is for a list that changes: mark nodes as joining or "
+                                        "leaving, or leave it out");
+        }
+        return;
+    }
+    if (lists.old().empty()) {
+        return out.error("/nodes", "are all joining: keep the nodes of the old list in it, those "
+                                   "that go marked as leaving");
+    }
+    if (lists.after().empty()) {
+        return out.error("/nodes", "are all leaving: keep those that stay, without a mark");
+    }
+    check_size(lists.old().size(), "in the old list ", out);
+    check_size(lists.after().size(), "in the new list ", out);
+    if ((lists.old() & lists.after()).empty()) {
+        out.warning("/nodes", "have none in common in the old and in the new list: nothing is "
+                              "locked until the new nodes are out of quarantine, ttl_max_ms after "
+                              "the first program names them");
+    }
+    if (options.cluster.empty() != options.cluster_after.empty()) {
+        out.error(options.cluster.empty() ? "/cluster" : "/cluster_after",
+                  "is missing: where nodes are marked, either both lists have a name or none");
+    } else if (!options.cluster.empty() && options.cluster == options.cluster_after) {
+        out.error("/cluster_after", "is the name that the old list has: give the new one another");
+    }
+}
+
+bool is_cluster_name(const std::string& name) {
+    return name.size() <= max_cluster_bytes &&
+           std::none_of(name.begin(), name.end(), is_control);
 }
 
 void check_times(const client_options& o, findings& out) {
@@ -282,6 +326,7 @@ void check_kind(const acquire_options& o, const client_options& client, findings
 std::vector<config_issue> validate(const client_options& options) {
     findings out;
     check_nodes(options.nodes, out);
+    check_lists(options, out);
     check_times(options, out);
     if (options.key_prefix.size() > max_key_prefix) {
         out.error("/key_prefix", "is longer than 256 bytes");
@@ -294,9 +339,10 @@ std::vector<config_issue> validate(const client_options& options) {
         options.client_name.find('#') != std::string::npos) {
         out.error("/client_name", "must be at most 64 printable ASCII characters without #");
     }
-    if (options.cluster.size() > max_cluster_bytes ||
-        std::any_of(options.cluster.begin(), options.cluster.end(), is_control)) {
-        out.error("/cluster", "must be at most 255 bytes without control characters");
+    for (const auto& [where, name] : {std::pair("/cluster", &options.cluster),
+                                      std::pair("/cluster_after", &options.cluster_after)}) {
+        if (is_cluster_name(*name)) continue;
+        out.error(where, "must be at most 255 bytes without control characters");
     }
     if (!options.fencing && options.guard == restart_guard::strict) {
         out.warning("/restart_guard", "has no effect on plain locks; set it to off, or fencing to "

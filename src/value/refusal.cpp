@@ -33,6 +33,30 @@ std::vector<const node_vote*> in_the_way(const std::vector<node_vote>& votes) {
     return out;
 }
 
+// By the nodes of one list: all but those with that mark.
+std::string granted_by(const std::vector<node_vote>& votes, list_change without,
+                       std::string_view list) {
+    std::size_t nodes = 0;
+    std::size_t granted = 0;
+    for (const node_vote& v : votes) {
+        if (v.change == without && without != list_change::none) continue;
+        ++nodes;
+        granted += v.answer == vote::granted ? 1U : 0U;
+    }
+    return std::to_string(granted) + " of " + std::to_string(nodes) +
+           (nodes == 1 ? " node" : " nodes") + std::string(list) + " granted, " +
+           std::to_string(redlock::quorum(nodes)) + " needed";
+}
+
+std::string granted_by(const std::vector<node_vote>& votes) {
+    const bool is_joint = std::any_of(votes.begin(), votes.end(), [](const node_vote& v) {
+        return v.change != list_change::none;
+    });
+    if (!is_joint) return granted_by(votes, list_change::none, "");
+    return granted_by(votes, list_change::joining, " of the old list") + ", and " +
+           granted_by(votes, list_change::leaving, " of the new list");
+}
+
 }  // namespace
 
 std::string refusal::message() const {
@@ -44,13 +68,7 @@ std::string detail::reasons_of(const refusal& r) {
     std::string out = text::printable(r.detail);
     const auto& votes = r.votes;
     if (votes.empty()) return out;
-    const auto granted = std::count_if(votes.begin(), votes.end(), [](const node_vote& v) {
-        return v.answer == vote::granted;
-    });
-    out += (out.empty() ? "" : ": ") + std::to_string(granted) + " of " +
-           std::to_string(votes.size()) +
-           (votes.size() == 1 ? " node granted, " : " nodes granted, ") +
-           std::to_string(redlock::quorum(votes.size())) + " needed";
+    out += (out.empty() ? "" : ": ") + granted_by(votes);
     const auto others = in_the_way(votes);
     const std::size_t shown = detail::shown_of(others.size());
     for (std::size_t i = 0; i < shown; ++i) {

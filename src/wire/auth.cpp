@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/auth.hpp"
 
+#include "wire/connected.hpp"
 #include "wire/failure.hpp"
 #include "wire/resp/command.hpp"
 
@@ -32,7 +33,8 @@ bool append_auth(std::string& out, const node_options& node) {
 }
 
 void append_name(std::string& out, const client_options& client) {
-    resp::append_command(out, {"CLIENT", "SETNAME", name_without_spaces(client.client_name)});
+    resp::append_command(out, {"CLIENT", "SETNAME",
+                               name_without_spaces(client.client_name) + mark_of_connection(client)});
 }
 
 // A node that is loading, or has too many clients, refuses AUTH too; that is not the password's

@@ -9,6 +9,11 @@
 #include "wire/node_set.hpp"
 #include "wire/resp/command.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
 namespace redlock::wire {
 
 using core::bootstrap;
@@ -19,13 +24,40 @@ namespace {
 // A word of a record is never empty.
 std::string_view as_word(std::string_view text) { return text.empty() ? "-" : text; }
 
+std::string_view word_of(core::list_facts::change what, const core::list_facts& f) {
+    switch (what) {
+        case core::list_facts::change::none: return "-";
+        case core::list_facts::change::joining: return "joining";
+        case core::list_facts::change::closed: break;
+    }
+    return f.closed_for;
+}
+
+std::string word_of(const std::vector<std::pair<std::uint64_t, std::string>>& history) {
+    std::string out;
+    for (const auto& [number, set] : history) {
+        out += (out.empty() ? "" : ",") + std::to_string(number) + '=' + set;
+    }
+    return out.empty() ? "-" : out;
+}
+
+// Its set, and what a record says of a change.
+std::string words_of(const core::list_facts& f) {
+    std::string out = f.set + ' ' + std::to_string(f.number);
+    for (const std::string_view word :
+         {word_of(f.is, f), as_word(f.announced), as_word(f.promised), as_word(f.accepted)}) {
+        out.append(1, ' ').append(word);
+    }
+    return out + " 0 - " + word_of(f.history);
+}
+
 void write_node_call(std::string& out, script_form form, const record_request& r,
                      std::string_view absent, const core::server_facts& server) {
     const std::string_view durable = r.is_much_later ? "" : server.is_durable ? "1" : "0";
     resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
                                durable, std::to_string(r.quarantine.count()), r.epoch, absent,
                                as_word(server.replid), r.set, std::to_string(r.ttl_max.count()),
-                               as_word(r.names)});
+                               as_word(r.names), r.after, r.made ? words_of(*r.made) : ""});
 }
 
 std::string_view what_to_look_for(const record_request& r) {
@@ -40,6 +72,25 @@ std::string_view name_of(core::amendment::kind what) {
         case core::amendment::kind::open: break;
     }
     return "open";
+}
+
+std::string_view name_of(list_step::kind what) {
+    switch (what) {
+        case list_step::kind::read: return "read";
+        case list_step::kind::promise: return "promise";
+        case list_step::kind::close: return "close";
+        case list_step::kind::become: break;
+    }
+    return "become";
+}
+
+std::string_view name_of(list_step::memory what) {
+    switch (what) {
+        case list_step::memory::lost: return "1";
+        case list_step::memory::kept: return "0";
+        case list_step::memory::undisturbed: break;
+    }
+    return "keep";
 }
 
 }  // namespace
@@ -70,7 +121,8 @@ void write_declaration(std::string& out, const record_request& r, const core::se
                                std::to_string(r.ttl_max.count()), as_word(server.replid), r.set,
                                decimal(&core::clock_check::cluster_us),
                                decimal(&core::clock_check::ahead_us),
-                               decimal(&core::clock_check::error_us), as_word(r.names)});
+                               decimal(&core::clock_check::error_us), as_word(r.names),
+                               std::to_string(r.number)});
 }
 
 void write_clock(std::string& out, script_form form, const record_request& r,
@@ -89,6 +141,18 @@ void write_clock(std::string& out, script_form form, const record_request& r,
                                std::to_string(changes.ttl_max.count())});
 }
 
+void write_list_step(std::string& out, script_form form, const record_request& r,
+                     const list_step& step) {
+    const core::list_facts& from = step.from;
+    const core::list_facts& to = step.to;
+    resp::append_command(
+        out, {verb(form), body(form, resp::change()), "1", r.key, name_of(step.what), from.set,
+              std::to_string(from.number), step.epoch, r.epoch, as_word(step.ballot), as_word(to.set),
+              std::to_string(step.settle_us), as_word(to.names), std::to_string(to.number),
+              word_of(to.history), std::to_string(step.quarantine.count()),
+              std::to_string(step.ttl_max.count()), name_of(step.leases), word_of(to.is, to)});
+}
+
 namespace {
 
 using resp::reply_type;
@@ -104,6 +168,20 @@ bool is_number_or_empty(const resp::reply& r, std::int64_t low, std::int64_t hig
     return is_number(r, low, high) || (r.type() == reply_type::string && r.text().empty());
 }
 
+constexpr std::size_t without_list = 12;
+constexpr std::size_t with_list = 22;
+constexpr std::int64_t most_changes = std::int64_t{1} << 53;
+
+// The words about the set and a change of it, behind all others.
+bool is_well_formed_list(const resp::reply& r) {
+    const auto is_text = [&](std::size_t i) {
+        return r[i].type() == reply_type::string && !r[i].text().empty() && r[i].text().size() < 1024;
+    };
+    return is_text(12) && is_text(13) && is_number(r[14], 0, most_changes) && is_text(15) &&
+           is_text(16) && is_text(17) && is_text(18) && is_number(r[19], 0, latest_us) &&
+           is_number_or_empty(r[20], -latest_us, latest_us) && is_text(21);
+}
+
 // A record that none of our scripts can have written must not make a vote count.
 bool is_well_formed(const resp::reply& r) {
     const auto is_text = [&](std::size_t i) {
@@ -111,10 +189,10 @@ bool is_well_formed(const resp::reply& r) {
     };
     if (!is_number(r[0], 1, latest_us)) return false;
     if (r.size() == 1) return true;
-    if (r.size() == 3) return is_text(1) && is_text(2);
+    if (r.size() == with_list && !is_well_formed_list(r)) return false;
     return is_text(1) && r[1].text().size() == epoch_length &&
            is_number(r[2], 0, r[0].integer()) && is_number(r[3], 0, longest_ttl.count()) &&
-           is_text(4) && is_number(r[5], 0, 3) && is_number_or_empty(r[6], -latest_us, latest_us) &&
+           is_text(4) && is_number(r[5], 0, 6) && is_number_or_empty(r[6], -latest_us, latest_us) &&
            is_number_or_empty(r[7], -latest_us, latest_us) &&
            is_number_or_empty(r[8], 0, latest_us) &&
            is_number_or_empty(r[9], -latest_us, latest_us) &&
@@ -127,14 +205,46 @@ std::optional<std::int64_t> number(const resp::reply& r) {
     return r.integer();
 }
 
+std::string filled(const resp::reply& r) {
+    return r.text() == "-" ? std::string() : std::string(r.text());
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> history_of(std::string_view word) {
+    std::vector<std::pair<std::uint64_t, std::string>> out;
+    while (!word.empty() && word != "-") {
+        const std::string_view one = word.substr(0, word.find(','));
+        const auto sign = std::min(one.find('='), one.size());
+        std::uint64_t number = 0;
+        std::from_chars(one.data(), one.data() + sign, number);
+        out.emplace_back(number, one.substr(std::min(sign + 1, one.size())));
+        word.remove_prefix(std::min(one.size() + 1, word.size()));
+    }
+    return out;
+}
+
+core::list_facts list_of(const resp::reply& r) {
+    using change = core::list_facts::change;
+    core::list_facts out;
+    out.set = text::printable(r[12].text());
+    out.names = r[13].text().substr(0, max_set_names);
+    out.number = static_cast<std::uint64_t>(r[14].integer());
+    const std::string is = filled(r[15]);
+    out.is = is.empty() ? change::none : is == "joining" ? change::joining : change::closed;
+    if (out.is == change::closed) out.closed_for = is;
+    out.announced = filled(r[16]);
+    out.promised = filled(r[17]);
+    out.accepted = filled(r[18]);
+    out.became_us = r[19].integer();
+    out.became_cluster_us = number(r[20]);
+    out.history = history_of(r[21].text());
+    return out;
+}
+
 core::record_facts facts_of(const resp::reply& reply) {
     core::record_facts record;
     record.time_us = reply[0].integer();
-    if (reply.size() == 3) {
-        record.other_set = text::printable(reply[1].text());
-        record.other_names = reply[2].text().substr(0, max_set_names);
-    }
-    if (reply.size() <= 3) return record;
+    if (reply.size() == 1) return record;
+    if (reply.size() == with_list) record.list = list_of(reply);
     record.exists = true;
     record.epoch = reply[1].text();
     record.since_us = reply[2].integer();
@@ -157,11 +267,13 @@ core::record_facts facts_of(const resp::reply& reply) {
 
 record_answer read_record(const resp::reply& reply) {
     const std::size_t size = reply.type() == reply_type::array ? reply.size() : 0;
-    if (size != 1 && size != 3 && size != 12) return {std::nullopt, read_failure(reply)};
+    if (size != 1 && size != without_list && size != with_list) return {std::nullopt, read_failure(reply)};
     if (!is_well_formed(reply)) {
         return {std::nullopt, {vote::refused, errc::protocol_error, "no sensible record"}};
     }
-    return {facts_of(reply), {}};
+    record_answer out{facts_of(reply), {}};
+    if (size != 1) out.what = static_cast<record_answer::said>(reply[5].integer());
+    return out;
 }
 
 }  // namespace redlock::wire

@@ -4,12 +4,14 @@
 
 #include "core/node/bootstrap.hpp"
 #include "core/node/eligibility.hpp"
+#include "core/node/list_facts.hpp"
 #include "core/node/node_order.hpp"
 #include "wire/failure.hpp"
 #include "wire/resp/reply.hpp"
 #include "wire/resp/scripts.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +21,11 @@ namespace redlock::wire {
 struct record_request {
     std::string key{};
     std::string set{};    ///< `node_set` of this client.
+    std::string after{};  ///< Of a joint list, the set of the new one; else empty.
     std::string names{};  ///< `set_names` of this client.
+    /// Of a record that is made: its set, and what it says of a change.
+    std::optional<core::list_facts> made{};
+    std::uint64_t number = 0;  ///< Of one that is declared: how often the list was changed.
     std::string epoch{};  ///< For a record that is made or reset.
     std::string mark{};  ///< For one that is made to be opened.
     std::chrono::milliseconds quarantine{0};  ///< Of a record that is made or declared.
@@ -46,10 +52,37 @@ void write_clock(std::string& out, resp::script_form form, const record_request&
                  const core::record_facts& known, const core::node_order& order,
                  const core::server_facts& server);
 
-/// The answer of node.lua or clock.lua; or why there is none.
+/// One step of a change of the list, on the record of one node: see lua/seldom/change.lua.
+struct list_step {
+    enum class kind : std::uint8_t { read, promise, close, become };
+    /// What a node that becomes a member of the next set knows of leases.
+    enum class memory : std::uint8_t {
+        lost,         ///< It may have missed some: its quarantine begins again.
+        kept,         ///< Programs with the new list alone wait for those of the earlier one.
+        undisturbed,  ///< The same list goes on, and nobody waits.
+    };
+    kind what = kind::read;
+    core::list_facts from{};  ///< Where the node has another set or number, nothing is done.
+    std::string epoch{};      ///< Likewise; empty: any.
+    core::list_facts to{};    ///< close, become: the set that follows.
+    std::string ballot{};     ///< promise, close.
+    std::int64_t settle_us = 0;  ///< promise, close: so old has to be a member of a changed list.
+    std::chrono::milliseconds quarantine{0};  ///< become: at least.
+    std::chrono::milliseconds ttl_max{0};     ///< Likewise.
+    memory leases = memory::kept;
+};
+/// `r`: with a fresh epoch.
+void write_list_step(std::string& out, resp::script_form form, const record_request& r,
+                     const list_step& step);
+
+/// The answer of node.lua, clock.lua or change.lua; or why there is none.
 struct record_answer {
+    /// As `tell_record` in lua/shared/record.lua has it.
+    enum class said : std::uint8_t { as_it_was, done, earlier_process, is_void, other_set, too_young,
+                                     outbid };
     std::optional<core::record_facts> record;
     failure why;
+    said what = said::as_it_was;
 };
 record_answer read_record(const resp::reply& reply);
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/node_set.hpp"
 
+#include "value/quorum.hpp"
 #include "value/text.hpp"
 
 #include <boost/uuid/name_generator_sha1.hpp>
@@ -19,9 +20,22 @@ namespace {
 constexpr std::string_view cut_mark = "...";
 constexpr std::size_t most_shown = 1;  // so that the remedy behind it is not cut off
 
-std::vector<std::string> sorted_names(const client_options& options) {
+// Of one list: all nodes but those with that mark.
+struct list {
+    const std::string* cluster;
+    list_change others;
+};
+list old_of(const client_options& o) { return {&o.cluster, list_change::joining}; }
+list after_of(const client_options& o) {
+    const bool is_joint = node_lists(o).is_joint();
+    return {is_joint ? &o.cluster_after : &o.cluster, list_change::leaving};
+}
+
+std::vector<std::string> sorted_names(const client_options& options, const list& of) {
     std::vector<std::string> names;
-    for (const node_options& node : options.nodes) names.push_back(display_name(node));
+    for (const node_options& node : options.nodes) {
+        if (node.change != of.others) names.push_back(display_name(node));
+    }
     std::sort(names.begin(), names.end());
     return names;
 }
@@ -105,28 +119,42 @@ bool is_cluster(std::string_view word) { return word.starts_with('='); }
 
 }  // namespace
 
-std::string node_set(const client_options& options) {
+namespace {
+
+std::string set_of(const client_options& options, const list& of) {
     // Two name spaces, so that no cluster's name gives the fingerprint of a list of nodes.
-    const bool is_named = !options.cluster.empty();
-    const boost::uuids::name_generator_sha1 of(is_named ? boost::uuids::ns::oid()
-                                                        : boost::uuids::ns::dns());
-    const auto id = boost::uuids::to_string(of(is_named ? options.cluster : joined(sorted_names(options))));
-    return std::to_string(options.nodes.size()) + ":" + id.substr(0, 8) + id.substr(9, 4);
+    const bool is_named = !of.cluster->empty();
+    const auto names = sorted_names(options, of);
+    const boost::uuids::name_generator_sha1 make(is_named ? boost::uuids::ns::oid()
+                                                          : boost::uuids::ns::dns());
+    const auto id = boost::uuids::to_string(make(is_named ? *of.cluster : joined(names)));
+    return std::to_string(names.size()) + ":" + id.substr(0, 8) + id.substr(9, 4);
 }
 
-std::string set_names(const client_options& options) {
+std::string names_of(const client_options& options, const list& of) {
     std::string out;
-    if (!options.cluster.empty()) {
+    if (!of.cluster->empty()) {
         out = "=";
-        append_encoded(out, options.cluster);
+        append_encoded(out, *of.cluster);
     } else {
-        for (const std::string& name : sorted_names(options)) {
+        for (const std::string& name : sorted_names(options, of)) {
             if (!out.empty()) out += ',';
             append_encoded(out, name);
         }
     }
     if (out.size() > max_set_names) out.replace(max_set_names - cut_mark.size(), out.npos, cut_mark);
     return out;
+}
+
+}  // namespace
+
+std::string node_set(const client_options& options) { return set_of(options, old_of(options)); }
+std::string node_set_after(const client_options& options) {
+    return set_of(options, after_of(options));
+}
+std::string set_names(const client_options& options) { return names_of(options, old_of(options)); }
+std::string set_names_after(const client_options& options) {
+    return names_of(options, after_of(options));
 }
 
 set_difference compare_set_names(std::string_view theirs, std::string_view ours) {

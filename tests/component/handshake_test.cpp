@@ -363,11 +363,23 @@ TEST_CASE("the record is requested once the node has reported its role, settings
         CHECK_FALSE(h.result().record.exists);
     }
     SECTION("or is that of another set") {
-        CHECK(answered("*3\r\n:1700000000000009\r\n" + fakes::bulk("5:def") +
-                       fakes::bulk("a,b")) == outcome::done);
-        CHECK_FALSE(h.result().record.exists);
-        CHECK(h.result().record.other_set == "5:def");
-        CHECK(h.result().record.other_names == "a,b");
+        CHECK(answered("*22\r\n:1700000000000009\r\n" + fakes::bulk(std::string(22, 'e')) +
+                       ":0\r\n:1000\r\n" + fakes::bulk("-") + ":4\r\n" + "$0\r\n\r\n" +
+                       "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n:1000\r\n$0\r\n\r\n" + fakes::bulk("5:def") +
+                       fakes::bulk("a,b") + ":7\r\n" + fakes::bulk("5:abc") + fakes::bulk("-") +
+                       fakes::bulk("2.x") + fakes::bulk("1.y") + ":0\r\n$0\r\n\r\n" +
+                       fakes::bulk("6=4:a,5=4:b")) == outcome::done);
+        const auto& list = h.result().record.list;
+        CHECK(list.set == "5:def");
+        CHECK(list.names == "a,b");
+        CHECK(list.number == 7);
+        CHECK(list.is == core::list_facts::change::closed);
+        CHECK(list.closed_for == "5:abc");
+        CHECK(list.announced.empty());
+        CHECK(list.promised == "2.x");
+        CHECK(list.accepted == "1.y");
+        CHECK(list.history.size() == 2);
+        CHECK(list.history.back() == std::pair<std::uint64_t, std::string>(5, "4:b"));
     }
     SECTION("or is something else") {
         CHECK(answered("-FOREIGN the node record holds something else\r\n") == outcome::failed);

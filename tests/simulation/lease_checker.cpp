@@ -23,7 +23,10 @@ std::string in_ms(duration d) {
 std::string resource_name(std::size_t number) { return "r" + std::to_string(number); }
 
 void lease_checker::blame(std::string_view checker, std::string text) {
-    const bool is_judged = plan_->promise.empty() || plan_->promise == checker;
+    const bool is_promised = !plan_->is_only_safe ||
+                             (checker != "available" && checker != "liveness" && checker != "turns");
+    const bool is_judged =
+        is_promised && (plan_->promise.empty() || plan_->promise == checker);
     if (is_judged && !first_) first_ = {std::string(checker), std::move(text), when_->now()};
 }
 
@@ -52,9 +55,8 @@ void lease_checker::covered(std::string_view owner_value, std::size_t server, ti
 void lease_checker::judge_end(held& of) {
     of.true_until = of.by->true_time(of.until);
     if (of.by->is_misled()) {
-        auto ends = support_of(of.value).until;
-        std::sort(ends.begin(), ends.end(), std::greater<>());
-        of.true_until = std::min(of.true_until, ends.at(of.by->quorum() - 1));
+        of.true_until =
+            std::min(of.true_until, of.by->quorum_keeps(support_of(of.value).until));
         return;
     }
     check_cover(of);
@@ -67,7 +69,7 @@ void lease_checker::check_cover(const held& of) {
     const auto& by_server = support_of(of.value).until;
     const auto servers = std::count_if(by_server.begin(), by_server.end(),
                                        [&](time_point until) { return until >= of.true_until; });
-    require(static_cast<std::size_t>(servers) >= of.by->quorum(), "quorum", [&] {
+    require(of.by->quorum_keeps(by_server) >= of.true_until, "quorum", [&] {
         return of.by->name() + " relies on " + of.lease->resource +
                " for longer than the keys of " + std::to_string(servers) + " servers live";
     });
@@ -109,7 +111,7 @@ void lease_checker::granted(const holder& by, std::shared_ptr<detail::lease_stat
     if (how.max_hold > milliseconds(0)) h.cap = by.local_now() + how.max_hold;
     check_terms(h, asked, how.ttl);
     const auto votes = std::popcount(support_of(h.value).votes);
-    require(static_cast<std::size_t>(votes) >= by.quorum(), "quorum", [&] {
+    require(by.is_quorum(support_of(h.value).votes), "quorum", [&] {
         return by.name() + " holds " + h.lease->resource + " by the grants of " +
                std::to_string(votes) + " servers";
     });

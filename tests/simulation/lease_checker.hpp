@@ -44,8 +44,10 @@ public:
     /// Its clock stood still, and it can't know that yet: what it relies on beyond its keys' lives
     /// is no broken promise until it can.
     virtual bool is_misled() const = 0;
-    /// Of the nodes that it names.
-    virtual std::size_t quorum() const = 0;
+    /// Whether these servers, as bits, are a quorum of the nodes that it names.
+    virtual bool is_quorum(std::uint32_t servers) const = 0;
+    /// Until when the keys of a quorum live, by those of each server.
+    virtual time_point quorum_keeps(const std::array<time_point, 8>& by_server) const = 0;
 
 protected:
     ~holder() = default;

@@ -2,6 +2,7 @@
 // every order of small worlds.
 // SPDX-License-Identifier: MIT
 #include "simulation/downgrades.hpp"
+#include "simulation/changes.hpp"
 #include "simulation/elections.hpp"
 #include "simulation/orders.hpp"
 #include "simulation/plan.hpp"
@@ -51,6 +52,7 @@ const std::map<std::string, std::function<bool(const plan&)>> features{
     {"alone", [](const plan& in) { return in.open_from.has_value(); }},
     {"ttl_max", &plan::has_ttl_maxes},
     {"elections", &plan::has_elections},
+    {"changes", [](const plan& in) { return in.changes_lists; }},
     {"notes", [](const plan& in) { return in.has_notes; }},
     {"turns", [](const plan& in) { return in.most_turns != 0; }},
 };
@@ -64,6 +66,7 @@ struct variation {
     plan draw(std::uint64_t seed) const {
         plan out = needs("elections")    ? draw_elections(seed)
                    : needs("downgrades") ? draw_downgrades(seed)
+                   : needs("changes")    ? draw_changes(seed)
                                          : simulation::draw(seed);
         out.has_notes = needs("notes");  // in any world: none is drawn with them
         out.promise = promise;

@@ -38,7 +38,7 @@ constexpr std::array names{"crash_keep", "crash_lose",    "crash_rewind",  "free
 // These are drawn in worlds of their own only.
 constexpr std::size_t common_kinds = static_cast<std::size_t>(fault_kind::copy);
 
-constexpr std::array errands{"nothing", "token", "init", "revoke", "look", "watch"};
+constexpr std::array errands{"nothing", "token", "init", "revoke", "look", "watch", "commit"};
 constexpr std::array styles{"mixed", "slow", "duel", "islands", "sparse", "rolling"};
 
 // How fast a world's faults follow each other, and which of them there are, differ from run to run:
@@ -813,7 +813,8 @@ const char* name_of(style s) noexcept { return styles.at(static_cast<std::size_t
 std::vector<std::size_t> plan::nodes_of(std::size_t program) const {
     std::vector<std::size_t> out;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-        if ((programs[program].list >> n & 1U) != 0) out.push_back(n);
+        const program_plan& p = programs[program];
+        if (((p.list | p.list_after) >> n & 1U) != 0) out.push_back(n);
     }
     return out;
 }
@@ -943,7 +944,13 @@ std::string plan::describe() const {
     }
     for (std::size_t i = 0; has_lists() && i < programs.size(); ++i) {
         const auto all = static_cast<std::uint32_t>((1U << nodes.size()) - 1);
-        out << "    p" << i << " names " << bits(programs[i].list & all, 'n') << '\n';
+        const program_plan& p = programs[i];
+        out << "    p" << i << " names " << bits(p.list & all, 'n');
+        if (p.is_joint()) out << "and then " << bits(p.list_after, 'n');
+        if (changes_lists) {
+            out << "from " << seconds(p.begins).count() << " s to " << seconds(p.ends).count();
+        }
+        out << (p.gives_up ? ", gives up\n" : "\n");
     }
     for (std::size_t i = 0; i < programs.size(); ++i) {
         if (!programs[i].is_brief()) continue;

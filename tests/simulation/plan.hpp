@@ -123,6 +123,7 @@ enum class errand : std::uint8_t {
     revoke,  ///< Takes a resource from its holders: `release --force`.
     look,    ///< Asks who holds the resources, and which there are.
     watch,   ///< Asks who holds a resource, again and again.
+    commit,  ///< Ends a change of the list of nodes, or gives it up.
 };
 
 /// One program with one client and some workers, each busy with one lock at a time.
@@ -151,8 +152,13 @@ struct program_plan {
     bool is_guarded = true;
     bool looks_first = false;  ///< It keeps no records before its first acquire.
     std::uint32_t list = all_nodes;  ///< The nodes that it names, as bits.
+    /// Where the list changes: the nodes of the new one, as bits; 0: it does not.
+    std::uint32_t list_after = 0;
+    bool gives_up = false;  ///< commit: the old list is to stand.
+    duration ends{};        ///< It stops then, and does not come back; 0: it stays.
     milliseconds ttl_max{};          ///< 0: that of the world.
 
+    bool is_joint() const noexcept { return list_after != 0 && list_after != list; }
     bool is_brief() const noexcept { return does != errand::none; }
     bool only_looks() const noexcept { return does == errand::look || does == errand::watch; }
 };
@@ -193,6 +199,9 @@ struct plan {
     std::optional<duration> open_from{};
     /// In a world of candidates: for so long at most nobody leads while one of them has a quorum.
     std::optional<duration> longest_vacancy{};
+    bool changes_lists = false;  ///< Operators change the list of nodes.
+    /// That nobody is refused, or waits in vain, is not promised here.
+    bool is_only_safe = false;
     std::string promise{};  ///< Nothing else is judged; empty: everything is.
 
     /// When the work and the faults end.

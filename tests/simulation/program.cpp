@@ -14,6 +14,8 @@
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <iterator>
 #include <sstream>
 #include <vector>
@@ -104,8 +106,15 @@ client_options options_of(const plan& in, std::size_t index) {
     const program_plan& terms = in.programs[index];
     client_options o;
     for (const std::size_t i : in.nodes_of(index)) {
-        o.nodes.push_back(
-            {.name = "n" + std::to_string(i), .port = static_cast<std::uint16_t>(7'000 + i)});
+        node_options& n = o.nodes.emplace_back();
+        n.name = "n" + std::to_string(i);
+        n.port = static_cast<std::uint16_t>(7'000 + i);
+        if (!terms.is_joint()) continue;
+        const bool is_old = (terms.list >> i & 1U) != 0;
+        const bool is_new = (terms.list_after >> i & 1U) != 0;
+        n.change = is_old && is_new ? list_change::none
+                   : is_old         ? list_change::leaving
+                                    : list_change::joining;
     }
     o.node_timeout = in.node_timeout;
     o.connect_timeout = in.connect_timeout;
@@ -138,6 +147,30 @@ program::~program() {
 std::string program::name() const {
     return "p" + std::to_string(index_) +
            (incarnation_ > 1 ? "'" + std::to_string(incarnation_ - 1) : std::string());
+}
+
+// One server may have two names in a list that does not change.
+bool program::is_quorum(std::uint32_t servers) const {
+    const auto count = static_cast<std::size_t>(std::popcount(servers));
+    if (!terms().is_joint()) return count >= quorum();
+    const auto is_majority = [servers](std::uint32_t list) {
+        return 2 * std::popcount(servers & list) > std::popcount(list);
+    };
+    return is_majority(terms().list) && is_majority(terms().list_after);
+}
+
+time_point program::quorum_keeps(const std::array<time_point, 8>& by_server) const {
+    auto ends = by_server;
+    std::sort(ends.begin(), ends.end(), std::greater<>());
+    if (!terms().is_joint()) return ends.at(quorum() - 1);
+    for (const time_point at : ends) {
+        std::uint32_t longer = 0;
+        for (std::size_t i = 0; i < by_server.size(); ++i) {
+            if (by_server[i] >= at) longer |= 1U << i;
+        }
+        if (is_quorum(longer)) return at;
+    }
+    return time_point::min();
 }
 
 void program::start() {
@@ -394,10 +427,14 @@ std::vector<std::string> program::record_on(std::size_t node) const {
 bool program::is_displaced() const {
     if (!around_.in.has_lists()) return false;
     constexpr std::size_t set = 9;
+    constexpr std::size_t change = 17;
     const std::string own = wire::node_set(options_);
+    const std::string after = wire::node_set_after(options_);
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
         const auto words = record_on(n);
-        if (words.size() > set && words[set] != own) return true;
+        if (words.size() > set && words[set] != own && words[set] != after) return true;
+        const bool is_closed = words.size() > change && words[change] != "-";
+        if (is_closed && words[change] != after && words[change] != "joining") return true;
     }
     return false;
 }
@@ -407,7 +444,7 @@ bool program::is_young_in_cluster_time(std::size_t node) const {
     constexpr std::size_t since = 2;
     constexpr std::size_t cluster_since = 8;
     constexpr std::size_t ahead = 10;
-    if (words.size() != 16 || words[since] == "0") return false;
+    if (words.size() < 16 || words[since] == "0") return false;
     if (words[cluster_since] == "-" || words[ahead] == "-") return true;
     const auto later_us = std::stoll(words[cluster_since]) + std::stoll(words[ahead]) -
                           std::stoll(words[since]);

@@ -14,6 +14,7 @@
 #include "simulation/texts.hpp"
 #include "simulation/tokens.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -61,7 +62,10 @@ public:
     void stall();
     void go_on();
     bool is_misled() const override { return is_misled_; }
-    std::size_t quorum() const override { return nodes_.size() / 2 + 1; }
+    bool is_quorum(std::uint32_t servers) const override;
+    time_point quorum_keeps(const std::array<time_point, 8>& by_server) const override;
+    /// Of a list that does not change.
+    std::size_t quorum() const { return nodes_.size() / 2 + 1; }
     /// A node that it names belongs to another list's set: nothing is granted to it, and all that
     /// it has to tell is that.
     bool is_displaced() const;

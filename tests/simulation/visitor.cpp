@@ -3,6 +3,7 @@
 #include "simulation/visitor.hpp"
 
 #include "client/operation/adopt.hpp"
+#include "client/operation/commit.hpp"
 #include "client/operation/declare.hpp"
 #include "client/operation/inspect.hpp"
 #include "client/operation/list.hpp"
@@ -58,6 +59,13 @@ struct visitor::revoking final : watched<detail::revoke_operation, visitor> {
     }
 };
 
+struct visitor::committing final : watched<detail::commit_operation, visitor> {
+    using watched::watched;
+    void complete(error_code outcome, commit_report report) override {
+        ended().on_committed(outcome, report);
+    }
+};
+
 namespace {
 
 // The holders that it names, abbreviated.
@@ -104,6 +112,9 @@ void visitor::begin() {
         case errand::revoke: resource_ = dice_.below(in_->around().in.resources); return inspect();
         case errand::look:
         case errand::watch: return inspect();
+        case errand::commit:
+            return begin<committing>(commit_options{.despite_old_programs = true,
+                                                    .gives_up = in_->terms().gives_up});
     }
 }
 
@@ -199,6 +210,21 @@ void visitor::on_revoked(error_code outcome, const revocation& done) {
                (outcome ? ": " + outcome.message() : "");
     });
     if (!outcome) in_->around().judge.revoked({done.revoked.begin(), done.revoked.end()});
+    in_->leave();
+}
+
+void visitor::on_committed(error_code outcome, const commit_report& report) {
+    tell([&] {
+        std::string all;
+        for (const list_standing& n : report.nodes) {
+            all += ' ' + std::string(to_string(n.state)) + '/' + std::to_string(n.number);
+        }
+        return (outcome ? "ended no change: " + outcome.message()
+                        : std::string("has ended the change")) + ":" + all + " " + report.detail;
+    });
+    in_->around().judge.require(!outcome, "available", [&] {
+        return in_->name() + " could not end a change of the list: " + outcome.message();
+    });
     in_->leave();
 }
 

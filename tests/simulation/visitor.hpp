@@ -8,6 +8,7 @@
 #include "simulation/tokens.hpp"
 
 #include <redlock/lease.hpp>
+#include <redlock/list_state.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resource_state.hpp>
 
@@ -39,6 +40,7 @@ public:
     void on_inspected(error_code outcome, const resource_state& found);
     void on_listed(error_code outcome);
     void on_revoked(error_code outcome, const revocation& done);
+    void on_committed(error_code outcome, const commit_report& report);
 
 private:
     struct adopting;
@@ -47,6 +49,7 @@ private:
     struct inspecting;
     struct listing;
     struct revoking;
+    struct committing;
 
     void use_token();
     void inspect();

@@ -87,6 +87,10 @@ outcome world::run() {
     for (std::size_t i = 0; i < programs_.size(); ++i) {
         when_.after(plan_->programs[i].begins, [this, i] { start(i); });
     }
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+        const duration ends = plan_->programs[i].ends;
+        if (ends > duration(0)) when_.after(ends, [this, i] { programs_[i]->kill(); });
+    }
     for (const auto& f : foreigners_) f->start();
     if (vacancies_) watch_office();
     for (const fault& f : plan_->faults) {
@@ -190,7 +194,9 @@ void world::lend_to_foreigner(duration how_long) {
 
 void world::start(std::size_t i) {
     // One that is brief comes when it has something to do.
-    if (programs_[i]->is_running() || plan_->programs[i].is_brief()) return;
+    const program_plan& terms = plan_->programs[i];
+    const bool has_ended = terms.ends > duration(0) && when_.now() >= beginning + terms.ends;
+    if (programs_[i]->is_running() || terms.is_brief() || has_ended) return;
     health_.begin(i);
     programs_[i]->start();
 }

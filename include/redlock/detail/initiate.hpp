@@ -47,6 +47,7 @@ using votes_handler = asio::any_completion_handler<void(error_code, std::vector<
 using inspect_handler = asio::any_completion_handler<void(error_code, resource_state)>;
 using list_handler = asio::any_completion_handler<void(error_code, std::vector<std::string>)>;
 using revoke_handler = asio::any_completion_handler<void(error_code, revocation)>;
+using commit_handler = asio::any_completion_handler<void(error_code, commit_report)>;
 using probe_handler = asio::any_completion_handler<void(error_code, std::vector<node_report>)>;
 
 // Any thread may call the handlers; each posts itself to its executor. If the client was moved
@@ -73,6 +74,8 @@ REDLOCK_EXPORT void start_watch(const impl_ptr& impl, std::string resource, reso
 REDLOCK_EXPORT void start_list(const impl_ptr& impl, std::string prefix, list_handler handler);
 REDLOCK_EXPORT void start_revoke(const impl_ptr& impl, resource_state shown,
                                  revoke_handler handler);
+REDLOCK_EXPORT void start_commit(const impl_ptr& impl, const commit_options& how,
+                                 commit_handler handler);
 REDLOCK_EXPORT void start_probe(const impl_ptr& impl, probe_handler handler);
 REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 
@@ -171,6 +174,15 @@ public:
     template <class Handler>
     void operator()(Handler&& handler) const {
         start_init(impl_, homing(std::forward<Handler>(handler)));
+    }
+};
+
+class initiate_commit : public initiate {
+public:
+    using initiate::initiate;
+    template <class Handler>
+    void operator()(Handler&& handler, const commit_options& how) const {
+        start_commit(impl_, how, homing(std::forward<Handler>(handler)));
     }
 };
 

@@ -19,7 +19,10 @@ void tell(const std::function<void(const What&)>& observer, const What& what) {
 }  // namespace
 
 context::context(const client_options& options, random_source& random)
-    : options_(&options), random_(&random), client_id_(random.fresh_owner().to_string()) {
+    : options_(&options),
+      random_(&random),
+      lists_(options),
+      client_id_(random.fresh_owner().to_string()) {
     for (const auto& node : options.nodes) names_.emplace_back(display_name(node));
 }
 

@@ -6,6 +6,7 @@
 #include "client/base/statistics.hpp"
 #include "client/base/timers.hpp"
 #include "core/node/own_delay.hpp"
+#include "value/quorum.hpp"
 #include "value/time.hpp"
 #include "value/validity.hpp"
 #include "wire/lock_kind.hpp"
@@ -46,6 +47,8 @@ public:
 
     const client_options& options() const noexcept { return *options_; }
     drift_policy drift() const noexcept { return {options_->drift_factor, options_->drift_min}; }
+    /// Which nodes make a quorum.
+    const node_lists& lists() const noexcept { return lists_; }
     /// How many nodes there are.
     std::size_t size() const noexcept { return names_.size(); }
     const node_name& name(std::size_t node) const noexcept {
@@ -108,6 +111,7 @@ private:
 
     const client_options* options_;
     random_source* random_;
+    node_lists lists_;
     std::vector<node_name> names_;
     std::string client_id_;
     timers timers_;

@@ -3,6 +3,7 @@
 #include "client/node/diagnosis.hpp"
 
 #include "value/lease_terms.hpp"
+#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "wire/rights.hpp"
 
@@ -127,6 +128,43 @@ void add_writes(const probed& facts, std::vector<node_finding>& to) {
 }
 
 // While there is still time: each name that is locked adds to it.
+// What a change of the list makes of the node, and what to do next.
+void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>& to) {
+    const auto add = [&to](std::string text) {
+        to.push_back({list_changes, severity::warning, std::move(text)});
+    };
+    const std::string wait = text::brief(of.settles_in);
+    switch (of.state) {
+        case list_state::joining:
+            return add("it is joining: give every program the joint list, and run redlock commit");
+        case list_state::closed:
+            return add("it is closed, and takes only programs with the joint list for which it was "
+                       "closed: run redlock commit with that list again, or redlock commit "
+                       "--give-up");
+        case list_state::changed:
+            return add(of.settles_in.count() > 0
+                           ? "it is of the new list, and counts for programs with that alone in " +
+                                 wait + ": give every program the new list; the old nodes may be "
+                                 "switched off when each of them has it"
+                           : "it is of the new list: give every program that list, and then switch "
+                             "off the nodes that left");
+        case list_state::member: break;
+        default: return;
+    }
+    if (of.settles_in.count() > 0) {
+        return add("it became a node of this list by a change, and votes for programs with this "
+                   "list alone in " + wait);
+    }
+    if (is_joint) {
+        return add("the change of the list is not committed: when every program has the joint list, "
+                   "run redlock commit");
+    }
+    if (of.is_announced) {
+        add("a program with a joint list was here, and its change was not ended: give this program "
+            "the joint list, too; or give the change up by redlock commit --give-up");
+    }
+}
+
 void add_memory(const node_report& of, std::vector<node_finding>& to) {
     constexpr double much = 0.5;
     const std::uint64_t taken = of.keys.total().bytes;
@@ -194,6 +232,7 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     if (!missing.empty()) found.push_back(about_rights(missing, client.key_prefix));
     add_writes(facts, found);
     if (facts.against) found.push_back(about_vote(*facts.against));
+    add_list(of.list, node_lists(client).is_joint(), found);
     if (!facts.lateness.empty()) found.push_back({slow, severity::warning, facts.lateness});
     if (!facts.of_ttl_max.empty()) {
         found.push_back({other_ttl_max, severity::warning, facts.of_ttl_max});

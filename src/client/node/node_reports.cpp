@@ -4,6 +4,7 @@
 
 #include "value/lease_terms.hpp"
 #include "value/text.hpp"
+#include "wire/keys.hpp"
 #include "wire/node_set.hpp"
 
 #include <algorithm>
@@ -59,7 +60,10 @@ objection node_reports::object(std::size_t node, time_point now) const {
         o.why.error = errc::in_quarantine;
         o.left = std::chrono::ceil<milliseconds>(eligibility_->quarantine_left(node, now));
         const core::record_facts& record = eligibility_->record_of(node);
-        if (record.is_void) o.why.detail = "it may have forgotten leases since it was last used";
+        if (eligibility_->settles_in(node, now) > duration::zero()) {
+            o.why.detail = "it became a node of this list by a change, and programs with this list "
+                           "alone wait until no lease by the earlier one can be alive";
+        } else if (record.is_void) o.why.detail = "it may have forgotten leases since it was last used";
         else if (!eligibility_->is_compared(node)) o.why.detail = "its clock was not compared yet";
     }
     return o;
@@ -78,16 +82,38 @@ std::string node_reports::tell_of_skew(std::size_t node) const {
            (skew < duration::zero() ? " behind" : " ahead of") + " the median of the nodes";
 }
 
+// Of a node that has another list alone, while others of this client's list go on.
+std::string node_reports::tell_of_change(std::size_t node) const {
+    using standing = core::membership::standing;
+    const core::record_facts& record = eligibility_->record_of(node);
+    switch (record.standing) {
+        case standing::closed:
+            return "it is closed for a change of the list of nodes, from set " + record.list.set +
+                   " to " + record.list.closed_for +
+                   ", and takes only programs with that joint list: give this program that list, "
+                   "or the new one once `redlock commit` has ended";
+        case standing::foreign:
+            return "it is to join, and its record is of the set " + record.list.set +
+                   ": if no program uses it there, delete its key " +
+                   wire::record_key(shared_->options().key_prefix);
+        default: break;
+    }
+    return "it missed a change of the list of nodes, and votes when a client that has met the "
+           "others has written that to its record";
+}
+
 std::string node_reports::tell_of_sets(std::size_t node) const {
-    const std::string& theirs = eligibility_->other_set_of(node);
-    if (theirs.empty()) {
+    const core::record_facts& record = eligibility_->record_of(node);
+    if (record.is_away()) return tell_of_change(node);
+    if (!record.is_misfit()) {
         return "another node of the list belongs to another set, so nothing is granted";
     }
+    const std::string& theirs = record.list.set;
     const auto size_of = [](std::string_view set) {
         const std::string number(set.substr(0, set.find(':')));
         return number + (number == "1" ? " node" : " nodes");
     };
-    const std::string& names = eligibility_->record_of(node).other_names;
+    const std::string& names = record.list.names;
     const auto differ = wire::compare_set_names(names, wire::set_names(shared_->options()));
     if (!differ.theirs.empty()) {
         return "it belongs to " + differ.theirs + " of " + size_of(theirs) +

@@ -49,6 +49,7 @@ private:
     void warn(std::size_t node, error_code why, std::string_view detail) const;
     bool lacks_quorum(std::size_t node, time_point now) const;
     std::string tell_of_skew(std::size_t node) const;
+    std::string tell_of_change(std::size_t node) const;
     std::string tell_of_sets(std::size_t node) const;
 
     context* shared_;

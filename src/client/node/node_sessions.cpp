@@ -22,22 +22,29 @@ node_sessions::fan_out node_sessions::send(call& what, std::uint32_t round,
     return result;
 }
 
-template <class F>
-duration node_sessions::nth_shortest(std::size_t nodes, F&& time_of) const noexcept {
-    assert(nodes > 0 && nodes <= sessions_.size());
+namespace {
+
+template <class Sessions, class F>
+std::array<duration, max_nodes> of_each(const Sessions& sessions, F&& time_of) noexcept {
     std::array<duration, max_nodes> each{};
-    const auto end = std::transform(sessions_.begin(), sessions_.end(), each.begin(), time_of);
-    const auto nth = each.begin() + static_cast<std::ptrdiff_t>(nodes - 1);
-    std::nth_element(each.begin(), nth, end);
-    return *nth;
+    std::transform(sessions.begin(), sessions.end(), each.begin(), time_of);
+    return each;
 }
 
-duration node_sessions::time_for(std::size_t nodes, duration ttl) const noexcept {
-    return nth_shortest(nodes, [ttl](const auto& s) { return s->node_timeout(ttl); });
+}  // namespace
+
+duration node_sessions::time_for_all(duration ttl) const noexcept {
+    const auto each = of_each(sessions_, [ttl](const auto& s) { return s->node_timeout(ttl); });
+    return *std::max_element(each.begin(), each.end());
 }
 
-duration node_sessions::shortest_time_for(std::size_t nodes) const noexcept {
-    return nth_shortest(nodes, [](const auto& s) { return s->shortest_timeout(); });
+duration node_sessions::time_for_quorum(const node_lists& lists) const noexcept {
+    return lists.quorum_th(
+        of_each(sessions_, [](const auto& s) { return s->node_timeout(core::any_ttl); }));
+}
+
+duration node_sessions::shortest_time_for_quorum(const node_lists& lists) const noexcept {
+    return lists.quorum_th(of_each(sessions_, [](const auto& s) { return s->shortest_timeout(); }));
 }
 
 }  // namespace redlock::detail

@@ -5,6 +5,7 @@
 #include "client/base/call.hpp"
 #include "client/node/session.hpp"
 #include "value/node_mask.hpp"
+#include "value/quorum.hpp"
 #include "wire/request.hpp"
 
 #include <cassert>
@@ -47,23 +48,21 @@ public:
         blank_.clear();
         return blank_;
     }
-    /// In what time so many nodes have answered one command about a lease of `ttl`, if they ever
-    /// do: the longest time-out of those that have the shortest. Of all nodes, it bounds how long an
-    /// operation waits for them.
-    duration time_for(std::size_t nodes, duration ttl = core::any_ttl) const noexcept;
-    /// The same by the shortest time-outs that they have for any ttl: of a quorum, it is what the
-    /// windows on the load go by.
-    duration shortest_time_for(std::size_t nodes) const noexcept;
+    /// In what time all nodes have answered one command about a lease of `ttl`, if they ever do: so
+    /// long an operation waits for them at most.
+    duration time_for_all(duration ttl = core::any_ttl) const noexcept;
+    /// In what time a quorum has, by those of its nodes with the shortest time-outs.
+    duration time_for_quorum(const node_lists& lists) const noexcept;
+    /// The same by the shortest time-outs that they have for any ttl: what the windows on the load
+    /// go by.
+    duration shortest_time_for_quorum(const node_lists& lists) const noexcept;
     /// How long after the request the last node may vote: it may have to be sent the scripts
     /// first.
     duration time_to_vote(duration ttl = core::any_ttl) const noexcept {
-        return 2 * time_for(sessions_.size(), ttl);
+        return 2 * time_for_all(ttl);
     }
 
 private:
-    template <class F>
-    duration nth_shortest(std::size_t nodes, F&& time_of) const noexcept;
-
     std::vector<std::unique_ptr<session>> sessions_;
     wire::request blank_;
 };

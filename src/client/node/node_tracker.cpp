@@ -72,7 +72,8 @@ node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner&
       record_key_(wire::record_key(shared.options().key_prefix)),
       set_(wire::node_set(shared.options())),
       set_names_(wire::set_names(shared.options())),
-      knowledge_(shared.options(), shared.fresh_owner().to_string()),
+      knowledge_(shared.options(), shared.fresh_owner().to_string(),
+                 {set_, wire::node_set_after(shared.options())}),
       reports_(shared, knowledge_.votes(), knowledge_.clocks(), set_) {}
 
 void node_tracker::start(time_point now) {
@@ -96,9 +97,11 @@ void node_tracker::close() noexcept {
 
 wire::record_request node_tracker::record_wanted() const {
     const core::eligibility& votes = knowledge_.votes();
-    const core::eligibility::numbers known = votes.wanted(0);
+    const core::eligibility::numbers known = votes.wanted({});
+    const std::string& after = knowledge_.lists().sets().after;
     return {.key = record_key_,
             .set = set_,
+            .after = after == set_ ? std::string() : after,
             .names = set_names_,
             .epoch = shared_->fresh_owner().to_string(),
             .mark = knowledge_.mark(),
@@ -112,8 +115,49 @@ void node_tracker::write_declaration(std::string& out, std::size_t node,
                                      time_point began) const {
     auto wanted = record_wanted();
     wanted.quarantine = wanted.ttl_max = shared_->options().ttl_max;
+    wanted.number = knowledge_.lists().number_to_declare();
     wire::write_declaration(out, wanted, knowledge_.votes().server_of(node),
                             knowledge_.clocks().check(node, began, true));
+}
+
+void node_tracker::write_list_step(std::string& out, resp::script_form form,
+                                   const wire::list_step& step) const {
+    wire::write_list_step(out, form, record_wanted(), step);
+}
+
+void node_tracker::note_list_step(std::size_t node, const core::record_facts& record,
+                                  time_point sent, time_point now) {
+    up_to_date().turned(node, record, sent, now);
+    carry_out(now);
+}
+
+std::vector<list_standing> node_tracker::list_standings(time_point now) const {
+    using standing = core::membership::standing;
+    const core::membership& lists = knowledge_.lists();
+    std::vector<list_standing> out(shared_->size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto& facts = lists.facts(i);
+        list_standing& s = out[i];
+        switch (lists.of(i)) {
+            case standing::unknown: break;
+            case standing::empty: s.state = list_state::empty; break;
+            case standing::closed: s.state = list_state::closed; break;
+            case standing::behind: s.state = list_state::behind; break;
+            case standing::foreign:
+            case standing::misfit: s.state = list_state::other; break;
+            case standing::fits:
+                s.state = lists.is_after(i) ? list_state::changed : list_state::member;
+                using change = core::list_facts::change;
+                if (facts->is == change::closed) s.state = list_state::closed;
+                if (facts->is == change::joining) s.state = list_state::joining;
+        }
+        if (!facts) continue;
+        s.number = facts->number;
+        s.is_announced = !facts->announced.empty();
+        s.settles_in = std::chrono::ceil<std::chrono::milliseconds>(
+            knowledge_.votes().member_wait_left(i, now));
+    }
+    return out;
 }
 
 // Passes on the state of all connections first: each fact is judged by it.
@@ -142,7 +186,7 @@ void node_tracker::on_node_down(std::size_t node, time_point now) {
 void node_tracker::note(std::size_t node, time_point sent, const core::node_signs& signs,
                         time_point now) {
     if (!signs.any()) return;
-    up_to_date().showed(node, signs, sent);
+    up_to_date().showed(node, signs, sent, now);
     carry_out(now);
 }
 
@@ -189,6 +233,7 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
         case task::bootstrap: return send_bootstrap(order, now);
         case task::look: return send_look(order, now);
         case task::write_clock: return send_clock(order, now);
+        case task::turn: return send_turn(order, now);
         case task::read_replication: return ask_replication(order, now);
         case task::greet_again: return greet_again(node, now);
         case task::use_record:
@@ -217,7 +262,10 @@ void node_tracker::send(const node_order& order, query* what, time_point now) {
 
 void node_tracker::send_bootstrap(const node_order& order, time_point now) {
     const auto write = [this, order](std::string& out, resp::script_form form) {
-        wire::write_record_call(out, form, record_wanted(), order.step,
+        wire::record_request wanted = record_wanted();
+        wanted.made = knowledge_.lists().made(order.node);
+        if (wanted.made && !wanted.made->is_changed()) wanted.made.reset();
+        wire::write_record_call(out, form, wanted, order.step,
                                 knowledge_.votes().server_of(order.node));
     };
     send(order,
@@ -252,7 +300,7 @@ void node_tracker::write_look(std::string& out, resp::script_form form, std::siz
     const core::server_facts& server = knowledge_.votes().server_of(node);
     // Without the guard the set is looked at again where it did not fit.
     const bool asks_record =
-        is_guarded(shared_->options()) || !knowledge_.votes().other_set_of(node).empty();
+        is_guarded(shared_->options()) || !knowledge_.votes().may_be_queried(node);
     if (asks_record && server.is_master) {
         auto wanted = record_wanted();
         const core::record_facts& known = knowledge_.votes().record_of(node);
@@ -289,6 +337,31 @@ void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply
     const auto answer = wire::read_record(reply);
     if (answer.record) knowledge_.clock_written(node, *answer.record, of.sent, now);
     else knowledge_.write_failed(node, now);
+}
+
+void node_tracker::send_turn(const node_order& order, time_point now) {
+    assert(order.turned);
+    const core::membership::turn& turn = *order.turned;
+    const wire::list_step step{
+        .what = wire::list_step::kind::become,
+        .from = turn.from,
+        .epoch = turn.epoch,
+        .to = turn.to,
+        .quarantine = knowledge_.votes().quarantine(),
+        .ttl_max = knowledge_.votes().ttl_max(),
+        .leases = turn.forgets ? wire::list_step::memory::lost : wire::list_step::memory::kept};
+    const auto write = [this, step](std::string& out, resp::script_form form) {
+        wire::write_list_step(out, form, record_wanted(), step);
+    };
+    send(order,
+         new query(*this, write, &node_tracker::on_turn, &node_knowledge::turn_failed, now), now);
+}
+
+void node_tracker::on_turn(const query& of, std::size_t node, const resp::reply& reply,
+                           time_point now) {
+    const auto answer = wire::read_record(reply);
+    if (answer.record) knowledge_.turned(node, *answer.record, of.sent, now);
+    else knowledge_.turn_failed(node, now);
 }
 
 void node_tracker::ask_replication(const node_order& order, time_point now) {

@@ -11,6 +11,8 @@
 #include "wire/fenced.hpp"
 #include "wire/node_record.hpp"
 
+#include <redlock/list_state.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +77,20 @@ public:
     /// Calls bootstrap.lua: an operator declares the node new, and a member of this client's set.
     void write_declaration(std::string& out, std::size_t node, time_point began) const;
 
+    /// Calls change.lua: one step of a change of the list.
+    void write_list_step(std::string& out, resp::script_form form,
+                         const wire::list_step& step) const;
+    /// The record of a node after such a step.
+    void note_list_step(std::size_t node, const core::record_facts& record, time_point sent,
+                        time_point now);
+    const core::membership& lists() const noexcept { return knowledge_.lists(); }
+    /// How each node stands in a change of the list.
+    std::vector<list_standing> list_standings(time_point now) const;
+    std::int64_t whole_quarantine_us() const noexcept {
+        return std::chrono::ceil<std::chrono::microseconds>(knowledge_.votes().whole_quarantine())
+            .count();
+    }
+
     /// So many clocks are far from the median that no quorum can vote.
     bool is_time_in_doubt() const noexcept { return knowledge_.clocks().is_in_doubt(); }
     /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
@@ -92,6 +108,8 @@ public:
     bool may_arrive_late(std::size_t node, const core::traces& left) const noexcept {
         return knowledge_.breaks().may_arrive_late(node, left);
     }
+    /// How many steps of changes of the list of nodes this client has noticed on them.
+    std::uint64_t list_steps() const noexcept { return knowledge_.list_steps(); }
     /// How many connections have broken, and records changed, so far.
     std::uint64_t breaks() const noexcept { return knowledge_.breaks().so_far(); }
 
@@ -144,12 +162,14 @@ private:
     void send_bootstrap(const core::node_order& order, time_point now);
     void send_look(const core::node_order& order, time_point now);
     void send_clock(const core::node_order& order, time_point now);
+    void send_turn(const core::node_order& order, time_point now);
     void ask_replication(const core::node_order& order, time_point now);
     void write_look(std::string& out, resp::script_form form, std::size_t node) const;
 
     void on_bootstrap(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_look(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_clock(const query& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_turn(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_replication(const query& of, std::size_t node, const resp::reply& reply,
                         time_point now);
 

@@ -129,7 +129,8 @@ std::optional<std::int64_t> session::time_limit() const noexcept {
 void session::set_record(const core::record_facts& record) {
     end_turn();  // requests before this go by the record before
     // An empty epoch is not compared; one that no record has never fits.
-    epoch_ = record.exists ? std::string_view(record.epoch) : (is_guarded(options()) ? "-" : "");
+    const std::string_view known = record.exists ? std::string_view(record.epoch) : "-";
+    epoch_ = is_guarded(options()) ? known : "";
     keep_limit_.set(record, is_guarded(options()));
 }
 

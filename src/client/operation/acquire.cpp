@@ -39,7 +39,8 @@ void acquire_operation::start(time_point now) {
     span_ = client().shared.begin_span(span_kind::acquire, request_.options().span,
                                        request_.shown(), now);
     if (const auto why = check(); !why.empty()) return end(errc::invalid_argument, now, why);
-    machine_.begin(client().shared.options(), request_.options(), keys(), now);
+    machine_.begin(client().shared.options(), client().shared.lists(), request_.options(), keys(),
+                   now);
     is_counted_ = machine_.waits();
     if (is_counted_) client().shared.counts().begun_waits.add();
     client().tracker.take_role(core::record_role::keeps, now);
@@ -47,7 +48,7 @@ void acquire_operation::start(time_point now) {
 }
 
 void acquire_operation::on_settled(time_point now) {
-    const duration longest = client().nodes.time_for(client().shared.size(), machine_.ttl());
+    const duration longest = client().nodes.time_for_all(machine_.ttl());
     carry_out(machine_.settled(now, longest), now);
 }
 
@@ -132,6 +133,7 @@ void acquire_operation::stand_aside(time_point now) {
 void acquire_operation::begin_try(time_point now) {
     assert(!granted_ && (is_queued() || !machine_.waits()));
     client().remote.wake(*this);
+    steps_ = client().tracker.list_steps();
     try_.begin(span_, now);
     if (machine_.tries() > 1) client().shared.counts().retries.add();
     send_round(now);
@@ -176,7 +178,7 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     answer.which = std::min(answer.which, keys() - 1);  // a node may say anything
     // However the votes fall, and whichever nodes are still silent: the nodes keep up with the
     // requests.
-    if (machine_.completes_quorum()) client().admission.answered(*this, sent, now);
+    if (machine_.completes_quorum(node)) client().admission.answered(*this, sent, now);
     if (j.believes(answer.fence)) machine_.saw(answer.fence);
     if (answer.lacks_fence) {
         client().tracker.found_without_fence(node, request_.resources()[answer.which],
@@ -226,11 +228,27 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
 
 void acquire_operation::refused(error_code why, time_point now) {
     try_.end(now, why, try_.votes());
+    if (is_for_a_change(why)) return ask_again(now);
     std::optional<core::acquisition::prospects> further;
     if (is_queued() && machine_.may_wait_on(why, now)) {
         further = {client().shared.random_word(), client().local.resting()};
     }
     carry_out(machine_.refused(why, now, further), now);
+}
+
+// The nodes' records were other ones than this client had read, since the list of nodes changes. A
+// try that waits is followed by another one anyway.
+bool acquire_operation::is_for_a_change(error_code why) const noexcept {
+    return why == errc::no_quorum && !machine_.waits() && asked_again_ < most_asked_again &&
+           client().tracker.list_steps() != steps_;
+}
+
+void acquire_operation::ask_again(time_point now) {
+    ++asked_again_;
+    give_back(true, now);
+    client().admission.withdraw(*this);
+    machine_.begin_again();
+    client().host.await_settled(*this, now);
 }
 
 void acquire_operation::give_back(bool leaves, time_point now) {

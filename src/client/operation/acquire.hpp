@@ -90,6 +90,8 @@ private:
     void granted_too(std::size_t node, const resp::reply& reply);
     void learn_after(std::size_t node, const resp::reply& reply, time_point now);
     void refused(error_code why, time_point now);
+    bool is_for_a_change(error_code why) const noexcept;
+    void ask_again(time_point now);
     void give_back(bool leaves, time_point now);
     void arm() noexcept;
     void take(time_point now);
@@ -103,6 +105,10 @@ private:
     std::shared_ptr<lease_state> granted_;
     std::uint64_t span_ = 0;     // 0 where nobody traces
     bool is_counted_ = false;    // among the acquires that wait
+
+    static constexpr unsigned most_asked_again = 3;
+    std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
+    unsigned asked_again_ = 0;  // since the list changed during a try
 };
 
 }  // namespace redlock::detail

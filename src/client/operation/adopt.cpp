@@ -101,7 +101,10 @@ void adopt_operation::on_settled(time_point now) {
     ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
     left_ = traces_of_lease(now);
     votes_.resize(nodes);
-    for (std::size_t i = 0; i < nodes; ++i) votes_[i].node = client().shared.name(i);
+    for (std::size_t i = 0; i < nodes; ++i) {
+        votes_[i].node = client().shared.name(i);
+        votes_[i].change = client().shared.options().nodes[i].change;
+    }
     count_.emplace(nodes, now, ttl_, client().shared.drift());
     const node_mask ask = client().tracker.askable();
     wire::request& wire = client().nodes.blank();

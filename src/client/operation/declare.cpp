@@ -5,15 +5,15 @@
 #include "value/lease_terms.hpp"
 #include "wire/node_record.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <chrono>
 
 namespace redlock::detail {
 
 error_code declare_operation::check() {
-    return is_guarded(client().shared.options()) ? error_code()
-                                                 : error_code(errc::invalid_argument);
+    const bool may =
+        is_guarded(client().shared.options()) && !client().shared.lists().is_joint();
+    return may ? error_code() : error_code(errc::invalid_argument);
 }
 
 // By then the clocks are known, as far as the nodes can be reached.
@@ -29,10 +29,11 @@ bool declare_operation::go_on(time_point now) {
         }
         return true;
     }
-    const auto declared = std::count_if(
-        result_.begin(), result_.end(), [](const node_vote& a) { return a.answer == vote::granted; });
-    const bool has_quorum = static_cast<std::size_t>(declared) >= quorum_of(result_.size());
-    end(has_quorum ? error_code() : error_code(errc::no_quorum));
+    node_mask declared;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+        declared.set(i, result_[i].answer == vote::granted);
+    }
+    end(client().shared.lists().is_quorum(declared) ? error_code() : error_code(errc::no_quorum));
     return false;
 }
 

@@ -4,7 +4,6 @@
 
 #include "client/operation/client_parts.hpp"
 #include "value/lease_terms.hpp"
-#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "wire/extend.hpp"
 
@@ -70,13 +69,13 @@ void extension_round::prolong_fence(part& p, time_point now) const {
 
 void extension_round::send(time_point now) {
     assert(size() > 0 && !is_finished_);
-    const std::size_t nodes = client().shared.size();
-    const auto bounds = machine_.begin(nodes, client().shared.drift(), now,
-                                       client().nodes.time_for(redlock::quorum(nodes)));
+    const node_lists& lists = client().shared.lists();
+    const auto bounds = machine_.begin(lists, client().shared.drift(), now,
+                                       client().nodes.time_for_quorum(lists));
     answers_ = {};
     failures_.clear();
     requested_ = machine_.open();
-    complete_ = 0;
+    complete_ = {};
     if (client().shared.is_fenced()) {
         fence_ = client().tracker.propose(bounds.seen, now, bounds.raised);
         if (!fence_) return cancel(errc::no_quorum, now);
@@ -108,9 +107,12 @@ void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::
     part* const p = find(tag);
     if (p == nullptr) return;
     const time_point sent = machine_.sent();
-    const std::size_t quorum = redlock::quorum(client().shared.size());
     assert(answers_[node] < requested_);
-    if (++answers_[node] == requested_ && ++complete_ == quorum) on_answered(sent, now);
+    const node_lists& lists = client().shared.lists();
+    if (++answers_[node] == requested_ && !lists.is_quorum(complete_)) {
+        complete_.insert(node);
+        if (lists.is_quorum(complete_)) on_answered(sent, now);
+    }
     const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
     if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
     else if (j.against) note(node, j.against->why);

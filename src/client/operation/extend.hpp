@@ -93,7 +93,7 @@ private:
     core::extension_rounds machine_;
     std::array<std::size_t, max_nodes> answers_{};  // of the present round, of each node
     std::size_t requested_ = 0;                     // leases that it asks for
-    std::size_t complete_ = 0;                      // nodes that have answered for all of them
+    node_mask complete_;                            // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
     std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
     span_kind traced_as_{};

@@ -5,7 +5,6 @@
 #include "client/operation/client_parts.hpp"
 #include "client/operation/key_reading.hpp"
 #include "core/quorum/read_quorum.hpp"
-#include "value/quorum.hpp"
 #include "value/text.hpp"
 #include "wire/inspect.hpp"
 #include "wire/keys.hpp"
@@ -57,8 +56,9 @@ void inspect_operation::count(time_point now) {
     result_.slots = slots_.take_held();
     result_.slot_count = slots_.count();
     note_standing(now);
-    core::read_quorum(result_, values_);
-    is_conclusive_ = core::is_conclusive(result_, values_) && slots_.is_conclusive();
+    core::read_quorum(result_, values_, client().shared.lists());
+    is_conclusive_ = core::is_conclusive(result_, values_, client().shared.lists()) &&
+                     slots_.is_conclusive();
     find_readers();
     drop_foreign_fence();
     tell_age(now);
@@ -123,7 +123,7 @@ void inspect_operation::begin(time_point now) {
     values_.resize(size);
     readers_.resize(size);
     for (std::size_t i = 0; i < size; ++i) result_.nodes[i].node = client().shared.name(i);
-    slots_.begin(size);
+    slots_.begin(client().shared.lists());
     talking_ = client().nodes.all() - silent_;
     for (const std::size_t i : silent_) {
         note_failure(result_.nodes[i], {vote::timed_out, errc::timed_out, {}});
@@ -230,11 +230,12 @@ void inspect_operation::failed(std::size_t node, std::uint32_t question, const w
 
 // What a node without a vote says is reported, but decides nothing.
 void inspect_operation::note_standing(time_point now) {
-    const auto answers = std::count_if(result_.nodes.begin(), result_.nodes.end(), [](const auto& n) {
-        return n.state != key_state::unreachable && n.state != key_state::timed_out;
-    });
-    const bool is_decided =
-        static_cast<std::size_t>(answers) >= redlock::quorum(result_.nodes.size());
+    node_mask answers;
+    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+        const key_state state = result_.nodes[i].state;
+        answers.set(i, state != key_state::unreachable && state != key_state::timed_out);
+    }
+    const bool is_decided = client().shared.lists().is_quorum(answers);
     for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
         node_state& n = result_.nodes[i];
         if (n.state != key_state::free && n.state != key_state::held &&
@@ -253,11 +254,15 @@ void inspect_operation::note_standing(time_point now) {
 
 // As with votes, those count that a quorum of nodes names.
 void inspect_operation::find_readers() {
-    std::map<std::string_view, std::size_t> named;
+    const node_lists& lists = client().shared.lists();
+    std::map<std::string_view, node_mask> named;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
         if (result_.nodes[i].state != key_state::shared) continue;
         for (const std::string& value : readers_[i]) {
-            if (++named[value] == result_.quorum) {
+            node_mask& by = named[value];
+            if (lists.is_quorum(by)) continue;
+            by.insert(i);
+            if (lists.is_quorum(by)) {
                 result_.readers.push_back(wire::abbreviate_owner(value));
                 reader_values_.push_back(value);
             }

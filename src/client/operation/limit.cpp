@@ -85,7 +85,7 @@ void limit_operation::answered(error_code outcome, lease_state& said) {
 void limit_operation::refused(error_code why, const lease_state& said, time_point now) {
     assert(why && !asks_);
     last_ = {why, {said.votes.all().begin(), said.votes.all().end()}, said.why()};
-    switch (of_->calls.refused(*this, why, last_.votes, now)) {
+    switch (of_->calls.refused(*this, why, last_.votes, client().shared.lists(), now)) {
         case verdict::again: return on_turn(now);
         case verdict::rest: return stand_in_line(now);
         default: return end({.why = std::exchange(last_, {})}, now);

@@ -3,7 +3,6 @@
 #include "client/operation/list.hpp"
 
 #include "value/companion.hpp"
-#include "value/quorum.hpp"
 #include "value/time.hpp"
 #include "wire/scan.hpp"
 
@@ -13,13 +12,20 @@ namespace redlock::detail {
 
 bool list_operation::go_on(time_point now) {
     if (!std::exchange(has_begun_, true)) {
-        const std::size_t size = client().shared.size();
         unused_ = client().nodes.all();
-        for (std::size_t i = 0; i < redlock::quorum(size); ++i) ask_another(now);
+        node_mask asked;
+        while (!client().shared.lists().is_quorum(asked)) {
+            asked.insert(*unused_.begin());
+            ask_another(now);
+        }
         return true;
     }
-    const bool has_quorum = complete_ >= redlock::quorum(client().shared.size());
-    end(has_quorum ? error_code() : error_code(errc::no_quorum));
+    const bool is_missing_some = !client().shared.lists().is_quorum(complete_);
+    if (is_missing_some && !unused_.empty()) {
+        ask_another(now);
+        return true;
+    }
+    end(is_missing_some ? error_code(errc::no_quorum) : error_code());
     return false;
 }
 
@@ -43,7 +49,7 @@ void list_operation::read(std::size_t node, std::uint32_t, const resp::reply& re
     for (std::size_t i = 0; i < page->keys.size(); ++i) note(page->keys[i].text());
     if (found_.size() > most) return end(errc::backlog);
     if (page->cursor != "0") return ask_for_page(node, page->cursor, now);
-    ++complete_;
+    complete_.insert(node);
 }
 
 void list_operation::failed(std::size_t, std::uint32_t, const wire::failure&, time_point now) {

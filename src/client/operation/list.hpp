@@ -47,7 +47,7 @@ private:
     std::unordered_set<std::string, hash_of_text, std::equal_to<>> found_;
     node_mask unused_{};  // that were not read
     bool has_begun_ = false;
-    std::size_t complete_ = 0;  // nodes that have named all
+    node_mask complete_;  // nodes that have named all
 };
 
 }  // namespace redlock::detail

@@ -196,6 +196,7 @@ void probe_operation::report(std::size_t node, time_point now) {
         r.clock_offset = std::chrono::duration_cast<microseconds>(*skew);
     }
     r.ttl_max = client().tracker.ttl_max_on_record(node);
+    r.list = client().tracker.list_standings(now)[node];
     facts.against = client().tracker.object(node, now, now);
     r.has_vote = r.is_reachable && !facts.against && facts.refused_write.empty();
     if (const auto* const why = client().remote.why_deaf(node)) facts.deafness = *why;

@@ -16,7 +16,7 @@ namespace redlock::detail {
 void release_round::send(footprint left, node_mask ask, time_point now) {
     left_ = std::move(left);
     assert(!machine_ && left_.kind != nullptr);
-    machine_.emplace(client().shared.size());
+    machine_.emplace(client().shared.lists());
     node_mask plain;
     for (const std::size_t node : client().nodes.all()) {
         if (!ask.contains(node)) {

@@ -3,7 +3,6 @@
 #include "client/operation/revoke.hpp"
 
 #include "client/operation/client_parts.hpp"
-#include "value/quorum.hpp"
 #include "value/time.hpp"
 #include "wire/keys.hpp"
 #include "wire/owner_value.hpp"
@@ -55,6 +54,7 @@ void revoke_operation::begin() {
     result_.votes.resize(client().shared.size());
     for (std::size_t i = 0; i < result_.votes.size(); ++i) {
         result_.votes[i].node = client().shared.name(i);
+        result_.votes[i].change = client().shared.options().nodes[i].change;
         result_.votes[i].answer = vote::granted;
     }
 }
@@ -112,8 +112,7 @@ void revoke_operation::note(std::size_t node, const wire::failure& why) {
 
 void revoke_operation::conclude() {
     machine_.report(result_);
-    const std::size_t did = client().shared.size() - failed_.size();
-    const bool has_quorum = did >= redlock::quorum(client().shared.size());
+    const bool has_quorum = !client().shared.lists().prevents_quorum(failed_);
     end(has_quorum ? error_code() : error_code(errc::no_quorum));
 }
 

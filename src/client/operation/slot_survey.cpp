@@ -17,7 +17,7 @@ void slot_survey::named(const wire::slots_answer& by_a_node) {
 }
 
 std::vector<std::uint16_t> slot_survey::next() {
-    assert(nodes_ > 0);
+    assert(nodes_.size() > 0);
     std::vector<std::uint16_t> out;
     looks_.clear();
     while (!open_.empty() && out.size() < most_at_once) {
@@ -25,23 +25,23 @@ std::vector<std::uint16_t> slot_survey::next() {
         open_.erase(open_.begin());
         look& made = looks_.emplace_back();
         made.slot = out.back();
-        made.state.nodes.resize(nodes_);
-        made.values.resize(nodes_);
+        made.state.nodes.resize(nodes_.size());
+        made.values.resize(nodes_.size());
     }
     return out;
 }
 
 void slot_survey::answered(std::size_t node, std::size_t i, key_question what,
                            const resp::reply& reply) {
-    assert(i < looks_.size() && node < nodes_);
+    assert(i < looks_.size() && nodes_.all().contains(node));
     look& at = looks_[i];
     note_answer(at.state.nodes.at(node), at.values.at(node), what, reply);
 }
 
 void slot_survey::close() {
     for (look& each : looks_) {
-        core::read_quorum(each.state, each.values);
-        is_conclusive_ = is_conclusive_ && core::is_conclusive(each.state, each.values);
+        core::read_quorum(each.state, each.values, nodes_);
+        is_conclusive_ = is_conclusive_ && core::is_conclusive(each.state, each.values, nodes_);
         if (!each.state.held && !each.state.kept) continue;
         slot_state out;
         out.number = each.slot;

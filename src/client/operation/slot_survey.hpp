@@ -22,7 +22,7 @@ public:
     /// The number of slots that are read at a time.
     static constexpr std::size_t most_at_once = 32;
 
-    void begin(std::size_t nodes) { nodes_ = nodes; }
+    void begin(const node_lists& nodes) { nodes_ = nodes; }
     void named(const wire::slots_answer& by_a_node);
 
     /// The slots to read next; empty when all were read.
@@ -48,7 +48,7 @@ private:
         std::vector<std::string> values{};
     };
 
-    std::size_t nodes_ = 0;
+    node_lists nodes_;
     std::set<std::uint16_t> open_;  // named, and not read yet
     std::vector<look> looks_;
     std::vector<slot_state> held_;

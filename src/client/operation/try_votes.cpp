@@ -27,6 +27,7 @@ void try_votes::set_all(const context& shared, vote answer, error_code why,
     votes_.assign(shared.size(), {});
     for (std::size_t i = 0; i < votes_.size(); ++i) {
         votes_[i].node = shared.name(i);
+        votes_[i].change = shared.options().nodes[i].change;
         votes_[i].answer = answer;
         votes_[i].error = why;
         votes_[i].detail = detail;

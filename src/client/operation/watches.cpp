@@ -4,7 +4,6 @@
 
 #include "client/operation/client_parts.hpp"
 #include "client/operation/inspect.hpp"
-#include "value/quorum.hpp"
 #include "wire/look.hpp"
 
 #include <algorithm>
@@ -182,11 +181,11 @@ void watches::look_at(const std::vector<entry_ptr>& what, node_mask nodes, time_
 
 // Fewer votes than a quorum leave everything open.
 bool watches::can_decide(time_point now) const {
-    std::size_t votes = 0;
+    node_mask voters;
     for (const std::size_t i : client_->nodes.all()) {
-        if (!client_->tracker.object(i, now, now)) ++votes;
+        voters.set(i, !client_->tracker.object(i, now, now));
     }
-    return votes >= redlock::quorum(client_->shared.size());
+    return client_->shared.lists().is_quorum(voters);
 }
 
 // A look goes out before the first inspection: what changes after that shows as another answer.
@@ -207,7 +206,7 @@ void watches::inspect(entry& what, time_point now) {
     what.state.inspection_begins(last_look_, now);
     what.known.splice(what.known.end(), what.fresh);
     ++inspections_;
-    const node_mask asked = core::worth_inspecting(all, silent_);
+    const node_mask asked = core::worth_inspecting(client_->shared.lists(), silent_);
     client_->host.begin(operation_ptr(new inspection(*this, what.shared_from_this(), all - asked)),
                         now);
 }

@@ -3,9 +3,9 @@
 #include "core/load/pacing.hpp"
 
 #include "value/lease_terms.hpp"
-#include "value/quorum.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <vector>
 
@@ -37,9 +37,13 @@ milliseconds pacing::longest_period(milliseconds longest_ttl, drift_policy drift
     return longest_kept(longest_ttl, drift);
 }
 
-milliseconds time_until_free(std::span<const node_vote> votes, milliseconds turn) {
+namespace {
+
+milliseconds time_until_free_in(node_mask list, std::span<const node_vote> votes,
+                                milliseconds turn) {
     std::vector<milliseconds> times;
-    for (const node_vote& v : votes) {
+    for (const std::size_t i : list) {
+        const node_vote& v = votes[i];
         switch (v.answer) {
             case vote::held: times.push_back(v.retry_in); break;
             case vote::queued: times.push_back(v.retry_in > 0ms ? v.retry_in : turn); break;
@@ -51,9 +55,18 @@ milliseconds time_until_free(std::span<const node_vote> votes, milliseconds turn
     if (times.empty()) return 1ms;
     // A node that did not answer in time, because the others had decided, is taken to be like them.
     const auto nth = times.begin() + static_cast<std::ptrdiff_t>(
-                                         std::min(quorum(votes.size()), times.size()) - 1);
+                                         std::min(quorum(list.size()), times.size()) - 1);
     std::nth_element(times.begin(), nth, times.end());
     return std::max(*nth, 1ms);
+}
+
+}  // namespace
+
+milliseconds time_until_free(std::span<const node_vote> votes, const node_lists& nodes,
+                             milliseconds turn) {
+    assert(votes.size() == nodes.size());
+    return std::max(time_until_free_in(nodes.old(), votes, turn),
+                    time_until_free_in(nodes.after(), votes, turn));
 }
 
 }  // namespace redlock::core

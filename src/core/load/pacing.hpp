@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/quorum.hpp"
 #include "value/time.hpp"
 #include "value/validity.hpp"
 
@@ -51,6 +52,6 @@ private:
 /// smallest of the times that they name. `turn`: for a node on which others wait before the caller,
 /// and which names none. At least 1 ms, so that nobody tries without a pause.
 std::chrono::milliseconds time_until_free(std::span<const node_vote> votes,
-                                          std::chrono::milliseconds turn);
+                                          const node_lists& nodes, std::chrono::milliseconds turn);
 
 }  // namespace redlock::core

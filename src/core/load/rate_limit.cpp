@@ -74,10 +74,11 @@ rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
 }
 
 rate_limit::verdict rate_limit::refused(limited& call, error_code why,
-                                        std::span<const node_vote> votes, time_point now) {
+                                        std::span<const node_vote> votes,
+                                        const node_lists& nodes, time_point now) {
     const bool is_reached = why == errc::contended;
     if (is_reached) {
-        not_before_ = now + time_until_free(votes, turn_);
+        not_before_ = now + time_until_free(votes, nodes, turn_);
     } else if (why == errc::validity_exhausted) {
         pace_.was_too_late(call.ttl_);
         return late(call, now);

@@ -98,7 +98,7 @@ public:
     };
     verdict granted(limited& call, time_point valid_until, time_point now) noexcept;
     verdict refused(limited& call, error_code why, std::span<const node_vote> votes,
-                    time_point now);
+                    const node_lists& nodes, time_point now);
 
     /// It ends early, or has ended.
     void leave(limited& call) noexcept;

@@ -8,12 +8,12 @@
 
 namespace redlock::core {
 
-void acquisition::begin(const client_options& all, const acquire_options& how, std::size_t keys,
-                        time_point now) {
+void acquisition::begin(const client_options& all, const node_lists& nodes,
+                        const acquire_options& how, std::size_t keys, time_point now) {
     assert(phase_ == phase::queued && all_ == nullptr);
     all_ = &all;
-    nodes_ = all.nodes.size();
-    assert(nodes_ > 0 && nodes_ <= max_nodes && keys > 0);
+    nodes_ = nodes;
+    assert(nodes_.size() > 0 && keys > 0);
     terms_ = {.ttl = effective_ttl(all, how.ttl),
               .renew = how.renew,
               .max_hold = how.max_hold,
@@ -40,7 +40,7 @@ acquisition::actions acquisition::settled(time_point now, duration longest) {
 
 acquisition::actions acquisition::admitted(bool others_wait) {
     using enum action;
-    assert(!waits() && tries_ == 0);
+    assert(!waits());
     return {others_wait ? stand_aside : begin_try};
 }
 
@@ -82,7 +82,7 @@ std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept 
     unable_ = {};
     granted_by_ = {};
     entered_now_ = {};
-    answers_ = 0;
+    answered_ = {};
     return ++round_;
 }
 
@@ -102,10 +102,10 @@ void acquisition::note(std::size_t node, const outlook& what, time_point now) no
 acquisition::actions acquisition::cast(std::size_t node, vote v, const outlook& what,
                                        const slots_seen& slots, time_point now) {
     using enum action;
-    assert(attempt_ && node < nodes_);
+    assert(attempt_ && nodes_.all().contains(node));
     unable_.set(node, v == vote::timed_out || v == vote::unreachable || v == vote::quarantine);
     if (v == vote::granted) granted_by_.insert(node);
-    if (slots.count != 0) slots_.refused(slots.free, slots.count);
+    if (slots.count != 0) slots_.refused(node, slots.free, slots.count);
     note(node, what, now);
     if (retry_) retry_->answered(node, what, now);
     switch (attempt_->cast(node, v, now)) {
@@ -216,7 +216,7 @@ acquisition::actions acquisition::answered(std::size_t node, const outlook& what
     if (retry_->is_resting()) return {arm};
     // What ended its rest ended its turn, too.
     actions next{end_turn};
-    if (voters_.size() >= quorum(nodes_)) {
+    if (nodes_.is_quorum(voters_)) {
         // No try will tell that a quorum can be reached again: the answers did.
         may_queue_ = true;
         if (is_known_to_nodes_ && ticket_ == 0) next.push_back(draw_ticket);

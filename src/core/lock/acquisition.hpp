@@ -87,8 +87,8 @@ public:
 
     /// Called once, before everything else. The options are valid; `all` outlives this. `keys`: that
     /// it wants at once.
-    void begin(const client_options& all, const acquire_options& how, std::size_t keys,
-               time_point now);
+    void begin(const client_options& all, const node_lists& nodes, const acquire_options& how,
+               std::size_t keys, time_point now);
 
     /// It is known which nodes may vote. The first try may last `longest`, which is the time that
     /// the nodes may take, even if the wait is shorter.
@@ -96,6 +96,11 @@ public:
     /// Without a wait: the nodes have room for its request. It must not overtake others of this
     /// client that wait for what it wants.
     actions admitted(bool others_wait);
+    /// Without a wait: the try was refused, and what it left is given back. It applies once more.
+    void begin_again() noexcept {
+        assert(!waits() && !is_over());
+        phase_ = phase::queued;
+    }
     /// It stands in the queues of this client: in front of them, or behind other acquires.
     void joined(bool is_in_front) noexcept;
     /// It is the first of this client.
@@ -117,7 +122,11 @@ public:
     /// `fence`: that it proposes; 0: none.
     void sent(node_mask nodes, std::uint64_t fence, bool is_entered) noexcept;
     /// A node answered the present round, with whatever. True once, when a quorum of them has.
-    bool completes_quorum() noexcept { return ++answers_ == quorum(nodes_); }
+    bool completes_quorum(std::size_t node) noexcept {
+        if (nodes_.is_quorum(answered_)) return false;
+        answered_.insert(node);
+        return nodes_.is_quorum(answered_);
+    }
     /// A node answered the present round, or did not in time.
     actions cast(std::size_t node, vote v, const outlook& what, const slots_seen& slots,
                  time_point now);
@@ -212,11 +221,11 @@ private:
         return why == errc::contended && slots_.is_another_free();
     }
     actions give_up(error_code why);
-    bool is_cut_off() const noexcept { return unable_.size() > nodes_ - quorum(nodes_); }
+    bool is_cut_off() const noexcept { return nodes_.prevents_quorum(unable_); }
     bool lasts(time_point now) const noexcept;
 
     const client_options* all_ = nullptr;
-    std::size_t nodes_ = 0;
+    node_lists nodes_;
     renewal::terms terms_{};      // as the caller gave them
     std::chrono::milliseconds min_hold_{0};
     duration ttl_{};
@@ -243,7 +252,7 @@ private:
     std::unique_ptr<blocked_keys> blocked_;  // of several; large, and null for one
 
     traces left_;
-    std::size_t answers_ = 0;  // to the present round
+    node_mask answered_;  // the present round
 
     std::uint64_t ticket_ = 0;
     node_mask entered_;

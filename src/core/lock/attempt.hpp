@@ -30,7 +30,7 @@ class attempt {
 public:
     enum class verdict : std::uint8_t { open, granted, refused, again };
 
-    attempt(std::size_t nodes, time_point sent, duration ttl, drift_policy drift) noexcept
+    attempt(const node_lists& nodes, time_point sent, duration ttl, drift_policy drift) noexcept
         : tally_(nodes),
           ttl_(ttl),
           drift_(drift),
@@ -50,13 +50,11 @@ public:
 
 private:
     verdict decide(verdict v, error_code why) noexcept;
-    bool second_may_win(std::size_t more) const noexcept;
 
     tally tally_;
     duration ttl_;
     drift_policy drift_;
     time_point valid_until_;
-    std::size_t stale_ = 0;
     bool is_second_ = false;
     verdict state_ = verdict::open;
     error_code reason_;

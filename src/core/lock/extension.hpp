@@ -25,7 +25,7 @@ public:
     enum class verdict : std::uint8_t { open, extended, failed, again };
 
     /// `is_last`: no other round follows this one.
-    extension(std::size_t nodes, time_point sent, duration ttl, drift_policy drift,
+    extension(const node_lists& nodes, time_point sent, duration ttl, drift_policy drift,
               bool is_last = true) noexcept
         : tally_(nodes),
           sent_(sent),
@@ -33,9 +33,8 @@ public:
           is_last_(is_last) {}
 
     /// `old_valid_until` is the validity that stands at `now`: another round may have moved it.
-    /// `is_stale`: the node refused the fence alone. Votes after the verdict change nothing.
-    verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until,
-                 bool is_stale = false) noexcept;
+    /// Votes after the verdict change nothing.
+    verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until) noexcept;
     /// A node says that the lease was revoked: that alone ends it. (What a node notes of that does
     /// not last, and could run out there before a quorum has it.)
     verdict revoke() noexcept;
@@ -59,7 +58,6 @@ private:
     time_point sent_;
     time_point valid_until_;
     bool is_last_;
-    std::size_t stale_ = 0;  // of the votes "no": those against the fence alone
     verdict state_ = verdict::open;
     error_code reason_;
 };

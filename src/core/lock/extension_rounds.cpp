@@ -19,7 +19,7 @@ extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
     return leases_.size() - 1;
 }
 
-extension_rounds::fence_bounds extension_rounds::begin(std::size_t nodes, drift_policy drift,
+extension_rounds::fence_bounds extension_rounds::begin(const node_lists& nodes, drift_policy drift,
                                                        time_point now, duration quorum_time) {
     assert(round_ < last_round);
     ++round_;
@@ -47,8 +47,8 @@ extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choic
     if (seen_fence != 0) l.refused.note(seen_fence, sent_);
     if (seen_fence != 0 && l.memory != nullptr) l.memory->note(seen_fence, sent_);
     if (l.is != state::open) return extension::verdict::open;
-    const bool is_stale = c == choice::no && seen_fence != 0;
-    const auto v = l.count->cast(node, c, now, old_valid_until, is_stale);
+    if (c == choice::no && seen_fence != 0) c = choice::stale;
+    const auto v = l.count->cast(node, c, now, old_valid_until);
     if (v != extension::verdict::again) return v;
     l.is = state::again;
     --open_;

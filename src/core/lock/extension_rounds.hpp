@@ -50,7 +50,8 @@ public:
     /// Begins a round, of all leases that are not over. A quorum of nodes answers within
     /// `quorum_time`, if ever: for so long, and since a node refused, a rival may have gone on
     /// raising its fence.
-    fence_bounds begin(std::size_t nodes, drift_policy drift, time_point now, duration quorum_time);
+    fence_bounds begin(const node_lists& nodes, drift_policy drift, time_point now,
+                       duration quorum_time);
     std::uint32_t round() const noexcept { return round_; }
     time_point sent() const noexcept { return sent_; }
     bool is_open(lease_index lease) const noexcept { return at(lease).is == state::open; }

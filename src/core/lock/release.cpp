@@ -27,14 +27,11 @@ std::optional<traces> release_after_owed(const traces& left, bool is_fenced) noe
 
 bool release::cast(std::size_t node, choice c) noexcept {
     if (complete_ || !tally_.cast(node, c)) return false;
-    const std::size_t quorum = tally_.quorum();
-    const bool enough_answers = tally_.yes() + tally_.no() >= quorum;
-    const bool can_be_denied = tally_.no() + tally_.pending() >= quorum;
-    if (tally_.no() >= quorum) {
+    if (tally_.is_denied()) {
         outcome_ = errc::not_held;
     } else if (tally_.is_undecidable()) {
         outcome_ = errc::no_quorum;
-    } else if (!enough_answers || can_be_denied) {
+    } else if (!tally_.has_answers() || tally_.may_be_denied()) {
         return false;
     }
     complete_ = true;

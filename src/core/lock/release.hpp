@@ -48,7 +48,7 @@ std::optional<traces> release_after_owed(const traces& left, bool is_fenced) noe
 /// Complete at a quorum of answers, once no quorum can deny it any more, or when that is impossible.
 class release {
 public:
-    explicit release(std::size_t nodes) noexcept : tally_(nodes) {}
+    explicit release(const node_lists& nodes) noexcept : tally_(nodes) {}
 
     /// yes: deleted; no: the key was not ours, or gone; unable: no answer. True when this completes
     /// the round.

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/node_mask.hpp"
+#include "value/quorum.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,7 +24,8 @@ public:
     static constexpr unsigned most_in_a_row = 8;
 
     slot_choice() = default;
-    slot_choice(std::size_t nodes, std::uint16_t slots) noexcept : nodes_(nodes), slots_(slots) {}
+    slot_choice(const node_lists& nodes, std::uint16_t slots) noexcept
+        : nodes_(nodes), slots_(slots) {}
 
     /// A wake-up named this slot as free. The next try asks for it, unless this client gave one back
     /// or the nodes' answers to the last try name free slots.
@@ -33,7 +37,7 @@ public:
     /// returned if there is one.
     std::uint16_t draw(std::uint64_t random, std::optional<std::uint16_t> freed = std::nullopt);
     /// A node refused the try: a bit for each slot that is free there, of `slots` that it counts.
-    void refused(std::string_view free, std::uint16_t slots);
+    void refused(std::size_t node, std::string_view free, std::uint16_t slots);
     /// The try was refused: whether another may find a free slot at once.
     bool is_another_free() const noexcept;
     /// It waits, or is over: the row of tries has ended.
@@ -43,12 +47,13 @@ public:
     std::uint16_t counted() const noexcept { return counted_ != 0 ? counted_ : slots_; }
 
 private:
+    bool may_be_free(node_mask taken) const noexcept;
     std::vector<std::uint16_t> least_taken() const;
 
-    std::size_t nodes_ = 0;
+    node_lists nodes_;
     std::uint16_t slots_ = 0;
     std::uint16_t counted_ = 0;
-    std::vector<std::uint8_t> taken_;  // on so many nodes, by slot; empty: no node named any
+    std::vector<node_mask> taken_;  // on these nodes, by slot; empty: no node named any
     std::optional<std::uint16_t> suggested_;
     unsigned in_a_row_ = 0;
 };

@@ -33,6 +33,13 @@ bool bootstrap::has(state s) const noexcept {
     return std::any_of(nodes_.begin(), nodes_.end(), [s](const auto& n) { return n.is == s; });
 }
 
+bool bootstrap::has_makeable() const noexcept {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i].is == state::empty && makeable_.contains(i)) return true;
+    }
+    return false;
+}
+
 bool bootstrap::is_all_ours() const noexcept {
     return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
         return n.is == state::ours || n.is == state::excused;
@@ -88,6 +95,12 @@ void bootstrap::found(std::size_t node, const record_facts& record, time_point n
 void bootstrap::note_other_set(std::size_t node) noexcept {
     assert(node < nodes_.size());
     nodes_[node].is = state::other_set;
+    may_open_ = false;
+}
+
+void bootstrap::note_record(std::size_t node) noexcept {
+    assert(node < nodes_.size());
+    nodes_[node].is = state::settled;
     may_open_ = false;
 }
 
@@ -154,7 +167,7 @@ std::vector<bootstrap::order> bootstrap::due(time_point now) {
             n.is = state::settled;
         } else if (n.is == state::theirs && looks) {
             give(out, i, may_open_ && may_make() ? task::make : task::look, now);
-        } else if (n.is == state::empty && may_make()) {
+        } else if (n.is == state::empty && may_make() && makeable_.contains(i)) {
             give(out, i, may_open_ ? task::make : task::settle, now);
         } else if (n.is == state::empty && looks && !has(state::other_set)) {
             give(out, i, task::look, now);
@@ -171,7 +184,7 @@ time_point bootstrap::deadline() const noexcept {
 
 bool bootstrap::is_pending() const noexcept {
     if (!keeps_records_ || has(state::other_set)) return false;
-    if (has(state::theirs) || has(state::empty) || has(state::ordered)) return true;
+    if (has(state::theirs) || has_makeable() || has(state::ordered)) return true;
     return may_open_ && !has(state::down);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/node/eligibility.hpp"
+#include "value/node_mask.hpp"
 #include "value/time.hpp"
 
 #include <cstddef>
@@ -57,6 +58,12 @@ public:
     void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
     /// The node belongs to another set: no record is made on any node until `found` says otherwise.
     void note_other_set(std::size_t node) noexcept;
+    /// The node has a record that does not count yet, since the list of nodes changes: the cluster is
+    /// not new.
+    void note_record(std::size_t node) noexcept;
+    /// The nodes that may be given a record, of those that have none. Where the list changes a record
+    /// depends on the others': see `membership`.
+    void set_makeable(node_mask nodes) noexcept { makeable_ = nodes; }
     /// Its connection broke, or could not be made.
     void down(std::size_t node) noexcept;
     /// An order to open or to withdraw was answered.
@@ -97,6 +104,7 @@ private:
     };
 
     bool has(state s) const noexcept;
+    bool has_makeable() const noexcept;
     bool is_all_ours() const noexcept;
     bool may_make() const noexcept;
     bool waits_for_news() const noexcept;
@@ -108,6 +116,7 @@ private:
     duration window_;
     bool keeps_records_ = false;
     std::vector<node_state> nodes_;
+    node_mask makeable_ = node_mask::first(max_nodes);
     bool may_open_;              // nothing has been seen that speaks against a new cluster
     bool has_yielded_ = false;   // another client's mark goes first
     time_point first_made_ = time_point::max();

@@ -24,9 +24,9 @@ duration refreshed_after(const eligibility& votes) noexcept {
 
 }  // namespace
 
-clock_watch::clock_watch(std::size_t nodes, bool is_guarded, duration tolerance,
+clock_watch::clock_watch(const node_lists& nodes, bool is_guarded, duration tolerance,
                          drift_policy drift)
-    : is_guarded_(is_guarded), clocks_(nodes, tolerance, drift), nodes_(nodes) {}
+    : is_guarded_(is_guarded), clocks_(nodes, tolerance, drift), nodes_(nodes.size()) {}
 
 duration clock_watch::between_probes(const eligibility& votes) noexcept {
     return std::clamp<duration>(votes.least_quarantine() / 4, shortest_between_probes,
@@ -228,9 +228,9 @@ void clock_watch::write(std::size_t node, const clock_check& found, const amendm
                    .changes = changes});
 }
 
-std::size_t clock_watch::on_record(const eligibility& votes) const noexcept {
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) found += has_on_record(i, votes) ? 1U : 0U;
+node_mask clock_watch::on_record(const eligibility& votes) const noexcept {
+    node_mask found;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) found.set(i, has_on_record(i, votes));
     return found;
 }
 
@@ -240,7 +240,7 @@ bool clock_watch::is_long_unseen(std::size_t node, const eligibility& votes,
                                  time_point now) const {
     const record_facts& record = votes.record_of(node);
     const bool is_voter = nodes_[node].link.is_ready && votes.server_of(node).is_master &&
-                          votes.first_of(node) == node && record.other_set.empty();
+                          votes.first_of(node) == node && !record.is_misfit() && !record.is_away();
     if (!is_voter || !record.exists) return is_voter;
     const auto found = clocks_.check(node, now, true);
     return record.offset && found && found->moved_us == 0 && !votes.went_back(node) &&
@@ -249,7 +249,7 @@ bool clock_watch::is_long_unseen(std::size_t node, const eligibility& votes,
 
 // Once all nodes have answered, and before this client writes to any record that it saw them.
 void clock_watch::note_disuse(const eligibility& votes, time_point now) {
-    if (on_record(votes) == 0) return;
+    if (on_record(votes).empty()) return;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!is_long_unseen(i, votes, now)) return;
     }

@@ -68,7 +68,7 @@ enum class record_role : std::uint8_t {
 /// Without the restart guard clocks are followed, for fences and for skew, and never compared.
 class clock_watch {
 public:
-    clock_watch(std::size_t nodes, bool is_guarded, duration tolerance, drift_policy drift);
+    clock_watch(const node_lists& nodes, bool is_guarded, duration tolerance, drift_policy drift);
 
     const node_clocks& clocks() const noexcept { return clocks_; }
 
@@ -137,7 +137,7 @@ private:
     void write(std::size_t node, const clock_check& found, const amendment& changes,
                node_orders& out);
     amendment changes_due(std::size_t node, const eligibility& votes, time_point now) const;
-    std::size_t on_record(const eligibility& votes) const noexcept;
+    node_mask on_record(const eligibility& votes) const noexcept;
     void note_disuse(const eligibility& votes, time_point now);
     bool is_long_unseen(std::size_t node, const eligibility& votes, time_point now) const;
     bool is_unused(std::size_t node, const eligibility& votes) const noexcept;

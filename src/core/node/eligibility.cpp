@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/node/eligibility.hpp"
 
-#include "value/quorum.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <functional>
 #include <utility>
@@ -41,9 +40,9 @@ bool is_older(const record_facts& record, const record_facts& before) noexcept {
 
 }  // namespace
 
-eligibility::eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max,
+eligibility::eligibility(const node_lists& lists, bool is_on, std::chrono::milliseconds ttl_max,
                          drift_policy drift)
-    : is_on_(is_on), ttl_max_(ttl_max), drift_(drift), nodes_(nodes) {}
+    : lists_(lists), is_on_(is_on), ttl_max_(ttl_max), drift_(drift), nodes_(lists.size()) {}
 
 void eligibility::met(std::size_t node, const server_facts& server, time_point now) {
     assert(node < nodes_.size());
@@ -66,6 +65,7 @@ void eligibility::read(std::size_t node, const record_facts& record, time_point 
     standing& s = nodes_[node];
     const bool is_news = s.record.epoch != record.epoch || s.record.since_us != record.since_us;
     if (is_news) s.remembers_since = now;
+    if (is_news || record.list.became_us != s.record.list.became_us) s.became_at = now;
     // Until the record is another again: the strike is on its way.
     s.went_back = (s.went_back && !is_news) || is_older(record, s.record);
     if (s.went_back || record.is_of_earlier_process || record.is_void) s.is_compared = false;
@@ -90,6 +90,11 @@ void eligibility::compared(std::size_t node, const clock_check& clock, time_poin
         std::min(clock.time_us - s.record.since_us,
                  s.record.cluster_since_us ? clock.cluster_us - *s.record.cluster_since_us : 0);
     s.remembers_since = now - std::max(span_of(age_us), duration::zero());
+    const list_facts& list = s.record.list;
+    const std::int64_t member_us =
+        std::min(clock.time_us - list.became_us,
+                 list.became_cluster_us ? clock.cluster_us - *list.became_cluster_us : 0);
+    s.became_at = now - std::max(span_of(member_us), duration::zero());
 }
 
 template <class Number>
@@ -123,16 +128,9 @@ duration eligibility::whole_quarantine() const noexcept {
 
 // The quorum-th largest on record: each attempt asks for it, so it allocates nothing.
 std::chrono::milliseconds eligibility::longest_lease() const noexcept {
-    std::chrono::milliseconds longest{0};
-    for (const standing& s : nodes_) {
-        const auto allows = [&s](const standing& other) {
-            return other.record.ttl_max >= s.record.ttl_max;
-        };
-        const auto n = std::count_if(nodes_.begin(), nodes_.end(), allows);
-        if (static_cast<std::size_t>(n) >= quorum(nodes_.size())) {
-            longest = std::max(longest, s.record.ttl_max);
-        }
-    }
+    std::array<std::chrono::milliseconds, max_nodes> each{};
+    for (std::size_t i = 0; i < nodes_.size(); ++i) each[i] = nodes_[i].record.ttl_max;
+    const auto longest = lists_.quorum_th(each, std::greater<>());
     return longest == longest.zero() ? ttl_max_ : longest;
 }
 
@@ -145,10 +143,10 @@ std::optional<std::int64_t> eligibility::latest_init() const noexcept {
 }
 
 // A declaration may set the numbers down, so the records from before it do not count.
-eligibility::numbers eligibility::wanted(std::size_t on_record) const noexcept {
+eligibility::numbers eligibility::wanted(node_mask on_record) const noexcept {
     const auto latest = latest_init();
     numbers most{.quarantine = ttl_max_};
-    bool have_all_ours = on_record == nodes_.size();
+    bool have_all_ours = on_record == lists_.all();
     for (const standing& s : nodes_) {
         have_all_ours = have_all_ours && s.record.exists && s.record.quarantine >= ttl_max_;
         if (!s.record.exists || is_earlier(s.record.init_us, latest)) continue;
@@ -156,7 +154,7 @@ eligibility::numbers eligibility::wanted(std::size_t on_record) const noexcept {
         most.ttl_max = std::max(most.ttl_max, s.record.ttl_max);
     }
     // Of a quorum none has a ttl_max: all of these are new, and a node is missing.
-    const bool is_first = most.ttl_max == most.ttl_max.zero() && on_record >= quorum(nodes_.size());
+    const bool is_first = most.ttl_max == most.ttl_max.zero() && lists_.is_quorum(on_record);
     if (have_all_ours || is_first) most.ttl_max = std::max(most.ttl_max, ttl_max_);
     return most;
 }
@@ -210,12 +208,13 @@ bool eligibility::has_changed_name(std::size_t node) const noexcept {
 // Two clients of different sets may each find a quorum of their own.
 bool eligibility::is_among_other_sets() const noexcept {
     return std::any_of(nodes_.begin(), nodes_.end(),
-                       [](const standing& s) { return !s.record.other_set.empty(); });
+                       [](const standing& s) { return s.record.is_misfit(); });
 }
 
 error_code eligibility::unfitness(std::size_t node) const noexcept {
     if (is_among_other_sets()) return errc::other_set;
     if (!nodes_[node].is_met) return {};
+    if (nodes_[node].record.is_away()) return errc::other_set;
     if (!nodes_[node].server.is_master) return errc::not_master;
     if (first_of(node) != node) return errc::duplicate_node;
     if (nodes_[node].is_skewed) return errc::clock_skew;
@@ -238,23 +237,45 @@ time_point eligibility::quarantine_end(const standing& s) const noexcept {
     return s.remembers_since + whole_quarantine();
 }
 
+// Also of a node that is open: it remembers its leases, and those by the earlier list may be alive.
+time_point eligibility::settled_from(const standing& s) const noexcept {
+    if (!is_on_ || !s.record.waits_for_earlier) return time_point::min();
+    return s.became_at == time_point::max() ? s.became_at : s.became_at + whole_quarantine();
+}
+
+duration eligibility::settles_in(std::size_t node, time_point now) const noexcept {
+    const time_point from = settled_from(nodes_[node]);
+    if (from == time_point::max()) return whole_quarantine();
+    return std::max(from, now) - now;
+}
+
+duration eligibility::member_wait_left(std::size_t node, time_point now) const noexcept {
+    const standing& s = nodes_[node];
+    if (s.record.list.became_us == 0 || s.record.is_away() || s.became_at == time_point::max()) {
+        return duration::zero();
+    }
+    const time_point from = s.became_at + whole_quarantine();
+    return std::max(from, now) - now;
+}
+
 time_point eligibility::votes_from(std::size_t node) const noexcept {
     assert(node < nodes_.size());
     const standing& s = nodes_[node];
     if (!s.is_met || s.unfit || !is_compared(node)) return time_point::max();
-    return std::max(s.fit_since, quarantine_end(s));
+    return std::max({s.fit_since, quarantine_end(s), settled_from(s)});
 }
 
 error_code eligibility::objection(std::size_t node, time_point now) const noexcept {
     assert(node < nodes_.size());
     const standing& s = nodes_[node];
     if (s.unfit) return s.unfit;
-    const bool is_over = is_compared(node) && quarantine_end(s) <= now;
+    const bool is_over =
+        is_compared(node) && quarantine_end(s) <= now && settled_from(s) <= now;
     return is_over ? error_code() : error_code(errc::in_quarantine);
 }
 
 duration eligibility::quarantine_left(std::size_t node, time_point now) const noexcept {
-    const time_point end = quarantine_end(nodes_[node]);
+    const time_point end = std::max(quarantine_end(nodes_[node]), settled_from(nodes_[node]));
     if (end == time_point::max()) return quarantine();
     return std::max(end, now) - now;  // the beginning of time is too long ago to subtract from
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/node/list_facts.hpp"
+#include "core/node/membership.hpp"
 #include "core/node/node_clocks.hpp"
 #include "value/time.hpp"
 #include "value/validity.hpp"
@@ -44,8 +46,17 @@ struct record_facts {
     bool is_void = false;
     std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
     std::optional<recorded_offset> offset{};  ///< Of the node's clock.
-    std::string other_set{};  ///< The node's set, where it is not ours; then all else is unknown.
-    std::string other_names{};  ///< What its record calls the nodes of that set; "-": it does not say.
+    list_facts list{};  ///< The node's set, and what its record says of a change of the list.
+    /// What the set makes of the node. Where it does not fit, the record counts as not there.
+    membership::standing standing = membership::standing::fits;
+    bool waits_for_earlier = false;  ///< See `membership`.
+
+    bool is_misfit() const noexcept { return standing == membership::standing::misfit; }
+    /// The node has a record that is not of the client's list, or not yet.
+    bool is_away() const noexcept {
+        return standing == membership::standing::closed || standing == membership::standing::behind ||
+               standing == membership::standing::foreign;
+    }
 };
 
 /// `init_us` of a record that was declared before cluster time was known.
@@ -63,7 +74,7 @@ inline constexpr std::int64_t init_pending = 0;
 /// A vote counts where `votes_from(node)` is not after the instant at which its round was sent.
 class eligibility {
 public:
-    eligibility(std::size_t nodes, bool is_on, std::chrono::milliseconds ttl_max,
+    eligibility(const node_lists& lists, bool is_on, std::chrono::milliseconds ttl_max,
                 drift_policy drift);
 
     /// A handshake succeeded. The node has no vote until its clock is compared again.
@@ -83,11 +94,17 @@ public:
     /// The end of time where it has none.
     time_point votes_from(std::size_t node) const noexcept;
     /// Why it has no vote: not_master, duplicate_node, clock_skew, other_set (for every node as
-    /// soon as one belongs to another set), or in_quarantine, the only one that ends by itself. No
+    /// soon as one belongs to another set; for one alone that is closed or has missed a change), or
+    /// in_quarantine, the only one that ends by itself. No
     /// error where it has one.
     error_code objection(std::size_t node, time_point now) const noexcept;
     /// Whether it is worth asking: one in quarantine is.
     bool may_be_queried(std::size_t node) const noexcept { return !nodes_[node].unfit; }
+    /// After a change of the list the client waits until no lease by an earlier list can be alive on
+    /// the node: for so long yet. The node is in quarantine until then.
+    duration settles_in(std::size_t node, time_point now) const noexcept;
+    /// The same for programs with the new list alone, whichever this client has.
+    duration member_wait_left(std::size_t node, time_point now) const noexcept;
     /// May be zero while its clock is still to be compared.
     duration quarantine_left(std::size_t node, time_point now) const noexcept;
     /// Its clock was compared with its record, which says how long a lease may be.
@@ -104,10 +121,6 @@ public:
     bool has_survived(std::size_t node, duration seen_for) const noexcept;
     /// Whether no lease that it may have forgotten can be alive, by the quarantine on its own record.
     bool has_outlived_leases(std::size_t node, time_point now) const noexcept;
-    /// The set that the node belongs to, where that is not ours.
-    const std::string& other_set_of(std::size_t node) const noexcept {
-        return nodes_[node].record.other_set;
-    }
     /// What its server said of itself in the last handshake.
     const server_facts& server_of(std::size_t node) const noexcept { return nodes_[node].server; }
     const record_facts& record_of(std::size_t node) const noexcept { return nodes_[node].record; }
@@ -129,8 +142,8 @@ public:
         std::chrono::milliseconds quarantine{0};
         std::chrono::milliseconds ttl_max{0};
     };
-    /// `on_record`: how many nodes have a record that was read on a connection that stands.
-    numbers wanted(std::size_t on_record) const noexcept;
+    /// `on_record`: the nodes that have a record that was read on a connection that stands.
+    numbers wanted(node_mask on_record) const noexcept;
 
 private:
     struct standing {
@@ -144,6 +157,7 @@ private:
         time_point fit_since = time_point::min();
         record_facts record;
         time_point remembers_since = time_point::max();
+        time_point became_at = time_point::max();  // of the client's list; see `waits_for_earlier`
         bool went_back = false;
     };
 
@@ -152,10 +166,12 @@ private:
     bool has_changed_name(std::size_t node) const noexcept;
     bool is_among_other_sets() const noexcept;
     time_point quarantine_end(const standing& s) const noexcept;
+    time_point settled_from(const standing& s) const noexcept;
     std::optional<std::int64_t> latest_init() const noexcept;
     template <class Number>
     std::chrono::milliseconds largest(Number number) const noexcept;
 
+    node_lists lists_;
     bool is_on_;
     bool is_presumed_new_ = false;
     std::chrono::milliseconds ttl_max_;  // this client's own

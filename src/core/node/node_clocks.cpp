@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "core/node/node_clocks.hpp"
 
-#include "value/quorum.hpp"
-
 #include <boost/container/small_vector.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <functional>
@@ -107,9 +106,9 @@ bool node_clocks::is_skewed(std::size_t node) const noexcept {
 }
 
 bool node_clocks::is_in_doubt() const noexcept {
-    std::size_t skewed = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) skewed += is_skewed(i) ? 1U : 0U;
-    return skewed > nodes_.size() - quorum(nodes_.size());
+    node_mask skewed;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) skewed.set(i, is_skewed(i));
+    return lists_.prevents_quorum(skewed);
 }
 
 // How far a clock may have drifted in `since`, without the constant part of the allowance.
@@ -119,15 +118,17 @@ std::int64_t node_clocks::drifted_us(duration since) const noexcept {
 }
 
 bool node_clocks::is_on_record() const noexcept {
-    return std::any_of(nodes_.begin(), nodes_.end(),
-                       [](const facts& n) { return n.recorded.has_value(); });
+    for (const std::size_t i : lists_.old()) {
+        if (nodes_[i].recorded) return true;
+    }
+    return false;
 }
 
-// Whether the clocks of a quorum have fresh readings.
+// Whether more than half of the clocks that make cluster time have fresh readings.
 bool node_clocks::follows_quorum() const noexcept {
-    std::size_t fresh = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) fresh += is_fresh(i) ? 1U : 0U;
-    return fresh >= quorum(nodes_.size());
+    node_mask fresh;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) fresh.set(i, is_fresh(i));
+    return node_lists(lists_.old(), lists_.old()).is_quorum(fresh);
 }
 
 std::optional<node_clocks::cluster_offset> node_clocks::cluster(time_point now,
@@ -135,7 +136,7 @@ std::optional<node_clocks::cluster_offset> node_clocks::cluster(time_point now,
     const bool has_records = is_on_record();
     if ((!has_records && !is_last) || !follows_quorum()) return std::nullopt;
     const auto counts = [&](std::size_t i) {
-        return is_fresh(i) && (!has_records || nodes_[i].recorded);
+        return lists_.old().contains(i) && is_fresh(i) && (!has_records || nodes_[i].recorded);
     };
     const auto all = median_of(now, counts);
     // Clocks that are on no record are apart by nature, and none of them is known to have stepped.
@@ -219,11 +220,9 @@ std::optional<clock_check> node_clocks::check(std::size_t node, time_point now,
 
 // How far those of a quorum jumped that way; zero where they did not.
 std::int64_t node_clocks::common_us(std::int64_t facts::*way) const {
-    std::vector<std::int64_t> jumps;
-    for (const facts& n : nodes_) jumps.push_back(n.*way);
-    const auto nth = jumps.begin() + static_cast<std::ptrdiff_t>(quorum(jumps.size()) - 1);
-    std::nth_element(jumps.begin(), nth, jumps.end(), std::greater<>());
-    return *nth;
+    std::array<std::int64_t, max_nodes> jumps{};
+    for (std::size_t i = 0; i < nodes_.size(); ++i) jumps[i] = nodes_[i].*way;
+    return lists_.quorum_th(jumps, std::greater<>());
 }
 
 duration node_clocks::take_gap() {

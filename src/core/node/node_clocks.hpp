@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "value/quorum.hpp"
 #include "value/time.hpp"
 #include "value/validity.hpp"
 
@@ -55,9 +56,10 @@ struct clock_check {
 /// ours is the third.
 class node_clocks {
 public:
-    /// `tolerance`: how far from the median a node's clock may be.
-    node_clocks(std::size_t nodes, duration tolerance, drift_policy drift)
-        : tolerance_(tolerance), drift_(drift), nodes_(nodes) {}
+    /// `tolerance`: how far from the median a node's clock may be. Of a joint list cluster time is
+    /// that of the nodes of the old one.
+    node_clocks(const node_lists& lists, duration tolerance, drift_policy drift)
+        : lists_(lists), tolerance_(tolerance), drift_(drift), nodes_(lists.size()) {}
 
     /// Takes a reading. Returns how far the node's clock jumped, against ours, since the last one:
     /// zero where it ran true to within the drift allowance over that time.
@@ -159,6 +161,7 @@ private:
     template <class Use>
     std::optional<cluster_offset> median_of(time_point now, Use use) const;
 
+    node_lists lists_;
     duration tolerance_;
     drift_policy drift_;
     std::vector<facts> nodes_;

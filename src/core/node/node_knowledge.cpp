@@ -3,7 +3,6 @@
 #include "core/node/node_knowledge.hpp"
 
 #include "value/lease_terms.hpp"
-#include "value/quorum.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -21,14 +20,17 @@ drift_policy drift_of(const client_options& options) {
 
 }  // namespace
 
-node_knowledge::node_knowledge(const client_options& options, std::string mark)
-    : is_fenced_(options.fencing),
+node_knowledge::node_knowledge(const client_options& options, std::string mark, own_sets sets)
+    : lists_(options),
+      is_fenced_(options.fencing),
       is_guarded_(is_guarded(options)),
       ttl_max_(options.ttl_max),
-      eligibility_(options.nodes.size(), is_guarded_, options.ttl_max, drift_of(options)),
-      bootstrap_(options.nodes.size(), is_guarded_ && options.guard == restart_guard::automatic,
+      membership_(lists_, std::move(sets)),
+      eligibility_(lists_, is_guarded_, options.ttl_max, drift_of(options)),
+      bootstrap_(options.nodes.size(),
+                 is_guarded_ && options.guard == restart_guard::automatic && !lists_.is_joint(),
                  options.ttl_max / 2, std::move(mark)),
-      watch_(options.nodes.size(), is_guarded_, fence_tolerance(options.ttl_max),
+      watch_(lists_, is_guarded_, fence_tolerance(options.ttl_max),
               drift_of(options)),
       disruptions_(options.nodes.size()),
       settling_(!options.fencing, options.connect_timeout),
@@ -66,21 +68,51 @@ void node_knowledge::greeted(std::size_t node, const handshake& facts, time_poin
     if (!is_fenced_) return;
     // A replica reports no record, and has no vote.
     if (!facts.server.is_master) return bootstrap_.down(node);
-    if (!is_guarded_) return eligibility_.read(node, facts.record, now);
-    settling_.unsettle(now);
-    if (!facts.record.other_set.empty()) bootstrap_.note_other_set(node);
-    else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
-    else bootstrap_.found(node, facts.record, now, facts.began);
-    take_record(node, facts.record, now);
+    if (is_guarded_) settling_.unsettle(now);
+    take_record(node, facts.record, facts.began, now);
+    if (is_guarded_) note_in_bootstrap(node, facts.began, now);
 }
 
-void node_knowledge::take_record(std::size_t node, const record_facts& record, time_point now) {
-    if (eligibility_.record_of(node).epoch != record.epoch) disruptions_.forgot(node);
+// What a node is depends on the others' records, too.
+void node_knowledge::take_record(std::size_t node, const record_facts& record, time_point sent,
+                                 time_point now) {
+    std::vector<membership::standing> before;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) before.push_back(membership_.of(i));
+    membership_.read(node, record.exists ? std::optional(record.list) : std::nullopt, record.epoch,
+                     sent, now);
+    nodes_[node].record = record;
     nodes_[node].read_at = now;
+    use_record(node, now);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (i == node || membership_.of(i) == before[i]) continue;
+        use_record(i, now);
+        if (is_guarded_) note_in_bootstrap(i, sent, now);
+    }
+}
+
+void node_knowledge::use_record(std::size_t node, time_point now) {
+    record_facts record = nodes_[node].record;
+    nodes_[node].record.made = false;
+    record.standing = membership_.of(node);
+    record.waits_for_earlier = membership_.waits_for_earlier(node);
+    // Of a node that is not of the list nothing else counts; without the guard nothing does.
+    if (record.is_misfit() || record.is_away() || !is_guarded_) {
+        record = {.time_us = record.time_us, .list = record.list, .standing = record.standing};
+    }
+    if (!is_guarded_) return eligibility_.read(node, record, now);
+    if (eligibility_.record_of(node).epoch != record.epoch) disruptions_.forgot(node);
     report_ttl_max(node, record);
     eligibility_.read(node, record, now);
     watch_.take_record(node, eligibility_, now);
     order(task::use_record, node);
+}
+
+void node_knowledge::note_in_bootstrap(std::size_t node, time_point sent, time_point now) {
+    const record_facts& record = eligibility_.record_of(node);
+    if (record.is_misfit()) bootstrap_.note_other_set(node);
+    else if (record.is_away()) bootstrap_.note_record(node);
+    else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
+    else bootstrap_.found(node, record, now, sent);
 }
 
 // Each figure is reported once, for all nodes together.
@@ -107,6 +139,7 @@ void node_knowledge::down(std::size_t node, time_point now) {
 
 void node_knowledge::decide(time_point now) {
     if (is_closed_) return;
+    order_turns();
     order_bootstrap(now);
     eligibility_.presume_new(role_ != record_role::keeps && bootstrap_.is_new_cluster());
     compare_clocks(now);
@@ -114,7 +147,34 @@ void node_knowledge::decide(time_point now) {
     report(now);
 }
 
+// Nodes that missed a change are turned into what the others are, by clients that keep records.
+void node_knowledge::order_turns() {
+    if (!is_guarded_ || role_ != record_role::keeps) return;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!watch_.link(i).is_ready || nodes_[i].is_turning) continue;
+        auto turn = membership_.turn_of(i);
+        if (!turn) continue;
+        nodes_[i].is_turning = true;
+        orders_.push_back({.what = task::turn, .node = i, .turned = std::move(turn)});
+    }
+    for (const std::size_t i : membership_.to_read() - read_again_) {
+        if (!watch_.link(i).is_ready) continue;
+        read_again_.insert(i);
+        watch_.look(i, orders_);
+    }
+}
+
+void node_knowledge::turned(std::size_t node, const record_facts& record, time_point sent,
+                            time_point now) {
+    ++list_steps_;
+    const bool is_known_empty = membership_.of(node) == membership::standing::empty;
+    if (record.exists || is_known_empty) take_record(node, record, sent, now);
+    else order(task::greet_again, node);
+    decide(now);
+}
+
 void node_knowledge::order_bootstrap(time_point now) {
+    bootstrap_.set_makeable(membership_.makeable());
     for (const bootstrap::order& o : bootstrap_.due(now)) {
         orders_.push_back({.what = task::bootstrap, .node = o.node, .step = o.what});
         // Not for a look at the record of another client's bootstrap: it is repeated until that
@@ -142,22 +202,22 @@ void node_knowledge::compare_clocks(time_point now) {
 }
 
 bool node_knowledge::has_quorum(time_point now) const noexcept {
-    std::size_t voters = 0;
+    node_mask voters;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (watch_.link(i).is_ready && eligibility_.votes_from(i) <= now) ++voters;
+        voters.set(i, watch_.link(i).is_ready && eligibility_.votes_from(i) <= now);
     }
-    return voters >= quorum(nodes_.size());
+    return lists_.is_quorum(voters);
 }
 
 // With the nodes that are being greeted, of which there is one at least.
 bool node_knowledge::may_reach_quorum() const noexcept {
-    std::size_t ready = 0;
-    std::size_t greeting = 0;
+    node_mask ready;
+    node_mask greeting;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (watch_.link(i).is_ready) ++ready;
-        if (watch_.link(i).is_untried) ++greeting;
+        ready.set(i, watch_.link(i).is_ready);
+        greeting.set(i, watch_.link(i).is_untried);
     }
-    return greeting > 0 && ready + greeting >= quorum(nodes_.size());
+    return !greeting.empty() && lists_.is_quorum(ready | greeting);
 }
 
 void node_knowledge::settle(time_point now) {
@@ -188,8 +248,10 @@ void node_knowledge::report(time_point now) {
 void node_knowledge::probe(time_point now) {
     // Not more often where a short quarantine has the clocks read more often.
     const bool reads_roles = now >= roles_due_;
+    read_again_ = {};
     if (reads_roles) roles_due_ = now + longest_between_probes;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        nodes_[i].is_turning = false;
         if (!watch_.link(i).is_ready) continue;
         // Only a handshake shows that a replica has become a master.
         if (reads_roles && !eligibility_.server_of(i).is_master) order(task::greet_again, i);
@@ -201,9 +263,8 @@ void node_knowledge::probe(time_point now) {
 
 void node_knowledge::bootstrap_found(std::size_t node, const record_facts& record,
                                      time_point sent, time_point now) {
-    if (!record.other_set.empty()) bootstrap_.note_other_set(node);
-    else bootstrap_.found(node, record, now, sent);
-    take_record(node, record, now);
+    take_record(node, record, sent, now);
+    note_in_bootstrap(node, sent, now);
     decide(now);
 }
 
@@ -232,21 +293,34 @@ void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent
         read_clock(node, {record.time_us, sent, now}, now);
         // The quarantine of a node that was flushed begins with the first handshake after it.
         // Beside a node of another set an empty one stays empty.
-        const record_facts& before = eligibility_.record_of(node);
+        const record_facts& before = nodes_[node].record;
         // That it is gone may have been noted while another node's was made, and no word of it was
         // due then.
         const bool is_missing = !record.exists && bootstrap_.expects_record(node);
         const bool is_known = !is_missing && record.exists == before.exists &&
-                              record.epoch == before.epoch &&
-                              record.other_set == before.other_set;
+                              record.epoch == before.epoch && record.list.set == before.list.set;
         // What a client that only looked could not note of the node, it notes now.
         const bool is_reset = before.is_void && record.exists;
-        if (is_known || is_reset) take_record(node, record, now);
+        if (is_known || is_reset || was_changed(node, record)) {
+            const auto standing = membership_.of(node);
+            take_record(node, record, sent, now);
+            if (membership_.of(node) != standing) note_in_bootstrap(node, sent, now);
+        }
         else if (!may_be_withdrawn()) order(task::greet_again, node);
     } else {
         watch_.look_failed(node);
     }
     decide(now);
+}
+
+// Whether the record is the one that was known, after a step of a change of the list: the data are
+// as they were.
+bool node_knowledge::was_changed(std::size_t node, const record_facts& record) const {
+    const record_facts& before = nodes_[node].record;
+    const bool is_a_step =
+        record.list.set == before.list.set || record.list.number != before.list.number;
+    return before.exists && record.exists && !(record.list == before.list) && is_a_step &&
+           record.since_us == before.since_us;
 }
 
 void node_knowledge::look_failed(std::size_t node, time_point now) {
@@ -259,7 +333,7 @@ void node_knowledge::clock_written(std::size_t node, const record_facts& record,
     watch_.clock_written(node, record.made);
     if (!record.exists && !may_be_withdrawn()) return order(task::greet_again, node);
     const bool is_struck = record.epoch != eligibility_.record_of(node).epoch;
-    take_record(node, record, now);
+    take_record(node, record, sent, now);
     // The clock may have stepped since it was compared, and then what was written is wrong. After a
     // strike that can wait for the next look: a clock that drifts without measure would be struck
     // again at once.
@@ -279,12 +353,19 @@ void node_knowledge::read_replication(std::size_t node, const server_facts& fact
     if (is_other) order(task::greet_again, node);
 }
 
-void node_knowledge::showed(std::size_t node, const node_signs& signs, time_point sent) {
+void node_knowledge::showed(std::size_t node, const node_signs& signs, time_point sent,
+                            time_point now) {
     if (signs.is_late) watch_.look(node, orders_);
     // A command that was sent before the record was read names the record before it: that is no
     // news.
     const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists &&
                                sent > nodes_[node].read_at && !may_be_withdrawn();
+    // While the list changes it may be a step of that, which costs no connection.
+    if (has_forgotten && membership_.is_strict() && !signs.is_replica) {
+        ++list_steps_;
+        settling_.unsettle(now);
+        return watch_.look(node, orders_);
+    }
     if (has_forgotten || signs.is_replica) order(task::greet_again, node);
 }
 
@@ -292,6 +373,7 @@ void node_knowledge::not_sent(const node_order& what, time_point now) {
     switch (what.what) {
         case task::bootstrap: bootstrap_.down(what.node); break;
         case task::look: watch_.look_failed(what.node); break;
+        case task::turn: nodes_[what.node].is_turning = false; return;
         case task::write_clock: watch_.write_failed(what.node); break;
         default: return;
     }

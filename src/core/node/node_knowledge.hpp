@@ -7,6 +7,7 @@
 #include "core/node/disruptions.hpp"
 #include "core/node/eligibility.hpp"
 #include "core/node/fence_source.hpp"
+#include "core/node/membership.hpp"
 #include "core/node/node_order.hpp"
 #include "core/node/node_signs.hpp"
 #include "core/node/settling.hpp"
@@ -29,7 +30,7 @@ namespace redlock::core {
 /// the connections stand before each fact, takes the orders after it, carries them out in their
 /// sequence, and calls `not_sent` for each that the node's connection did not take.
 ///
-/// It joins these machines: `eligibility` decides which nodes vote, `bootstrap` whether the cluster
+/// It joins these machines: `membership` tells of which list a node is, `eligibility` decides which nodes vote, `bootstrap` whether the cluster
 /// is new, `clock_watch` which clocks stepped, `disruptions` what may still arrive late, `settling`
 /// how long acquires wait, and `fence_source` the next fence. What lies between is decided here:
 /// - Where a look finds another record than the handshake did, the handshake runs again: the node
@@ -48,8 +49,8 @@ namespace redlock::core {
 /// - A node without a vote is not reported while a bootstrap may give it one any moment.
 class node_knowledge {
 public:
-    /// `mark`: of the records that this client makes.
-    node_knowledge(const client_options& options, std::string mark);
+    /// `mark`: of the records that this client makes. `sets`: those that its list names.
+    node_knowledge(const client_options& options, std::string mark, own_sets sets = {});
 
     // Facts.
 
@@ -99,9 +100,12 @@ public:
     void clock_written(std::size_t node, const record_facts& record, time_point sent,
                        time_point now);
     void write_failed(std::size_t node, time_point now);
+    /// The record after an order to turn it was carried out, or a step of a commit.
+    void turned(std::size_t node, const record_facts& record, time_point sent, time_point now);
+    void turn_failed(std::size_t, time_point now) { decide(now); }
     void read_replication(std::size_t node, const server_facts& facts);
     /// What the answer to a command that was sent at `sent` showed.
-    void showed(std::size_t node, const node_signs& signs, time_point sent);
+    void showed(std::size_t node, const node_signs& signs, time_point sent, time_point now);
     /// The order could not be sent.
     void not_sent(const node_order& what, time_point now);
 
@@ -114,6 +118,9 @@ public:
     /// by waiting any longer.
     bool is_settled() const noexcept { return settling_.is_settled(); }
 
+    const membership& lists() const noexcept { return membership_; }
+    /// How often a node's record was another one than was known since the list changes.
+    std::uint64_t list_steps() const noexcept { return list_steps_; }
     const eligibility& votes() const noexcept { return eligibility_; }
     const node_clocks& clocks() const noexcept { return watch_.clocks(); }
     const disruptions& breaks() const noexcept { return disruptions_; }
@@ -136,6 +143,8 @@ private:
         time_point read_at{};  // when its record was last read
         error_code reported;   // the objection of the last report
         std::chrono::milliseconds other_ttl_max{0};  // another client's, as its record last had it
+        record_facts record;                         // as the node told it
+        bool is_turning = false;                     // until the next probe it is not tried again
     };
 
     void order(task what, std::size_t node);
@@ -147,12 +156,19 @@ private:
     void report(time_point now);
     bool may_be_withdrawn() const noexcept { return bootstrap_.is_pending(); }
     void read_clock(std::size_t node, const clock_reading& reading, time_point now);
-    void take_record(std::size_t node, const record_facts& record, time_point now);
+    void take_record(std::size_t node, const record_facts& record, time_point sent,
+                     time_point now);
+    void use_record(std::size_t node, time_point now);
+    void note_in_bootstrap(std::size_t node, time_point sent, time_point now);
+    bool was_changed(std::size_t node, const record_facts& record) const;
+    void order_turns();
     void report_ttl_max(std::size_t node, const record_facts& record);
 
+    node_lists lists_;
     bool is_fenced_;
     bool is_guarded_;
     std::chrono::milliseconds ttl_max_;  // this client's own
+    membership membership_;
     eligibility eligibility_;
     bootstrap bootstrap_;
     clock_watch watch_;
@@ -160,6 +176,8 @@ private:
     disruptions disruptions_;
     settling settling_;
     std::vector<node_state> nodes_;
+    std::uint64_t list_steps_ = 0;
+    node_mask read_again_;  // since the last probe, to make a record of another one
     node_orders orders_;
     time_point bootstrap_deadline_ = time_point::max();
     time_point roles_due_ = time_point::min();  // when the servers' roles are looked at again

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "core/node/bootstrap.hpp"
+#include "core/node/membership.hpp"
 #include "core/node/node_clocks.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace redlock::core {
@@ -32,6 +34,7 @@ struct node_order {
         bootstrap,         ///< `step`, on its record.
         look,              ///< Read its clock and, where the guard is on, its record.
         write_clock,       ///< Write what was `found` of its clock, and `changes`, to its record.
+        turn,              ///< Turn its record into that of another list: `turned`.
         read_replication,  ///< Read its role and its replication ids.
         greet_again,       ///< Run the handshake again, on a new connection.
 
@@ -52,6 +55,7 @@ struct node_order {
     clock_check found{};
     amendment changes{};
     duration gap{};
+    std::optional<membership::turn> turned{};
 };
 
 using node_orders = std::vector<node_order>;

@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "core/quorum/read_quorum.hpp"
 
-#include "value/quorum.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <limits>
+#include <functional>
 #include <map>
 #include <string_view>
-#include <vector>
 
 namespace redlock::core {
 
@@ -29,31 +27,48 @@ std::chrono::milliseconds time_left(const node_state& n) {
     return n.ttl < std::chrono::milliseconds(0) ? forever : n.ttl;
 }
 
+// The nodes that have what node `i` has.
+node_mask like(std::size_t i, const resource_state& state, std::span<const std::string> values) {
+    node_mask same;
+    for (std::size_t j = 0; j < state.nodes.size(); ++j) {
+        same.set(j, state.nodes[j].state == state.nodes[i].state && values[j] == values[i]);
+    }
+    return same;
+}
+
+node_mask answered(const resource_state& state) {
+    node_mask out;
+    for (std::size_t i = 0; i < state.nodes.size(); ++i) out.set(i, has_answered(state.nodes[i]));
+    return out;
+}
+
+// So long a quorum of `nodes` keeps the key.
+std::chrono::milliseconds quorum_keeps(node_mask nodes, const resource_state& state,
+                                       const node_lists& lists) {
+    std::array<std::chrono::milliseconds, max_nodes> left{};
+    for (const std::size_t i : nodes) left[i] = time_left(state.nodes[i]);
+    return lists.quorum_th(left, std::greater<>());
+}
+
 }  // namespace
 
-void read_quorum(resource_state& state, std::span<const std::string> values) {
+void read_quorum(resource_state& state, std::span<const std::string> values,
+                 const node_lists& lists) {
     const auto& nodes = state.nodes;
-    state.quorum = quorum(nodes.size());
-    const auto answers = std::count_if(nodes.begin(), nodes.end(), has_answered);
-    state.decided = static_cast<std::size_t>(answers) >= state.quorum;
+    state.quorum = quorum(lists.old().size());
+    state.quorum_after = lists.is_joint() ? quorum(lists.after().size()) : 0;
+    state.decided = lists.is_quorum(answered(state));
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (!is_taken(nodes[i])) continue;
-        std::vector<std::chrono::milliseconds> left;
-        for (std::size_t j = 0; j < nodes.size(); ++j) {
-            if (nodes[j].state == nodes[i].state && values[j] == values[i]) {
-                left.push_back(time_left(nodes[j]));
-            }
-        }
-        if (left.size() < state.quorum || state.held || state.kept) continue;
-        const auto nth = left.begin() + static_cast<std::ptrdiff_t>(state.quorum - 1);
-        std::nth_element(left.begin(), nth, left.end(), std::greater<>());
+        const node_mask same = like(i, state, values);
+        if (!lists.is_quorum(same) || state.held || state.kept) continue;
+        const auto left = quorum_keeps(same, state, lists);
         state.kept = nodes[i].state == key_state::kept;
         state.held = !state.kept;
         state.owner = nodes[i].owner;
-        state.valid_for = *nth == forever ? no_expiry : *nth;
-        for (std::size_t j = 0; j < nodes.size(); ++j) {
-            const bool is_winners = nodes[j].state == nodes[i].state && values[j] == values[i];
-            if (!is_winners || nodes[j].fence == 0) continue;
+        state.valid_for = left == forever ? no_expiry : left;
+        for (const std::size_t j : same) {
+            if (nodes[j].fence == 0) continue;
             // Of readers each has its own, and a node keeps the highest.
             const bool takes_higher = state.fence == 0 || nodes[i].state == key_state::shared;
             state.fence = takes_higher ? std::max(state.fence, nodes[j].fence)
@@ -64,27 +79,24 @@ void read_quorum(resource_state& state, std::span<const std::string> values) {
     for (const node_state& n : nodes) state.fence = std::max(state.fence, n.fence);
 }
 
-bool is_conclusive(const resource_state& state, std::span<const std::string> values) {
+bool is_conclusive(const resource_state& state, std::span<const std::string> values,
+                   const node_lists& lists) {
     const auto& nodes = state.nodes;
-    const auto answers =
-        static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), has_answered));
-    const std::size_t silent = nodes.size() - answers;
-    if (answers < state.quorum) return false;
-    std::map<std::string_view, std::size_t> readers;
+    const node_mask answers = answered(state);
+    const node_mask silent = lists.all() - answers;
+    const auto is_open = [&](node_mask same) {
+        return !lists.is_quorum(same) && lists.is_quorum(same | silent);
+    };
+    if (!lists.is_quorum(answers)) return false;
+    std::map<std::string_view, node_mask> readers;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (!is_taken(nodes[i])) continue;
-        std::size_t same = 0;
-        for (std::size_t j = 0; j < nodes.size(); ++j) {
-            if (nodes[j].state == nodes[i].state && values[j] == values[i]) ++same;
-        }
-        const bool is_open = same < state.quorum && same + silent >= state.quorum;
-        if (is_open && !state.held && !state.kept) return false;
+        if (is_open(like(i, state, values)) && !state.held && !state.kept) return false;
         if (nodes[i].state != key_state::shared) continue;
-        for (const std::string& reader : nodes[i].readers) ++readers[reader];
+        for (const std::string& reader : nodes[i].readers) readers[reader].insert(i);
     }
-    return std::none_of(readers.begin(), readers.end(), [&](const auto& reader) {
-        return reader.second < state.quorum && reader.second + silent >= state.quorum;
-    });
+    return std::none_of(readers.begin(), readers.end(),
+                        [&](const auto& reader) { return is_open(reader.second); });
 }
 
 }  // namespace redlock::core

@@ -105,11 +105,8 @@ time_point retry::next() const noexcept {
     return std::min(when, deadline_);
 }
 
-time_point retry::for_a_quorum(instants of_nodes) const noexcept {
-    const auto nth = of_nodes.begin() + static_cast<std::ptrdiff_t>(quorum(nodes_) - 1);
-    std::nth_element(of_nodes.begin(), nth,
-                     of_nodes.begin() + static_cast<std::ptrdiff_t>(nodes_));
-    return *nth;
+time_point retry::for_a_quorum(const instants& of_nodes) const noexcept {
+    return nodes_.quorum_th(of_nodes);
 }
 
 time_point retry::free_for_a_quorum() const noexcept {

@@ -4,6 +4,7 @@
 
 #include "core/wait/blocked_keys.hpp"
 #include "value/node_mask.hpp"
+#include "value/quorum.hpp"
 #include "value/time.hpp"
 
 #include <redlock/error.hpp>
@@ -46,7 +47,8 @@ outlook look_ahead(duration left, duration before, time_point now) noexcept;
 /// A wake-up that comes while the answer to a query is outstanding is newer than that answer.
 class retry {
 public:
-    retry(std::size_t nodes, time_point deadline) noexcept : nodes_(nodes), deadline_(deadline) {}
+    retry(const node_lists& nodes, time_point deadline) noexcept
+        : nodes_(nodes), deadline_(deadline) {}
 
     /// A query goes out to these nodes: what they will answer is newer than their wake-ups so far.
     void queried(node_mask nodes) noexcept { woken_ -= nodes; }
@@ -71,10 +73,10 @@ public:
 private:
     using instants = std::array<time_point, max_nodes>;  // one for each node
 
-    time_point for_a_quorum(instants of_nodes) const noexcept;
+    time_point for_a_quorum(const instants& of_nodes) const noexcept;
     time_point free_for_a_quorum() const noexcept;
 
-    std::size_t nodes_;
+    node_lists nodes_;
     time_point deadline_;
     instants free_at_{};
     instants first_at_{};

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/wait/watched.hpp"
 
-#include "value/quorum.hpp"
-
 #include <algorithm>
 #include <cassert>
 
@@ -26,9 +24,8 @@ duration until_next_look(std::size_t resources, std::uint64_t random) noexcept {
     return pause - pause / 4 + duration(static_cast<std::int64_t>(random % spread));
 }
 
-node_mask worth_inspecting(node_mask all, node_mask silent) noexcept {
-    const node_mask others = all - silent;
-    return others.size() >= quorum(all.size()) ? others : all;
+node_mask worth_inspecting(const node_lists& nodes, node_mask silent) noexcept {
+    return nodes.prevents_quorum(silent) ? nodes.all() : nodes.all() - silent;
 }
 
 void watched::showed(std::size_t node, std::uint64_t digest, std::uint64_t look) noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "value/node_mask.hpp"
+#include "value/quorum.hpp"
 #include "value/time.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ duration until_next_look(std::size_t resources, std::uint64_t random) noexcept;
 /// The nodes to inspect a resource on: all but those that leave looks without an answer, unless
 /// there are fewer than a quorum of others. A node that hangs would hold each inspection up until
 /// its time is over.
-node_mask worth_inspecting(node_mask all, node_mask silent) noexcept;
+node_mask worth_inspecting(const node_lists& nodes, node_mask silent) noexcept;
 
 /// Whether a node counts as silent that has not answered a look for so long.
 inline bool is_silent(duration waiting, duration round_trip) noexcept {

@@ -161,7 +161,7 @@ TEST_CASE("windows that are counted from the sending hold more than the limit") 
 TEST_CASE("the time until a slot is free is the quorum-th smallest that the nodes name") {
     const auto held = [](milliseconds left) { return vote_of(vote::held, left); };
     const auto until_free = [](const std::vector<node_vote>& votes) {
-        return core::time_until_free(votes, 25ms);
+        return core::time_until_free(votes, votes.size(), 25ms);
     };
     CHECK(until_free({held(300ms), held(100ms), held(200ms)}) == 200ms);
     CHECK(until_free({held(300ms), vote_of(vote::pending), held(200ms)}) == 300ms);
@@ -176,7 +176,7 @@ TEST_CASE("the time until a slot is free is the quorum-th smallest that the node
 TEST_CASE("where others wait before the caller and no time is named, it waits for one turn") {
     const node_vote behind = vote_of(vote::queued);
     const auto until_free = [](const std::vector<node_vote>& votes) {
-        return core::time_until_free(votes, 25ms);
+        return core::time_until_free(votes, votes.size(), 25ms);
     };
     CHECK(until_free({behind, behind, behind}) == 25ms);
     CHECK(until_free({behind, vote_of(vote::queued, 90ms), vote_of(vote::held, 80ms)}) == 80ms);

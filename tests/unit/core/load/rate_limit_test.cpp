@@ -55,7 +55,7 @@ struct limiter_desk {
     /// The limit is reached for so long.
     verdict refuse(caller& c, milliseconds left, time_point now) {
         (void)of.request(c);
-        return of.refused(c, errc::contended, all_held(left), now);
+        return of.refused(c, errc::contended, all_held(left), 3, now);
     }
 
     std::deque<caller> callers;
@@ -73,7 +73,7 @@ TEST_CASE("a call that does not wait asks once, and learns when a slot will be f
     CHECK_FALSE(how.renew);
     CHECK(how.wait == 0ms);
     CHECK(how.ttl > 1s);
-    CHECK(d.of.refused(first, errc::contended, all_held(300ms), began) == verdict::over);
+    CHECK(d.of.refused(first, errc::contended, all_held(300ms), 3, began) == verdict::over);
     CHECK(d.of.retry_after(began) == 300ms);
     CHECK(d.of.retry_after(began + 100ms) == 200ms);
     CHECK(d.of.retry_after(began + 300ms) == 250ms);  // a fourth of the period
@@ -160,16 +160,16 @@ TEST_CASE("a call that waits rides out what may pass, and no other error") {
     limiter_desk d(1);
     caller& c = d.wait(1s, began);
     (void)d.of.request(c);
-    CHECK(d.of.refused(c, errc::no_quorum, {}, began + 50ms) == verdict::rest);
+    CHECK(d.of.refused(c, errc::no_quorum, {}, 3, began + 50ms) == verdict::rest);
     d.of.admit(began + 50ms);
     CHECK(c.rests_until == began + 50ms + rate_limit::rest_of_failure);
     d.of.admit(c.rests_until);
     (void)d.of.request(c);
-    CHECK(d.of.refused(c, errc::client_closed, {}, began + 200ms) == verdict::over);
+    CHECK(d.of.refused(c, errc::client_closed, {}, 3, began + 200ms) == verdict::over);
     caller hasty;
     REQUIRE(d.of.begin(hasty, 0ms, began) == start::ask);
     (void)d.of.request(hasty);
-    CHECK(d.of.refused(hasty, errc::no_quorum, {}, began) == verdict::over);
+    CHECK(d.of.refused(hasty, errc::no_quorum, {}, 3, began) == verdict::over);
 }
 
 TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few times") {
@@ -183,7 +183,7 @@ TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few t
         last = ttl;
         const bool is_last = i == rate_limit::most_tries;
         const auto how = i % 2 == 0
-                             ? d.of.refused(c, errc::validity_exhausted, {}, began + ttl)
+                             ? d.of.refused(c, errc::validity_exhausted, {}, 3, began + ttl)
                              : d.of.granted(c, began + ttl - drift_policy{}.allowance(ttl),
                                             began + ttl - 500ms);
         CHECK(how == (is_last ? verdict::over : verdict::again));

@@ -35,7 +35,7 @@ const client_options& of_nodes(std::size_t count, bool fencing = true) {
 /// On three nodes.
 acquisition begun(const acquire_options& how, std::size_t keys = 1) {
     acquisition a;
-    a.begin(of_nodes(3), how, keys, start);
+    a.begin(of_nodes(3), 3, how, keys, start);
     return a;
 }
 
@@ -183,12 +183,12 @@ TEST_CASE("a round that has not left yet is sent while it is open, or while its 
 
 TEST_CASE("a round is answered when a quorum of nodes has answered it, and that counts once") {
     acquisition a = trying();
-    CHECK_FALSE(a.completes_quorum());
-    CHECK(a.completes_quorum());
-    CHECK_FALSE(a.completes_quorum());
+    CHECK_FALSE(a.completes_quorum(0));
+    CHECK(a.completes_quorum(1));
+    CHECK_FALSE(a.completes_quorum(2));
     a.begin_round({}, start + 1ms);
-    CHECK_FALSE(a.completes_quorum());
-    CHECK(a.completes_quorum());
+    CHECK_FALSE(a.completes_quorum(0));
+    CHECK(a.completes_quorum(1));
 }
 
 TEST_CASE("a second round is another round of the same try") {
@@ -209,7 +209,7 @@ TEST_CASE("a second round is another round of the same try") {
 
 TEST_CASE("without fences no node wakes a waiter, and none has its ticket") {
     acquisition a;
-    a.begin(of_nodes(3, false), {.wait = 1s}, 1, start);
+    a.begin(of_nodes(3, false), 3, {.wait = 1s}, 1, start);
     a.settled(start, longest);
     send(a, start);
     a.draw_ticket(77);
@@ -454,7 +454,7 @@ TEST_CASE("any order of facts: every try is judged once, and no timer lies beyon
         const auto wait = std::chrono::milliseconds(below(4) == 0 ? 0 : 1 + below(2'000));
         time_point now = start;
         acquisition a;
-        a.begin(options, {.ttl = 5s, .wait = wait}, 1 + below(2), now);
+        a.begin(options, nodes, {.ttl = 5s, .wait = wait}, 1 + below(2), now);
         if (a.waits()) a.settled(now, longest);
         const time_point last = start + std::max<duration>(wait, longest);
         std::deque<acquisition::action> next;

@@ -54,7 +54,7 @@ private:
         how.min_hold = c.time("min_hold");
         how.loss_margin = c.time("margin");
         how.slots = static_cast<std::uint16_t>(c.number("slots"));
-        a_.begin(options_, how, c.number("keys", 1), now_);
+        a_.begin(options_, options_.nodes.size(), how, c.number("keys", 1), now_);
         return "";
     }
 

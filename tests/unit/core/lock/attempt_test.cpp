@@ -84,7 +84,8 @@ auto checked_step(oracle& o, time_point now = sent + 1ms) {
 TEST_CASE("only a grant is a yes, and only a node that could have granted says no") {
     CHECK(core::weigh(vote::pending) == choice::pending);
     CHECK(core::weigh(vote::granted) == choice::yes);
-    for (const vote v : {vote::held, vote::queued, vote::stale}) {
+    CHECK(core::weigh(vote::stale) == choice::stale);
+    for (const vote v : {vote::held, vote::queued}) {
         CHECK(core::weigh(v) == choice::no);
     }
     for (const vote v : {vote::quarantine, vote::refused, vote::timed_out, vote::unreachable}) {

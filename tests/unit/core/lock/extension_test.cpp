@@ -88,7 +88,8 @@ auto checked_answer(oracle& o) {
         const bool is_stale = a == answer::stale;
         if (t.expected == verdict::open) t.stale += is_stale ? 1U : 0U;
         foresee(t, as_choice(a), o);
-        const verdict said = t.machine.cast(node, as_choice(a), sent + 1ms, old_end, is_stale);
+        const verdict said = t.machine.cast(
+            node, is_stale ? choice::stale : as_choice(a), sent + 1ms, old_end);
         if (said == t.expected && t.machine.state() == said && t.machine.reason() == t.reason) {
             return;
         }
@@ -217,7 +218,7 @@ TEST_CASE("a fence that was refused begins another round as the brute force says
 
 TEST_CASE("another round begins when it can win and no quorum can deny the lease any more") {
     extension one = first_of_two(3);
-    CHECK(one.cast(0, choice::no, sent, old_end, true) == verdict::open);
+    CHECK(one.cast(0, choice::stale, sent, old_end) == verdict::open);
     SECTION("it can win") {
         CHECK(one.cast(1, choice::yes, sent, old_end) == verdict::open);
         CHECK(one.cast(2, choice::unable, sent, old_end) == verdict::again);
@@ -229,11 +230,11 @@ TEST_CASE("another round begins when it can win and no quorum can deny the lease
     }
     SECTION("the node that was silent may have been another's, too") {
         CHECK(one.cast(1, choice::yes, sent, old_end) == verdict::open);
-        CHECK(one.cast(2, choice::no, sent, old_end, true) == verdict::failed);
+        CHECK(one.cast(2, choice::stale, sent, old_end) == verdict::failed);
         CHECK(one.reason() == errc::not_held);
     }
     SECTION("another client may have held the lock meanwhile") {
-        CHECK(one.cast(1, choice::no, sent, old_end, true) == verdict::failed);
+        CHECK(one.cast(1, choice::stale, sent, old_end) == verdict::failed);
         CHECK(one.reason() == errc::not_held);
     }
     SECTION("too few answer") {
@@ -252,7 +253,7 @@ TEST_CASE("one node that says that the lease was revoked ends it") {
     SECTION("before any other answer") {}
     SECTION("beside another that said yes") { one.cast(1, choice::yes, sent, old_end); }
     SECTION("while another round follows") {
-        one.cast(0, choice::no, sent, old_end, true);
+        one.cast(0, choice::stale, sent, old_end);
         one.cast(1, choice::yes, sent, old_end);
         REQUIRE(one.cast(2, choice::unable, sent, old_end) == verdict::again);
     }

@@ -49,7 +49,7 @@ TEST_CASE("a slot that was freed is drawn first, once") {
 TEST_CASE("a slot that was given back here goes before all that the nodes said") {
     slot_choice one(3, 4);
     one.draw(0);
-    one.refused(free_are({1}), 4);
+    one.refused(0, free_are({1}), 4);
     one.suggest(2);
     CHECK(one.draw(0, 3) == 3);
     CHECK_FALSE(one.is_another_free());
@@ -59,12 +59,12 @@ TEST_CASE("a slot that was given back here goes before all that the nodes said")
 TEST_CASE("the next slot may be free on a quorum, and is taken on the fewest nodes") {
     slot_choice one(3, 4);
     one.draw(0);
-    one.refused(free_are({1, 2}), 4);
+    one.refused(0, free_are({1, 2}), 4);
     CHECK(one.is_another_free());  // by the two that have not said so
-    one.refused(free_are({2, 3}), 4);
+    one.refused(1, free_are({2, 3}), 4);
     CHECK(one.is_another_free());
     CHECK(drawn(one) == std::set<std::uint16_t>{2});
-    one.refused(free_are({}), 4);
+    one.refused(2, free_are({}), 4);
     CHECK(drawn(one) == std::set<std::uint16_t>{2});  // on one node it is taken
 }
 
@@ -72,9 +72,9 @@ TEST_CASE("where no slot may be free on a quorum none is tried at once") {
     slot_choice one(3, 2);
     one.draw(0);
     CHECK_FALSE(one.is_another_free());  // nobody said anything
-    one.refused(free_are({0}), 2);
-    one.refused(free_are({}), 2);
-    one.refused(free_are({1}), 2);
+    one.refused(0, free_are({0}), 2);
+    one.refused(1, free_are({}), 2);
+    one.refused(2, free_are({1}), 2);
     CHECK_FALSE(one.is_another_free());
     CHECK(drawn(one) == std::set<std::uint16_t>{0, 1});  // when it tries again
 }
@@ -82,7 +82,7 @@ TEST_CASE("where no slot may be free on a quorum none is tried at once") {
 TEST_CASE("the nodes' answers to one try do not count for the next") {
     slot_choice one(3, 2);
     one.draw(0);
-    one.refused(free_are({1}), 2);
+    one.refused(0, free_are({1}), 2);
     CHECK(one.draw(0) == 1);
     CHECK_FALSE(one.is_another_free());
 }
@@ -92,7 +92,7 @@ TEST_CASE("so many tries follow each other, until it rests") {
     for (unsigned i = 0; i < slot_choice::most_in_a_row; ++i) {
         if (i > 0) CHECK(one.is_another_free());
         one.draw(i);
-        one.refused(free_are({0, 1, 2, 3, 4, 5, 6, 7}), 8);
+        one.refused(0, free_are({0, 1, 2, 3, 4, 5, 6, 7}), 8);
     }
     CHECK_FALSE(one.is_another_free());
     one.rest();
@@ -103,9 +103,9 @@ TEST_CASE("the smallest number of slots that any node names counts") {
     slot_choice one(3, 20);
     CHECK(one.counted() == 20);
     one.draw(0);
-    one.refused(free_are({0, 1}, 1), 2);
+    one.refused(0, free_are({0, 1}, 1), 2);
     CHECK(one.counted() == 2);
-    one.refused(free_are({0, 1, 2, 9, 19}, 3), 20);
+    one.refused(1, free_are({0, 1, 2, 9, 19}, 3), 20);
     CHECK(one.counted() == 2);
     CHECK(drawn(one) == std::set<std::uint16_t>{0, 1});
     one.draw(0);
@@ -115,10 +115,10 @@ TEST_CASE("the smallest number of slots that any node names counts") {
 TEST_CASE("an answer that is too short or too long for its slots is no more than it says") {
     slot_choice one(1, 20);
     one.draw(0);
-    one.refused("", 20);
+    one.refused(0, "", 20);
     CHECK_FALSE(one.is_another_free());
     one.draw(0);
-    one.refused(std::string(200, '\xff'), 1'000);
+    one.refused(0, std::string(200, '\xff'), 1'000);
     CHECK(one.is_another_free());
     CHECK(drawn(one).size() == 20);
 }

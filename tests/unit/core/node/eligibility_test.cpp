@@ -169,7 +169,7 @@ TEST_CASE("leases keep to the ttl_max of a quorum of records") {
 TEST_CASE("ttl_max is raised where every node has the quarantine of it") {
     eligibility g = three();
     const auto wanted = [&g](std::size_t on_record = 3) {
-        const auto w = g.wanted(on_record);
+        const auto w = g.wanted(node_mask::first(on_record));
         return std::pair(w.quarantine, w.ttl_max);
     };
     using both = std::pair<std::chrono::milliseconds, std::chrono::milliseconds>;
@@ -202,11 +202,11 @@ TEST_CASE("a quorum of new records gets its first ttl_max, and fewer get none") 
     record_facts r = kept_for(0s);
     r.ttl_max = 0s;
     g.read(0, r, start);
-    CHECK(g.wanted(1).ttl_max == 0s);
+    CHECK(g.wanted(node_mask::first(1)).ttl_max == 0s);
     g.read(1, r, start);
-    CHECK(g.wanted(2).ttl_max == 60s);
+    CHECK(g.wanted(node_mask::first(2)).ttl_max == 60s);
     g.read(2, kept_for(0s, 3s), start);
-    CHECK(g.wanted(2).ttl_max == 3s);
+    CHECK(g.wanted(node_mask::first(2)).ttl_max == 3s);
 }
 
 TEST_CASE("data of an earlier process have survived where a client saw it a short time ago") {
@@ -353,14 +353,14 @@ TEST_CASE("where one node belongs to another set no node has a vote") {
     eligibility g = is_on ? three_open() : three(false);
     for (std::size_t i = 0; i < 3; ++i) g.met(i, server(std::to_string(i)), start);
     for (std::size_t i = 0; i < 3; ++i) tell(g, i, open_record(), start);
-    g.read(1, {.time_us = noon, .other_set = "5:other"}, start + 1s);
+    g.read(1, {.time_us = noon, .list = {.set = "5:other"}, .standing = core::membership::standing::misfit}, start + 1s);
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(g.objection(i, start + 1s) == errc::other_set);
         CHECK(g.votes_from(i) == never);
         CHECK_FALSE(g.may_be_queried(i));
     }
-    CHECK(g.other_set_of(1) == "5:other");
-    CHECK(g.other_set_of(0).empty());
+    CHECK(g.record_of(1).is_misfit());
+    CHECK_FALSE(g.record_of(0).is_misfit());
     // It is met again, and fits: rounds that were sent before that count for nothing.
     g.met(1, server("b"), start + 9s);
     tell(g, 1, open_record(), start + 9s);

@@ -242,7 +242,7 @@ TEST_CASE("a record that is another than in the handshake has the node greeted a
     client_of_three c = settled();
     SECTION("of a flushed node") { c.records[1] = {}; }
     SECTION("of one that another client declared new") { c.records[1].epoch = "f"; }
-    SECTION("of a node that was given to another set") { c.records[1].other_set = "5:x"; }
+    SECTION("of a node that was given to another set") { c.records[1].list.set = "5:x"; }
     CHECK(c.look_answered(1, 1s) == "greet 1");
     // Until then the old one stands.
     CHECK(c.knows.votes().record_of(1).epoch == "e");

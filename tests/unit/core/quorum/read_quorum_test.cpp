@@ -49,12 +49,12 @@ public:
         return *this;
     }
     resource_state take() {
-        core::read_quorum(state_, values_);
+        core::read_quorum(state_, values_, values_.size());
         return std::move(state_);
     }
     bool are_conclusive() {
-        core::read_quorum(state_, values_);
-        return core::is_conclusive(state_, values_);
+        core::read_quorum(state_, values_, values_.size());
+        return core::is_conclusive(state_, values_, values_.size());
     }
 
 private:

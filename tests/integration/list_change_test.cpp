@@ -1,0 +1,285 @@
+// The list of nodes changes while locks are held, on real servers: by clients, and by the command.
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "support/cluster.hpp"
+#include "support/run.hpp"
+#include "support/waiting.hpp"
+#include "tool_process.hpp"
+
+#include <redlock/blocking_client.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using marks = std::map<std::size_t, list_change>;
+constexpr auto stays = list_change::none;
+constexpr auto joins = list_change::joining;
+constexpr auto leaves = list_change::leaving;
+
+/// Servers of which programs name some, with a quarantine that a test can wait for.
+struct changing {
+    explicit changing(std::size_t size, const server_options& each = {}) : nodes(size, each) {}
+
+    client_options list(const marks& of, const std::string& name = "test") const {
+        client_options o = nodes.options();
+        o.cluster.clear();
+        o.client_name = name;
+        o.ttl_max = 2s;
+        std::vector<node_options> named;
+        for (const auto& [i, change] : of) {
+            named.push_back(o.nodes[i]);
+            named.back().change = change;
+        }
+        o.nodes = named;
+        return o;
+    }
+    std::string file(const marks& of) {
+        const auto path = folder / ("list" + std::to_string(++files) + ".json");
+        std::ofstream out(path);
+        out << R"({"ttl_max_ms": 2000, "node_timeout_ms": 3000, "connect_timeout_ms": 6000, "nodes": [)";
+        const char* comma = "";
+        for (const auto& [i, change] : of) {
+            const node_options node = nodes.options().nodes[i];
+            out << comma << R"({"name": "n)" << i << R"(", "host": ")" << node.host
+                << R"(", "port": )" << node.port
+                << (change == joins ? R"(, "change": "joining"})" : change == leaves ? R"(, "change": "leaving"})" : "}");
+            comma = ", ";
+        }
+        out << "]}";
+        return path;
+    }
+    struct said {
+        int status;
+        std::string out;
+        std::string err;
+    };
+    said tool(std::vector<std::string> words, const std::string& config) {
+        words.insert(words.begin() + 1, {"--config", config});
+        tool_process running(words);
+        const int status = running.wait();
+        return {status, running.out(), running.err()};
+    }
+
+    cluster nodes;
+    scratch folder;
+    int files = 0;
+};
+
+/// A program that takes and gives back one lock after the other.
+class busy {
+public:
+    explicit busy(client_options options)
+        : client_(std::move(options)), thread_([this](const std::stop_token& stop) {
+              while (!stop.stop_requested()) {
+                  const auto began = redlock::clock::now();
+                  auto got = client_.acquire("busy", {.ttl = 1s});
+                  if (got) {
+                      ++granted_;
+                      (void)client_.release(std::move(*got));
+                      continue;
+                  }
+                  ++refused_;
+                  const std::scoped_lock lock(mutex_);
+                  why_ = got.error().message();
+                  longest_ = std::max(longest_, redlock::clock::now() - began);
+              }
+          }) {}
+    void stop() { thread_.request_stop(); thread_.join(); }
+    std::size_t granted() const { return granted_; }
+    std::size_t refused() const { return refused_; }
+    std::string why() { const std::scoped_lock lock(mutex_); return why_; }
+
+private:
+    blocking_client client_;
+    std::atomic<std::size_t> granted_{0};
+    std::atomic<std::size_t> refused_{0};
+    std::mutex mutex_;
+    std::string why_;
+    redlock::clock::duration longest_{};
+    std::jthread thread_;
+};
+
+bool tells(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+}
+
+template <class Probe>
+bool comes_true(Probe probe, std::chrono::milliseconds within = 20s) {
+    for (const auto until = redlock::clock::now() + within; redlock::clock::now() < until;) {
+        if (probe()) return true;
+        std::this_thread::sleep_for(20ms);
+    }
+    return false;
+}
+
+void change_under_load(changing& at, const marks& before, const marks& joint, const marks& after) {
+    blocking_client old(at.list(before, "old"));
+    REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    auto old_lease = old.acquire("held before", {.ttl = 2s});
+    REQUIRE(old_lease.has_value());
+
+    blocking_client holding(at.list(joint, "holding"));
+    // The new nodes are in quarantine; where those that stay are no quorum of the new list it waits.
+    std::optional<lease> held;
+    REQUIRE(comes_true([&] {
+        auto got = holding.acquire("held", {.ttl = 2s});
+        if (got) held = std::move(*got);
+        return held.has_value();
+    }));
+    blocking_client operating(at.list(joint, "operating"));
+    const commit_report early = operating.commit();
+    CHECK(early.error == errc::other_set);
+    REQUIRE_FALSE(early.old_programs.empty());
+    CHECK(tells(early.old_programs.front(), "old"));
+    (void)old.release(std::move(*old_lease));
+    (void)old.close();
+
+    busy working(at.list(joint, "working"));
+    REQUIRE(comes_true([&] { return working.granted() > 20; }));
+    const commit_report done = operating.commit({.wait = 10s});
+    INFO(done.detail << " " << done.error.message());
+    CHECK_FALSE(done.error);
+    CHECK(std::all_of(done.votes.begin(), done.votes.end(),
+                      [](const node_vote& v) { return v.answer == vote::granted; }));
+    for (const list_standing& n : done.nodes) CHECK(n.state == list_state::changed);
+    const auto at_commit = working.granted();
+    CHECK(comes_true([&] { return working.granted() > at_commit + 20; }));
+    CHECK(held->remaining() > 0ms);
+
+    // A program with the new list alone waits; one with the old list is overlooked for ever.
+    blocking_client fresh(at.list(after, "fresh"));
+    auto early_lease = fresh.acquire("r", {.ttl = 1s});
+    REQUIRE(early_lease.has_error());
+    CHECK(tells(early_lease.error().message(), "quarantine"));
+    blocking_client overlooked(at.list(before, "overlooked"));
+    const auto none = overlooked.acquire("r", {.ttl = 1s});
+    REQUIRE(none.has_error());
+    CHECK(none.error().votes.front().error == errc::other_set);
+    REQUIRE(comes_true([&] { return fresh.acquire("r", {.ttl = 1s}).has_value(); }));
+    CHECK(held->remaining() > 0ms);
+    CHECK(bool(*held));
+    working.stop();
+    INFO(working.why());
+    CHECK(working.refused() == 0);
+    // Who holds it by the joint list keeps the new list's programs out.
+    CHECK(fresh.acquire("held", {.ttl = 1s}).has_error());
+    CHECK(holding.release(std::move(*held)).has_value());
+    CHECK(fresh.acquire("held", {.ttl = 1s}).has_value());
+}
+
+}  // namespace
+
+TEST_CASE("one of three nodes is replaced while a lock is held", "[list_change]") {
+    changing at(4);
+    change_under_load(at, {{0, stays}, {1, stays}, {2, stays}},
+                      {{0, stays}, {1, stays}, {2, leaves}, {3, joins}},
+                      {{0, stays}, {1, stays}, {3, stays}});
+}
+
+TEST_CASE("three nodes become five while a lock is held", "[list_change]") {
+    changing at(5);
+    change_under_load(at, {{0, stays}, {1, stays}, {2, stays}},
+                      {{0, stays}, {1, stays}, {2, stays}, {3, joins}, {4, joins}},
+                      {{0, stays}, {1, stays}, {2, stays}, {3, stays}, {4, stays}});
+}
+
+TEST_CASE("a node that was away during the commit follows programs with the new list",
+          "[list_change]") {
+    changing at(4, durable);
+    const marks joint{{0, stays}, {1, stays}, {2, leaves}, {3, joins}};
+    {
+        blocking_client old(at.list({{0, stays}, {1, stays}, {2, stays}}));
+        REQUIRE(comes_true([&] { return old.acquire("r", {.ttl = 1s}).has_value(); }));
+    }
+    {
+        blocking_client operating(at.list(joint, "operating"));
+        REQUIRE(comes_true([&] { return operating.acquire("r", {.ttl = 1s}).has_value(); }));
+        at.nodes.kill(1);
+        const commit_report done = operating.commit();
+        INFO(done.detail);
+        CHECK_FALSE(done.error);
+        CHECK(done.votes[1].answer != vote::granted);
+        CHECK(tells(done.detail, "not all nodes of the old list"));
+    }
+    at.nodes.restart(1);
+    blocking_client fresh(at.list({{0, stays}, {1, stays}, {3, stays}}));
+    // Without node 0 a quorum needs the one that was away.
+    REQUIRE(comes_true([&] { return fresh.acquire("r", {.ttl = 1s}).has_value(); }));
+    CHECK(comes_true([&] {
+        return tells(at.nodes.ask(1).get("redlock:node").value_or(""), "=3:");
+    }));
+    at.nodes.kill(0);
+    CHECK(comes_true([&] { return fresh.acquire("r2", {.ttl = 1s}).has_value(); }));
+}
+
+TEST_CASE("the command ends a change, says who is in the way, and may be repeated", "[list_change][tool]") {
+    changing at(4);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
+    const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    const std::string after = at.file({{0, stays}, {1, stays}, {3, stays}});
+    CHECK(at.tool({"init", "--yes"}, old).status == 0);
+    CHECK(at.tool({"init", "--yes"}, joint).status == 125);
+    const auto plain = at.tool({"commit", "--yes"}, old);
+    CHECK(plain.status == 125);
+    CHECK(tells(plain.err, "joining or leaving"));
+    CHECK(at.tool({"commit"}, joint).status == 125);
+    {
+        tool_process holding({"run", "--config", old, "--ttl", "2s", "r", "--", "sleep", "30"});
+        REQUIRE(comes_true([&] { return at.nodes.holding("r") == 3; }));
+        const auto refused = at.tool({"commit", "--yes"}, joint);
+        CHECK(refused.status == 120);
+        CHECK(tells(refused.err, "with another list are connected"));
+        holding.send(SIGTERM);
+        holding.wait();
+    }
+    CHECK(at.tool({"run", "r", "--", "true"}, joint).status == 0);
+    const auto looked = at.tool({"doctor", "--json"}, joint);
+    CHECK(tells(looked.out, R"("state":"joining")"));
+    CHECK(tells(looked.out, "run redlock commit"));
+    const auto done = at.tool({"commit", "--yes", "--json"}, joint);
+    INFO(done.err << done.out);
+    CHECK(done.status == 0);
+    CHECK(tells(done.out, R"("committed":true)"));
+    CHECK(at.tool({"commit", "--yes"}, joint).status == 0);
+    const auto back = at.tool({"commit", "--yes", "--give-up"}, joint);
+    CHECK(back.status == 120);
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 121);
+    CHECK(at.tool({"run", "--wait", "10s", "r", "--", "true"}, after).status == 0);
+    CHECK(at.tool({"inspect", "--json", "r"}, joint).out.find(R"("quorum_after":2)") != std::string::npos);
+    // Nothing is left to be done, but that the list is still a joint one.
+    CHECK(at.tool({"doctor"}, after).status <= 1);
+}
+
+TEST_CASE("a change is given up, and another one begun", "[list_change][tool]") {
+    changing at(5);
+    const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
+    const std::string first = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});
+    const std::string second = at.file({{0, stays}, {1, stays}, {2, leaves}, {4, joins}});
+    CHECK(at.tool({"init", "--yes"}, old).status == 0);
+    CHECK(at.tool({"run", "r", "--", "true"}, first).status == 0);
+    const auto announced = at.tool({"doctor"}, old);
+    CHECK(tells(announced.out, "commit --give-up"));
+    // The remedy that it names helps.
+    const auto given = at.tool({"commit", "--yes", "--give-up"}, first);
+    INFO(given.err << given.out);
+    CHECK(given.status <= 1);
+    CHECK_FALSE(tells(at.tool({"doctor"}, old).out, "commit --give-up"));
+    CHECK(at.tool({"run", "r", "--", "true"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "10s", "r", "--", "true"}, second).status == 0);
+    const auto done = at.tool({"commit", "--yes"}, second);
+    INFO(done.err << done.out);
+    CHECK(done.status == 0);
+}

@@ -1,0 +1,155 @@
+// `redlock commit`: asks the operator to confirm, then ends a change of the list of nodes.
+// SPDX-License-Identifier: MIT
+#include "tools/commit.hpp"
+
+#include "tools/drain.hpp"
+#include "tools/exit_status.hpp"
+#include "tools/first_contact.hpp"
+#include "tools/json_text.hpp"
+#include "tools/list_text.hpp"
+#include "tools/question.hpp"
+#include "tools/report.hpp"
+
+#include <redlock/client.hpp>
+
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::tool {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::string names(const client_options& client, list_change without) {
+    std::string out;
+    for (const auto& node : client.nodes) {
+        if (node.change == without) continue;
+        out += (out.empty() ? "" : ", ") + shown(display_name(node));
+    }
+    return out;
+}
+
+bool is_meant(const commit_request& request, const client_options& client) {
+    const std::string old = names(client, list_change::joining);
+    const std::string after = names(client, list_change::leaving);
+    if (request.gives_up) {
+        return is_confirmed("commit --give-up", "if the list " + old + " is to stand",
+                            "This gives the change to " + after + " up: the list " + old +
+                                " stands.\nPrograms with the new list alone get no lock.");
+    }
+    return is_confirmed("commit", "if every program has the joint list",
+                        "This ends the change of the list from " + old + " to " + after +
+                            ".\nPrograms that still have the old list get no lock from then on. "
+                            "Programs that use other libraries,\nor an earlier version of this "
+                            "one, or that are not connected now, can't be seen: stop them first.");
+}
+
+std::string report_to_json(const commit_report& report) {
+    json_value nodes = json_value::array();
+    for (std::size_t i = 0; i < report.votes.size(); ++i) {
+        const node_vote& v = report.votes[i];
+        json_value one = to_json(report.nodes[i]);
+        one["name"] = v.node.str();
+        one["done"] = v.answer == vote::granted;
+        one["error"] = v.answer == vote::granted || !v.error ? "" : format(v);
+        nodes.push_back(std::move(one));
+    }
+    return json_text({{"committed", !report.error && !report.is_given_up},
+                      {"given_up", report.is_given_up},
+                      {"error", report.error ? report.error.message() : ""},
+                      {"detail", report.detail},
+                      {"other_programs", report.old_programs},
+                      {"nodes", std::move(nodes)}}) +
+           "\n";
+}
+
+std::string report_to_text(const commit_report& report) {
+    std::string out;
+    for (std::size_t i = 0; i < report.votes.size(); ++i) {
+        const node_vote& v = report.votes[i];
+        out += shown(v.node) + ": " + to_text(report.nodes[i]);
+        if (v.answer != vote::granted && v.error) out += "; " + format(v);
+        out += "\n";
+    }
+    return out;
+}
+
+bool is_done_everywhere(const commit_report& report) {
+    return std::all_of(report.votes.begin(), report.votes.end(),
+                       [](const node_vote& v) { return v.answer == vote::granted; });
+}
+
+// What the operator is to know where the list that was asked for does not stand.
+int explain(const commit_report& report) {
+    const std::string more = report.detail.empty() ? "" : ": " + shown(report.detail);
+    if (report.error == errc::invalid_argument) {
+        complain("the list has no nodes that are joining or leaving, or restart_guard or fencing is "
+                 "off: there is nothing to commit");
+        return own_failure;
+    }
+    if (report.error == errc::other_set && !report.old_programs.empty()) {
+        std::string all;
+        for (const std::string& one : report.old_programs) {
+            all += (all.empty() ? "" : "; ") + shown(one);
+        }
+        complain("programs with another list are connected: " + all +
+                 ": give them the joint list, and run commit again; or say --wait 5m, or "
+                 "--despite-old-programs: then they get no lock any more");
+        return contended;
+    }
+    if (report.error == errc::other_set) {
+        complain("the nodes are of another list" + more + ": see redlock doctor");
+        return contended;
+    }
+    if (report.error == errc::in_quarantine) {
+        complain("an earlier change is too recent: run commit again when it has settled");
+        return no_quorum;
+    }
+    complain(report.error.message() + more +
+             ": what is closed stays closed; see redlock doctor, and run commit again");
+    return no_quorum;
+}
+
+int show(const commit_report& report, bool as_json) {
+    if (!print(as_json ? report_to_json(report) : report_to_text(report))) return own_failure;
+    if (report.error) return explain(report);
+    if (!report.detail.empty()) complain("warning: " + shown(report.detail));
+    if (is_done_everywhere(report)) return success;
+    complain("warning: a node has still to follow: a program that has met the others turns it when "
+             "it is back");
+    return 1;
+}
+
+}  // namespace
+
+int commit(const commit_request& request) {
+    auto found = find_nodes(request.nodes);
+    if (!found) return own_failure;
+    if (!request.yes && !is_meant(request, found->client)) return own_failure;
+    asio::io_context context(1);
+    first_contact contact(found->client);
+    client operating(context.get_executor(), found->client);
+    contact.wait(context);
+    int status = own_failure;
+    bool answered = false;
+    const commit_options how{.wait = request.wait.value_or(std::chrono::milliseconds(0)),
+                             .despite_old_programs = request.despite_old_programs,
+                             .gives_up = request.gives_up};
+    operating.async_commit(how, [&](error_code, const commit_report& report) {
+        answered = true;
+        status = show(report, request.json);
+    });
+    while (!answered) context.run_one();
+    operating.close();
+    drain(context, longest_answer(found->client), status);
+    return status;
+}
+
+}  // namespace redlock::tool
