@@ -84,13 +84,20 @@ private:
         }
     }
 
+    // A program with one list alone has to meet a node of every other list that may be in force: two
+    // lists of which one is new for the most part are not told apart.
+    bool meets_all(std::uint32_t list) const {
+        return std::all_of(lists_.begin(), lists_.end(), [list](std::uint32_t other) {
+            return 2 * std::popcount(list & other) > std::popcount(list);
+        });
+    }
     void draw_lists() {
         lists_.push_back(some_of((1U << most_nodes) - 1, dice_.happens(0.7) ? 3 : 5));
-        for (std::int64_t left = dice_.between(1, 3); left > 0; --left) {
+        const auto changes = static_cast<std::size_t>(dice_.between(1, 3));
+        while (lists_.size() <= changes) {
             const std::uint32_t next = follows(lists_.back());
-            if (next != lists_.back()) lists_.push_back(next);
+            if (next != lists_.back() && meets_all(next)) lists_.push_back(next);
         }
-        if (lists_.size() == 1) lists_.push_back((lists_[0] & (lists_[0] - 1)) | some_of(63U & ~lists_[0], 1));
     }
 
     void add_program(std::uint32_t list, std::uint32_t after, duration begins, duration ends) {

@@ -20,12 +20,15 @@ public:
         : best_(std::move(broken)), checker_(how.checker), runs_(runs) {}
 
     plan shrink() {
-        for (std::size_t piece = std::max<std::size_t>(best_.faults.size() / 2, 1);; piece /= 2) {
+        // Where nobody is to be refused, programs rely on each change that an operator ends.
+        const bool may_drop = !best_.changes_lists || best_.is_only_safe;
+        for (std::size_t piece = std::max<std::size_t>(best_.faults.size() / 2, 1); may_drop;
+             piece /= 2) {
             drop_faults(piece);
             if (piece <= 1) break;
         }
         drop_people();
-        drop_faults(1);
+        if (may_drop) drop_faults(1);
         return best_;
     }
 

@@ -236,17 +236,16 @@ void acquire_operation::refused(error_code why, time_point now) {
     carry_out(machine_.refused(why, now, further), now);
 }
 
-// The nodes' records were other ones than this client had read, since the list of nodes changes. A
-// try that waits is followed by another one anyway.
+// The nodes' records were other ones than this client had read, since the list of nodes changes.
 bool acquire_operation::is_for_a_change(error_code why) const noexcept {
-    return why == errc::no_quorum && !machine_.waits() && asked_again_ < most_asked_again &&
+    return why == errc::no_quorum && asked_again_ < most_asked_again &&
            client().tracker.list_steps() != steps_;
 }
 
 void acquire_operation::ask_again(time_point now) {
     ++asked_again_;
     give_back(true, now);
-    client().admission.withdraw(*this);
+    if (!machine_.waits()) client().admission.withdraw(*this);
     machine_.begin_again();
     client().host.await_settled(*this, now);
 }

@@ -35,6 +35,7 @@ acquisition::actions acquisition::settled(time_point now, duration longest) {
     if (!waits()) return {apply};
     nodes_until_ = now + longest;
     due_at_ = std::max(retry_->deadline(), nodes_until_);
+    if (is_again_) return {begin_try};
     return {join, arm};
 }
 
@@ -69,7 +70,7 @@ void acquisition::begin_try(duration longest, std::uint64_t born, time_point now
     attempt_.emplace(nodes_, now, ttl_, drift_policy{all_->drift_factor, all_->drift_min});
     if (!retry_) return;
     retry_->tried(now);
-    due_at_ = tries_ == 1 ? std::max(retry_->deadline(), nodes_until_) : retry_->deadline();
+    due_at_ = has_its_time() ? std::max(retry_->deadline(), nodes_until_) : retry_->deadline();
 }
 
 std::uint32_t acquisition::begin_round(duration later, time_point now) noexcept {
@@ -152,6 +153,7 @@ acquisition::actions acquisition::refused(error_code why, time_point now,
     using enum action;
     phase_ = phase::judged;
     reason_ = why;
+    is_again_ = false;
     // It need not wait for a slot that is free, as far as the nodes said.
     if (tries_another_slot(why)) return {may_queue_ ? release : leave, begin_try};
     slots_.rest();
@@ -227,7 +229,8 @@ acquisition::actions acquisition::answered(std::size_t node, const outlook& what
 
 acquisition::actions acquisition::due(time_point now, duration extra, bool is_behind) {
     using enum action;
-    if (retry_ && is_trying() && tries_ == 1) {
+    const bool is_at_it = is_trying() || (is_again_ && phase_ == phase::queued);
+    if (retry_ && is_at_it && has_its_time()) {
         const time_point until = std::max(retry_->deadline(), nodes_until_ + extra);
         if (until > now) {
             due_at_ = until;

@@ -96,10 +96,12 @@ public:
     /// Without a wait: the nodes have room for its request. It must not overtake others of this
     /// client that wait for what it wants.
     actions admitted(bool others_wait);
-    /// Without a wait: the try was refused, and what it left is given back. It applies once more.
+    /// The nodes refused the try for what it could not know, and what it left is given back: when
+    /// `settled` is called again, another one begins. It has its time as the first one has.
     void begin_again() noexcept {
-        assert(!waits() && !is_over());
+        assert(!is_over());
         phase_ = phase::queued;
+        is_again_ = true;
     }
     /// It stands in the queues of this client: in front of them, or behind other acquires.
     void joined(bool is_in_front) noexcept;
@@ -223,6 +225,8 @@ private:
     actions give_up(error_code why);
     bool is_cut_off() const noexcept { return nodes_.prevents_quorum(unable_); }
     bool lasts(time_point now) const noexcept;
+    // However short the wait.
+    bool has_its_time() const noexcept { return tries_ == 1 || is_again_; }
 
     const client_options* all_ = nullptr;
     node_lists nodes_;
@@ -234,6 +238,7 @@ private:
     time_point due_at_{};
     std::optional<attempt> attempt_;
     phase phase_ = phase::queued;
+    bool is_again_ = false;         // see `begin_again`
     bool is_called_again_ = false;  // its turn came again during a try
     bool is_known_to_nodes_ = false;  // where it waits: they queue and wake it
     bool may_queue_ = true;

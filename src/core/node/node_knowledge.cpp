@@ -36,7 +36,10 @@ node_knowledge::node_knowledge(const client_options& options, std::string mark, 
       settling_(!options.fencing, options.connect_timeout),
       nodes_(options.nodes.size()) {}
 
-void node_knowledge::start(time_point now) { settling_.start(now); }
+void node_knowledge::start(time_point now) {
+    has_begun_ = true;
+    settling_.start(now);
+}
 
 void node_knowledge::take_role(record_role role, time_point now) {
     if (role <= role_) return;
@@ -221,7 +224,8 @@ bool node_knowledge::may_reach_quorum() const noexcept {
 }
 
 void node_knowledge::settle(time_point now) {
-    if (settling_.is_settled()) return;
+    // Before that no connection is being made, and nothing looks worth waiting for.
+    if (settling_.is_settled() || !has_begun_) return;
     bool is_worth_waiting =
         bootstrap_.is_pending() || watch_.is_looking() || watch_.is_writing();
     if (is_worth_waiting && has_quorum(now)) {

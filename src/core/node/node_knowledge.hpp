@@ -182,6 +182,7 @@ private:
     time_point bootstrap_deadline_ = time_point::max();
     time_point roles_due_ = time_point::min();  // when the servers' roles are looked at again
     record_role role_ = record_role::looks;
+    bool has_begun_ = false;
     bool is_closed_ = false;
 };
 
