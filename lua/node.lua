@@ -18,8 +18,8 @@
 -- ARGV[7]  the set of nodes that the client names
 -- ARGV[8]  the ttl_max of a record that is made here, in ms; 0: none yet
 -- ARGV[9]  what the client calls the nodes of the set: `names` in shared/record.lua
--- ARGV[10]  empty; or, of a joint list, the set of the new list
--- ARGV[11]  for a record that is made here: empty, or its set, and its words about a change
+-- ARGV[10]  where the list changes: the set of the new list; empty, where the client has one list
+-- ARGV[11]  of a record that is made here: empty, or its set, and its words about a change
 --
 -- `since` stays for the same process with the same replication id. Another process whose data was
 -- and is durable may have all leases of the earlier one, or be started with files that lack the

@@ -54,10 +54,14 @@ std::string words_of(const core::list_facts& f) {
 void write_node_call(std::string& out, script_form form, const record_request& r,
                      std::string_view absent, const core::server_facts& server) {
     const std::string_view durable = r.is_much_later ? "" : server.is_durable ? "1" : "0";
-    resp::append_command(out, {verb(form), body(form, resp::node()), "1", r.key, server.run_id,
-                               durable, std::to_string(r.quarantine.count()), r.epoch, absent,
-                               as_word(server.replid), r.set, std::to_string(r.ttl_max.count()),
-                               as_word(r.names), r.after, r.made ? words_of(*r.made) : ""});
+    const std::string quarantine = std::to_string(r.quarantine.count());
+    const std::string ttl_max = std::to_string(r.ttl_max.count());
+    std::vector<std::string_view> words{verb(form), body(form, resp::node()), "1", r.key,
+                                        server.run_id, durable, quarantine, r.epoch, absent,
+                                        as_word(server.replid), r.set, ttl_max, as_word(r.names)};
+    const std::string made = r.made ? words_of(*r.made) : "";
+    if (!r.after.empty() || r.made) words.insert(words.end(), {r.after, made});
+    resp::append_command(out, words);
 }
 
 std::string_view what_to_look_for(const record_request& r) {

@@ -3,6 +3,7 @@
 #include "client/node/listener.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
+#include "wire/connected.hpp"
 #include "wire/resp/parser.hpp"
 
 #include <chrono>
@@ -67,6 +68,7 @@ public:
     void drop() override { ++drops; }
     void want() { listener.open(now); }
     void connect() { listener.on_open(now); }
+    std::string mark() const { return wire::mark_of_connection(options); }
     std::string greeting() const {
         return (options.nodes[0].password.empty() ? "" : "+OK\r\n") + ("+OK\r\n" + subscribed);
     }
@@ -127,7 +129,7 @@ TEST_CASE("a listener sends AUTH, SETNAME and SUBSCRIBE in one write, and then l
     CHECK(e.opens == 1);
     e.connect();
     CHECK(e.sent() == std::vector<fakes::command>{{"AUTH", "ann", secret},
-                                                  {"CLIENT", "SETNAME", "a_tester"},
+                                                  {"CLIENT", "SETNAME", "a_tester" + e.mark()},
                                                   {"SUBSCRIBE", channel}});
     e.hear("+OK\r\n+OK\r\n");
     CHECK_FALSE(e.listener.is_listening());
@@ -143,7 +145,7 @@ TEST_CASE("it says no password that it does not have") {
     e.want();
     e.connect();
     CHECK(e.sent() ==
-          std::vector<fakes::command>{{"CLIENT", "SETNAME", "a_tester"}, {"SUBSCRIBE", channel}});
+          std::vector<fakes::command>{{"CLIENT", "SETNAME", "a_tester" + e.mark()}, {"SUBSCRIBE", channel}});
     e.hear("-NOPERM no permissions to run 'client|setname'\r\n" + subscribed);  // a courtesy
     CHECK(e.listener.is_listening());
 }

@@ -207,6 +207,7 @@ TEST_CASE("a node that was away during the commit follows programs with the new 
     {
         blocking_client operating(at.list(joint, "operating"));
         REQUIRE(comes_true([&] { return operating.acquire("r", {.ttl = 1s}).has_value(); }));
+        REQUIRE(comes_true([&] { return at.nodes.ask(3).exists("redlock:node"); }));
         at.nodes.kill(1);
         const commit_report done = operating.commit();
         INFO(done.detail);
@@ -245,7 +246,10 @@ TEST_CASE("the command ends a change, says who is in the way, and may be repeate
         holding.send(SIGTERM);
         holding.wait();
     }
-    CHECK(at.tool({"run", "r", "--", "true"}, joint).status == 0);
+    CHECK(comes_true([&] {
+        CHECK(at.tool({"run", "r", "--", "true"}, joint).status == 0);
+        return at.nodes.ask(3).exists("redlock:node");
+    }));
     const auto looked = at.tool({"doctor", "--json"}, joint);
     CHECK(tells(looked.out, R"("state":"joining")"));
     CHECK(tells(looked.out, "run redlock commit"));

@@ -15,14 +15,14 @@ namespace {
 
 using words = std::vector<std::string>;
 
-struct ended {
+struct tool_ended {
     int status;
     std::string out;
     std::string err;
 };
 
 // The command in an environment of these variables alone.
-ended in_environment(words variables, const words& arguments) {
+tool_ended in_environment(words variables, const words& arguments) {
     variables.insert(variables.begin(), "-i");
     variables.emplace_back(std::getenv("REDLOCK_TOOL"));
     variables.insert(variables.end(), arguments.begin(), arguments.end());

@@ -237,8 +237,9 @@ void acquire_operation::refused(error_code why, time_point now) {
 }
 
 // The nodes' records were other ones than this client had read, since the list of nodes changes.
+// Each node's record changes twice.
 bool acquire_operation::is_for_a_change(error_code why) const noexcept {
-    return why == errc::no_quorum && asked_again_ < most_asked_again &&
+    return why == errc::no_quorum && asked_again_ < 2 * client().shared.size() &&
            client().tracker.list_steps() != steps_;
 }
 

@@ -106,7 +106,6 @@ private:
     std::uint64_t span_ = 0;     // 0 where nobody traces
     bool is_counted_ = false;    // among the acquires that wait
 
-    static constexpr unsigned most_asked_again = 3;
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began
     unsigned asked_again_ = 0;  // since the list changed during a try
 };

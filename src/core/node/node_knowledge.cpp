@@ -49,7 +49,9 @@ void node_knowledge::take_role(record_role role, time_point now) {
     if (is_guarded_) settling_.unsettle(now);
     // First: what is known of the others is compared when these have been reset.
     for (std::size_t i = 0; i < nodes_.size() && role == record_role::keeps; ++i) {
-        if (eligibility_.record_of(i).is_void) watch_.look(i, orders_);
+        // A joint list is announced to each node.
+        const bool is_to_write = eligibility_.record_of(i).is_void || membership_.is_joint();
+        if (is_to_write) watch_.look(i, orders_);
     }
     decide(now);
 }
@@ -83,6 +85,9 @@ void node_knowledge::take_record(std::size_t node, const record_facts& record, t
     for (std::size_t i = 0; i < nodes_.size(); ++i) before.push_back(membership_.of(i));
     membership_.read(node, record.exists ? std::optional(record.list) : std::nullopt, record.epoch,
                      sent, now);
+    const record_facts& known = nodes_[node].record;
+    const bool is_a_step = known.exists && known.epoch != record.epoch && membership_.is_strict();
+    if (is_a_step) ++list_steps_;
     nodes_[node].record = record;
     nodes_[node].read_at = now;
     use_record(node, now);
@@ -135,6 +140,7 @@ void node_knowledge::read_clock(std::size_t node, const clock_reading& reading, 
 }
 
 void node_knowledge::down(std::size_t node, time_point now) {
+    if (turning_ == node) turning_.reset();
     disruptions_.broke(node);
     bootstrap_.down(node);
     decide(now);
@@ -150,14 +156,16 @@ void node_knowledge::decide(time_point now) {
     report(now);
 }
 
-// Nodes that missed a change are turned into what the others are, by clients that keep records.
+// Nodes that missed a change are turned into what the others are, by clients that keep records: one
+// after the other, since what is sent to a node meanwhile names its record from before.
 void node_knowledge::order_turns() {
     if (!is_guarded_ || role_ != record_role::keeps) return;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (!watch_.link(i).is_ready || nodes_[i].is_turning) continue;
+    for (std::size_t i = 0; i < nodes_.size() && !turning_; ++i) {
+        if (!watch_.link(i).is_ready || unturned_.contains(i)) continue;
         auto turn = membership_.turn_of(i);
         if (!turn) continue;
-        nodes_[i].is_turning = true;
+        turning_ = i;
+        eligibility_.doubt(i);
         orders_.push_back({.what = task::turn, .node = i, .turned = std::move(turn)});
     }
     for (const std::size_t i : membership_.to_read() - read_again_) {
@@ -167,9 +175,15 @@ void node_knowledge::order_turns() {
     }
 }
 
+void node_knowledge::turn_failed(std::size_t node, time_point now) {
+    if (turning_ == node) turning_.reset();
+    unturned_.insert(node);
+    decide(now);
+}
+
 void node_knowledge::turned(std::size_t node, const record_facts& record, time_point sent,
                             time_point now) {
-    ++list_steps_;
+    if (turning_ == node) turning_.reset();
     const bool is_known_empty = membership_.of(node) == membership::standing::empty;
     if (record.exists || is_known_empty) take_record(node, record, sent, now);
     else order(task::greet_again, node);
@@ -253,9 +267,9 @@ void node_knowledge::probe(time_point now) {
     // Not more often where a short quarantine has the clocks read more often.
     const bool reads_roles = now >= roles_due_;
     read_again_ = {};
+    unturned_ = {};
     if (reads_roles) roles_due_ = now + longest_between_probes;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        nodes_[i].is_turning = false;
         if (!watch_.link(i).is_ready) continue;
         // Only a handshake shows that a replica has become a master.
         if (reads_roles && !eligibility_.server_of(i).is_master) order(task::greet_again, i);
@@ -367,6 +381,7 @@ void node_knowledge::showed(std::size_t node, const node_signs& signs, time_poin
     // While the list changes it may be a step of that, which costs no connection.
     if (has_forgotten && membership_.is_strict() && !signs.is_replica) {
         ++list_steps_;
+        eligibility_.doubt(node);  // until the look
         settling_.unsettle(now);
         return watch_.look(node, orders_);
     }
@@ -377,7 +392,7 @@ void node_knowledge::not_sent(const node_order& what, time_point now) {
     switch (what.what) {
         case task::bootstrap: bootstrap_.down(what.node); break;
         case task::look: watch_.look_failed(what.node); break;
-        case task::turn: nodes_[what.node].is_turning = false; return;
+        case task::turn: return turn_failed(what.node, now);
         case task::write_clock: watch_.write_failed(what.node); break;
         default: return;
     }

@@ -102,7 +102,7 @@ public:
     void write_failed(std::size_t node, time_point now);
     /// The record after an order to turn it was carried out, or a step of a commit.
     void turned(std::size_t node, const record_facts& record, time_point sent, time_point now);
-    void turn_failed(std::size_t, time_point now) { decide(now); }
+    void turn_failed(std::size_t node, time_point now);
     void read_replication(std::size_t node, const server_facts& facts);
     /// What the answer to a command that was sent at `sent` showed.
     void showed(std::size_t node, const node_signs& signs, time_point sent, time_point now);
@@ -144,7 +144,6 @@ private:
         error_code reported;   // the objection of the last report
         std::chrono::milliseconds other_ttl_max{0};  // another client's, as its record last had it
         record_facts record;                         // as the node told it
-        bool is_turning = false;                     // until the next probe it is not tried again
     };
 
     void order(task what, std::size_t node);
@@ -177,6 +176,8 @@ private:
     settling settling_;
     std::vector<node_state> nodes_;
     std::uint64_t list_steps_ = 0;
+    std::optional<std::size_t> turning_;  // the node that has an order to that effect
+    node_mask unturned_;                  // the order failed since the last probe
     node_mask read_again_;  // since the last probe, to make a record of another one
     node_orders orders_;
     time_point bootstrap_deadline_ = time_point::max();

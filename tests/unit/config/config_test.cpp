@@ -136,6 +136,19 @@ TEST_CASE("every bad sample is refused at the places it names, and at no other")
     }
 }
 
+TEST_CASE("the marks of a list that changes arrive at their nodes") {
+    const auto read = parse_configuration(R"({"nodes": [{"host": "a"}, {"host": "b"},
+        {"host": "c", "change": "leaving"}, {"host": "d", "change": "joining"}],
+        "cluster": "old", "cluster_after": "new"})");
+    REQUIRE(read.has_value());
+    const client_options& c = read->client;
+    CHECK(c.nodes[0].change == list_change::none);
+    CHECK(c.nodes[2].change == list_change::leaving);
+    CHECK(c.nodes[3].change == list_change::joining);
+    CHECK(c.cluster == "old");
+    CHECK(c.cluster_after == "new");
+}
+
 TEST_CASE("every option arrives in its field") {
     const auto read = parse_configuration(R"({
         "$schema": "x", "nodes": [

@@ -51,6 +51,43 @@ TEST_CASE("the number of nodes") {
     }
 }
 
+TEST_CASE("of a list that changes each list is looked at alone") {
+    client_options o = good();
+    const std::size_t size = o.nodes.size();
+    o.nodes.push_back({.port = 9'001, .change = list_change::joining});
+    o.nodes.front().change = list_change::leaving;
+    CHECK(validate(o).empty());
+    SECTION("either may be even") {
+        o.nodes.front().change = list_change::none;
+        CHECK(errors(o).empty());
+        const auto found = validate(o);
+        REQUIRE(found.size() == 1);
+        CHECK(found.front().message.starts_with("in the new list " + std::to_string(size + 1)));
+    }
+    SECTION("without a node in common it waits") {
+        for (std::size_t i = 0; i < size; ++i) o.nodes[i].change = list_change::leaving;
+        for (std::uint16_t p = 9'002; p < 9'004; ++p) {
+            o.nodes.push_back({.port = p, .change = list_change::joining});
+        }
+        CHECK(errors(o).empty());
+        CHECK(places(o, config_issue::level::warning) == set{"/nodes"});
+    }
+    SECTION("of one list alone there is no change") {
+        for (node_options& n : o.nodes) n.change = list_change::joining;
+        CHECK(errors(o) == set{"/nodes"});
+    }
+    SECTION("both have a name, or none") {
+        o.cluster = "a";
+        CHECK(errors(o) == set{"/cluster_after"});
+        o.cluster_after = "a";
+        CHECK(errors(o) == set{"/cluster_after"});
+        o.cluster_after = "b";
+        CHECK(validate(o).empty());
+        o.cluster.clear();
+        CHECK(errors(o) == set{"/cluster"});
+    }
+}
+
 TEST_CASE("a guard that can't see anything is doubtful") {
     client_options o = good();
     o.guard = restart_guard::strict;
