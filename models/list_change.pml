@@ -48,6 +48,7 @@
  * TRAP record_of_an_empty_node_by_few: -DINSTANT -DBALLOTS=1 -DLOSSES=1
  * TRAP closes_not_read_again: -DINSTANT -DBALLOTS=1 -DLOSSES=1
  * TRAP close_for_any_joint_list: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
+ * TRAP large close_without_its_promise: -DINSTANT -DOPERATORS=2 -DBALLOTS=2 -DSECOND_OLD=0 -DSECOND_NEW=0 -DLOSSES=1
  * TRAP large promises_left_out: -DINSTANT -DOPERATORS=2 -DBALLOTS=2
  * TRAP overlooked_program_turns_others_back: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
  * TRAP paused_commit_writes_over_a_later_change: -DINSTANT -DOPERATORS=2 -DCHANGES=2 -DSECOND_OLD=1 -DSECOND_NEW=0 -DBALLOTS=2
@@ -456,7 +457,12 @@ inline close(o, n) {
 #define MAY_ACCEPT(o, n) (promised[n] <= op_ballot[o])
 #else
 #define PROMISED_ENOUGH(o) MAJORITY(op_promises[o], op_old[o])
+#ifdef TRAP_close_without_its_promise
 #define MAY_ACCEPT(o, n) (promised[n] <= op_ballot[o])
+#else
+/* The node still has the promise: one that lost its record may have promised a higher ballot. */
+#define MAY_ACCEPT(o, n) (promised[n] == op_ballot[o])
+#endif
 #endif
 #ifdef TRAP_paused_commit_writes_over_a_later_change
 #define UNCHANGED(o, n) true

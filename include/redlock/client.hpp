@@ -490,7 +490,7 @@ public:
     ///
     /// **Preconditions.** The list is a joint one, `fencing` and `restart_guard` are on; otherwise
     /// the error is `invalid_argument`.
-    /// **Completion.** Success: the list that was asked for stands on a majority of the old and of the
+    /// **Completion.** Success: the list that was wanted stands on a majority of the old and of the
     /// new list. `votes` names the nodes that have still to follow; programs that have met the others
     /// turn them.
     /// **Cancellation.** Nothing, or any part of it, was done; what was closed stays closed.

@@ -56,7 +56,7 @@ static_assert(std::is_trivially_destructible_v<commit_options>);
 /// What an attempt to end a change did. One vote per node: granted where the node is of the list that
 /// stands now; else why it is not.
 struct commit_report {
-    error_code error{};                  ///< Why the list that was asked for does not stand.
+    error_code error{};                  ///< Why the list that was wanted does not stand.
     std::vector<node_vote> votes{};
     std::vector<list_standing> nodes{};  ///< As each is now, in the order of the options.
     /// Programs with another list that are connected: "name at address, on node".

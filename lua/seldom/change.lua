@@ -5,7 +5,8 @@
 -- ARGV[1]  the step
 --            read     nothing is written
 --            promise  from now on only that ballot or a higher one may close the node
---            close    the node takes only programs with the joint list of its set and ARGV[7]
+--            close    where the node has that promise still: it takes only programs with the joint
+--                     list of its set and ARGV[7]
 --            become   the node is a member of ARGV[7]
 -- ARGV[2]  the set that the record has, and ARGV[3] its number: where it has others, nothing is
 --          written. The client read them earlier, and another one may have changed them since
@@ -65,7 +66,9 @@ if step ~= 'become' then
     if is_young then
         return tell_record(r, now, 5)
     end
-    if is_above(r.promised, ballot) or step == 'promise' and r.promised == ballot then
+    -- A node that lost its record since its promise may have promised a higher ballot: it has to have
+    -- this promise still.
+    if is_above(r.promised, ballot) or (step == 'promise') == (r.promised == ballot) then
         return tell_record(r, now, 6)
     end
 end

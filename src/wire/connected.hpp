@@ -25,7 +25,7 @@ struct connected {
 };
 /// What CLIENT LIST answered: the connections to the same database, under the same key prefix, of
 /// clients that name other sets than `client` does. Those without a mark are other programs', or
-/// those of an earlier version: they can't be told.
+/// those of an earlier version: they can't be recognised.
 std::vector<connected> read_connected(const resp::reply& list, const client_options& client,
                                       std::uint16_t database);
 

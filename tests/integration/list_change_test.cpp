@@ -226,7 +226,7 @@ TEST_CASE("a node that was away during the commit follows programs with the new 
     CHECK(comes_true([&] { return fresh.acquire("r2", {.ttl = 1s}).has_value(); }));
 }
 
-TEST_CASE("the command ends a change, says who is in the way, and may be repeated", "[list_change][tool]") {
+TEST_CASE("the command ends a change, names the programs in the way, and may be repeated", "[list_change][tool]") {
     changing at(4);
     const std::string old = at.file({{0, stays}, {1, stays}, {2, stays}});
     const std::string joint = at.file({{0, stays}, {1, stays}, {2, leaves}, {3, joins}});

@@ -106,8 +106,7 @@ bool commit_operation::ask_next_step(time_point now) {
         return false;
     }
     sent_at_ = now;
-    const node_mask asked = machine_->asked();
-    for (const std::size_t i : asked) {
+    for (const std::size_t i : machine_->requested()) {
         wire::request query;
         client().tracker.write_list_step(query.words, resp::script_form::by_hash, step_for(i));
         ask(ask_step, query, node_mask::only(i), now);

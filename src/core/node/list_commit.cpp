@@ -21,29 +21,29 @@ list_commit::list_commit(const node_lists& lists, own_sets sets, std::string id,
       sets_(std::move(sets)),
       id_(std::move(id)),
       wanted_(gives_up ? sets_.old : sets_.after),
-      asked_(lists.all()),
+      requested_(lists.all()),
       facts_(lists.size()) {}
 
 bool list_commit::is_majority_of_old(node_mask nodes) const noexcept {
     return 2 * (nodes & lists_.old()).size() > lists_.old().size();
 }
 
-void list_commit::begin(step what, node_mask asked) {
+void list_commit::begin(step what, node_mask to) {
     step_ = what;
-    asked_ = asked;
+    requested_ = to;
     agreed_ = {};
 }
 
 void list_commit::end(error_code why) {
     step_ = step::over;
-    asked_ = {};
+    requested_ = {};
     outcome_ = why;
 }
 
 void list_commit::answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
                            std::chrono::milliseconds quarantine,
                            std::chrono::milliseconds ttl_max) {
-    assert(asked_.contains(node));
+    assert(requested_.contains(node));
     if (said == answer::failed) return;
     facts_[node] = facts;
     is_too_young_ = is_too_young_ || said == answer::too_young;
@@ -64,9 +64,7 @@ void list_commit::advance() {
         case step::promise: return after_promises();
         case step::close: return after_closes();
         case step::confirm:
-            if (!is_majority_of_old(agreed_)) return begin_again();
-            decided_ = proposed_;
-            return begin(step::become, lists_.all());
+            return is_majority_of_old(agreed_) ? decide(proposed_) : begin_again();
         case step::become: break;
         case step::over: assert(false); return;
     }
@@ -106,20 +104,30 @@ void list_commit::after_reading() {
                                          [](const auto& f) { return f.has_value(); });
         return end(has_any ? errc::other_set : errc::no_quorum);
     }
-    if (!is_decided) return begin_again();
-    decided_ = proposed_ = sets_.after;
-    begin(step::become, lists_.all());
+    is_decided ? decide(sets_.after) : begin_again();
+}
+
+// Which nodes another operator's list names is not known here, but for those of the old one.
+void list_commit::decide(const std::string& set) {
+    decided_ = proposed_ = set;
+    const bool is_known = set == sets_.after || set == sets_.old;
+    begin(step::become, is_known ? lists_.all() : lists_.old());
+}
+
+// The set that a member of it was given by the change of the old one under `number_`.
+bool list_commit::follows_old(const list_facts& f) const {
+    return f.is == change::none && f.number == number_ + 1 && !f.history.empty() &&
+           f.history.front() == std::pair(number_, sets_.old);
 }
 
 void list_commit::begin_again() {
     if (is_too_young_) return end(errc::in_quarantine);
     if (ballots_++ == most_ballots) return end(errc::no_quorum);
-    // Written to some nodes by another attempt: then it was decided.
+    // Written to some node by another attempt: then it was decided.
     for (const auto& f : facts_) {
-        if (!f || f->number != number_ + 1 || f->is != change::none) continue;
-        decided_ = proposed_ = f->set;
+        if (!f || !follows_old(*f)) continue;
         history_ = f->history;
-        return begin(step::become, lists_.all());
+        return decide(f->set);
     }
     ballot_ = ballot_above(highest_, id_);
     accepted_.clear();

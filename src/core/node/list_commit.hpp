@@ -24,15 +24,15 @@ namespace redlock::core {
 /// - promise: a majority of the old list takes no lower ballot from then on. Where one was closed
 ///   already, the list for which it was closed under the highest ballot has to be proposed: two
 ///   operators, or a first try with a mistyped node, must not leave the set in pieces.
-/// - close: from then on a node takes only programs with the joint list of the old set and the
-///   proposed one. A majority of the old list has to be closed under this ballot.
+/// - close: from then on a node that has its promise still takes only programs with the joint list of
+///   the old set and the proposed one. A majority of the old list has to be closed under this ballot.
 /// - confirm: they are read again, and a majority has to be *still* closed. (One that lost its record
 ///   meanwhile may have been given the old set again, and with another node that was never closed it
 ///   would be a majority for programs with the old list.)
 /// - become: the decided list is written to every node of both lists. Where a node has another record
 ///   by then nothing is written: a commit that was paused must not undo a later change.
 ///
-/// Each node is asked once in a step. When all have answered or failed, the next one begins.
+/// Each node gets one request in a step. When all have answered or failed, the next one begins.
 class list_commit {
 public:
     enum class step : std::uint8_t { read, promise, close, confirm, become, over };
@@ -49,11 +49,11 @@ public:
     list_commit(const node_lists& lists, own_sets sets, std::string id, bool gives_up);
 
     step now() const noexcept { return step_; }
-    /// The nodes that are asked in this step.
-    node_mask asked() const noexcept { return asked_; }
+    /// The nodes that get a request in this step.
+    node_mask requested() const noexcept { return requested_; }
     void answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
                   std::chrono::milliseconds quarantine, std::chrono::milliseconds ttl_max);
-    /// Every node that was asked has answered, or failed: the next step begins.
+    /// Each of these has answered, or failed: the next step begins.
     void advance();
 
     const std::string& ballot() const noexcept { return ballot_; }
@@ -79,12 +79,14 @@ public:
     node_mask closed() const noexcept { return closed_; }
 
 private:
-    void begin(step what, node_mask asked);
+    void begin(step what, node_mask to);
     void end(error_code why);
     void after_reading();
     void after_promises();
     void after_closes();
     void begin_again();
+    void decide(const std::string& set);
+    bool follows_old(const list_facts& f) const;
     bool is_majority_of_old(node_mask nodes) const noexcept;
 
     static constexpr unsigned most_ballots = 8;
@@ -95,7 +97,7 @@ private:
     std::string wanted_;    // set
     std::string proposed_;  // set
     step step_ = step::read;
-    node_mask asked_;
+    node_mask requested_;
     node_mask agreed_;      // in this step
     node_mask changed_;
     node_mask closed_;

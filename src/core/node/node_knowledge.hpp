@@ -143,7 +143,7 @@ private:
         time_point read_at{};  // when its record was last read
         error_code reported;   // the objection of the last report
         std::chrono::milliseconds other_ttl_max{0};  // another client's, as its record last had it
-        record_facts record;                         // as the node told it
+        record_facts record;                         // as the node reported it
     };
 
     void order(task what, std::size_t node);

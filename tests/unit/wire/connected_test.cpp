@@ -39,7 +39,7 @@ std::vector<wire::connected> found(const std::string& text, const client_options
 
 }  // namespace
 
-TEST_CASE("connections of clients with another list are told by their names") {
+TEST_CASE("connections of clients with another list are recognised by their names") {
     const auto old = listed({{"a", stays}, {"b", stays}, {"c", stays}});
     const auto joint = listed({{"a", stays}, {"b", stays}, {"c", leaves}, {"d", joins}});
     const auto after = listed({{"a", stays}, {"b", stays}, {"d", stays}});

@@ -54,7 +54,7 @@ struct cluster {
         if (young.contains(node)) return answer::too_young;
         const bool is_promise = by.now() == step::promise;
         if (core::is_above(r->promised, by.ballot()) ||
-            (is_promise && r->promised == by.ballot())) {
+            is_promise == (r->promised == by.ballot())) {
             return answer::outbid;
         }
         r->promised = by.ballot();
@@ -70,7 +70,7 @@ struct cluster {
         by.answered(node, said, records[node], 1'000ms + node * 1ms, 900ms);
     }
     void take_step(list_commit& by) {
-        for (const std::size_t i : by.asked()) ask(by, i);
+        for (const std::size_t i : by.requested()) ask(by, i);
         by.advance();
     }
     void run(list_commit& by) {
@@ -170,6 +170,19 @@ TEST_CASE("a closed node that lost its record no longer counts") {
     CHECK(all.members("T") == 0);
 }
 
+TEST_CASE("the record of a joining node that is of another set decides nothing") {
+    cluster all;
+    all.records[d] = list_facts{.set = "X", .number = 1, .history = {{0, "W"}}};
+    all.away = nodes({b});
+    list_commit other = all.begun("y");
+    while (other.now() != step::close) all.take_step(other);
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK(one.decided() == "T");
+    CHECK(all.members("X") == 1);
+    CHECK(one.outcome() == errc::no_quorum);  // the new list has but node a
+}
+
 TEST_CASE("a change that is too recent comes first") {
     cluster all;
     all.young = nodes({a, b});
@@ -201,7 +214,7 @@ TEST_CASE("of two operators, in whatever order their messages arrive, one change
         std::vector<list_commit> operators;
         operators.push_back(all.begun("x"));
         operators.push_back(all.begun("y", true));
-        std::vector<node_mask> open{operators[0].asked(), operators[1].asked()};
+        std::vector<node_mask> open{operators[0].requested(), operators[1].requested()};
         while (operators[0].now() != step::over || operators[1].now() != step::over) {
             const std::size_t who = random() % 2;
             list_commit& o = operators[who];
@@ -218,7 +231,7 @@ TEST_CASE("of two operators, in whatever order their messages arrive, one change
             }
             if (open[who].empty() && o.now() != step::over) {
                 o.advance();
-                open[who] = o.asked();
+                open[who] = o.requested();
             }
             if (random() % 400 == 0) break;  // both stop there
         }
