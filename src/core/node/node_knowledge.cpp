@@ -257,8 +257,11 @@ void node_knowledge::report(time_point now) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!watch_.link(i).is_ready) continue;
         const error_code why = eligibility_.objection(i, now);
-        if (why == errc::in_quarantine && !eligibility_.is_compared(i))
-            continue;  // over in a moment
+        const bool is_turned_soon = membership_.of(i) == membership::standing::behind &&
+                                    role_ == record_role::keeps && !unturned_.contains(i);
+        const bool is_compared_soon =
+            why == errc::in_quarantine && !eligibility_.is_compared(i);
+        if (is_turned_soon || is_compared_soon) continue;  // over in a moment
         if (std::exchange(nodes_[i].reported, why) != why && why) order(task::report_objection, i);
     }
 }

@@ -238,7 +238,8 @@ TEST_CASE("of two operators, in whatever order their messages arrive, one change
         bool has_old = false;
         bool has_new = false;
         for (const auto& r : all.records) {
-            if (!r || r->number == 0 || r->is != change::none) continue;
+            // A change of the list that one of them left is another one.
+            if (!r || r->number != 1 || r->is != change::none) continue;
             has_old = has_old || r->set == "S";
             has_new = has_new || r->set == "T";
         }

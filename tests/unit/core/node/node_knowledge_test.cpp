@@ -53,6 +53,7 @@ std::string name(const node_order& o) {
         case task::bootstrap: return steps.at(o.step) + node;
         case task::look: return "look" + node;
         case task::write_clock: return verbs.at(o.changes.what) + node;
+        case task::turn: return "turn" + node;
         case task::read_replication: return "role" + node;
         case task::greet_again: return "greet" + node;
         case task::clock_gap: return "gap";
@@ -210,8 +211,8 @@ private:
         if (w == "made") return knows().bootstrap_found(node, record, now(), now());
         if (w == "opened") return knows().bootstrap_done(node, step::open, true, now());
         if (w == "written") return knows().clock_written(node, record, now(), now());
-        if (w == "late") return knows().showed(node, {.is_late = true}, now());
-        if (w == "amnesiac") return knows().showed(node, {.is_amnesiac = true}, now());
+        if (w == "late") return knows().showed(node, {.is_late = true}, now(), now());
+        if (w == "amnesiac") return knows().showed(node, {.is_amnesiac = true}, now(), now());
         throw std::invalid_argument("no command: " + w);
     }
 
@@ -246,6 +247,30 @@ TEST_CASE("a record that is another than in the handshake has the node greeted a
     CHECK(c.look_answered(1, 1s) == "greet 1");
     // Until then the old one stands.
     CHECK(c.knows.votes().record_of(1).epoch == "e");
+}
+
+TEST_CASE("nodes that missed a change of the list are turned one after the other, and greeted no more") {
+    client_of_three c = settled();
+    c.records[0].list = {.number = 2, .history = {{1, "T"}, {0, ""}}};
+    c.records[0].epoch = "f";
+    CHECK(c.look_answered(0, 1s) == "turn 1");
+    CHECK(c.knows.votes().record_of(0).epoch == "f");
+    CHECK(c.knows.votes().objection(2, start + 1s) == errc::other_set);
+    SECTION("when the one is done the next follows") {
+        core::record_facts turned = c.records[0];
+        turned.epoch = "g";
+        c.knows.turned(1, turned, start + 1s, start + 1s);
+        CHECK(c.orders().ends_with("turn 2"));
+    }
+    SECTION("one that failed is tried again by the next probe") {
+        c.knows.turn_failed(1, start + 1s);
+        CHECK(c.orders() == "turn 2, report 1");
+        c.knows.turn_failed(2, start + 1s);
+        CHECK(c.orders() == "report 2");
+        c.probe(5s);
+        c.knows.go_on(start + 5s);
+        CHECK(c.orders() == "turn 1");
+    }
 }
 
 TEST_CASE("a node that turned into a replica or back is greeted again") {
@@ -306,7 +331,7 @@ TEST_CASE("an order that was not sent is as good as failed and is not given agai
     }
     SECTION("of a look") {
         c = settled();
-        c.knows.showed(0, {.is_late = true}, start);
+        c.knows.showed(0, {.is_late = true}, start, start);
         REQUIRE(c.orders() == "look 0");
         c.knows.not_sent({.what = task::look, .node = 0}, start + 1s);
         CHECK(c.orders().empty());
@@ -323,7 +348,7 @@ TEST_CASE("an order of the bootstrap that failed may have been carried out all t
 
 TEST_CASE("a look that tells nothing has failed and the next probe repeats it") {
     client_of_three c = settled();
-    c.knows.showed(0, {.is_late = true}, start);
+    c.knows.showed(0, {.is_late = true}, start, start);
     REQUIRE(c.orders() == "look 0");
     c.knows.looked(0, {}, start + 1s, start + 1s);
     CHECK(c.orders().empty());
