@@ -18,8 +18,8 @@ struct rate {
     std::uint64_t retries = 0;
 };
 
-/// So many buyers buy from a stock of 1,000 until it is gone, for `longest` at most. Throws if what
-/// is left and what was ordered are not the stock together.
+/// So many buyers buy from a stock of 1,000 until it is gone, for `longest` at most, or until the
+/// first piece is sold. Throws if what is left and what was ordered are not the stock together.
 rate measure_rate(const way& by, redlock::blocking_client& locks, std::size_t buyers,
                   std::chrono::milliseconds longest);
 
