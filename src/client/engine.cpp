@@ -312,6 +312,12 @@ void engine::on_greeted(std::size_t node, const greeting& facts, time_point bega
         shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning,
                       .node = shared_.name(node), .error = errc::timed_out, .detail = late});
     }
+    if (size() == 1 && !std::exchange(reported_alone_, true)) {
+        shared_.emit({.kind = event_kind::node_reported, .severity = severity::info,
+                      .node = shared_.name(node),
+                      .detail = "this is the only node: while it is away, nothing can be locked; "
+                                "use three"});
+    }
     tracker_.on_greeted(node, facts, began, now);
 }
 

@@ -149,6 +149,7 @@ private:
     node_listeners listeners_;
     node_mask reported_deaf_;  // since they last could be listened to
     node_mask reported_late_;  // that node_timeout is too short for them
+    bool reported_alone_ = false;
     std::array<core::outage, max_nodes> outages_;
     using operation_list = boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,

@@ -39,6 +39,18 @@ TEST_CASE("nothing is reported of sound servers", "[concerns]") {
     CHECK(d.log().count(event_kind::node_reported) == 0);
 }
 
+TEST_CASE("an only node is reported once", "[concerns]") {
+    cluster nodes(1, durable);
+    found(nodes);
+    driver d(nodes.options());
+    CHECK(d.acquire("r").error() == error_code{});
+    const auto said = reports(d.log(), "this is the only node");
+    REQUIRE(said.size() == 1);
+    CHECK(said[0].severity == severity::info);
+    reconnect(d, nodes, 0);
+    CHECK(reports(d.log(), "this is the only node").size() == 1);
+}
+
 TEST_CASE("a server that evicts is reported once", "[concerns]") {
     cluster nodes(3, durable);
     found(nodes);

@@ -6,6 +6,7 @@
 #include "tool_call.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace redlock;
@@ -81,14 +82,23 @@ TEST_CASE("what waiting can't help, and what fails, is said also with --quiet", 
 
 TEST_CASE("what is doubtful in the configuration is said by doctor, and by run --verbose",
           "[quiet]") {
-    cluster nodes(2);
+    const auto [count, doubt] =
+        GENERATE(std::pair(1, "when the one node fails, nothing can be locked"),
+                 std::pair(2, "2 nodes bear no more"));
+    cluster nodes(static_cast<std::size_t>(count));
     found(nodes);
     const auto usual = outcome_of(run_on(nodes, {"r", "--", "true"}));
     CHECK(usual.status == 0);
     CHECK(usual.err.empty());
+    for (const call_words& other : std::vector<call_words>{
+             {"acquire", "--ttl", "1s", "r"}, {"inspect", "r"}, {"list"}}) {
+        call_words call = other;
+        call.insert(call.begin() + 1, {"--config", nodes.config()});
+        CHECK(outcome_of(call).err.empty());
+    }
     const auto told = outcome_of(run_on(nodes, {"--verbose", "r", "--", "true"}));
-    CHECK(has_text(told.err, "2 nodes bear no more"));
-    CHECK(has_text(outcome_of({"doctor", "--config", nodes.config()}).out, "2 nodes bear no more"));
+    CHECK(has_text(told.err, doubt));
+    CHECK(has_text(outcome_of({"doctor", "--config", nodes.config()}).out, doubt));
 }
 
 TEST_CASE("--quiet contradicts --verbose and --json", "[quiet]") {

@@ -7,7 +7,8 @@ its path; under `<!-- run in a clone -->` its name ends in .clone.sh. The bash b
 run must at least parse, and the files of the project that they name must exist. A ```cmake block
 must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
-a write under a fence, and is run; an ```acl block is what the integration test of the rights gives
+a write under a fence, and is run; a ```lua block is such a write to Redis, and becomes a script that runs it;
+a ```python block, which checks itself, becomes a program. An ```acl block is what the integration test of the rights gives
 its user. Each line of a ```crontab block becomes a script that runs it as cron does, on two machines.
 Links to files must lead somewhere. Status 1 with what is wrong.
 """
@@ -106,8 +107,21 @@ def check_sql(where, text):
     database.execute("INSERT INTO account VALUES ('ada', 1, 5)")
     for fence, changed in ((6, 1), (4, 0), (6, 1)):
         done = database.execute(text, {"name": "ada", "balance": 2, "fence": fence})
-        if done.rowcount != changed:
-            wrong.append(f"{where}: fence {fence} changed {done.rowcount} rows, not {changed}")
+        rows = len(done.fetchall()) if done.description else done.rowcount
+        if rows != changed:
+            wrong.append(f"{where}: fence {fence} changed {rows} rows, not {changed}")
+
+
+# The second value of each line is what the write has to return.
+LUA = """\
+port=$(sed -n 's|.*redis://127.0.0.1:\\([0-9]*\\)".*|\\1|p' nodes.json | head -n 1)
+for line in '6 1' '4 0' '6 1' '9007199254740990 1' '9007199254740989 0'; do
+    read -r fence expected <<<"$line"
+    got=$(redis-cli -p "$port" EVAL {script} 2 snippet snippet:fence "$fence" "written under $fence")
+    [[ $got == "$expected" ]] || {{ echo "fence $fence: $got, not $expected"; exit 1; }}
+done
+[[ $(redis-cli -p "$port" GET snippet) == "written under 9007199254740990" ]]
+"""
 
 
 def read(document):
@@ -132,6 +146,10 @@ def read(document):
             write_crontab(where, code)
         elif language == "sql":
             check_sql(where, code)
+        elif language == "lua":
+            write(folder / f"{where}.sh", LUA.format(script=shlex.quote(code)))
+        elif language == "python":
+            write(folder / f"{where}.py", code)
         elif language not in ("acl", "text", "mermaid"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
 
