@@ -26,8 +26,10 @@ void add_escaped(std::string& to, std::uint32_t point) {
     add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
 }
 
-void add_text(std::string& to, std::string_view value) {
-    to += '"';
+}  // namespace
+
+std::string json_text(std::string_view value) {
+    std::string to = "\"";
     while (!value.empty()) {
         const auto c = detail::first_character(value);
         const std::uint32_t point = c.length == 0 ? replacement : c.point;
@@ -42,15 +44,11 @@ void add_text(std::string& to, std::string_view value) {
         }
         value.remove_prefix(length);
     }
-    to += '"';
+    return to += '"';
 }
 
-}  // namespace
-
 void json_object::add(std::string_view name, std::string_view value) {
-    std::string quoted;
-    add_text(quoted, value);
-    add_raw(name, quoted);
+    add_raw(name, json_text(value));
 }
 
 void json_object::add(std::string_view name, std::int64_t value) {
