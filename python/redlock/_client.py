@@ -4,14 +4,14 @@ import atexit
 import json
 import os
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _interrupts
 from ._errors import CONTENDED, NO_QUORUM, InvalidArgument, error_of
 from ._lease import Lease
 from ._locks import Election, Lock, RateLimiter, RLock, Semaphore
 from ._native import Options, byref, c_void_p, library, text_of
-from ._options import as_bytes, c_array, copy_of, options_of
+from ._options import Resources, as_bytes, copy_of, options_of
 from ._times import Seconds
 
 _clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
@@ -47,15 +47,15 @@ class Client:
         return cls._opened(lambda out: library.client_from_file(os.fsencode(path), out))
 
     @classmethod
-    def _opened(cls, make: Callable[[Any], int]) -> "Client":
+    def _opened(cls, make: Callable[[Any], Any]) -> "Client":
         self = cls.__new__(cls)
         self._open(make)
         return self
 
-    def _open(self, make: Callable[[Any], int]) -> None:
+    def _open(self, make: Callable[[Any], Any]) -> None:
         self._handle = c_void_p()
         self.process = os.getpid()
-        number = make(byref(self._handle))
+        number = int(make(byref(self._handle)))
         if number != 0:
             raise error_of(number)
         _clients.add(self)
@@ -74,27 +74,27 @@ class Client:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def acquire(self, resources: Sequence[str], options: Options, contention: bool = True,
+    def acquire(self, resources: Resources, options: Options, contention: bool = True,
                 cancel: Optional[int] = None) -> Optional[Lease]:
         """The lease of all of them. `contention`: whether that is an error, or else None."""
-        names = tuple(as_bytes("resource", name) for name in resources)
-        if len(names) == 1:
-            function = library.acquire if contention else library.try_acquire
-            what: Tuple[Any, ...] = names
+        function = (library.acquire_all if not resources.is_one
+                    else library.acquire if contention else library.try_acquire)
+        lease = Lease(self, resources.names)
+        out = byref(lease._handle)
+        if cancel is None and not _interrupts.is_needed(options.wait_ms):
+            number = function(self._handle, *resources.arguments, byref(options), out)
         else:
-            function = library.acquire_all
-            what = (c_array(names), len(names))
-        lease = Lease(self, tuple(resources))
+            def ask(wait_ms: int, by: Optional[int]) -> int:
+                return int(function(self._handle, *resources.arguments,
+                                    byref(copy_of(options, wait_ms, by)), out))
 
-        def ask(wait_ms: int, by: Optional[int]) -> int:
-            mine = copy_of(options, wait_ms, by)
-            return int(function(self._handle, *what, byref(mine), byref(lease._handle)))
-
-        number = (_interrupts.waiting_call(ask, options.wait_ms) if cancel is None
-                  else ask(options.wait_ms, cancel))
-        if number != 0 and not (number == CONTENDED and not contention):
-            raise error_of(number, self.process)
-        return lease._granted() if lease._handle.value else None
+            number = (_interrupts.waiting_call(ask, options.wait_ms) if cancel is None
+                      else ask(options.wait_ms, cancel))
+        if number == 0 and lease._handle.value:
+            return lease._granted()
+        if number == 0 or (number == CONTENDED and not contention):
+            return None
+        raise error_of(number, self.process)
 
     def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
               max_hold: Optional[Seconds] = None) -> Lease:
@@ -143,7 +143,8 @@ class Client:
             raise error_of(number, self.process)
         return text_of(out)
 
-    # What is made of a client: see the classes.
+    # What is made of a client: see the classes. `how`: max_hold, min_hold, margin and watchdog, which are
+    # durations; renew; note.
 
     def lock(self, resource: str, *more: str, ttl: Optional[Seconds] = None,
              wait: Optional[Seconds] = None, **how: Any) -> Lock:

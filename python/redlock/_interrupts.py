@@ -83,10 +83,15 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
+def is_needed(wait_ms: int) -> bool:
+    """Whether this thread is the one that runs handlers, and the call waits."""
+    return wait_ms != NO_WAIT and threading.get_ident() == threading.main_thread().ident
+
+
 def waiting_call(ask: Callable[[int, Optional[int]], int], wait_ms: int) -> int:
     """`ask(wait_ms, cancel)` calls the library, for up to so long. What it returned."""
     global _watcher
-    if wait_ms == NO_WAIT or threading.get_ident() != threading.main_thread().ident:
+    if not is_needed(wait_ms):
         return ask(wait_ms, None)
     if _watcher is None:
         _watcher = _Watcher()

@@ -8,7 +8,7 @@ from . import _interrupts
 from ._errors import CONTENDED, Contended, InvalidArgument, NoQuorum, NotHeld, WouldDeadlock, error_of
 from ._lease import Lease, Lost
 from ._native import Options, byref, c_int64, c_void_p, library
-from ._options import as_bytes
+from ._options import Resources, as_bytes
 from ._times import NO_WAIT, Seconds, milliseconds, waiting
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ class Lock:
 
     def __init__(self, client: "Client", resources: Tuple[str, ...], options: Options) -> None:
         self._client = client
-        self._resources = resources
+        self._resources = Resources(resources)
         self._options = options
         self._sections = threading.local()
 
     @property
     def resources(self) -> Tuple[str, ...]:
-        return self._resources
+        return self._resources.names
 
     def acquire(self) -> Lease:
         """Waits for the lease, which the caller releases."""
@@ -44,7 +44,7 @@ class Lock:
     def __enter__(self) -> Lease:
         held = self._held()
         if held and not self._may_nest:
-            raise WouldDeadlock(f"this thread holds {'+'.join(self._resources)!r} already")
+            raise WouldDeadlock(f"this thread holds {'+'.join(self.resources)!r} already")
         lease = self.acquire()
         held.append(lease)
         return lease

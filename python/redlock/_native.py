@@ -4,6 +4,7 @@ import ctypes
 import os
 import pathlib
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint16, c_uint64, c_void_p
+from typing import Any
 
 __all__ = ["Options", "byref", "c_char_p", "c_int64", "c_void_p", "library", "text_of"]
 
@@ -73,13 +74,19 @@ _FUNCTIONS = {
 }
 
 
+# Those that wait for nothing keep Python's lock: to give it up and to get it back costs more than they do.
+_QUICK = {"cancel_new", "cancel_free", "lease_fence", "lease_slot", "lease_remaining", "lease_valid",
+          "lease_touch", "text_free", "last_error", "last_error_json", "version"}
+
+
 class _Library:
     """Each function of redlock/c.h, without the prefix of its name."""
 
     def __init__(self) -> None:
         self.path, self.loaded = _load()
+        quick = ctypes.PyDLL(self.path)
         for name, (result, *arguments) in _FUNCTIONS.items():
-            function = getattr(self.loaded, f"redlock_{name}")
+            function = getattr(quick if name in _QUICK else self.loaded, f"redlock_{name}")
             function.restype = result
             function.argtypes = arguments
             setattr(self, name, function)
@@ -101,7 +108,7 @@ def _load() -> "tuple[str, ctypes.CDLL]":
             f"looks ({error}); install it, or name its file by REDLOCK_LIBRARY") from error
 
 
-library = _Library()
+library: Any = _Library()
 
 
 def text_of(pointer: c_void_p) -> str:

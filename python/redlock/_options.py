@@ -31,12 +31,18 @@ def options_of(ttl: Optional[Seconds] = None, wait: Optional[Seconds] = None,
 
 
 def copy_of(options: Options, wait_ms: int, cancel: Optional[int]) -> Options:
-    """For one call. The note in it is that of `options`, which has to outlive it."""
+    """For one call that can be cancelled. The note in it is that of `options`, which has to outlive it."""
     mine = Options.from_buffer_copy(options)
     mine.wait_ms = wait_ms
     mine.cancel = cancel
     return mine
 
 
-def c_array(names: Tuple[bytes, ...]) -> Any:
-    return (c_char_p * len(names))(*names)
+class Resources:
+    """The names of one lock, as the library takes them."""
+
+    def __init__(self, names: Tuple[str, ...]) -> None:
+        self.names = names
+        raw = tuple(as_bytes("resource", name) for name in names)
+        self.is_one = len(raw) == 1
+        self.arguments: Tuple[Any, ...] = raw if self.is_one else ((c_char_p * len(raw))(*raw), len(raw))

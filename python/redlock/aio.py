@@ -16,7 +16,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tupl
 from . import _client, _lease, _locks
 from ._errors import NotHeld, WouldDeadlock
 from ._native import Options, library
-from ._options import options_of
+from ._options import Resources, options_of
 from ._times import Seconds, waiting
 
 __all__ = ["Client", "Election", "Lease", "Lock", "Lost", "RateLimiter"]
@@ -218,7 +218,7 @@ class Lock:
     def __init__(self, client: _client.Client, resources: Tuple[str, ...], options: Options,
                  may_nest: bool = False) -> None:
         self._client = client
-        self._resources = resources
+        self._resources = Resources(resources)
         self._options = options
         self._may_nest = may_nest
         self._sections: Dict[Any, List[Lease]] = {}  # of each task
@@ -242,7 +242,7 @@ class Lock:
     async def __aenter__(self) -> Lease:
         task = asyncio.current_task()
         if task in self._sections and not self._may_nest:
-            raise WouldDeadlock(f"this task holds {'+'.join(self._resources)!r} already")
+            raise WouldDeadlock(f"this task holds {'+'.join(self._resources.names)!r} already")
         lease = await self.acquire()
         self._sections.setdefault(task, []).append(lease)
         return lease
