@@ -423,6 +423,23 @@ static void bad_options_are_named(void) {
     redlock_client_free(client);
 }
 
+/* A program that was compiled with an earlier header has them where they were. */
+static void options_stay_where_they_are(void) {
+    const size_t word = sizeof(int64_t);
+    CHECK(offsetof(redlock_options, size) == 0);
+    CHECK(sizeof(size_t) != word || offsetof(redlock_options, ttl_ms) == word);
+    CHECK(offsetof(redlock_options, wait_ms) == offsetof(redlock_options, ttl_ms) + word);
+    CHECK(offsetof(redlock_options, max_hold_ms) == offsetof(redlock_options, wait_ms) + word);
+    CHECK(offsetof(redlock_options, min_hold_ms) == offsetof(redlock_options, max_hold_ms) + word);
+    CHECK(offsetof(redlock_options, loss_margin_ms) == offsetof(redlock_options, min_hold_ms) + word);
+    CHECK(offsetof(redlock_options, shared) == offsetof(redlock_options, loss_margin_ms) + word);
+    CHECK(offsetof(redlock_options, no_renew) == offsetof(redlock_options, shared) + sizeof(int));
+    CHECK(offsetof(redlock_options, slots) == offsetof(redlock_options, no_renew) + sizeof(int));
+    CHECK(sizeof(void*) != word || offsetof(redlock_options, note) == 8 * word);
+    CHECK(sizeof(void*) != word || offsetof(redlock_options, watchdog_ms) == 9 * word);
+    CHECK(sizeof(void*) != word || offsetof(redlock_options, cancel) == 10 * word);
+}
+
 static void null_pointers_are_refused(void) {
     redlock_client* const client = connected();
     redlock_lease* lease = NULL;
@@ -512,6 +529,7 @@ static const struct named_test tests[] = {
     {"a_limit_says_when_to_try_again", a_limit_says_when_to_try_again},
     {"nodes_and_locks_are_reported_as_text", nodes_and_locks_are_reported_as_text},
     {"bad_options_are_named", bad_options_are_named},
+    {"options_stay_where_they_are", options_stay_where_they_are},
     {"null_pointers_are_refused", null_pointers_are_refused},
     {"leases_outlive_their_client", leases_outlive_their_client},
     {"a_child_process_leaves_the_lease_to_its_parent",
