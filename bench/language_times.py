@@ -21,21 +21,23 @@ import threading
 import time
 
 
-def cycles_of(cycle, name, count):
+def cycles_of(lock_of, name, count):
+    lock = lock_of(name)
     out = []
     for _ in range(count):
         began = time.perf_counter()
-        cycle(name)
+        with lock:
+            pass
         out.append((time.perf_counter() - began) * 1e6)
     return out
 
 
-def by_threads(cycle, threads, count):
+def by_threads(lock_of, threads, count):
     """The microseconds of each cycle."""
-    cycles_of(cycle, "redlock-bench:warm", 50)
+    cycles_of(lock_of, "redlock-bench:warm", 50)
     each = [[] for _ in range(threads)]
     running = [threading.Thread(target=lambda i=i: each[i].extend(
-        cycles_of(cycle, f"redlock-bench:{i}", count))) for i in range(threads)]
+        cycles_of(lock_of, f"redlock-bench:{i}", count))) for i in range(threads)]
     for thread in running:
         thread.start()
     for thread in running:
@@ -46,12 +48,7 @@ def by_threads(cycle, threads, count):
 def ours():
     import redlock
 
-    client = redlock.Client.from_environment()
-
-    def cycle(name):
-        with client.lock(name):
-            pass
-    return cycle
+    return redlock.Client.from_environment().lock
 
 
 def redis_py():
@@ -60,11 +57,7 @@ def redis_py():
     text = pathlib.Path(os.environ["REDLOCK_CONFIG"]).read_text(encoding="utf-8")
     port = int(re.search(r'127\.0\.0\.1:(\d+)|"port": (\d+)', text)[0].rpartition(":")[2])
     server = redis.Redis(port=port)
-
-    def cycle(name):
-        with server.lock(name + ":redis-py", timeout=10):
-            pass
-    return cycle
+    return lambda name: server.lock(name + ":redis-py", timeout=10)
 
 
 def median_of(words):
@@ -81,8 +74,8 @@ def main():
     asked.add_argument("--threads", type=int)
     given = asked.parse_args()
     if given.half:
-        cycle = {"ours": ours, "redis_py": redis_py}[given.half]()
-        print("\n".join(f"{us:.1f}" for us in by_threads(cycle, given.threads, given.cycles)))
+        lock_of = {"ours": ours, "redis_py": redis_py}[given.half]()
+        print("\n".join(f"{us:.1f}" for us in by_threads(lock_of, given.threads, given.cycles)))
         return
     me = [sys.executable, __file__, given.program]
     try:

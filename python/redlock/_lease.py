@@ -38,6 +38,8 @@ class Lease:
     """What the holder of a lock has. Any thread may use it. One that is dropped is released in the
     background."""
 
+    __slots__ = ("_handle", "_client", "_gate", "_waiters", "_was_lost", "_fence", "resources")
+
     def __init__(self, client: "Client", resources: Tuple[str, ...]) -> None:
         # The library writes the lease here: no signal can come between the two.
         self._handle = c_void_p()
@@ -137,7 +139,7 @@ class Lease:
             return function(self._handle) if self._handle.value else otherwise
 
     def _living(self) -> c_void_p:
-        if not self._handle.value:
+        if not self._handle:
             raise NotHeld("the lease was released")
         return self._handle
 
@@ -146,14 +148,17 @@ class Lease:
             handle, self._handle = self._living(), c_void_p()
             if self._waiters:
                 os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
-        number = library.release(handle)
-        self._was_lost = self._was_lost or number in (_LOST, CLIENT_CLOSED)
-        return int(number)
+        number: int = library.release(handle)
+        if number in (_LOST, CLIENT_CLOSED):
+            self._was_lost = True
+        return number
 
     def _end_section(self, has_failed: bool) -> None:
-        if not self._handle.value:
+        if not self._handle:
             return  # released within
         number = self._release()
+        if number == 0:
+            return
         # What else a release may meet is no matter of the section: the client goes on with it.
         if not has_failed and number in (_LOST, CLIENT_CLOSED):
             raise error_of(number, self._client.process)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 import dataclasses
 import threading
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from . import _interrupts
 from ._errors import CONTENDED, Contended, InvalidArgument, NoQuorum, NotHeld, WouldDeadlock, error_of
@@ -25,7 +25,7 @@ class Lock:
         self._client = client
         self._resources = Resources(resources)
         self._options = options
-        self._sections = threading.local()
+        self._sections: Dict[int, List[Lease]] = {}  # of each thread
 
     @property
     def resources(self) -> Tuple[str, ...]:
@@ -42,25 +42,26 @@ class Lock:
         return self._client.acquire(self._resources, self._options, contention=False)
 
     def __enter__(self) -> Lease:
-        held = self._held()
+        me = threading.get_ident()
+        held = self._sections.get(me)
         if held and not self._may_nest:
             raise WouldDeadlock(f"this thread holds {'+'.join(self.resources)!r} already")
         lease = self.acquire()
-        held.append(lease)
+        if held is None:
+            self._sections[me] = [lease]
+        else:
+            held.append(lease)
         return lease
 
     def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
         """Releases the lease. Raises LeaseLost if the section did not have it until its end, unless an
         exception is already on its way."""
-        self._held().pop()._end_section(kind is not None)
-
-    def _held(self) -> List[Lease]:
-        """The leases of this thread's sections."""
-        try:
-            held: List[Lease] = self._sections.held
-        except AttributeError:
-            held = self._sections.held = []
-        return held
+        me = threading.get_ident()
+        held = self._sections[me]
+        lease = held.pop()
+        if not held:
+            del self._sections[me]
+        lease._end_section(kind is not None)
 
 
 class Semaphore(Lock):
