@@ -175,7 +175,23 @@ def leader_in(state: Any) -> Optional[Leader]:
     return Leader(name, state.get("note", ""), state["fence"], (state["since_ms"] or 0) / 1000)
 
 
-class Election:
+class Candidate:
+    """What both kinds of election have of their term."""
+
+    _term: Any = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this election leads, by the clock at this call."""
+        return self._term is not None and bool(self._term.valid)
+
+    @property
+    def fence(self) -> int:
+        """Of this term; 0 where there is none."""
+        return 0 if self._term is None else int(self._term.fence)
+
+
+class Election(Candidate):
     """At most one leader of all programs that campaign under a name. A leader has the lease of the
     resource with that name, which a lock of that name excludes."""
 
@@ -187,7 +203,7 @@ class Election:
 
     def campaign(self) -> Lease:
         """Waits until this election leads. The lease is that of the term."""
-        if self._term is not None and self._term.valid:
+        if self.held:
             raise WouldDeadlock(f"this election leads {self._name!r} already")
         self._term = self._lock.acquire()
         return self._term
@@ -200,19 +216,9 @@ class Election:
         term.release()
 
     @property
-    def held(self) -> bool:
-        """Whether this election leads, by the clock at this call."""
-        return self._term is not None and self._term.valid
-
-    @property
-    def fence(self) -> int:
-        """Of this term; 0 where there is none."""
-        return self._term.fence if self._term else 0
-
-    @property
     def lost(self) -> Optional[Lost]:
         """Set when this term is lost; None where there is none."""
-        return self._term.lost if self._term else None
+        return None if self._term is None else self._term.lost
 
     def leader(self) -> Optional[Leader]:
         """Also for programs that do not campaign."""

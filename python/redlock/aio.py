@@ -270,7 +270,7 @@ class RateLimiter:
         return bool(await _in_thread(self._sync.try_acquire))
 
 
-class Election:
+class Election(_locks.Candidate):
     """As `redlock.Election`."""
 
     def __init__(self, client: _client.Client, name: str, options: Options) -> None:
@@ -290,14 +290,6 @@ class Election:
         if term is None:
             raise NotHeld(f"this election does not lead {self._name!r}")
         await term.release()
-
-    @property
-    def held(self) -> bool:
-        return self._term is not None and self._term.valid
-
-    @property
-    def fence(self) -> int:
-        return self._term.fence if self._term else 0
 
     async def leader(self) -> Optional[_locks.Leader]:
         return _locks.leader_in(await _in_thread(lambda: self._client.inspect(self._name)))
