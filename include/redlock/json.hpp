@@ -1,5 +1,5 @@
-// What the library reports as JSON (RFC 8259), for logs, scripts and other languages; reads none, and
-// shows no JSON type.
+// What the library reports as JSON (RFC 8259), for logs, scripts and other languages; reads none,
+// and shows no JSON type.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,14 +16,14 @@
 namespace redlock {
 
 /// Each of these functions returns one value on one line, without a line break, without secrets and
-/// without whole owner ids. What is no valid UTF-8 becomes U+FFFD; control characters, and those that
-/// have no width or reverse the text, are escaped. Later versions may add members.
+/// without whole owner ids. What is no valid UTF-8 becomes U+FFFD; control characters, and those
+/// that have no width or reverse the text, are escaped. Later versions may add members.
 ///
 /// **Thread safety.** Any thread may call them.
 
-/// As `redlock inspect --json` prints it: "resource", "held", "owner", "fence", "valid_ms", "since_ms"
-/// (null: not known), "quorum", "nodes", "slot_count", "slots", "waiting", "readers", "kept"; with
-/// notes "reader_notes" and "note".
+/// As `redlock inspect --json` prints it: "resource", "held", "owner", "fence", "valid_ms",
+/// "since_ms" (null: not known), "quorum", "nodes", "slot_count", "slots", "waiting", "readers",
+/// "kept"; with notes "reader_notes" and "note".
 REDLOCK_EXPORT std::string to_json(const resource_state& state);
 
 /// As one of "nodes" that `redlock doctor --json` prints, and "findings": a list of objects with
@@ -37,8 +37,8 @@ REDLOCK_EXPORT std::string to_json(const std::vector<node_report>& reports);
 /// "detail"; and "votes", one object per node as in `to_json(const event&)`.
 REDLOCK_EXPORT std::string to_json(const refusal& why);
 
-/// "error" and "message" as of a refusal; "source"; and "issues", a list of objects with "severity",
-/// "where" (a JSON pointer) and "message".
+/// "error" and "message" as of a refusal; "source"; and "issues", a list of objects with
+/// "severity", "where" (a JSON pointer) and "message".
 REDLOCK_EXPORT std::string to_json(const config_error& why);
 
 /// The counters by the names of the members of `client_stats`; each histogram as an object with

@@ -49,8 +49,8 @@ acquire_options as_terms(const redlock_options& given, const acquire_options& de
     return out;
 }
 
-// `ask(client, terms, stop)` acquires. The object is there before the lease is: no lease is lost for
-// want of memory.
+// `ask(client, terms, stop)` acquires. The object is there before the lease is: no lease is lost
+// for want of memory.
 template <class F>
 int acquire_by(redlock_client* client, const void* what, const char* name,
                const redlock_options* options, redlock_lease** out, F&& ask) noexcept {

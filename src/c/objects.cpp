@@ -39,8 +39,8 @@ stop_signal::stop_signal(std::stop_token of)
       on_stop_(std::make_unique<std::stop_callback<writer>>(std::move(of),
                                                             writer{descriptor_.number})) {}
 
-// In a child process a callback that another thread was inside of at the fork never ends: to wait for
-// it would hang.
+// In a child process a callback that another thread was inside of at the fork never ends: to wait
+// for it would hang.
 stop_signal::~stop_signal() {
     if (process_ != ::getpid()) static_cast<void>(on_stop_.release());
 }

@@ -49,7 +49,7 @@ struct named_test {
     void (*run)(void);
 };
 
-/* Runs all of them, up to the one without a name; or those whose names are given. The status of main. */
+/* Runs all up to the one without a name, or those whose names are given. The status of main. */
 int run_tests(const struct named_test* tests, int argc, char** argv);
 
 #endif

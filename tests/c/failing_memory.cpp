@@ -1,5 +1,5 @@
-// The C interface where memory runs out: each allocation of the calling thread fails once, in turn, and
-// the call is an error that leaves nothing behind.
+// The C interface where memory runs out: each allocation of the calling thread fails once, in turn,
+// and the call is an error that leaves nothing behind.
 // SPDX-License-Identifier: MIT
 #include <redlock/c.h>
 
@@ -15,8 +15,9 @@ namespace {
 // Of this thread only: the client's own thread goes on, as the memory of one call is what is tried.
 thread_local std::int64_t allowed = -1;  // allocations until one fails; negative: none does
 thread_local bool has_failed = false;
-// A strand of Boost 1.81 destroys what it has not constructed yet where the count of references to it,
-// of 24 bytes, or its mutex, of 40, finds no memory: strand_executor_service::create_implementation.
+// A strand of Boost 1.81 destroys what it has not constructed yet where the count of references to
+// it, of 24 bytes, or its mutex, of 40, finds no memory:
+// strand_executor_service::create_implementation.
 thread_local bool are_strands_spared = false;
 
 bool may_fail(std::size_t bytes) { return !are_strands_spared || (bytes != 24 && bytes != 40); }
@@ -41,8 +42,8 @@ void expect(bool is_so, const std::string& what, std::int64_t n) {
                  what.c_str(), redlock_last_error());
 }
 
-// Calls with the n-th allocation failing, for n = 0, 1, ..., until none fails any more. The call returns
-// `when_whole` then, and before that either the same (where what failed was not needed) or
+// Calls with the n-th allocation failing, for n = 0, 1, ..., until none fails any more. The call
+// returns `when_whole` then, and before that either the same (where what failed was not needed) or
 // REDLOCK_NO_MEMORY.
 void fail_each(const char* name, int when_whole, const std::function<int()>& call,
                const std::function<void(int, std::int64_t)>& after = [](int, std::int64_t) {}) {
@@ -73,7 +74,8 @@ redlock_client* other = nullptr;
 bool is_held(const char* resource) {
     char* json = nullptr;
     redlock_inspect(other, resource, &json);
-    const bool out = json != nullptr && std::string(json).find("\"held\":true") != std::string::npos;
+    const std::string said = json == nullptr ? "" : json;
+    const bool out = said.find("\"held\":true") != std::string::npos;
     redlock_text_free(json);
     return out;
 }
@@ -193,7 +195,8 @@ void try_reports() {
     };
     fail_each("redlock_inspect", REDLOCK_OK, [&] { return redlock_inspect(client, "r", &text); },
               free_it);
-    fail_each("redlock_list", REDLOCK_OK, [&] { return redlock_list(client, "r", &text); }, free_it);
+    fail_each("redlock_list", REDLOCK_OK, [&] { return redlock_list(client, "r", &text); },
+              free_it);
     fail_each("redlock_probe", REDLOCK_OK, [&] { return redlock_probe(client, &text); }, free_it);
     fail_each("redlock_stats", REDLOCK_OK, [&] { return redlock_stats(client, &text); }, free_it);
     fail_each("redlock_open_metrics", REDLOCK_OK,

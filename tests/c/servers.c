@@ -431,7 +431,8 @@ static void options_stay_where_they_are(void) {
     CHECK(offsetof(redlock_options, wait_ms) == offsetof(redlock_options, ttl_ms) + word);
     CHECK(offsetof(redlock_options, max_hold_ms) == offsetof(redlock_options, wait_ms) + word);
     CHECK(offsetof(redlock_options, min_hold_ms) == offsetof(redlock_options, max_hold_ms) + word);
-    CHECK(offsetof(redlock_options, loss_margin_ms) == offsetof(redlock_options, min_hold_ms) + word);
+    CHECK(offsetof(redlock_options, loss_margin_ms) ==
+          offsetof(redlock_options, min_hold_ms) + word);
     CHECK(offsetof(redlock_options, shared) == offsetof(redlock_options, loss_margin_ms) + word);
     CHECK(offsetof(redlock_options, no_renew) == offsetof(redlock_options, shared) + sizeof(int));
     CHECK(offsetof(redlock_options, slots) == offsetof(redlock_options, no_renew) + sizeof(int));
