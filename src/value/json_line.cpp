@@ -13,7 +13,17 @@ namespace {
 
 constexpr std::uint32_t replacement = 0xfffd;
 
+// What has a name of one letter in JSON.
+constexpr std::string_view short_escapes = "\b\f\n\r\t";
+constexpr std::string_view short_names = "bfnrt";
+
 void add_escape(std::string& to, std::uint32_t unit) {
+    const auto at = unit < 0x20 ? short_escapes.find(static_cast<char>(unit)) : short_escapes.npos;
+    if (at != short_escapes.npos) {
+        to += '\\';
+        to += short_names[at];
+        return;
+    }
     char text[8];
     std::snprintf(text, sizeof text, "\\u%04x", unit & 0xffffU);
     to += text;
