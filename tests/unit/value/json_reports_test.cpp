@@ -112,6 +112,7 @@ TEST_CASE("counters are numbers by their names, and histograms have all bounds")
 
 TEST_CASE("texts are a list, and what is no UTF-8 becomes U+FFFD") {
     CHECK(to_json(std::vector<std::string>{}) == "[]");
+    CHECK(to_json(std::vector<std::string>{"\n\t\x7f"}) == R"(["\n\t\u007f"])");
     const auto read = read_back(std::vector<std::string>{"a", "\xff\x01"});
     CHECK(read[1] == "\xef\xbf\xbd\x01");
 }
