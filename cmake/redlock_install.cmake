@@ -31,6 +31,14 @@ if(REDLOCK_WITH_PROMETHEUS)
             FILE redlock-prometheus.cmake)
 endif()
 
+if(REDLOCK_WITH_C)
+    install(TARGETS redlock_c EXPORT redlock_c_targets
+            LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(FILES include/redlock/c.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/redlock")
+    install(EXPORT redlock_c_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
+            FILE redlock-c.cmake)
+endif()
+
 get_target_property(redlock_type redlock TYPE)
 set(redlock_pc_calls " hiredis")
 if(REDLOCK_WITH_TLS)
@@ -64,6 +72,11 @@ string(REGEX REPLACE "/$" "" redlock_pc_prefix "${redlock_pc_prefix}")
 configure_file(cmake/redlock.pc.in "${redlock_generated}/redlock.pc" @ONLY)
 install(FILES "${redlock_generated}/redlock.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(REDLOCK_WITH_C)
+    configure_file(cmake/redlock_c.pc.in "${redlock_generated}/redlock_c.pc" @ONLY)
+    install(FILES "${redlock_generated}/redlock_c.pc"
+            DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 
 if(PROJECT_IS_TOP_LEVEL)
     set(CPACK_GENERATOR TGZ)

@@ -38,6 +38,7 @@ redlock_say(testing "${REDLOCK_WITH_TESTING}" ", redlock::testing" "${redlock_lu
 redlock_why_not(redlock_prometheus_cpp "${prometheus-cpp_FOUND}" prometheus-cpp prometheus-cpp-dev
                 REDLOCK_WITH_PROMETHEUS)
 redlock_say(prometheus "${REDLOCK_WITH_PROMETHEUS}" ", redlock::prometheus" "${redlock_prometheus_cpp}")
+redlock_say(c "${REDLOCK_WITH_C}" ", redlock::c" "-DREDLOCK_WITH_C=ON builds it")
 foreach(part IN ITEMS TOOLS TESTS BENCH EXAMPLES)
     string(TOLOWER ${part} name)
     string(REPLACE tools command name ${name})

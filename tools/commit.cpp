@@ -11,6 +11,7 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/json.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -55,7 +56,7 @@ std::string report_to_json(const commit_report& report) {
     json_value nodes = json_value::array();
     for (std::size_t i = 0; i < report.votes.size(); ++i) {
         const node_vote& v = report.votes[i];
-        json_value one = to_json(report.nodes[i]);
+        json_value one = json_value::parse(to_json(report.nodes[i]));
         one["name"] = v.node.str();
         one["done"] = v.answer == vote::granted;
         one["error"] = v.answer == vote::granted || !v.error ? "" : format(v);

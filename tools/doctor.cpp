@@ -6,11 +6,11 @@
 #include "tools/exit_status.hpp"
 #include "tools/first_contact.hpp"
 #include "tools/json_text.hpp"
-#include "tools/list_text.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/detail/shown_of.hpp>
+#include <redlock/json.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -149,44 +149,11 @@ std::string findings_to_text(const std::vector<node_report>& reports,
            " of " + std::to_string(reports.size()) + " nodes vote\n";
 }
 
-json_value keys_to_json(const key_memory& of) {
-    if (!of.is_known) return {{"counted", nullptr}, {"missing_right", of.missing_right}};
-    const auto usage = [](const key_usage& u) {
-        return json_value{{"keys", u.count}, {"bytes", u.bytes}};
-    };
-    return {{"counted", of.is_counted},
-            {"missing_right", of.missing_right},
-            {"locks", usage(of.locks)},
-            {"fences", usage(of.fences)},
-            {"queues", usage(of.queues)},
-            {"readers", usage(of.readers)},
-            {"slots", usage(of.slots)},
-            {"revocations", usage(of.revocations)},
-            {"notes", usage(of.notes)},
-            {"total", usage(of.total())}};
-}
-
+// The findings are all in one list.
 json_value node_to_json(const node_report& r) {
-    return {{"name", r.name},
-            {"reachable", r.is_reachable},
-            {"votes", r.has_vote},
-            {"version", r.version},
-            {"role", r.role},
-            {"appendonly", r.has_log ? json_value(*r.has_log) : json_value()},
-            {"appendfsync", r.fsync},
-            {"maxmemory_policy", r.eviction_policy},
-            {"used_memory", r.memory_used},
-            {"maxmemory", r.memory_limit},
-            {"keys", keys_to_json(r.keys)},
-            {"replicas", r.replicas},
-            {"cluster_mode", r.is_cluster},
-            {"clock_offset_us",
-             r.clock_offset ? json_value(r.clock_offset->count()) : json_value()},
-            {"round_trip_us", r.round_trip.count()},
-            {"node_timeout_ms", r.node_timeout.count()},
-            {"ttl_max_ms", r.ttl_max.count()},
-            {"list", to_json(r.list)},
-            {"missing_rights", r.missing_rights}};
+    json_value out = json_value::parse(to_json(r));
+    out.erase("findings");
+    return out;
 }
 
 std::string findings_to_json(const std::vector<node_report>& reports,

@@ -11,6 +11,7 @@
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/json.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -28,12 +29,6 @@ namespace redlock::tool {
 namespace asio = boost::asio;
 
 namespace {
-
-std::string problem(const node_state& node) {
-    std::string out = node.error ? node.error.message() : "";
-    if (!node.detail.empty()) out += (out.empty() ? "" : ": ") + node.detail;
-    return out;
-}
 
 std::string seconds(std::chrono::milliseconds span) {
     char text[40];
@@ -91,7 +86,7 @@ std::string left(const slot_state& slot) {
 }
 
 int show(const resource_state& state, bool json) {
-    if (!print(json ? to_json(state) : to_table(state))) return own_failure;
+    if (!print(json ? as_json(state) + "\n" : to_table(state))) return own_failure;
     if (state.decided) return success;
     complain_of_silence(state);
     return no_quorum;
@@ -107,7 +102,7 @@ void complain_of_silence(const resource_state& state) {
     std::size_t foreign = 0;
     std::size_t forbidden = 0;
     for (const auto& node : state.nodes) {
-        if (node.error) line += " " + node.node.str() + ": " + problem(node) + ";";
+        if (node.error) line += " " + node.node.str() + ": " + problem_of(node) + ";";
         if (node.error == errc::foreign_data) ++foreign;
         if (lacks_right(node.error, node.detail)) ++forbidden;
     }
@@ -179,48 +174,20 @@ void add_note(json_value& to, const std::string& note) {
     if (!note.empty()) to["note"] = redacted(note);
 }
 
-std::string to_json(const resource_state& state) {
-    json_value nodes = json_value::array();
-    for (const auto& node : state.nodes) {
-        nodes.push_back({{"name", node.node.str()},
-                         {"state", to_string(node.state)},
-                         {"owner", node.owner},
-                         {"ttl_ms", node.ttl.count()},
-                         {"error", problem(node)},
-                         {"readers", node.readers}});
-        add_note(nodes.back(), node.note);
-    }
-    json_value out = {
-        {"resource", redacted(state.resource)},
-        {"held", state.held},
-        {"owner", state.owner},
-        {"fence", state.fence},
-        {"valid_ms", state.valid_for.count()},
-        {"since_ms", state.held_for ? json_value(state.held_for->count()) : json_value()},
-        {"quorum", state.quorum},
-        {"nodes", std::move(nodes)}};
-    if (state.quorum_after != 0) out["quorum_after"] = state.quorum_after;
-    add_company(out, state);
-    out["kept"] = state.kept;
-    add_note(out, state.note);
-    return json_text(out) + "\n";
+std::string as_json(resource_state state) {
+    state.resource = redacted(state.resource);
+    state.note = redacted(state.note);
+    for (node_state& node : state.nodes) node.note = redacted(node.note);
+    for (slot_state& slot : state.slots) slot.note = redacted(slot.note);
+    return to_json(state);
 }
 
 void add_company(json_value& to, const resource_state& state) {
-    json_value slots = json_value::array();
-    for (const auto& slot : state.slots) {
-        slots.push_back({{"slot", slot.number},
-                         {"owner", slot.owner},
-                         {"fence", slot.fence},
-                         {"valid_ms", slot.valid_for.count()},
-                         {"kept", slot.kept}});
-        add_note(slots.back(), slot.note);
+    const json_value all = json_value::parse(as_json(state));
+    for (const char* const name :
+         {"slot_count", "slots", "waiting", "readers", "reader_notes", "note"}) {
+        if (all.contains(name)) to[name] = all[name];
     }
-    to["slot_count"] = state.slot_count;
-    to["slots"] = std::move(slots);
-    to["waiting"] = state.waiting;
-    to["readers"] = state.readers;
-    if (!state.reader_notes.empty()) to["reader_notes"] = state.reader_notes;
 }
 
 std::string to_table(const resource_state& state) {
@@ -250,7 +217,7 @@ std::string to_table(const resource_state& state) {
     for (const auto& node : state.nodes) {
         rows.push_back({shown(node.node), std::string(to_string(node.state)),
                         owners(node), left(node),
-                        shown(problem(node))});
+                        shown(problem_of(node))});
     }
     add_rows(out, rows);
     if (state.slots.empty()) return out;

@@ -42,12 +42,12 @@ std::string kept_until(const resource_state& state);
 std::string utc_text(std::chrono::system_clock::time_point at);
 /// "2 of 3 slots are held"; empty where no program names slots and none is held.
 std::string slots_held(const resource_state& state);
-/// The slots and the readers that have it, and how many wait: members of an object.
+/// Of the members of `as_json` those about slots, readers and waiters, and the note.
 void add_company(json_value& to, const resource_state& state);
 /// The note, where there is one: a member of an object.
 void add_note(json_value& to, const std::string& note);
-/// One object on one line.
-std::string to_json(const resource_state& state);
+/// See `to_json(const resource_state&)`; without passwords that stand in names.
+std::string as_json(resource_state state);
 /// A table for people to read.
 std::string to_table(const resource_state& state);
 /// Which nodes did not answer, where fewer than a quorum did.

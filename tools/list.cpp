@@ -113,7 +113,7 @@ private:
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
         const bool is_new =
             !ec && is_in_the_way(state) && shown_.insert(state.resource).second;
-        if (is_new && status_ != own_failure && !print(json_ ? to_json(state) : line_of(state))) {
+        if (is_new && status_ != own_failure && !print(json_ ? as_json(state) + "\n" : line_of(state))) {
             status_ = own_failure;
             left_.clear();
         }
@@ -187,7 +187,6 @@ private:
                           {"fence", state.fence},
                           {"valid_ms", state.valid_for.count()}};
         add_company(out, state);
-        add_note(out, state.note);
         return json_text(out) + "\n";
     }
 

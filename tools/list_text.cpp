@@ -1,4 +1,4 @@
-// How a node stands in a change of the list, as a text and as JSON.
+// How a node stands in a change of the list, as a text.
 // SPDX-License-Identifier: MIT
 #include "tools/list_text.hpp"
 
@@ -34,13 +34,6 @@ std::string to_text(const list_standing& of) {
         out += "; counts for programs with the new list alone in " + format_duration(of.settles_in);
     }
     return out;
-}
-
-json_value to_json(const list_standing& of) {
-    return {{"state", std::string(to_string(of.state))},
-            {"number", of.number},
-            {"settles_ms", of.settles_in.count()},
-            {"announced", of.is_announced}};
 }
 
 }  // namespace redlock::tool

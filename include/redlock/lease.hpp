@@ -87,13 +87,13 @@ public:
     /// Stop is requested when the lease is lost, before `valid_until()`, or when the client is
     /// closed while the lease is held; not by a release. After a loss the keys stay on the nodes
     /// until `valid_until()`, or until this object releases them, so that no other client acquires
-    /// the lock while the holder stops its work.
+    /// the lock while the holder stops its work. The first call allocates.
     ///
     /// **Thread safety.** Callbacks run on the client's internal strand: keep them short. One that
     /// ends the program has to call `std::quick_exit` or `_exit`: `std::exit` destroys static
     /// objects, and the destructor of a `blocking_client` among them joins the thread that runs the
     /// callback, which would wait for itself.
-    std::stop_token lost_token() const noexcept;
+    std::stop_token lost_token() const;
 
     /// A sign of life, for a lease with `acquire_options::watchdog`: call it wherever the work has
     /// come further, such as once in each turn of its loop. A call reads the clock and writes one

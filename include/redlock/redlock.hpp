@@ -16,6 +16,7 @@
 #include <redlock/event.hpp>
 #include <redlock/export.hpp>
 #include <redlock/guard.hpp>
+#include <redlock/json.hpp>
 #include <redlock/leader_info.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/limit_answer.hpp>

@@ -40,6 +40,9 @@ struct node_state {
     std::string note{};                     ///< If held: as `resource_state::note`, by this node.
 };
 
+/// Why the node did not answer as it should, in words; empty if it did.
+REDLOCK_EXPORT std::string problem_of(const node_state& node);
+
 /// One slot of a resource that is held: see `acquire_options::slots`.
 struct slot_state {
     std::uint16_t number = 0;

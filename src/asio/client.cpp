@@ -176,7 +176,13 @@ void start_release(const impl_ptr& impl, lease held, plain_handler handler) {
     // Another client's lease is refused, and released by its own client as `held` goes.
     state_ptr state;
     if (held.state() && held.state()->home.lock() == impl) state = std::move(held).surrender();
-    launch<asio_release>(impl, std::move(handler), std::move(state));
+    try {
+        launch<asio_release>(impl, std::move(handler), state);
+    } catch (...) {
+        // For want of memory. The message that gives it back is part of the lease.
+        if (state) impl->send_farewell(std::move(state), farewell::kind::give_back);
+        throw;
+    }
 }
 
 void start_lost(const impl_ptr& impl, state_ptr state, lost_handler handler) {

@@ -196,7 +196,10 @@ void client_impl::abandon() noexcept {
 }
 
 void client_impl::part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept {
-    if (!state->part()) return;
+    if (state->part()) send_farewell(std::move(state), what);
+}
+
+void client_impl::send_farewell(std::shared_ptr<lease_state> state, farewell::kind what) noexcept {
     farewell& goodbye = state->goodbye;
     goodbye.write(std::move(state), *this, what);
     put(goodbye);

@@ -82,6 +82,8 @@ public:
     void begin(operation_ptr what) { engine_->begin(std::move(what), clock::now()); }
 
     void part(std::shared_ptr<lease_state> state, farewell::kind what) noexcept override;
+    /// As `part`, of a lease that its holder has surrendered.
+    void send_farewell(std::shared_ptr<lease_state> state, farewell::kind what) noexcept;
     void on_farewell(lease_state& state, farewell::kind what) override;
 
 private:

@@ -3,7 +3,7 @@
 #include <redlock/event.hpp>
 
 #include "value/json_line.hpp"
-#include "value/text.hpp"
+#include "value/vote_json.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -29,32 +29,6 @@ std::string utc(std::chrono::system_clock::time_point at) {
     return std::string(day, length) + rest;
 }
 
-void add_error(text::json_object& to, const error_code& error) {
-    if (!error) return;
-    text::json_object out;
-    out.add("category", error.category().name());
-    out.add("value", error.value());
-    out.add("message", error.message());
-    to.add_raw("error", out.close());
-}
-
-void add_filled(text::json_object& to, std::string_view name, std::string_view value) {
-    if (!value.empty()) to.add(name, value);
-}
-
-std::string json_of(const node_vote& v) {
-    text::json_object out;
-    out.add("node", v.node.view());
-    out.add("answer", to_string(v.answer));
-    out.add("cause", text::cause(v));
-    out.add("elapsed_us", v.elapsed.count());
-    add_error(out, v.error);
-    add_filled(out, "resource", v.resource);
-    if (v.retry_in.count() != 0) out.add("retry_in_ms", v.retry_in.count());
-    if (v.fence != 0) out.add("fence", static_cast<std::int64_t>(v.fence));
-    return out.close();
-}
-
 }  // namespace
 
 std::string to_json(const event& e, std::chrono::system_clock::time_point at) {
@@ -62,15 +36,12 @@ std::string to_json(const event& e, std::chrono::system_clock::time_point at) {
     out.add("time", utc(at));
     out.add("kind", to_string(e.kind));
     out.add("severity", to_string(e.severity));
-    add_filled(out, "resource", e.resource);
-    add_filled(out, "node", e.node);
-    add_error(out, e.error);
+    out.add_filled("resource", e.resource);
+    out.add_filled("node", e.node);
+    text::add_error(out, e.error);
     if (e.duration.count() != 0) out.add("duration_us", e.duration.count());
-    add_filled(out, "detail", e.detail);
-    if (e.votes.empty()) return out.close();
-    std::string votes;
-    for (const node_vote& v : e.votes) votes += (votes.empty() ? "[" : ",") + json_of(v);
-    out.add_raw("votes", votes + "]");
+    out.add_filled("detail", e.detail);
+    if (!e.votes.empty()) out.add_list("votes", e.votes, text::json_of_vote);
     return out.close();
 }
 

@@ -13,7 +13,17 @@ namespace {
 
 constexpr std::uint32_t replacement = 0xfffd;
 
+// What has a name of one letter in JSON.
+constexpr std::string_view short_escapes = "\b\f\n\r\t";
+constexpr std::string_view short_names = "bfnrt";
+
 void add_escape(std::string& to, std::uint32_t unit) {
+    const auto at = unit < 0x20 ? short_escapes.find(static_cast<char>(unit)) : short_escapes.npos;
+    if (at != short_escapes.npos) {
+        to += '\\';
+        to += short_names[at];
+        return;
+    }
     char text[8];
     std::snprintf(text, sizeof text, "\\u%04x", unit & 0xffffU);
     to += text;
@@ -26,8 +36,10 @@ void add_escaped(std::string& to, std::uint32_t point) {
     add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
 }
 
-void add_text(std::string& to, std::string_view value) {
-    to += '"';
+}  // namespace
+
+std::string json_text(std::string_view value) {
+    std::string to = "\"";
     while (!value.empty()) {
         const auto c = detail::first_character(value);
         const std::uint32_t point = c.length == 0 ? replacement : c.point;
@@ -42,15 +54,11 @@ void add_text(std::string& to, std::string_view value) {
         }
         value.remove_prefix(length);
     }
-    to += '"';
+    return to += '"';
 }
 
-}  // namespace
-
 void json_object::add(std::string_view name, std::string_view value) {
-    std::string quoted;
-    add_text(quoted, value);
-    add_raw(name, quoted);
+    add_raw(name, json_text(value));
 }
 
 void json_object::add(std::string_view name, std::int64_t value) {

@@ -18,4 +18,10 @@ std::string_view to_string(key_state s) noexcept {
     return "unknown";
 }
 
+std::string problem_of(const node_state& node) {
+    std::string out = node.error ? node.error.message() : "";
+    if (!node.detail.empty()) out += (out.empty() ? "" : ": ") + node.detail;
+    return out;
+}
+
 }  // namespace redlock

@@ -124,6 +124,10 @@ done
 """
 
 
+# What is in C or Python there tests/python/snippets.py runs.
+LANGUAGES = ("languages", "protocol")
+
+
 def read(document):
     text = document.read_text(encoding="utf-8")
     for name in LINK.findall(BLOCK.sub("", text)):
@@ -148,9 +152,9 @@ def read(document):
             check_sql(where, code)
         elif language == "lua":
             write(folder / f"{where}.sh", LUA.format(script=shlex.quote(code)))
-        elif language == "python":
+        elif language == "python" and document.stem not in LANGUAGES:
             write(folder / f"{where}.py", code)
-        elif language not in ("acl", "text", "mermaid"):
+        elif language not in ("acl", "text", "mermaid", "c", "python"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
 
 

@@ -85,7 +85,7 @@ void lease::touch() const noexcept {
     if (state_) state_->touch(clock::now());
 }
 
-std::stop_token lease::lost_token() const noexcept {
+std::stop_token lease::lost_token() const {
     return state_ ? state_->lost_token() : std::stop_token();
 }
 

@@ -1,0 +1,3 @@
+module redlock-example
+
+go 1.19

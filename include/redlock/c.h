@@ -1,0 +1,249 @@
+/* The C interface of the library, for programs in C and in every language that can call C; shows
+ * no C++. It is a library of its own, libredlock_c, whose ABI has a number of its own.
+ * SPDX-License-Identifier: MIT
+ *
+ * Results. Each function that returns int, and says nothing else, returns 0 (REDLOCK_OK) or a
+ * number of enum redlock_status; redlock_last_error() then says why. No exception leaves a
+ * function.
+ *
+ * Thread safety. Any thread may call any function at any time, also with an object that other
+ * threads use. Only while a function frees an object no other thread may be inside a call with it.
+ * The client renews its leases in a thread of its own, which takes no signals.
+ *
+ * Fork. In a child process a client that the parent made is closed: calls end at once with
+ * REDLOCK_CLIENT_CLOSED, leases are not valid, and what frees an object frees its memory only. The
+ * client and the leases of the parent are not touched. A child makes a client of its own.
+ *
+ * Memory. Texts that a function hands out by a char** belong to the caller, which frees them with
+ * redlock_text_free. A null pointer is taken by every function that frees; by the others it is
+ * REDLOCK_INVALID_ARGUMENT where they can say so.
+ */
+#ifndef REDLOCK_C_H
+#define REDLOCK_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define REDLOCK_C_EXPORT __attribute__((visibility("default")))
+#else
+#define REDLOCK_C_EXPORT
+#endif
+
+/* The numbers are stable. Those above 0 are the ones of `redlock::errc`. */
+enum redlock_status {
+    REDLOCK_OK = 0,
+    REDLOCK_CONTENDED = 1,           /* Another owner holds the resource, or the vote was split. */
+    REDLOCK_NO_QUORUM = 2,           /* Too few nodes could vote; the votes say why. */
+    REDLOCK_VALIDITY_EXHAUSTED = 3,  /* A quorum answered yes, but too late for the ttl. */
+    REDLOCK_NOT_HELD = 4,            /* A quorum denies that the lease holds the key. */
+    REDLOCK_LOST = 5,                /* The lease ended before the operation did. */
+    REDLOCK_WOULD_DEADLOCK = 6,
+    REDLOCK_INVALID_ARGUMENT = 7,    /* The text names it and its bound. */
+    REDLOCK_CLIENT_CLOSED = 8,       /* The client was closed, or belongs to a parent process. */
+    REDLOCK_CONFIG_INVALID = 11,     /* The text has every reason at once. */
+    REDLOCK_CANCELLED = -1,          /* By redlock_cancel_request. */
+    REDLOCK_NO_MEMORY = -2,
+    REDLOCK_SYSTEM_ERROR = -3        /* It refused a file, a thread or a descriptor. */
+};
+
+typedef struct redlock_client redlock_client;
+typedef struct redlock_lease redlock_lease;
+typedef struct redlock_limiter redlock_limiter;
+typedef struct redlock_cancel redlock_cancel;
+
+/* How to acquire. Set all of it to zero, and `size` to sizeof(redlock_options); later versions of
+ * the library may add members at the end, and take what is missing for zero. A null pointer in
+ * place of the options means the same as all zero. 0 means what "defaults" of the client's
+ * configuration says. */
+typedef struct redlock_options {
+    size_t size;
+    int64_t ttl_ms;          /* Default: 10 s, or ttl_max_ms where that is shorter. */
+    int64_t wait_ms;         /* How long to queue; default: one attempt. See REDLOCK_NO_WAIT. */
+    int64_t max_hold_ms;     /* Limit of the validity, from the grant; default: none. */
+    int64_t min_hold_ms;     /* The nodes keep it for so long, also after a release. */
+    int64_t loss_margin_ms;  /* How long before the end of the validity a loss is reported. */
+    int shared;              /* Not 0: as a reader, beside other readers. */
+    int no_renew;            /* Not 0: nothing prolongs the lease but redlock_extend. */
+    uint16_t slots;          /* k > 0: one of k slots (a semaphore); at most 1000. */
+    const char* note;        /* Up to 256 bytes of UTF-8, which inspect shows; or null. */
+    int64_t watchdog_ms;     /* Renewed only while redlock_lease_touch was called within so long. */
+    redlock_cancel* cancel;  /* By which another thread can end the call; or null. */
+} redlock_options;
+
+/* As wait_ms: one attempt, whatever the configuration says; and a year, which is meant as no
+ * limit. */
+#define REDLOCK_NO_WAIT (-1)
+#define REDLOCK_NO_LIMIT INT64_C(31536000000)
+
+/* ---- Clients ---- */
+
+/* Makes a client and begins to connect, without waiting for any node. Its configuration is a JSON
+ * text as in config/redlock.schema.json, comments allowed; the same in a file; or what the
+ * environment names: REDLOCK_CONFIG, REDLOCK_NODES, $XDG_CONFIG_HOME/redlock/config.json,
+ * /etc/redlock/config.json.
+ *
+ * Leaves behind: a client in *out, which the caller frees; after an error null.
+ * Errors: REDLOCK_CONFIG_INVALID: redlock_last_error_json() has all reasons with their JSON
+ * pointers. REDLOCK_SYSTEM_ERROR: the file can't be read, or there is no thread or descriptor
+ * left. */
+REDLOCK_C_EXPORT int redlock_client_from_json(const char* json, redlock_client** out);
+REDLOCK_C_EXPORT int redlock_client_from_file(const char* path, redlock_client** out);
+REDLOCK_C_EXPORT int redlock_client_from_environment(redlock_client** out);
+
+/* Releases every lease of the client, and waits until the nodes have answered, or were given up:
+ * at most for the longer of node_timeout and a second. Every other call with the client, also one
+ * that another thread is inside of, ends with REDLOCK_CLIENT_CLOSED. */
+REDLOCK_C_EXPORT int redlock_client_close(redlock_client* client);
+
+/* Closes the client as above, and frees it. Its leases and limiters outlive it as objects, and are
+ * of no use any more; they are freed by themselves. No other thread is inside a call with the
+ * client. */
+REDLOCK_C_EXPORT void redlock_client_free(redlock_client* client);
+
+/* ---- Acquiring ---- */
+
+/* Waits until the lease is granted or refused, the wait is over, or the call is cancelled. Once it
+ * is granted the client renews it until it is released or lost.
+ *
+ * Leaves behind: a lease in *out; after an error null, and no key on a node that can be reached.
+ * On a node that can't be, a key could stay until its ttl ends; it is released at the next
+ * connection.
+ * Errors: REDLOCK_CONTENDED, REDLOCK_NO_QUORUM, REDLOCK_VALIDITY_EXHAUSTED, with one vote per
+ * node; REDLOCK_CANCELLED; REDLOCK_INVALID_ARGUMENT; REDLOCK_CLIENT_CLOSED. */
+REDLOCK_C_EXPORT int redlock_acquire(redlock_client* client, const char* resource,
+                                     const redlock_options* options, redlock_lease** out);
+
+/* As redlock_acquire, except that contention is no error: 0, and null in *out. The votes are then
+ * in redlock_last_error_json(). */
+REDLOCK_C_EXPORT int redlock_try_acquire(redlock_client* client, const char* resource,
+                                         const redlock_options* options, redlock_lease** out);
+
+/* As redlock_acquire, of 1 to 64 different resources: all of them, or none. */
+REDLOCK_C_EXPORT int redlock_acquire_all(redlock_client* client, const char* const* resources,
+                                         size_t count, const redlock_options* options,
+                                         redlock_lease** out);
+
+/* Takes over a lease that another process acquired, by the token that redlock_lease_token gave.
+ * The lease is valid only as far as a quorum of nodes proves now. Of the options count ttl_ms,
+ * no_renew, loss_margin_ms, max_hold_ms, watchdog_ms and cancel.
+ *
+ * Leaves behind: as redlock_acquire; a lease that a quorum denies is given back.
+ * Errors: REDLOCK_NOT_HELD: it was released, or its ttl is over. Else as redlock_acquire. */
+REDLOCK_C_EXPORT int redlock_adopt(redlock_client* client, const char* token,
+                                   const redlock_options* options, redlock_lease** out);
+
+/* An object by which one thread ends calls that wait in others. It may serve any number of calls,
+ * at once or one after the other; once requested, it ends each of them, also later ones. It
+ * outlives the calls that were given it. redlock_cancel_request does not wait for them; signal
+ * handlers may not call it. redlock_cancel_new returns null where memory has run out. */
+REDLOCK_C_EXPORT redlock_cancel* redlock_cancel_new(void);
+REDLOCK_C_EXPORT void redlock_cancel_request(redlock_cancel* cancel);
+REDLOCK_C_EXPORT void redlock_cancel_free(redlock_cancel* cancel);
+
+/* ---- A lease ---- */
+
+/* The fencing token: larger than that of every earlier lease of the resource. 0 where fencing is
+ * off. */
+REDLOCK_C_EXPORT uint64_t redlock_lease_fence(const redlock_lease* lease);
+
+/* Which of the `slots` it holds, from 0. */
+REDLOCK_C_EXPORT uint16_t redlock_lease_slot(const redlock_lease* lease);
+
+/* Milliseconds until it ends if nothing prolongs it, rounded down; 0 if it has ended. */
+REDLOCK_C_EXPORT int64_t redlock_lease_remaining(const redlock_lease* lease);
+
+/* 1 if the lease was neither released nor lost, and the clock agrees at this call; else 0. Once 0
+ * it stays 0. */
+REDLOCK_C_EXPORT int redlock_lease_valid(const redlock_lease* lease);
+
+/* Text with which another process can prolong or release the lease: redlock_adopt, `redlock
+ * release`. It is a secret. The text belongs to the lease. Null: no memory. */
+REDLOCK_C_EXPORT const char* redlock_lease_token(const redlock_lease* lease);
+
+/* A descriptor that becomes readable when the lease is lost, before its validity ends, or when the
+ * client is closed; not by a release. It is what an event loop waits for (poll, epoll, asyncio),
+ * and stays readable: never read, write or close it. It belongs to the lease, which closes it when
+ * it is freed; a later call returns the same one. It is made at the first call, and not inherited
+ * by programs. -1: the system has none, or no memory; redlock_last_error() says which. */
+REDLOCK_C_EXPORT int redlock_lease_lost_fd(const redlock_lease* lease);
+
+/* A sign of life, for a lease with watchdog_ms. It sends nothing, and brings no lost lease back. */
+REDLOCK_C_EXPORT void redlock_lease_touch(const redlock_lease* lease);
+
+/* Prolongs the lease, and lets renewal go on with this ttl. Waits for a quorum of answers.
+ *
+ * Leaves behind: after an error the lease as it was, valid as long as it was before.
+ * Errors: REDLOCK_LOST, REDLOCK_NO_QUORUM, REDLOCK_INVALID_ARGUMENT. */
+REDLOCK_C_EXPORT int redlock_extend(redlock_lease* lease, int64_t ttl_ms);
+
+/* Releases the lease and frees it, whatever it returns. Waits until a quorum of nodes has
+ * answered, or can't; in that case the client goes on to release it in the background.
+ *
+ * Errors: REDLOCK_LOST: it was lost before, so what it protected may have met another holder's
+ * work. REDLOCK_NOT_HELD: the nodes say that it was gone. REDLOCK_NO_QUORUM: too few nodes
+ * answered. */
+REDLOCK_C_EXPORT int redlock_release(redlock_lease* lease);
+
+/* Frees the lease and lets the client release it in the background: it waits for nothing. */
+REDLOCK_C_EXPORT void redlock_lease_free(redlock_lease* lease);
+
+/* Frees the lease without a release: its keys stay until their ttl ends, for an adoption. */
+REDLOCK_C_EXPORT void redlock_lease_detach(redlock_lease* lease);
+
+/* ---- At most so many per period ---- */
+
+/* A limit of `limit` (1 to 1000) times per period_ms, of all programs that name the resource.
+ * Sends nothing. The object keeps the client alive until it is freed; the caller frees it. */
+REDLOCK_C_EXPORT int redlock_limiter_new(redlock_client* client, const char* resource,
+                                         uint16_t limit, int64_t period_ms, redlock_limiter** out);
+
+/* Uses one time up, and waits for it for up to wait_ms; with 0 or less it tries once. `cancel` may
+ * be null.
+ *
+ * Leaves behind: after success the slot, until its period is over; after an error nothing.
+ * Errors: REDLOCK_CONTENDED: the limit is reached; *retry_after_ms, unless null, is then the time
+ * until one is free. Else as redlock_acquire. */
+REDLOCK_C_EXPORT int redlock_limiter_acquire(redlock_limiter* limiter, int64_t wait_ms,
+                                             redlock_cancel* cancel, int64_t* retry_after_ms);
+REDLOCK_C_EXPORT void redlock_limiter_free(redlock_limiter* limiter);
+
+/* ---- What is held, and how the nodes are ---- */
+
+/* The holder of a resource as one JSON object, as `redlock inspect --json` prints it. With
+ * REDLOCK_NO_QUORUM, too few nodes answered and *json is set all the same: it says which. */
+REDLOCK_C_EXPORT int redlock_inspect(redlock_client* client, const char* resource, char** json);
+
+/* The names of what is held and begins with `prefix` (null: all), as a JSON list of texts. */
+REDLOCK_C_EXPORT int redlock_list(redlock_client* client, const char* prefix, char** json);
+
+/* A JSON list with an object per node, as those of `redlock doctor --json`, each with "findings". */
+REDLOCK_C_EXPORT int redlock_probe(redlock_client* client, char** json);
+
+/* The counters of this client as a JSON object; and as OpenMetrics, for Prometheus. Sends nothing. */
+REDLOCK_C_EXPORT int redlock_stats(redlock_client* client, char** json);
+REDLOCK_C_EXPORT int redlock_open_metrics(redlock_client* client, char** text);
+
+REDLOCK_C_EXPORT void redlock_text_free(char* text);
+
+/* ---- Errors ---- */
+
+/* Why the last call of this thread that can fail did not succeed: one sentence, with what each
+ * node said, without secrets; and the same as a JSON object with "error", "message", and "votes"
+ * (of a refusal) or "issues" (of a configuration). Empty after a success. The texts belong to the
+ * calling thread, until its next call of a function that can fail. */
+REDLOCK_C_EXPORT const char* redlock_last_error(void);
+REDLOCK_C_EXPORT const char* redlock_last_error_json(void);
+
+/* The version of the library, such as "0.1.0". */
+REDLOCK_C_EXPORT const char* redlock_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

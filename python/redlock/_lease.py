@@ -1,0 +1,194 @@
+# A lease, and the event of its loss; knows no way to acquire one.
+# SPDX-License-Identifier: MIT
+import os
+import select
+import threading
+from typing import TYPE_CHECKING, Any, Optional, Tuple
+
+from ._errors import CLIENT_CLOSED, LeaseLost, NotHeld, error_of
+from ._native import c_void_p, library
+from ._times import Seconds, milliseconds, waiting
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+_LOST = 5
+
+
+class Lost:
+    """Set when the lease is lost, before its validity ends; not by a release. As threading.Event."""
+
+    def __init__(self, lease: "Lease") -> None:
+        self._lease = lease
+
+    def is_set(self) -> bool:
+        return self._lease._is_lost()
+
+    def wait(self, timeout: Optional[Seconds] = None) -> bool:
+        """Blocks until the lease is lost or released, or the time is over. Whether it is lost."""
+        return self._lease._wait_for_loss(None if timeout is None else max(0, waiting(timeout)))
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable at the loss, for a selector of one's own. It is the
+        lease's: never read or close it, and take it out of the selector before the release."""
+        return self._lease._lost_fd()
+
+
+class Lease:
+    """What the holder of a lock has. Any thread may use it. One that is dropped is released in the
+    background."""
+
+    __slots__ = ("_handle", "_client", "_gate", "_waiters", "_was_lost", "_fence", "resources")
+
+    def __init__(self, client: "Client", resources: Tuple[str, ...]) -> None:
+        # The library writes the lease here: no signal can come between the two.
+        self._handle = c_void_p()
+        self._client = client
+        self._gate = threading.Lock()
+        self._waiters = 0
+        self._was_lost = False
+        self._fence = 0
+        self.resources = resources
+
+    def __del__(self, free: Any = library.lease_free) -> None:
+        if self._handle.value:
+            free(self._handle)
+
+    def _granted(self) -> "Lease":
+        self._fence = library.lease_fence(self._handle)
+        return self
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+    def __enter__(self) -> "Lease":
+        return self
+
+    def __exit__(self, kind: Any, _error: Any, _trace: Any) -> None:
+        """Releases the lease. Raises LeaseLost if the section did not have it until its end, unless an
+        exception is already on its way."""
+        self._end_section(kind is not None)
+
+    def __repr__(self) -> str:
+        return f"<redlock.Lease {'+'.join(self.resources)!r} fence {self._fence}>"
+
+    @property
+    def resource(self) -> str:
+        return self.resources[0]
+
+    @property
+    def fence(self) -> int:
+        """The fencing token: larger than that of every earlier lease of the resource. 0: fencing is
+        off."""
+        return self._fence
+
+    @property
+    def slot(self) -> int:
+        """Which place of a semaphore it holds, from 0."""
+        return int(self._of_living(library.lease_slot, 0))
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is neither released nor lost, by the clock at this call."""
+        return bool(self._of_living(library.lease_valid, 0))
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until it ends if nothing prolongs it."""
+        return int(self._of_living(library.lease_remaining, 0)) / 1000
+
+    @property
+    def token(self) -> str:
+        """Text with which another process can prolong or release it: `Client.adopt`, `redlock
+        release`. It is a secret. Empty if the lease is over."""
+        return bytes(self._of_living(library.lease_token, b"")).decode()
+
+    @property
+    def lost(self) -> Lost:
+        return Lost(self)
+
+    def touch(self) -> None:
+        """A sign of life, for a lease with a watchdog."""
+        self._of_living(library.lease_touch, None)
+
+    def extend(self, ttl: Seconds) -> None:
+        """Prolongs it, and lets renewal go on with this ttl."""
+        ttl_ms = milliseconds("ttl", ttl)
+        with self._gate:
+            number = library.extend(self._living(), ttl_ms)
+            if number != 0:
+                raise error_of(number, self._client.process)
+
+    def release(self) -> None:
+        """Releases it, and waits until a quorum of nodes has answered. The lease is over with this
+        call, whatever it raises: LeaseLost, NotHeld, NoQuorum; in that case the client goes on in the
+        background."""
+        number = self._release()
+        if number != 0:
+            raise error_of(number, self._client.process)
+
+    def detach(self) -> None:
+        """Ends renewal without a release: it stays held until its ttl ends, for another process that
+        has the token."""
+        with self._gate:
+            handle, self._handle = self._handle, c_void_p()
+        library.lease_detach(handle)
+
+    def _of_living(self, function: Any, otherwise: Any) -> Any:
+        with self._gate:
+            return function(self._handle) if self._handle.value else otherwise
+
+    def _living(self) -> c_void_p:
+        if not self._handle:
+            raise NotHeld("the lease was released")
+        return self._handle
+
+    def _release(self) -> int:
+        with self._gate:
+            handle, self._handle = self._living(), c_void_p()
+            if self._waiters:
+                os.write(library.lease_lost_fd(handle), (1).to_bytes(8, "little"))
+        number: int = library.release(handle)
+        if number in (_LOST, CLIENT_CLOSED):
+            self._was_lost = True
+        return number
+
+    def _end_section(self, has_failed: bool) -> None:
+        if not self._handle:
+            return  # released within
+        number = self._release()
+        if number == 0:
+            return
+        # What else a release may meet is no matter of the section: the client goes on with it.
+        if not has_failed and number in (_LOST, CLIENT_CLOSED):
+            raise error_of(number, self._client.process)
+
+    def _is_lost(self) -> bool:
+        with self._gate:
+            if self._handle.value and not library.lease_valid(self._handle):
+                self._was_lost = True
+            return self._was_lost
+
+    def _lost_fd(self) -> int:
+        with self._gate:
+            descriptor = library.lease_lost_fd(self._living())
+            if descriptor < 0:
+                raise error_of(-3)
+            return int(descriptor)
+
+    def _wait_for_loss(self, timeout_ms: Optional[int]) -> bool:
+        with self._gate:
+            if not self._handle.value:
+                return self._was_lost
+            # A copy, which stays when the lease is released meanwhile.
+            copy = os.dup(library.lease_lost_fd(self._handle))
+            self._waiters += 1
+        try:
+            poll = select.poll()
+            poll.register(copy, select.POLLIN)
+            poll.poll(timeout_ms)
+        finally:
+            os.close(copy)
+            with self._gate:
+                self._waiters -= 1
+        return self._is_lost()

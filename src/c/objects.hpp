@@ -1,0 +1,85 @@
+// What stands behind the pointers of the C interface; converts what crosses it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/c.h>
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/config.hpp>
+#include <redlock/detail/limit_call.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/options.hpp>
+
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace redlock::c {
+
+/// What a client shares with its leases and limiters, which may outlive it.
+struct shared_client {
+    explicit shared_client(configuration of)
+        : blocking(std::move(of.client)), defaults(of.defaults) {}
+
+    blocking_client blocking;
+    const acquire_options defaults;
+};
+using shared_client_ptr = std::shared_ptr<shared_client>;
+
+/// A descriptor that becomes readable when a stop is requested.
+class stop_signal {
+public:
+    /// Throws `std::system_error` where the system has no descriptor left.
+    explicit stop_signal(std::stop_token of);
+    ~stop_signal();
+    stop_signal(const stop_signal&) = delete;
+    stop_signal& operator=(const stop_signal&) = delete;
+
+    int descriptor() const noexcept { return descriptor_.number; }
+
+private:
+    struct owned_descriptor {
+        int number;
+        ~owned_descriptor();
+    };
+    struct writer {
+        int descriptor;
+        void operator()() const noexcept;
+    };
+
+    const owned_descriptor descriptor_;
+    const long process_;
+    std::unique_ptr<std::stop_callback<writer>> on_stop_;
+};
+
+/// A copy that `redlock_text_free` frees.
+char* copied(const std::string& text);
+
+/// The token of what may be null.
+std::stop_token token_of(redlock_cancel* cancel);
+
+}  // namespace redlock::c
+
+struct redlock_client {
+    redlock::c::shared_client_ptr shared;
+};
+
+struct redlock_lease {
+    redlock::c::shared_client_ptr client;
+    redlock::lease held;
+    // What is made when it is needed first.
+    mutable std::mutex gate;
+    mutable std::string token;
+    mutable std::unique_ptr<redlock::c::stop_signal> lost;
+};
+
+struct redlock_limiter {
+    redlock::c::shared_client_ptr client;
+    redlock::detail::limiter_ptr limit;
+};
+
+struct redlock_cancel {
+    std::stop_source source;
+};

@@ -1,0 +1,170 @@
+# Processes in Python: signals, forks, the interpreter's end, and a counter that programs in C++ share.
+# SPDX-License-Identifier: MIT
+"""usage: REDLOCK_CONFIG=FILE REDLOCK_TOOL=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR processes.py [TEST...]"""
+import multiprocessing
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import redlock
+from locks import LONGEST_S, soon
+
+TOOL = os.environ["REDLOCK_TOOL"]
+
+
+def python(program, *words, **how):
+    return subprocess.Popen([sys.executable, "-c", "import redlock, sys\n" + program, *words],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        self.client = redlock.Client.from_environment()
+        self.addCleanup(self.client.close)
+
+    def state(self):
+        return self.client.inspect(self.id())
+
+    def end_of(self, process):
+        with process:
+            try:
+                out, err = process.communicate(timeout=LONGEST_S)
+                return process.returncode, out, err
+            finally:
+                process.kill()
+
+    def test_an_interrupt_ends_a_wait_at_once(self):
+        with self.client.lock(self.id()):
+            # Whose parents ignore it, as shells let commands in the background do, ignores it, too.
+            waits = python("import signal\n"
+                           "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+                           "redlock.Client.from_environment().lock(sys.argv[1], wait=1000).acquire()",
+                           self.id())
+            self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+            waits.send_signal(signal.SIGINT)
+            status, _, said = self.end_of(waits)
+            self.assertEqual(status, -signal.SIGINT)
+            self.assertIn("KeyboardInterrupt", said)
+            self.assertTrue(soon(lambda: self.state()["waiting"] == 0))
+        self.assertFalse(self.state()["held"])
+
+    def test_a_handler_that_returns_lets_the_wait_go_on(self):
+        program = """
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: print("handled", flush=True))
+with redlock.Client.from_environment().lock(sys.argv[1], wait=1000) as lease:
+    print("held", flush=True)
+"""
+        lease = self.client.lock(self.id()).acquire()
+        waits = python(program, self.id())
+        self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+        waits.send_signal(signal.SIGUSR1)
+        self.assertEqual(waits.stdout.readline(), "handled\n")  # during the wait
+        self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+        lease.release()
+        self.assertEqual(self.end_of(waits)[:2], (0, "held\n"))
+
+    def test_signals_reach_the_descriptor_that_had_them_before(self):
+        program = """
+import os, signal
+reads, writes = os.pipe()
+os.set_blocking(writes, False)
+signal.set_wakeup_fd(writes)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+try:
+    redlock.Client.from_environment().lock(sys.argv[1], wait=3).acquire()
+except redlock.Contended:
+    print(os.read(reads, 1)[0], signal.set_wakeup_fd(-1) == writes)
+"""
+        with self.client.lock(self.id()):
+            waits = python(program, self.id())
+            self.assertTrue(soon(lambda: self.state()["waiting"] == 1))
+            waits.send_signal(signal.SIGUSR1)
+            self.assertEqual(self.end_of(waits)[:2], (0, f"{int(signal.SIGUSR1)} True\n"))
+
+    def test_the_end_of_the_interpreter_releases(self):
+        for end in ("", "sys.exit(0)", "raise SystemExit"):
+            ended = python("client = redlock.Client.from_environment()\n"
+                           "lease = client.lock(sys.argv[1], ttl=30).acquire()\n" + end, self.id())
+            self.assertEqual(self.end_of(ended)[0], 0)
+            self.assertFalse(self.state()["held"])
+
+    def test_a_waiting_thread_does_not_keep_the_interpreter(self):
+        program = """
+import threading
+client = redlock.Client.from_environment()
+threading.Thread(target=client.lock(sys.argv[1], wait=1000).acquire, daemon=True).start()
+while client.stats()["waiting"] == 0:
+    pass
+"""
+        with self.client.lock(self.id()):
+            self.assertEqual(self.end_of(python(program, self.id()))[0], 0)
+            self.assertTrue(soon(lambda: self.state()["waiting"] == 0))
+
+    def test_a_child_leaves_the_lease_to_its_parent(self):
+        lease = self.client.lock(self.id()).acquire()
+        child = os.fork()
+        if child == 0:
+            said = []
+            for call in (self.client.lock("r").acquire, lambda: lease.extend(5), lease.release,
+                         lambda: self.client.inspect("r")):
+                try:
+                    call()
+                except redlock.ForkedError:
+                    said.append(True)
+            with redlock.Client.from_environment() as own, own.lock(self.id() + "'s child"):
+                said.append(not lease.valid)
+            os._exit(0 if said == [True] * 5 else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertTrue(lease.valid)
+        self.assertFalse(lease.lost.is_set())
+        self.assertTrue(self.state()["held"])
+        lease.release()
+
+    def test_a_section_in_a_child_is_an_error(self):
+        def work():
+            try:
+                lock.__exit__(None, None, None)
+            except redlock.ForkedError:
+                sys.exit(7)
+
+        lock = self.client.lock(self.id())
+        with lock as lease:
+            child = multiprocessing.get_context("fork").Process(target=work)
+            child.start()
+            child.join()
+            self.assertEqual(child.exitcode, 7)
+            self.assertTrue(lease.valid)
+
+    def test_24_processes_share_one_counter(self):
+        program = """
+with redlock.Client.from_environment() as client:
+    lock = client.lock(sys.argv[1], wait=1000)
+    for _ in range(int(sys.argv[3])):
+        with lock:
+            with open(sys.argv[2]) as file:
+                n = int(file.read())
+            with open(sys.argv[2], "w") as file:
+                file.write(str(n + 1))
+"""
+        by_shell = ('i=0; while [ $i -lt "$4" ]; do i=$((i+1)); "$1" run --wait 1000s "$2" -- '
+                    'sh -c \'n=$(cat "$0"); echo $((n+1)) >"$0"\' "$3" || exit; done')
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "counter")
+            file.write_text("0", encoding="ascii")
+            running = [python(program, self.id(), str(file), "40") for _ in range(12)]
+            running += [subprocess.Popen(["sh", "-c", by_shell, "sh", TOOL, self.id(), str(file), "10"],
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                        for _ in range(12)]
+            for process in running:
+                status, _, said = self.end_of(process)
+                self.assertEqual(status, 0, said)
+            self.assertEqual(int(file.read_text(encoding="ascii")), 12 * 40 + 12 * 10)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,153 @@
+# redlock.aio on real servers: many locks, a loop that is never blocked, cancellation, losses.
+# SPDX-License-Identifier: MIT
+"""usage: REDLOCK_CONFIG=FILE REDLOCK_LIBRARY=FILE PYTHONPATH=DIR tasks.py [TEST...]"""
+import asyncio
+import random
+import resource
+import time
+import unittest
+
+import redlock
+from redlock import aio
+
+
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        self.client = aio.Client.from_environment()
+
+    async def asyncTearDown(self):
+        await self.client.close()
+
+    async def becomes(self, member, value):
+        while (await self.client.inspect(self.id()))[member] != value:
+            await asyncio.sleep(0.001)
+
+    async def test_a_section_holds_the_lock(self):
+        async with self.client.lock(self.id(), ttl=10, wait=5) as lease:
+            self.assertTrue(lease.valid and not lease.lost.is_set())
+            await lease.extend(20)
+            self.assertGreater(lease.remaining, 15)
+            self.assertIsNone(await self.client.lock(self.id()).try_acquire())
+        self.assertFalse((await self.client.inspect(self.id()))["held"])
+
+    async def test_a_thousand_locks(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        leases = await asyncio.gather(*(self.client.lock(f"{self.id()}:{n}", ttl=30, wait=30).acquire()
+                                        for n in range(1000)))
+        losses = [asyncio.ensure_future(lease.lost.wait()) for lease in leases]
+        await asyncio.sleep(0)
+        self.assertEqual(self.client.stats()["leases"], 1000)
+        self.assertTrue(all(lease.valid for lease in leases))
+        await asyncio.gather(*(lease.release() for lease in leases))
+        self.assertEqual(await asyncio.gather(*losses), [False] * 1000)
+        self.assertEqual(await self.client.list(self.id()), [])
+
+    async def test_a_thousand_tasks_want_one(self):
+        lock = self.client.lock(self.id(), wait=600)
+        total = 0
+
+        async def one():
+            nonlocal total
+            async with lock:
+                before = total
+                await asyncio.sleep(0)
+                total = before + 1
+
+        await asyncio.gather(*(one() for _ in range(1000)))
+        self.assertEqual(total, 1000)
+
+    async def test_a_wait_does_not_block_the_loop(self):
+        async with self.client.lock(self.id()):
+            waits = asyncio.ensure_future(self.client.lock(self.id(), wait=600).acquire())
+            await self.becomes("waiting", 1)  # of which each look needs the loop
+            for _ in range(100):
+                await asyncio.sleep(0)
+            self.assertFalse(waits.done())
+        await (await waits).release()
+
+    async def test_a_cancelled_wait_leaves_nothing(self):
+        async with self.client.lock(self.id()):
+            waits = asyncio.ensure_future(self.client.lock(self.id(), wait=600).acquire())
+            await self.becomes("waiting", 1)
+            waits.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await waits
+            await self.becomes("waiting", 0)
+        self.assertFalse((await self.client.inspect(self.id()))["held"])
+
+    async def test_cancelled_at_any_moment_it_leaves_nothing(self):
+        drawn = random.Random(4711)
+        cancelled = 0
+        for _ in range(200):
+            task = asyncio.ensure_future(self.client.lock(self.id(), wait=5).acquire())
+            await asyncio.sleep(drawn.uniform(0, 0.001))
+            task.cancel()
+            try:
+                await (await task).release()
+            except asyncio.CancelledError:
+                cancelled += 1
+        self.assertGreater(cancelled, 0)
+        await self.becomes("held", False)
+        await self.becomes("waiting", 0)
+        self.assertEqual(self.client.stats()["leases"], 0)
+
+    async def test_a_loss_is_awaited(self):
+        lease = await self.client.lock(self.id(), ttl=0.3, renew=False).acquire()
+        self.assertEqual(await asyncio.gather(lease.lost.wait(), lease.lost), [True, True])
+        self.assertTrue(lease.lost.is_set())
+        self.assertTrue(await lease.lost)  # also later
+        with self.assertRaises(redlock.LeaseLost):
+            await lease.release()
+
+    async def test_a_loss_while_the_loop_is_blocked_is_seen_at_once(self):
+        with self.assertRaises(redlock.LeaseLost):
+            async with self.client.lock(self.id(), ttl=0.2, renew=False) as lease:
+                watch = asyncio.ensure_future(lease.lost.wait())
+                await asyncio.sleep(0)
+                while lease.valid:
+                    time.sleep(0.01)
+                self.assertTrue(lease.lost.is_set())
+                self.assertTrue(await watch)
+
+    async def test_a_blocked_loop_loses_no_lease(self):
+        async with self.client.lock(self.id(), ttl=0.4) as lease:
+            time.sleep(1.5)  # the client renews it in its own thread
+            self.assertTrue(lease.valid)
+
+    async def test_a_lock_knows_its_task(self):
+        lock = self.client.lock(self.id())
+        async with lock:
+            with self.assertRaises(redlock.WouldDeadlock):
+                await lock.__aenter__()
+        slots = self.client.semaphore(self.id(), 2)
+        async with slots as a, slots as b:
+            self.assertEqual({a.slot, b.slot}, {0, 1})
+
+    async def test_the_other_kinds(self):
+        async with self.client.reader(self.id()) as one, self.client.reader(self.id()) as two:
+            self.assertTrue(one.valid and two.valid)
+            self.assertIsNone(await self.client.writer(self.id()).try_acquire())
+        limiter = self.client.rate_limiter(self.id() + "limit", 1, 20)
+        await limiter.acquire()
+        self.assertFalse(await limiter.try_acquire())
+        waits = asyncio.ensure_future(limiter.acquire(wait=15))
+        await asyncio.sleep(0.01)
+        waits.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await waits
+        election = self.client.election(self.id() + "election")
+        await election.campaign()
+        self.assertEqual((await election.leader()).fence, election.fence)
+        await election.resign()
+        lease = await self.client.lock(self.id() + "token", ttl=20).acquire()
+        token = lease.token
+        lease.detach()
+        await (await self.client.adopt(token)).release()
+        self.assertTrue(all(node["votes"] for node in await self.client.probe()))
+        self.assertIn("redlock_", self.client.open_metrics())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
