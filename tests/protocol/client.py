@@ -48,9 +48,11 @@ class Node:
                                  new_value("")[:22], "judge", info["master_replid"], set_word, 0, "-")
         self.looked_at = now_us()
         self.time_at_look = answer[0]
-        self.other_set = len(answer) == 3
-        names = ("epoch since ttl_max mark what cluster_since offset error seen quarantine init").split()
-        self.record = dict(zip(names, answer[1:])) if len(answer) > 3 else None
+        names = ("epoch since ttl_max mark what cluster_since offset error seen quarantine init set names number "
+                 "change announced promised accepted became became_cluster history").split()
+        unchanged = {"number": 0, "change": "-", "became": 0}
+        self.record = unchanged | dict(zip(names, answer[1:])) if len(answer) > 1 else None
+        self.other_set = self.record is not None and self.record["what"] == 4
 
     def time_us(self):
         return self.time_at_look + now_us() - self.looked_at
@@ -98,10 +100,16 @@ class Guest:
             return False
         if any(other.run_id == node.run_id for other in self.nodes if other is not node):
             return False
+        latest = max(other.record["number"] for other in self.known())
+        if record["change"] != "-" or record["number"] != latest:
+            return False
         wait_us = max(other.record["quarantine"] for other in self.known()) * 1000
-        is_old = record["since"] == 0 or (
-            record["cluster_since"] != "" and node.time_us() - record["since"] >= wait_us and
-            self.median() - record["cluster_since"] >= wait_us)
+
+        def is_past(when, when_in_cluster):
+            return when == 0 or (when_in_cluster != "" and node.time_us() - when >= wait_us and
+                                 self.median() - when_in_cluster >= wait_us)
+        is_old = (is_past(record["since"], record["cluster_since"]) and
+                  is_past(record["became"], record.get("became_cluster", "")))
         return is_old and abs(node.time_us() - self.median()) <= self.allowance_us()
 
     def next_fence(self, resource):
