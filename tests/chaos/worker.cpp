@@ -5,6 +5,7 @@
 #include "judge/journal.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/config.hpp>
 #include <redlock/error.hpp>
 
 #include <boost/asio/as_tuple.hpp>
@@ -26,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -196,16 +198,35 @@ private:
 
 client_options client_terms(const worker_options& options) {
     client_options terms;
-    terms.cluster = "under test";  // others may know the nodes by other addresses
-    for (const auto port : options.ports) {
-        node_options node;
-        node.port = port;
-        terms.nodes.push_back(std::move(node));
+    if (!options.list.empty()) {
+        terms = load_options(options.list).value();
+    } else {
+        terms.cluster = "under test";  // others may know the nodes by other addresses
+        for (const auto port : options.ports) {
+            node_options node;
+            node.port = port;
+            terms.nodes.push_back(std::move(node));
+        }
     }
     terms.ttl_max = options.ttl_max;
     terms.connect_timeout = options.connect_timeout;
     terms.client_name = options.name;
     return terms;
+}
+
+// Of each of the two lists, where the list changes.
+bool are_a_quorum(std::span<const node_vote> votes) {
+    const auto is_majority_without = [&](list_change others) {
+        std::size_t size = 0;
+        std::size_t granted = 0;
+        for (const auto& v : votes) {
+            if (v.change == others) continue;
+            ++size;
+            granted += v.answer == vote::granted ? 1 : 0;
+        }
+        return granted > size / 2;
+    };
+    return is_majority_without(list_change::joining) && is_majority_without(list_change::leaving);
 }
 
 worker::worker(const worker_options& options)
@@ -377,10 +398,7 @@ bool worker::look(entry& section, const lease& held) {
 }
 
 void worker::inspect(const entry& section, const lease& held, milliseconds ttl) {
-    const auto votes = held.votes();
-    const auto granted = std::count_if(
-        votes.begin(), votes.end(), [](const node_vote& v) { return v.answer == vote::granted; });
-    if (static_cast<std::size_t>(granted) <= options_.ports.size() / 2) {
+    if (!are_a_quorum(held.votes())) {
         write(section, entry::kind::broken, "a lease without the votes of a quorum");
     }
     if (section.valid_until > clock::now() + ttl - ttl / 100 - 2ms) {
@@ -458,6 +476,7 @@ std::vector<std::string> worker_options::words() const {
                                  std::to_string(ttl_max.count()),
                                  std::to_string(connect_timeout.count())};
     for (const auto port : ports) all.push_back(std::to_string(port));
+    if (!list.empty()) all.push_back(list.string());
     return all;
 }
 
@@ -470,6 +489,10 @@ worker_options worker_options::from(const std::vector<std::string>& words) {
     o.threads = static_cast<unsigned>(std::stoul(words.at(4)));
     o.ttl_max = milliseconds(std::stoll(words.at(5)));
     o.connect_timeout = milliseconds(std::stoll(words.at(6)));
+    if (words.size() == 8 && words[7].ends_with(".json")) {
+        o.list = words[7];
+        return o;
+    }
     for (std::size_t i = 7; i < words.size(); ++i) {
         o.ports.push_back(static_cast<std::uint16_t>(std::stoul(words[i])));
     }
