@@ -187,6 +187,7 @@ private:
     asio::io_context context_;
     std::optional<asio::thread_pool> pool_;
     std::optional<client> client_;
+    std::vector<node_options> nodes_;
     asio::signal_set signals_;
     std::uint64_t sections_ = 0;
     unsigned calm_ = 0;  // how often it was told to rest
@@ -214,15 +215,15 @@ client_options client_terms(const worker_options& options) {
     return terms;
 }
 
-// Of each of the two lists, where the list changes.
-bool are_a_quorum(std::span<const node_vote> votes) {
+// Of each of the two lists, where the list changes. There is one vote for each node.
+bool are_a_quorum(std::span<const node_vote> votes, const std::vector<node_options>& nodes) {
     const auto is_majority_without = [&](list_change others) {
         std::size_t size = 0;
         std::size_t granted = 0;
-        for (const auto& v : votes) {
-            if (v.change == others) continue;
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            if (nodes[i].change == others) continue;
             ++size;
-            granted += v.answer == vote::granted ? 1 : 0;
+            granted += i < votes.size() && votes[i].answer == vote::granted ? 1 : 0;
         }
         return granted > size / 2;
     };
@@ -236,7 +237,9 @@ worker::worker(const worker_options& options)
       signals_(context_, SIGUSR1, SIGUSR2, SIGTERM) {
     asio::any_io_executor where = context_.get_executor();
     if (options.threads > 0) where = pool_.emplace(options.threads).get_executor();
-    client_.emplace(where, client_terms(options));
+    auto terms = client_terms(options);
+    nodes_ = terms.nodes;
+    client_.emplace(where, std::move(terms));
 }
 
 int worker::run() {
@@ -398,7 +401,7 @@ bool worker::look(entry& section, const lease& held) {
 }
 
 void worker::inspect(const entry& section, const lease& held, milliseconds ttl) {
-    if (!are_a_quorum(held.votes())) {
+    if (!are_a_quorum(held.votes(), nodes_)) {
         write(section, entry::kind::broken, "a lease without the votes of a quorum");
     }
     if (section.valid_until > clock::now() + ttl - ttl / 100 - 2ms) {

@@ -180,9 +180,9 @@ class Change(Scene):
         overlooked = self.client("hold", "overlooked", "held", [self.file("old")])
         overlooked.wait_for_refusal()
         overlooked.end()
-        self.judge_overlooked(overlooked)
+        self.expect_never_granted(overlooked)
 
-    def judge_overlooked(self, overlooked):
+    def expect_never_granted(self, overlooked):
         self.expect(not overlooked.events("granted"),
                     "a program with the old list was granted a lock after the commit")
 
@@ -196,7 +196,7 @@ class Change(Scene):
 
     def expect_held_through(self):
         """The lease under the joint list outlives the change, and keeps those with the new list out."""
-        lost = [e for e in self.holder.events() if e.get("event") == "lost"]
+        lost = [e for e in self.holder.events() if e["kind"] == "lost"]
         if lost and answering_share(self.pulse.beats, QUORUM, self.committed_at, now_ns()) < 0.8:
             raise NoVerdict("the machine was too busy: a lease was lost, and a quorum did not "
                             "answer a plain SET in time")
