@@ -9,7 +9,7 @@ from cluster import NODES
 from facts import PATIENCE_S, NoVerdict, ms, now_ns, wait_for
 from programs import CONNECT_TIMEOUT_MS, TTL_MAX_MS, Client, Command, Loop, Worker, longest_gap
 from pulse import Pulse, answering_share
-from scene import QUORUM, Scene
+from scene import QUORUM, SLEPT_NS, Scene
 
 LISTS = ("old", "joint", "new")
 # In the order in which they are given a list.
@@ -197,6 +197,8 @@ class Change(Scene):
     def expect_held_through(self):
         """The lease under the joint list outlives the change, and keeps those with the new list out."""
         lost = [e for e in self.holder.events() if e["kind"] == "lost"]
+        if lost and self.holder.longest_sleep() > SLEPT_NS:
+            raise NoVerdict("the machine was too busy: a lease was lost, whose holder did not run")
         if lost and answering_share(self.pulse.beats, QUORUM, self.committed_at, now_ns()) < 0.8:
             raise NoVerdict("the machine was too busy: a lease was lost, and a quorum did not "
                             "answer a plain SET in time")

@@ -151,6 +151,11 @@ class Command(Program):
         with open(self.told, encoding="utf-8") as file:
             return [json.loads(line) for line in file if line.endswith("\n")]
 
+    def longest_sleep(self):
+        """The longest time in ns in which its command did not run, which writes every 20 ms."""
+        times = [int(line[7]) for line in self.lines()]
+        return max((later - earlier for earlier, later in zip(times, times[1:])), default=0)
+
     def holds(self):
         """Whether its command wrote within the last second that it runs."""
         lines = self.lines()

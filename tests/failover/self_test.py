@@ -346,8 +346,8 @@ class Ran(Loop):
 class Under:
     """In place of a command under a lease, of which these events were told."""
 
-    def __init__(self, *kinds, holds=True):
-        self.kinds, self.holds = kinds, lambda: holds
+    def __init__(self, *kinds, holds=True, slept=0):
+        self.kinds, self.holds, self.longest_sleep = kinds, lambda: holds, lambda: slept
 
     def events(self):
         return [{"kind": kind} for kind in self.kinds]
@@ -389,6 +389,9 @@ def changes(t, chaos):
         return said_of_a_change(judge, answers=answers)
     t.expect("nothing where the holder keeps its lease", holding(Under("node_up")) == "")
     t.expect("a holder that was told of a loss", "lost its" in holding(Under("lost")))
+    t.expect("an excuse where its machine did not let it run",
+             "did not run" in holding(Under("lost", slept=SECOND)))
+    t.expect("an excuse where no node answered it", "plain SET" in holding(Under("lost"), False))
     t.expect("a holder that runs no more", "lost its" in holding(Under(holds=False)))
 
     def overlooked(*events):
