@@ -165,8 +165,8 @@ class Change(Scene):
         self.expect_available(begun, now_ns())
 
     def expect_available(self, begin, end):
-        """Programs with the joint list are not kept out for longer than by the restart of a node, or
-        than a program may take to connect to one that was restarted."""
+        """Programs with the joint list are not kept out for longer than by the restart of a node,
+        or than a program may take to connect to one that was restarted."""
         gap = longest_gap(self.watch.events(), begin, end)
         cost = max(self.restart_cost, CONNECT_TIMEOUT_MS * 1_000_000)
         if gap > cost and answering_share(self.pulse.beats, QUORUM, begin, end) < 0.8:
@@ -195,7 +195,7 @@ class Change(Scene):
         self.expect_available(self.committed_at, now_ns())
 
     def expect_held_through(self):
-        """The lease under the joint list outlives the change, and keeps those with the new list out."""
+        """The lease under the joint list outlives the change."""
         lost = [e for e in self.holder.events() if e["kind"] == "lost"]
         if lost and self.holder.longest_sleep() > SLEPT_NS:
             raise NoVerdict("the machine was too busy: a lease was lost, whose holder did not run")
@@ -243,8 +243,8 @@ class Change(Scene):
     def judge_runs(self):
         for loop in [p for p in self.programs if isinstance(p, Loop)]:
             wrong = [one for one in loop.runs if one[1] != 0]
-            self.expect(not wrong, f"{loop.name}: {len(wrong)} of {len(loop.runs)} runs went wrong: "
-                        f"{wrong[:3]}")
+            self.expect(not wrong, f"{loop.name}: {len(wrong)} of {len(loop.runs)} runs went "
+                        f"wrong: {wrong[:3]}")
             self.tell(f"{loop.name} ran {len(loop.runs)} times")
 
     def finish(self):

@@ -44,9 +44,9 @@ hold   Stands in line for RESOURCE and keeps it, renewed, until it is lost or th
 watch  Takes RESOURCE, looks which nodes have the key, gives it back, and so on.
 inside Is run by `redlock run`: writes that it runs under the lease, for so long.
 
-The first two write a history of their leases, and one JSON object per event on the standard output, with
-times in ns of the suspend-proof clock. SIGTERM ends them, after what they hold is given back. LIST
-is a configuration file, of which the nodes are taken.
+The first two write a history of their leases, and one JSON object per event on the standard output,
+with times in ns of the suspend-proof clock. SIGTERM ends them, after what they hold is given back.
+LIST is a configuration file, of which the nodes are taken.
 )";
 
 constexpr auto awaited = asio::as_tuple(asio::use_awaitable);
