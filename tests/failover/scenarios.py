@@ -427,6 +427,6 @@ def one_replaced(s):
     s.cluster.start(2)
     s.wait_for_all_of("new")
     s.cluster.kill(1)  # so that nothing is granted without the one that was away
-    s.wait_for_grants()
+    s.wait_for_a_grant()
     s.cluster.start(1)
     s.wait_for_all_of("new")
