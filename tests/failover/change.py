@@ -190,6 +190,7 @@ class Change(Scene):
                   f"{ms(first['at'] - self.committed_at)} ms after the commit")
         longest = longest_acquire(self.watch.events("watch"), self.begun_at, self.committed_at)
         self.tell(f"the longest acquire beside it took {ms(longest)} ms")
+        self.wait_for_a_grant()  # by the joint list: a time without one is known at its end
         self.expect_available(self.begun_at, now_ns())
 
     def expect_held_through(self):
