@@ -5,6 +5,7 @@
 #include "judge/journal.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/config.hpp>
 #include <redlock/error.hpp>
 
 #include <boost/asio/as_tuple.hpp>
@@ -26,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -185,6 +187,7 @@ private:
     asio::io_context context_;
     std::optional<asio::thread_pool> pool_;
     std::optional<client> client_;
+    std::vector<node_options> nodes_;
     asio::signal_set signals_;
     std::uint64_t sections_ = 0;
     unsigned calm_ = 0;  // how often it was told to rest
@@ -196,16 +199,35 @@ private:
 
 client_options client_terms(const worker_options& options) {
     client_options terms;
-    terms.cluster = "under test";  // others may know the nodes by other addresses
-    for (const auto port : options.ports) {
-        node_options node;
-        node.port = port;
-        terms.nodes.push_back(std::move(node));
+    if (!options.list.empty()) {
+        terms = load_options(options.list).value();
+    } else {
+        terms.cluster = "under test";  // others may know the nodes by other addresses
+        for (const auto port : options.ports) {
+            node_options node;
+            node.port = port;
+            terms.nodes.push_back(std::move(node));
+        }
     }
     terms.ttl_max = options.ttl_max;
     terms.connect_timeout = options.connect_timeout;
     terms.client_name = options.name;
     return terms;
+}
+
+// Of each of the two lists, where the list changes. There is one vote for each node.
+bool are_a_quorum(std::span<const node_vote> votes, const std::vector<node_options>& nodes) {
+    const auto is_majority_without = [&](list_change others) {
+        std::size_t size = 0;
+        std::size_t granted = 0;
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            if (nodes[i].change == others) continue;
+            ++size;
+            granted += i < votes.size() && votes[i].answer == vote::granted ? 1 : 0;
+        }
+        return granted > size / 2;
+    };
+    return is_majority_without(list_change::joining) && is_majority_without(list_change::leaving);
 }
 
 worker::worker(const worker_options& options)
@@ -215,7 +237,9 @@ worker::worker(const worker_options& options)
       signals_(context_, SIGUSR1, SIGUSR2, SIGTERM) {
     asio::any_io_executor where = context_.get_executor();
     if (options.threads > 0) where = pool_.emplace(options.threads).get_executor();
-    client_.emplace(where, client_terms(options));
+    auto terms = client_terms(options);
+    nodes_ = terms.nodes;
+    client_.emplace(where, std::move(terms));
 }
 
 int worker::run() {
@@ -377,10 +401,7 @@ bool worker::look(entry& section, const lease& held) {
 }
 
 void worker::inspect(const entry& section, const lease& held, milliseconds ttl) {
-    const auto votes = held.votes();
-    const auto granted = std::count_if(
-        votes.begin(), votes.end(), [](const node_vote& v) { return v.answer == vote::granted; });
-    if (static_cast<std::size_t>(granted) <= options_.ports.size() / 2) {
+    if (!are_a_quorum(held.votes(), nodes_)) {
         write(section, entry::kind::broken, "a lease without the votes of a quorum");
     }
     if (section.valid_until > clock::now() + ttl - ttl / 100 - 2ms) {
@@ -458,6 +479,7 @@ std::vector<std::string> worker_options::words() const {
                                  std::to_string(ttl_max.count()),
                                  std::to_string(connect_timeout.count())};
     for (const auto port : ports) all.push_back(std::to_string(port));
+    if (!list.empty()) all.push_back(list.string());
     return all;
 }
 
@@ -470,6 +492,10 @@ worker_options worker_options::from(const std::vector<std::string>& words) {
     o.threads = static_cast<unsigned>(std::stoul(words.at(4)));
     o.ttl_max = milliseconds(std::stoll(words.at(5)));
     o.connect_timeout = milliseconds(std::stoll(words.at(6)));
+    if (words.size() == 8 && words[7].ends_with(".json")) {
+        o.list = words[7];
+        return o;
+    }
     for (std::size_t i = 7; i < words.size(); ++i) {
         o.ports.push_back(static_cast<std::uint16_t>(std::stoul(words[i])));
     }

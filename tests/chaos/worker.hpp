@@ -20,6 +20,7 @@ struct worker_options {
     std::chrono::milliseconds ttl_max{0};
     std::chrono::milliseconds connect_timeout{0};
     std::vector<std::uint16_t> ports;
+    std::filesystem::path list;  ///< In place of the ports: a file as `load_options` reads it.
 
     std::vector<std::string> words() const;
     static worker_options from(const std::vector<std::string>& words);

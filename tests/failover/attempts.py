@@ -11,7 +11,7 @@ from scene import Scene
 def run_one(name, body, cluster, binaries, work):
     """What came of it: ok, failed, or skipped where the machine was too busy to tell."""
     began = time.monotonic()
-    scene = Scene(cluster, binaries, work)
+    scene = getattr(body, "stage", Scene)(cluster, binaries, work)
     outcome, wrong = "ok", []
     try:
         scene.start()

@@ -1,8 +1,10 @@
 // A program that holds one lease, or asks for votes, and tells of it; knows no fault.
 // SPDX-License-Identifier: MIT
+#include "inside.hpp"
 #include "judge/journal.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/config.hpp>
 #include <redlock/error.hpp>
 
 #include <boost/asio/as_tuple.hpp>
@@ -34,14 +36,17 @@ using std::chrono::milliseconds;
 
 constexpr auto usage =
     R"(usage: redlock_failover_client hold|watch NAME RESOURCE TTL_MS MARGIN_MS TTL_MAX_MS
-       CONNECT_TIMEOUT_MS HISTORY HOST:PORT...
+       CONNECT_TIMEOUT_MS HISTORY HOST:PORT...|LIST
+       redlock_failover_client inside NAME HISTORY SECTION MS
 
 hold   Stands in line for RESOURCE and keeps it, renewed, until it is lost or the program is told to
        end; then stands in line again.
 watch  Takes RESOURCE, looks which nodes have the key, gives it back, and so on.
+inside Is run by `redlock run`: writes that it runs under the lease, for so long.
 
-Both write a history of their leases, and one JSON object per event on the standard output, with
-times in ns of the suspend-proof clock. SIGTERM ends them, after what they hold is given back.
+The first two write a history of their leases, and one JSON object per event on the standard output,
+with times in ns of the suspend-proof clock. SIGTERM ends them, after what they hold is given back.
+LIST is a configuration file, of which the nodes are taken.
 )";
 
 constexpr auto awaited = asio::as_tuple(asio::use_awaitable);
@@ -55,7 +60,7 @@ struct orders {
     milliseconds ttl_max{0};
     milliseconds connect_timeout{0};
     std::string history;
-    std::vector<node_options> nodes;
+    client_options client;
 
     explicit orders(const std::vector<std::string>& words)
         : name(words.at(0)), resource(words.at(1)), history(words.at(6)) {
@@ -63,24 +68,27 @@ struct orders {
         terms.loss_margin = milliseconds(std::stoll(words.at(3)));
         ttl_max = milliseconds(std::stoll(words.at(4)));
         connect_timeout = milliseconds(std::stoll(words.at(5)));
+        if (words.size() == 8 && words[7].ends_with(".json")) {
+            client = load_options(words[7]).value();
+            return;
+        }
+        client.cluster = "under test";  // inside its network a node has another address
         for (std::size_t i = 7; i < words.size(); ++i) {
             const auto colon = words[i].rfind(':');
             node_options node;
             node.host = words[i].substr(0, colon);
             node.port = static_cast<std::uint16_t>(std::stoul(words[i].substr(colon + 1)));
-            nodes.push_back(std::move(node));
+            client.nodes.push_back(std::move(node));
         }
     }
 
     client_options for_client() const {
-        client_options all;
-        all.nodes = nodes;
+        client_options all = client;
         all.ttl_max = ttl_max;
         // All nodes share this machine and its disk: what stalls one of them may stall the others.
         all.node_timeout = 250ms;
         all.connect_timeout = connect_timeout;
         all.client_name = name;
-        all.cluster = "under test";  // inside its network a node has another address
         return all;
     }
 };
@@ -160,13 +168,15 @@ private:
     asio::awaitable<void> watch() {
         auto terms = orders_.terms;
         terms.renew = false;
+        const auto asked_at = clock::now();
         auto [error, held] = co_await client_.async_acquire(orders_.resource, terms, awaited);
         const auto at = clock::now();
         const bool is_granted = static_cast<bool>(held);
         entry section;
         if (is_granted) section = begin(held);
         auto [failed, state] = co_await client_.async_inspect(orders_.resource, awaited);
-        std::cout << R"({"event": "watch", "at": )" << count(at) << R"(, "granted": )"
+        std::cout << R"({"event": "watch", "asked_at": )" << count(asked_at) << R"(, "at": )"
+                  << count(at) << R"(, "granted": )"
                   << (is_granted ? "true" : "false") << R"(, "why": ")" << error.message()
                   << R"(", "nodes": [)";
         const char* separator = "";
@@ -270,6 +280,9 @@ private:
 int main(int argc, char** argv) try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const std::string role = words.empty() ? "--help" : words.front();
+    if (role == "inside") {
+        return redlock::failover::run_inside({words.begin() + 1, words.end()});
+    }
     if (role != "hold" && role != "watch") {
         std::cout << redlock::failover::usage;
         return role == "--help" ? 0 : 2;

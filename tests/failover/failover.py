@@ -24,6 +24,7 @@ def parse():
     parser.add_argument("--chaos", required=True)
     parser.add_argument("--client", required=True)
     parser.add_argument("--clock", required=True)
+    parser.add_argument("--redlock", required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--some", action="store_true")
     parser.add_argument("--list", action="store_true")
@@ -57,7 +58,8 @@ def main():
     for number in ENDINGS:
         signal.signal(number, interrupt)
     work = tempfile.mkdtemp(prefix="redlock-failover-")
-    binaries = {"chaos": words.chaos, "client": words.client, "clock": words.clock}
+    binaries = {"chaos": words.chaos, "client": words.client, "clock": words.clock,
+                "redlock": words.redlock}
     cluster = Cluster(ROOT, work, binaries)
     failed = 0
     try:

@@ -5,10 +5,11 @@ import json
 import os
 import signal
 import subprocess
+import threading
 
-from facts import PATIENCE_S, Failure, wait_for
+from facts import PATIENCE_S, Failure, now_ns, wait_for
 
-TTL_MAX_MS = 3000
+TTL_MAX_MS = int(os.environ.get("REDLOCK_FAILOVER_TTL_MAX_MS", "3000"))
 # For a whole handshake, which on a busy machine takes far longer than the default of half a second:
 # then no try would ever succeed, and no node vote.
 CONNECT_TIMEOUT_MS = 2500
@@ -77,12 +78,13 @@ class Program:
 class Worker(Program):
     """Contends for a handful of resources in every way the client offers."""
 
-    def __init__(self, binary, number, ports, folder, contenders=4):
+    def __init__(self, binary, number, nodes, folder, contenders=4):
+        """`nodes`: their ports, or a list's file alone."""
         name = f"w{number}"
         history = os.path.join(folder, f"{name}.history")
         super().__init__(name, [binary, "worker", name, history, str(number),
                                 str(contenders), "1", str(TTL_MAX_MS),
-                                str(CONNECT_TIMEOUT_MS), *map(str, ports)], folder, become_worker)
+                                str(CONNECT_TIMEOUT_MS), *map(str, nodes)], folder, become_worker)
 
     def rest(self):
         if not self.is_killed:
@@ -127,6 +129,81 @@ class Client(Program):
 
     def wait_for_refusal(self):
         wait_for(f"{self.name} is refused", lambda: self.events("refused"))
+
+
+class Command(Program):
+    """One `redlock run` of a command that runs until it is told to end."""
+
+    FOREVER_MS = 3_600_000
+    TTL_MS = 3000  # so that it has to renew while the list changes
+
+    def __init__(self, redlock, inside, name, resource, list_file, folder):
+        history = os.path.join(folder, f"{name}.history")
+        self.told = os.path.join(folder, f"{name}.told")
+        super().__init__(name, [redlock, "run", "--config", list_file, "--ttl", f"{self.TTL_MS}ms",
+                                "--wait", f"{PATIENCE_S}s", "--events", self.told, resource, "--",
+                                inside, "inside", name, history, "1", str(self.FOREVER_MS)],
+                         folder, die_with_parent)
+
+    def events(self):
+        if not os.path.exists(self.told):
+            return []
+        with open(self.told, encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def longest_sleep(self):
+        """The longest time in ns in which its command did not run, which writes every 20 ms."""
+        times = [int(line[7]) for line in self.lines()]
+        return max((later - earlier for earlier, later in zip(times, times[1:])), default=0)
+
+    def holds(self):
+        """Whether its command wrote within the last second that it runs."""
+        lines = self.lines()
+        return (self.process.poll() is None and bool(lines) and lines[-1][0] in "GS"
+                and int(lines[-1][7]) > now_ns() - 1_000_000_000)
+
+
+class Loop:
+    """Runs `redlock run` again and again, each time with the list that it was given last."""
+
+    def __init__(self, redlock, inside, name, resource, folder):
+        self.name, self.is_killed = name, False
+        self.history = os.path.join(folder, f"{name}.history")
+        self.words = [redlock, "run", "--wait", "30s"]
+        self.command = [resource, "--", inside, "inside", name, self.history]
+        self.list_file = self.process = self.thread = None
+        self.is_over = threading.Event()
+        self.runs = []  # of each: the list, the status, the standard error
+
+    def give(self, list_file):
+        """Returns when a run with this list is over."""
+        self.list_file = list_file
+        if not self.thread:
+            self.thread = threading.Thread(target=self.work, daemon=True)
+            self.thread.start()
+        wait_for(f"{self.name} ran with {os.path.basename(list_file)}",
+                 lambda: any(one[0] == list_file for one in self.runs))
+
+    def work(self):
+        while not self.is_over.is_set():
+            list_file, section = self.list_file, str(len(self.runs) + 1)
+            self.process = subprocess.Popen(
+                [*self.words, "--config", list_file, *self.command, section, "20"], text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                preexec_fn=die_with_parent)
+            said = self.process.communicate()[1]
+            self.runs.append((list_file, self.process.returncode, said.strip()))
+
+    def end(self):
+        self.is_over.set()
+        if self.thread:
+            self.thread.join(PATIENCE_S)
+
+    def destroy(self):
+        self.is_over.set()
+        if self.thread and self.thread.is_alive():
+            self.process.terminate()
+            self.thread.join(PATIENCE_S)
 
 
 def longest_gap(events, begin, end):

@@ -1,5 +1,8 @@
 # What befalls the masters and the programs, scenario by scenario; knows no container's name.
 # SPDX-License-Identifier: MIT
+from functools import partial
+
+from change import Change
 from cluster import NODES, SIZE
 from facts import now_ns
 
@@ -8,8 +11,10 @@ ALL = []
 SOME = []
 
 
-def scenario(name, some=False):
+def scenario(name, some=False, stage=None):
     def note(body):
+        if stage:
+            body.stage = stage
         ALL.append((name, body))
         if some:
             SOME.append(name)
@@ -378,3 +383,50 @@ def client_paused(s):
     s.tell(f"loss reported {s.since_mended(s.loss_of(s.a))} ms after its end")
     s.expect_idle_machine(s.b.events("lost"))
     s.expect(s.b.holds(), "the holder that slept took the lease from its new holder")
+
+
+def joint_list_everywhere(s):
+    """The first step of docs/nodes.md; a commit that comes too early is refused."""
+    s.start_new_servers()
+    s.give_to_all("joint", but=("waiting",))
+    s.expect_commit(120)
+    s.give("waiting", "joint")
+    s.wait_for_new_nodes()
+    s.hold()
+
+
+def new_list_everywhere(s):
+    """The third one, as soon as it may be taken."""
+    s.wait_until_new_list_counts()
+    s.give_to_all("new")
+    s.expect_held_through()
+    s.let_go()
+
+
+@scenario("the list changes: three nodes become five",
+          stage=partial(Change, (1, 2, 3), (1, 2, 3, 4, 5)))
+def three_become_five(s):
+    s.learn_what_a_restart_costs(1)
+    joint_list_everywhere(s)
+    s.expect_commit(0)
+    s.expect_overlooked_refused()
+    new_list_everywhere(s)
+    s.wait_for_all_of("new")
+
+
+@scenario("the list changes: one of three is replaced, another away", some=True,
+          stage=partial(Change, (1, 2, 3), (1, 2, 4)))
+def one_replaced(s):
+    s.learn_what_a_restart_costs(1)
+    joint_list_everywhere(s)
+    s.cluster.stop(2)
+    s.expect_commit(1)
+    s.expect_overlooked_refused()
+    new_list_everywhere(s)
+    s.switch_off()
+    s.cluster.start(2)
+    s.wait_for_all_of("new")
+    s.cluster.kill(1)  # so that nothing is granted without the one that was away
+    s.wait_for_a_grant()
+    s.cluster.start(1)
+    s.wait_for_all_of("new")

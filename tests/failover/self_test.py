@@ -6,9 +6,10 @@ import os
 import tempfile
 
 import attempts
+from change import Change
 from facts import Failure, NoVerdict, now_ns
 from cluster import NODES, Cluster
-from programs import Client, Worker, longest_gap
+from programs import Client, Loop, Worker, longest_gap
 from pulse import answering_share
 from scene import Scene, missing_kinds
 
@@ -158,6 +159,7 @@ def run(chaos):
     waits(t)
     pauses(t)
     counts(t)
+    changes(t, chaos)
     watch = [{"event": "watch", "at": at, "granted": granted}
              for at, granted in ((0, True), (10, True), (20, False), (70, True), (80, True))]
     t.expect("the longest time without a grant", longest_gap(watch, 15, 75) == 60)
@@ -331,6 +333,92 @@ def counts(t):
              counted([broken], [None], restored=1) == (0, 0))
     t.expect("and what could not be tried again",
              counted([busy, None], [busy, busy], restored=3) == (1, 0))
+
+
+class Ran(Loop):
+    """A loop whose runs ended with these."""
+
+    def __init__(self, *statuses):
+        self.name = "loop"
+        self.runs = [("joint.json", status, "") for status in statuses]
+
+
+class Under:
+    """In place of a command under a lease, of which these events were told."""
+
+    def __init__(self, *kinds, holds=True, slept=0):
+        self.kinds, self.holds, self.longest_sleep = kinds, lambda: holds, lambda: slept
+
+    def events(self):
+        return [{"kind": kind} for kind in self.kinds]
+
+
+def said_of_a_change(judge, looks=(), answers=True):
+    """Of one in which the watch has these looks: (s, whether granted, the votes)."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Change((1, 2, 3), (1, 2, 4), Masters({}), {}, folder)
+        scene.committed_at = 0
+        scene.pulse = NoPulse([[(at * SECOND, answers) for at in range(30)] for _ in NODES])
+        scene.watch = Holder(folder, events=[
+            {"event": "watch", "at": at * SECOND, "granted": granted, "nodes": nodes}
+            for at, granted, nodes in looks])
+        scene.watch.nodes = scene.members["new"]
+        try:
+            judge(scene)
+        except (Failure, NoVerdict) as seen:
+            return str(seen)
+        return ""
+
+
+def changes(t, chaos):
+    def kept_out(until, cost=0, answers=True):
+        def judge(scene):
+            scene.restart_cost = cost * SECOND
+            scene.expect_available(5 * SECOND, 20 * SECOND)
+        looks = [(at, at < 6 or at >= until, []) for at in range(25)]
+        return said_of_a_change(judge, looks, answers)
+    t.expect("nothing where the change keeps nobody out", kept_out(until=7) == "")
+    t.expect("a change that keeps programs out", "out of reach" in kept_out(until=16))
+    t.expect("nothing where a restart costs as much", kept_out(until=16, cost=11) == "")
+    t.expect("an excuse where no node answered", "too busy" in kept_out(until=16, answers=False))
+
+    def holding(holder, answers=True):
+        def judge(scene):
+            scene.holder = holder
+            scene.expect_held_through()
+        return said_of_a_change(judge, answers=answers)
+    t.expect("nothing where the holder keeps its lease", holding(Under("node_up")) == "")
+    t.expect("a holder that was told of a loss", "lost its" in holding(Under("lost")))
+    t.expect("an excuse where its machine did not let it run",
+             "did not run" in holding(Under("lost", slept=SECOND)))
+    t.expect("an excuse where no node answered it", "plain SET" in holding(Under("lost"), False))
+    t.expect("a holder that runs no more", "lost its" in holding(Under(holds=False)))
+
+    def overlooked(*events):
+        return said_of_a_change(lambda s: s.expect_never_granted(Holder(s.folder, events=events)))
+    t.expect("nothing where the overlooked is refused", overlooked({"event": "refused"}) == "")
+    t.expect("an overlooked program that is granted a lock",
+             "old list was granted" in overlooked({"event": "refused"}, {"event": "granted"}))
+
+    def followed(word):
+        return said_of_a_change(
+            lambda s: s.wait_for_held(s.watch, (1, 2, 4), 0, seconds=0),
+            [(at, True, ["held", word, "held"]) for at in (1, 2)])
+    t.expect("nothing where all follow", followed("held") == "")
+    t.expect("a node that does not follow", "(1, 2, 4) vote" in followed("other set"))
+
+    def runs(*statuses):
+        def judge(scene):
+            scene.programs = [Ran(*statuses)]
+            scene.judge_runs()
+        return said_of_a_change(judge)
+    t.expect("nothing where all runs are well", runs(0, 0) == "")
+    t.expect("a run that got no lock", "1 of 2 runs" in runs(0, 121))
+    inside = [(what, 1, 10, at, at + 1, "-") for what, at in (("G", 100), ("S", 200), ("E", 300))]
+    t.expect("nothing where another follows what ran under a lease",
+             verdict(chaos, inside, section(2, 11, 300, 400)) == "")
+    t.expect("another holder beside what runs under a lease",
+             "overlap" in verdict(chaos, inside, section(2, 11, 250, 400)))
 
 
 def kinds(t, chaos):
