@@ -19,7 +19,7 @@ kept_votes::kept_votes(cast_votes cast) {
     brief_.reserve(cast.size());
     for (node_vote& v : cast) {
         brief_.push_back({std::move(v.node), v.fence,
-                          static_cast<std::uint32_t>(v.elapsed.count()), v.answer});
+                          static_cast<std::uint32_t>(v.elapsed.count()), v.answer, v.change});
     }
 }
 
@@ -38,7 +38,8 @@ std::span<const node_vote> kept_votes::all() const {
         mine->votes.push_back({.node = b.node,
                                .answer = b.answer,
                                .elapsed = std::chrono::microseconds(b.elapsed_us),
-                               .fence = b.fence});
+                               .fence = b.fence,
+                               .change = b.change});
     }
     const whole_votes* before = nullptr;
     if (!whole_.compare_exchange_strong(before, mine.get(), std::memory_order_acq_rel)) {

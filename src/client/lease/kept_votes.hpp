@@ -34,6 +34,7 @@ private:
         std::uint64_t fence;
         std::uint32_t elapsed_us;
         vote answer;
+        list_change change;
     };
     struct whole_votes : recycled {
         cast_votes votes{};

@@ -108,6 +108,10 @@ std::string node_reports::tell_of_sets(std::size_t node) const {
     if (!record.is_misfit()) {
         return "another node of the list belongs to another set, so nothing is granted";
     }
+    if (record.list.announced == set_) {
+        return "its list of nodes is to become this one, and the change is not committed: run "
+               "redlock commit with the joint list, and start programs with this list after it";
+    }
     const std::string& theirs = record.list.set;
     const auto size_of = [](std::string_view set) {
         const std::string number(set.substr(0, set.find(':')));

@@ -310,6 +310,7 @@ void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent
     if (seen.time_us) {
         read_clock(node, {*seen.time_us, sent, now}, now);
     } else if (seen.record) {
+        read_again_.erase(node);  // another one may have been found without its record since
         const record_facts& record = *seen.record;
         read_clock(node, {record.time_us, sent, now}, now);
         // The quarantine of a node that was flushed begins with the first handshake after it.

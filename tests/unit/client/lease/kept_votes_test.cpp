@@ -23,6 +23,7 @@ cast_votes plain_votes() {
         votes[i].node = node_name("n" + std::to_string(i));
         votes[i].answer = i < 2 ? vote::granted : vote::pending;
         votes[i].elapsed = std::chrono::microseconds(100 + i);
+        votes[i].change = i < 2 ? list_change::none : list_change::leaving;
         votes[i].fence = i < 2 ? 1'700'000'000'000'000 : 0;
     }
     return votes;
@@ -32,7 +33,7 @@ bool is_same(const node_vote& a, const node_vote& b) {
     return a.node == b.node && a.answer == b.answer && a.error == b.error &&
            a.detail == b.detail && a.elapsed == b.elapsed && a.retry_in == b.retry_in &&
            a.fence == b.fence && a.resource == b.resource && a.held_for == b.held_for &&
-           a.note == b.note;
+           a.note == b.note && a.change == b.change;
 }
 
 void check_kept(const cast_votes& votes) {
