@@ -48,7 +48,7 @@ const std::map<std::string_view, std::vector<example_outline>>& examples_of_comm
         {"commit",
          {{"redlock commit --config joint.json",
            "Ends the change of the list that the file names, after a question."},
-          {"redlock commit --yes --wait 10m",
+          {"redlock commit --config joint.json --yes --wait 10m",
            "The same from a script, when no program with another list is left."}}},
         {"bench",
          {{"redlock bench --each 1s --workers 16",

@@ -5,6 +5,7 @@
 Each example is typed as it stands in `redlock help COMMAND`, in the order of the commands, in a
 folder that has the files which they name. Questions are answered with yes.
 """
+import json
 import os
 import pathlib
 import pty
@@ -29,6 +30,10 @@ def commands():
     return re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE)
 
 
+def port_of(node):
+    return int((node if isinstance(node, str) else node["port"]).rstrip("/").rsplit(":", 1)[1])
+
+
 def examples_of(command):
     return re.findall(r"^  (redlock .*)$", said(command).split("\nExample")[1], re.MULTILINE)
 
@@ -39,6 +44,14 @@ class Examples(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         (self.folder / "redlock").symlink_to(TOOL)
         shutil.copy(os.environ["REDLOCK_CONFIG"], self.folder / "nodes.json")
+        # The last node leaves, by records of their own under another prefix: the other examples need it.
+        listed = json.loads((self.folder / "nodes.json").read_text()) | {"key_prefix": "joint:"}
+        listed["nodes"] = [{"host": "127.0.0.1", "port": port_of(node)} for node in listed["nodes"]]
+        joint = self.folder / "joint.json"
+        joint.write_text(json.dumps(listed))
+        subprocess.run([TOOL, "init", "--yes", "--config", joint], check=True, capture_output=True)
+        listed["nodes"][-1]["change"] = "leaving"
+        joint.write_text(json.dumps(listed))
         for name in SCRIPTS:
             script = self.folder / name
             script.write_text("#!/bin/sh\necho ran\n")

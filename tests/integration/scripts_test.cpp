@@ -657,7 +657,8 @@ TEST_CASE("the record of another set's node is not written", "[scripts]") {
     const std::string before = n.get("N").value_or("");
     const std::string what = GENERATE("look", "-", "mark", "peek");
     CHECK(n.greet(other_run_id, "0", what, 3'600'000, replid, "5:other") ==
-          "{" + text(now_us) + " 3:set -}");
+          "{" + text(now_us) + " " + std::string(epoch) +
+              " 7 60000 - 4     60000  3:set - 0 - - - - 0  -}");
     CHECK(n.get("N") == before);
 }
 
@@ -677,7 +678,9 @@ TEST_CASE("a record keeps what the client that named its set calls the nodes", "
     CHECK(n.get("N") == named);
     n.note_clock("keep", 0, "");
     CHECK(n.get("N").value_or("").ends_with(" 60000 a:1,b%20c/d"));
-    CHECK(greet("look", "3:other") == "{" + text(now_us) + " 3:set a:1,b%20c/d}");
+    CHECK(greet("look", "3:other") ==
+          "{" + text(now_us) + " " + std::string(epoch) + " 7 60000 - 4 " + text(now_us) +
+              " 0 7 " + text(now_us) + " 60000  3:set a:1,b%20c/d 0 - - - - 0  -}");
 }
 
 TEST_CASE("peek compares the set and writes nothing", "[scripts]") {

@@ -407,7 +407,8 @@ TEST_CASE("passwords are used and never shown", "[tool]") {
 TEST_CASE("what is not understood is refused in one line with a remedy", "[tool]") {
     const std::vector<std::pair<words, std::string>> cases{
         {{},
-         "run, acquire, extend, release, inspect, list, watch, doctor, init, bench, completion and "
+         "run, acquire, extend, release, inspect, list, watch, doctor, init, commit, bench, "
+         "completion and "
          "help exist"},
         {{"lock"}, "there is no command 'lock'"},
         {{"help", "lock"}, "there is no command 'lock'"},

@@ -13,11 +13,8 @@ namespace redlock::detail {
 bool list_operation::go_on(time_point now) {
     if (!std::exchange(has_begun_, true)) {
         unused_ = client().nodes.all();
-        node_mask asked;
-        while (!client().shared.lists().is_quorum(asked)) {
-            asked.insert(*unused_.begin());
-            ask_another(now);
-        }
+        const node_mask all = unused_;
+        while (!client().shared.lists().is_quorum(all - unused_)) ask_another(now);
         return true;
     }
     const bool is_missing_some = !client().shared.lists().is_quorum(complete_);

@@ -135,10 +135,11 @@ long long direct::kill_other_clients() {
 
 int direct::clients_named(const std::string& name) {
     const auto list = checked({"CLIENT", "LIST"}).text;
-    const auto label = " name=" + name + " ";
+    const auto label = " name=" + name;  // behind it, of our own clients, "#" and sets
     int found = 0;
     for (auto at = list.find(label); at != std::string::npos; at = list.find(label, at + 1)) {
-        ++found;
+        const char end = list.at(at + label.size());
+        found += end == ' ' || end == '#' ? 1 : 0;
     }
     return found;
 }
