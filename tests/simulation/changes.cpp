@@ -190,9 +190,19 @@ private:
                 const duration at = each * static_cast<std::int64_t>(c) + dice_.between(500ms, 2 * each);
                 if (out_.programs.size() >= 31) break;
                 add_operator(c, dice_.happens(0.25), at, dice_.between_orders(5ms, 5s));
+                if (dice_.happens(0.6)) cut_off_operator(at);
             }
         }
         draw_faults();
+    }
+
+    // It meets some of the nodes only, which the programs meet.
+    void cut_off_operator(duration at) {
+        fault f{.kind = fault_kind::partition, .at = at > 1ms ? at - 1ms : 0ms};
+        f.lasts = 6s;
+        f.nodes = 1U + static_cast<std::uint32_t>(dice_.below((1U << most_nodes) - 1));
+        f.programs = 1U << (out_.programs.size() - 1);
+        out_.faults.push_back(f);
     }
 
     // A node that loses its record is given the time until it has one, and until that counts.

@@ -199,9 +199,9 @@ void worker::check_time(duration allowed, const char* what) const {
     });
 }
 
-// A node that nothing is wrong with has a vote.
+// A node that nothing is wrong with has a vote, but for the moments in which its list changes.
 void worker::check_votes(std::span<const node_vote> votes) const {
-    if (in_->is_displaced()) return;
+    if (in_->is_displaced() || in_->around().in.changes_lists) return;
     for (std::size_t n = 0; n < votes.size(); ++n) {
         const vote v = votes[n].answer;
         const bool is_unable = v == vote::quarantine || v == vote::refused ||
