@@ -194,6 +194,31 @@ private:
             }
         }
         draw_faults();
+        if (dice_.happens(0.4)) draw_split();
+    }
+
+    // Once the nodes have records, programs with the first list alone don't meet the nodes that operators
+    // and programs with the second list do: a majority of that, and no majority of the first. So a change
+    // that is ended there, without a majority of the old list, has two holders. No node forgets: it would
+    // be one that was not used before.
+    void draw_split() {
+        std::erase_if(out_.faults, [](const fault& f) { return forgets(f.kind); });
+        const std::uint32_t fresh = lists_[1] & ~lists_[0];
+        const auto majority = static_cast<std::size_t>(std::popcount(lists_[1]) / 2 + 1);
+        const auto needed = majority - std::min<std::size_t>(majority, std::popcount(fresh));
+        const std::uint32_t here = fresh | some_of(lists_[0] & lists_[1], needed);
+        for (std::size_t i = 0; i < out_.programs.size(); ++i) {
+            const program_plan& p = out_.programs[i];
+            const bool is_old = !p.is_brief() && !p.is_joint() && p.list == lists_[0];
+            const bool is_new = !p.is_brief() && !p.is_joint() && p.list == lists_[1];
+            const bool is_operator = p.is_brief() && p.list == lists_[0];
+            if (!is_old && !is_new && !is_operator) continue;
+            out_.faults.push_back({.kind = fault_kind::partition,
+                                   .at = is_old ? 3s : duration(0ms),
+                                   .lasts = out_.length,
+                                   .nodes = is_old ? here : ~here & ((1U << most_nodes) - 1),
+                                   .programs = 1U << i});
+        }
     }
 
     // It meets some of the nodes only, which the programs meet.
