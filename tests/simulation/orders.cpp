@@ -190,6 +190,10 @@ constexpr acquire_options of_two{.slots = 2};
 constexpr acquire_options kept{.min_hold = std::chrono::milliseconds(500)};
 // Each program reaches two nodes, and any two programs meet on one.
 constexpr std::array<std::uint32_t, small_world::most_programs> in_a_ring{0b100, 0b001, 0b010};
+// From one node to three: a majority of each list need not meet one of the other.
+constexpr small_world::node_list one_node{0b001};
+constexpr small_world::node_list one_then_three{0b001, 0b111};
+constexpr small_world::node_list three_nodes{0b111};
 
 const std::vector<small_world>& small_worlds() {
     static const std::vector<small_world> all{
@@ -318,6 +322,29 @@ const std::vector<small_world>& small_worlds() {
          .waits{false, true},
          .restarts = 1,
          .first_alike = 1},
+        {.name = "the list is committed while one acquires by the old list",
+         .lists{one_node, one_then_three},
+         .commits{false, true}},
+        {.name = "the list is committed while one acquires by both lists",
+         .lists{one_then_three, one_then_three},
+         .commits{false, true},
+         .first_alike = 1},
+        {.name = "the list is committed while one holds by the old list, and one has the new list alone",
+         .programs = 3,
+         .keeps{true},
+         .holds{true},
+         .lists{one_node, one_then_three, three_nodes},
+         .commits{false, true}},
+        {.name = "one acquires by the old list, another by both, while the list is committed",
+         .is_deep = true,
+         .programs = 3,
+         .lists{one_node, one_then_three, one_then_three},
+         .commits{false, true}},
+        {.name = "two operators commit while one acquires by the old list",
+         .is_deep = true,
+         .programs = 3,
+         .lists{one_node, one_then_three, one_then_three},
+         .commits{false, true, true}},
         {.name = "one asks twice while the other holds",
          .is_deep = true,
          .turns{2, 1},

@@ -9,6 +9,13 @@ namespace redlock::simulation {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// Of ttl_max 10 s, with what the clocks may differ.
+constexpr duration settled = 20s;
+
+}  // namespace
+
 plan passage::terms(const small_world& in) {
     plan out;
     out.seed = in.seed;
@@ -20,8 +27,13 @@ plan passage::terms(const small_world& in) {
     out.nodes.resize(nodes);
     // The one's timer rings a moment before the other's.
     for (std::size_t i = 0; i < in.programs; ++i) {
-        out.programs.push_back({.drift_ppm = 100 * static_cast<std::int64_t>(i), .workers = 0});
+        program_plan& p = out.programs.emplace_back();
+        p.drift_ppm = 100 * static_cast<std::int64_t>(i);
+        p.workers = 0;
+        p.list = in.lists[i].now;
+        p.list_after = in.lists[i].after;
     }
+    out.changes_lists = in.changes_lists();
     return out;
 }
 
@@ -103,7 +115,7 @@ bool passage::may_pass(const delivery& d) const {
 bool passage::matters(const delivery& d) const {
     if (d.what != delivery::kind::to_program || d.is_end) return true;
     const auto& who = actors_[d.program];
-    if (who.at() == actor::stage::asking || who.is_extending()) return true;
+    if (who.at() == actor::stage::asking || who.is_extending() || who.is_committing()) return true;
     if (who.at() == actor::stage::giving_back && who.has_more_to_do()) return true;
     return d.node == 0 && (may_forget_ || (in_.breaks > 0 && d.program == 0));
 }
@@ -112,11 +124,21 @@ bool passage::may_leap() const {
     if (in_.leaps == 0) return false;
     for (std::size_t p = 0; p < in_.programs; ++p) {
         if (actors_[p].at() == actor::stage::holding) return true;
-        for (std::size_t n = 0; n < nodes; ++n) {
+        for (std::size_t n = 0; n < programs_[p]->list_size(); ++n) {
             if (programs_[p]->awaits(n)) return true;
         }
     }
     return false;
+}
+
+// Where the list was changed, not by the old one alone.
+bool passage::can_acquire(std::size_t p) const {
+    const auto is_longest = [&](std::uint32_t list) {
+        return std::all_of(in_.lists.begin(), in_.lists.end(), [list](const auto& other) {
+            return ((other.now | other.after) & ~list) == 0;
+        });
+    };
+    return !in_.commits[p] && (!in_.changes_lists() || is_longest(in_.lists[p].now | in_.lists[p].after));
 }
 
 void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
@@ -127,7 +149,7 @@ void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
                            (p != 0 || !actors_[0].has_more_to_do());
     const std::size_t cause = must_wait ? parted_for_[1 - p] : 0;
     if (at == actor::stage::before && (!must_wait || cause != 0)) {
-        out.push_back({.what = kind::ask, .program = p});
+        out.push_back({.what = in_.commits[p] ? kind::commit : kind::ask, .program = p});
         out.back().of.cause = cause;
     }
     if (at == actor::stage::holding && !in_.keeps[p]) {
@@ -161,6 +183,7 @@ actions passage::choices() const {
     if (is_replica_) out.push_back({.what = action::kind::promote});
     if (in_.steps > 0) out.push_back({.what = action::kind::step});
     if (may_leap()) out.push_back({.what = action::kind::leap});
+    if (in_.quarantines > 0) out.push_back({.what = action::kind::quarantine});
     return out;
 }
 
@@ -199,6 +222,7 @@ void passage::perform(const action& next) {
             --in_.extensions;
             who.extend();
             break;
+        case kind::commit: who.commit(); break;
         case kind::break_off:
             --in_.breaks;
             net_.break_at_once(next.program, next.node);
@@ -225,6 +249,10 @@ void passage::perform(const action& next) {
                                                    return a->next_alarm() < b->next_alarm();
                                                }))
                                 ->next_alarm());
+            break;
+        case kind::quarantine:
+            --in_.quarantines;
+            when_.run_until(when_.now() + settled);
             break;
     }
     for (std::size_t p = 0; p < in_.programs; ++p) {
@@ -256,7 +284,10 @@ void passage::finish() {
     }
     check_litter();
     if (verdict()) return;
-    for (actor& a : actors_) a.prove_alive();
+    if (in_.changes_lists()) run_until(when_.now() + settled);
+    for (std::size_t i = 0; i < in_.programs; ++i) {
+        if (can_acquire(i)) actors_[i].prove_alive();
+    }
     run_until(when_.now() + 3s);
     for (std::size_t i = 0; i < in_.programs; ++i) {
         referee_.require(actors_[i].at() == actor::stage::after, "liveness", [&] {
