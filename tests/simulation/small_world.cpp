@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/small_world.hpp"
 
+#include "wire/resp/scripts.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -55,13 +57,32 @@ passage::passage(const small_world& in, const plan& terms, story& log)
         how.ttl = in_.ttl;
         how.renew = false;
         programs_.push_back(std::make_unique<program>(i, around));
-        actors_.emplace_back(*programs_[i], in_.turns[i], how);
-        programs_[i]->start();
+        actors_.emplace_back(*programs_[i], in_.turns[i] + (prepares_change(i) ? 1 : 0), how);
+        if (!in_.is_late[i]) programs_[i]->start();
         when_.run_until(began + 500ms * (i + 1));
     }
     cut_off(false);
+    if (in_.changes_lists()) prepare_change();
     take_first();
     net_.hold();
+}
+
+// The nodes of the old list have records of it, and each node has the script.
+void passage::prepare_change() {
+    for (std::size_t n = 0; n < nodes; ++n) {
+        net_.ask(n, {"SCRIPT", "LOAD", std::string(resp::change().text)}, [](const auto&) {});
+    }
+    for (std::size_t i = 0; i < in_.programs; ++i) {
+        if (!prepares_change(i)) continue;
+        actors_[i].ask();
+        when_.run_until(when_.now() + 50ms);
+        actors_[i].give_back();
+        when_.run_until(when_.now() + 50ms);
+    }
+}
+
+bool passage::prepares_change(std::size_t p) const {
+    return in_.changes_lists() && in_.lists[p].now == in_.lists[0].now && in_.lists[p].after == 0;
 }
 
 void passage::take_first() {
@@ -101,9 +122,16 @@ passage::~passage() {
     programs_.clear();
 }
 
-// Nodes that are alike may be given any name: the search takes them as p0 hears of them.
+// Nodes that are alike may be given any name: the search takes them as p0 hears of them. An operator
+// goes on when all nodes have answered: of the orders in which it hears them one stands for all.
 bool passage::may_pass(const delivery& d) const {
-    if (d.what == delivery::kind::to_node || d.program != 0) return true;
+    if (d.what == delivery::kind::to_node) return true;
+    if (actors_[d.program].is_committing()) {
+        for (std::size_t n = 0; n < d.node; ++n) {
+            if (programs_[d.program]->awaits(n)) return false;
+        }
+    }
+    if (d.program != 0) return true;
     for (std::size_t n = in_.first_alike; n < d.node; ++n) {
         if (!has_answered_[n]) return false;
     }
@@ -145,9 +173,8 @@ void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
     using kind = action::kind;
     const auto at = actors_[p].at();
     // p0 begins; whoever waits does so for the other's first turn.
-    const bool must_wait = p < in_.waits.size() && in_.waits[p] &&
-                           (p != 0 || !actors_[0].has_more_to_do());
-    const std::size_t cause = must_wait ? parted_for_[1 - p] : 0;
+    const bool must_wait = in_.waits[p] && (p != 0 || !actors_[0].has_more_to_do());
+    const std::size_t cause = must_wait ? parted_for_[p == 0 ? 1 : 0] : 0;
     if (at == actor::stage::before && (!must_wait || cause != 0)) {
         out.push_back({.what = in_.commits[p] ? kind::commit : kind::ask, .program = p});
         out.back().of.cause = cause;
@@ -212,7 +239,10 @@ void passage::perform(const action& next) {
             next.of.what == delivery::kind::dial ? greet(next.of) : net_.pass(next.of);
             break;
         case kind::lose: net_.lose(next.of); break;
-        case kind::ask: who.ask(); break;
+        case kind::ask:
+            if (!programs_[next.program]->is_running()) programs_[next.program]->start();
+            who.ask();
+            break;
         case kind::give_back: who.give_back(); break;
         case kind::cancel:
             --in_.cancels;

@@ -47,14 +47,16 @@ struct small_world {
     std::array<acquire_options, most_programs> asks{};  ///< What each asks for, but for the ttl.
     /// How often each asks, and gives back what it got.
     std::array<int, most_programs> turns{1, 1, 1};
-    std::array<bool, 2>
-        waits{};  ///< p1, or p0 the second time, until the other first had its turn.
+    /// Until p0 first had its turn; p0, the second time, until p1 had.
+    std::array<bool, most_programs> waits{};
     std::array<bool, most_programs> keeps{};  ///< These give back in the end only.
     std::array<bool, most_programs> holds{};  ///< These have got it before the search begins.
     /// The nodes that each cannot reach until the end, as bits.
     std::array<std::uint32_t, most_programs> unseen{};
     std::array<node_list, most_programs> lists{};
-    std::array<bool, most_programs> commits{};  ///< These end the change of their list, and acquire nothing.
+    /// These end the change of their list, and acquire nothing. One of the others has the old list.
+    std::array<bool, most_programs> commits{};
+    std::array<bool, most_programs> is_late{};  ///< These start when they ask for the lock.
     std::chrono::milliseconds ttl{2'000};
     std::size_t together = 1;  ///< In some order so many hold at once, or the world shows nothing.
     std::uint64_t seed = 0;    ///< Of what the programs draw: owners, and which slot they ask for.
@@ -220,6 +222,8 @@ private:
     void add_own(actions& out, std::size_t p, bool& must_go_on) const;
     void greet(const delivery& over);
     void cut_off(bool is_end);
+    bool prepares_change(std::size_t p) const;
+    void prepare_change();
     void take_first();
     void set_replica(bool is);
     void check_litter();
