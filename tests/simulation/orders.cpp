@@ -343,6 +343,7 @@ const std::vector<small_world>& small_worlds() {
          .is_late{false, false, true},
          .first_alike = 1},
         {.name = "the list is committed while one holds by the old list, and then one has the new list alone",
+         .is_deep = true,
          .programs = 3,
          .waits{false, false, true},
          .keeps{false, true},

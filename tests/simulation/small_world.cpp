@@ -67,22 +67,25 @@ passage::passage(const small_world& in, const plan& terms, story& log)
     net_.hold();
 }
 
-// The nodes of the old list have records of it, and each node has the script.
+// The nodes of the old list have records of it, those of the new one have joined long ago, and each
+// has the script.
 void passage::prepare_change() {
     for (std::size_t n = 0; n < nodes; ++n) {
         net_.ask(n, {"SCRIPT", "LOAD", std::string(resp::change().text)}, [](const auto&) {});
     }
-    for (std::size_t i = 0; i < in_.programs; ++i) {
-        if (!prepares_change(i)) continue;
-        actors_[i].ask();
-        when_.run_until(when_.now() + 50ms);
-        actors_[i].give_back();
-        when_.run_until(when_.now() + 50ms);
+    for (const bool is_joint : {false, true}) {
+        for (std::size_t i = 0; i < in_.programs; ++i) {
+            if (!prepares_change(i) || (in_.lists[i].after != 0) != is_joint) continue;
+            actors_[i].ask();
+            when_.run_until(when_.now() + 50ms);
+            actors_[i].give_back();
+            when_.run_until(when_.now() + settled);
+        }
     }
 }
 
 bool passage::prepares_change(std::size_t p) const {
-    return in_.changes_lists() && in_.lists[p].now == in_.lists[0].now && in_.lists[p].after == 0;
+    return in_.changes_lists() && in_.lists[p].now == in_.lists[0].now;
 }
 
 void passage::take_first() {
