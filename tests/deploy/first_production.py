@@ -117,20 +117,6 @@ class FirstProduction(unittest.TestCase):
         self.assertEqual(first.returncode, 0)
         self.assertEqual(self.redlock("run", "config.json", "first-job", "--", "true").returncode, 0)
 
-    def test_a_node_takes_nobody_without_tls_or_a_user(self):
-        self.shell(commands_under("Users") + of_page("3. Certificates")[0])
-        self.write_configurations()
-        self.start_servers()
-        self.until(lambda: "unreachable" not in self.redlock("doctor", "operator.json").stdout)
-        port = self.ports["lock-1"]
-        got = subprocess.run(self.words("doctor", "none.json")[:2] + ["--node", f"127.0.0.1:{port}"],
-                             capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        self.assertEqual(got.returncode, 2, got.stdout)
-        got = subprocess.run(self.words("doctor", "none.json")[:2] +
-                             ["--node", f"rediss://127.0.0.1:{port}"],
-                             capture_output=True, text=True, timeout=LONGEST_S, check=False)
-        self.assertIn("no trusted root signed", got.stdout)
-
 
 if __name__ == "__main__":
     unittest.main()
