@@ -4,8 +4,8 @@
 
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
 its path; under `<!-- run in a clone -->` its name ends in .clone.sh. One under `<!-- run on -->` goes on
-where the last one ended, in the same shell. A block under `<!-- printed -->` is what the last one prints:
-its lines go to a file beside the script, NAME.printed, for tests/snippets/printed. The bash blocks that are
+where the last one ended, in the same shell. A block under `<!-- seen -->` is what the last one prints:
+its lines go to a file beside the script, NAME.seen, for tests/snippets/seen. The bash blocks that are
 not run must at least parse, and the files of the project that they name must exist. A ```cmake block
 must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
@@ -27,7 +27,7 @@ try:
 except ImportError:
     jsonschema = None
 
-BLOCK = re.compile(r"^(?:<!-- (?P<mark>run|run in a clone|run on|printed) -->\n+)?"
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>run|run in a clone|run on|seen) -->\n+)?"
                    r"```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
 OF_PROJECT = re.compile(r"(?<![\w/.-])(?:scripts|tests|config|examples)/[\w./-]+")
@@ -139,17 +139,17 @@ class Session:
     def add(self, where, mark, code):
         if mark in ("run", "run in a clone"):
             name = f"{where}.clone.sh" if mark == "run in a clone" else f"{where}.sh"
-            self.scripts[name] = {"code": "", "printed": ""}
+            self.scripts[name] = {"code": "", "seen": ""}
         elif not self.scripts:
             wrong.append(f"{where}: nothing runs before it")
             return
         last = list(self.scripts.values())[-1]
-        last["printed" if mark == "printed" else "code"] += code
+        last["seen" if mark == "seen" else "code"] += code
 
     def write(self):
         for name, script in self.scripts.items():
             write(folder / name, script["code"])
-            (folder / name).with_suffix(".printed").write_text(script["printed"], encoding="utf-8")
+            (folder / name).with_suffix(".seen").write_text(script["seen"], encoding="utf-8")
 
 
 def read(document):
@@ -161,8 +161,8 @@ def read(document):
     for number, block in enumerate(BLOCK.finditer(text), start=1):
         where = f"{document.stem.lower()}_{number}"
         language, code = block["language"], block["text"]
-        if block["mark"] == "printed":
-            session.add(where, "printed", code)
+        if block["mark"] == "seen":
+            session.add(where, "seen", code)
         elif language == "cpp":
             write(folder / f"{where}.cpp", code)
         elif language == "cmake":
