@@ -8,9 +8,16 @@ run must at least parse, and the files of the project that they name must exist.
 must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
 a write under a fence, and is run; a ```lua block is such a write to Redis, and becomes a script that runs it;
-a ```python block, which checks itself, becomes a program. An ```acl block is what the integration test of the rights gives
+a ```python block, which checks itself, becomes a program. A bash block under `<!-- run beside PostgreSQL -->`
+has a server of that; its name ends in .psql.sh. An ```acl block is what the integration test of the rights gives
 its user. Each line of a ```crontab block becomes a script that runs it as cron does, on two machines.
 Links to files must lead somewhere. Status 1 with what is wrong.
+
+The pages of WALKED become two scripts that do what a newcomer does, block by block in their order: each
+bash block under `<!-- walk -->`, and each block under `<!-- walk: FILE -->`, which is written to that
+file. walk.clone.sh leaves out those under `<!-- walk in a bare system -->`. walk.bare has all, for
+in-a-bare-system; its path is not printed. A ```text block under `<!-- seen -->` shows lines that the block
+before it must have written, but for numbers and the name of the host.
 """
 import json
 import pathlib
@@ -25,8 +32,9 @@ try:
 except ImportError:
     jsonschema = None
 
-BLOCK = re.compile(r"^(?P<mark><!-- run(?P<clone> in a clone)? -->\n+)?"
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>(?:run|walk|seen)\b[^>]*?) -->\n+)?"
                    r"```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+RUN = {"run": ".sh", "run in a clone": ".clone.sh", "run beside PostgreSQL": ".psql.sh"}
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
 OF_PROJECT = re.compile(r"(?<![\w/.-])(?:scripts|tests|config|examples)/[\w./-]+")
 
@@ -136,14 +144,16 @@ def read(document):
     for number, block in enumerate(BLOCK.finditer(text), start=1):
         where = f"{document.stem.lower()}_{number}"
         language, code = block["language"], block["text"]
+        if block["mark"] and block["mark"] not in RUN and document.stem not in WALKED:
+            wrong.append(f"{where}: '{block['mark']}' is not understood here")
         if language == "cpp":
             write(folder / f"{where}.cpp", code)
         elif language == "cmake":
             check_cmake(where, code)
         elif language == "bash":
             check_bash(where, code)
-            if block["mark"]:
-                write(folder / f"{where}{'.clone' if block['clone'] else ''}.sh", code)
+            if block["mark"] in RUN:
+                write(folder / f"{where}{RUN[block['mark']]}", code)
         elif language == "json":
             check_json(where, code)
         elif language == "crontab":
@@ -158,9 +168,72 @@ def read(document):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
 
 
+# The walks: in a clone that uses what was built, and in a bare system, where all is done.
+WALKED = ("quickstart", "once-per-period")
+WALK = """\
+# What a newcomer does, from the text of the pages; prints when each step began.
+output=$(mktemp)
+began=$SECONDS
+inside=no
+step() {
+    inside=yes
+    title=$1
+    printf '[%4d s] %s\\n' $((SECONDS - began)) "$title"
+    exec 3>&1 4>&2 >"$output" 2>&1
+}
+written() {
+    [[ $inside == yes ]] || return 0
+    inside=no
+    exec >&3 2>&4 3>&- 4>&-
+    sed 's/^/         | /' "$output"
+}
+trap 'code=$?; [[ $code -eq 0 ]] || { written; echo "walk: failed in: $title"; }; rm -f "$output"; exit "$code"' EXIT
+# Numbers and names of hosts differ from what the page shows.
+plain() { sed -E "s/$(hostname)/host/g; s/[0-9]+(\\.[0-9]+)?/N/g; s/ +/ /g; s/ $//"; }
+seen() {
+    local line
+    while IFS= read -r line; do
+        plain <"$output" | grep -qxF -- "$line" ||
+            { echo "walk: the page shows a line that was not written: $line"; exit 1; }
+    done < <(plain)
+}
+"""
+
+
+def heading_before(text, position):
+    return re.findall(r"^#+ (.*)$", BLOCK.sub("", text[:position]), re.M)[-1]
+
+
+def walk(documents):
+    """Both scripts, of the pages in the order of WALKED."""
+    scripts = {"clone": WALK, "bare": WALK}
+    for document in sorted((d for d in documents if d.stem in WALKED), key=lambda d: WALKED.index(d.stem)):
+        text = document.read_text(encoding="utf-8")
+        for block in BLOCK.finditer(text):
+            mark, code = block["mark"] or "", block["text"]
+            bare = mark == "walk in a bare system"
+            if mark == "seen":
+                part = f"seen <<'END_OF_PAGE'\n{code}END_OF_PAGE\n"
+            elif mark.startswith("walk: "):
+                part = f"cat >{shlex.quote(mark[6:])} <<'END_OF_PAGE'\n{code}END_OF_PAGE\n"
+            elif bare or mark == "walk":
+                title = shlex.quote(f"{document.stem}: {heading_before(text, block.start())}")
+                part = f"step {title}\n{code}written\n"
+            else:
+                continue
+            for kind in scripts:
+                if kind == "bare" or not bare:
+                    scripts[kind] += part
+    if scripts["clone"] != WALK:
+        end = 'echo "walk: all of it took $((SECONDS - began)) s"\n'
+        write(folder / "walk.clone.sh", scripts["clone"] + end)
+        (folder / "walk.bare").write_text(scripts["bare"] + end, encoding="utf-8")
+
+
 folder.mkdir(parents=True, exist_ok=True)
 for name in sys.argv[3:]:
     read(pathlib.Path(name))
+walk([pathlib.Path(name) for name in sys.argv[3:]])
 for line in wrong:
     print(line, file=sys.stderr)
 sys.exit(1 if wrong else 0)
