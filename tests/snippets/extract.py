@@ -185,17 +185,19 @@ written() {
     [[ $inside == yes ]] || return 0
     inside=no
     exec >&3 2>&4 3>&- 4>&-
-    sed 's/^/         | /' "$output"
+    tail -n "${1:-12}" "$output" | sed 's/^/         | /'
 }
-trap 'code=$?; [[ $code -eq 0 ]] || { written; echo "walk: failed in: $title"; }; rm -f "$output"; exit "$code"' EXIT
-# Numbers and names of hosts differ from what the page shows.
-plain() { sed -E "s/$(hostname)/host/g; s/[0-9]+(\\.[0-9]+)?/N/g; s/ +/ /g; s/ $//"; }
+trap 'code=$?; [[ $code -eq 0 ]] || { written 40; echo "walk: failed in: $title"; }; rm -f "$output"; exit "$code"' EXIT
+# Numbers, names of hosts and owners differ from what a page shows; its "..." stands for anything.
+plain() {
+    sed -E "s/[A-Za-z0-9_-]{6}\\.\\.\\.@/owner@/g; s/$(hostname)/host/g; s/[0-9]+(\\.[0-9]+)?/N/g; s/ +/ /g; s/ $//"
+}
 seen() {
     local line
     while IFS= read -r line; do
-        plain <"$output" | grep -qxF -- "$line" ||
+        plain <"$output" | grep -qxE -- "$line" ||
             { echo "walk: the page shows a line that was not written: $line"; exit 1; }
-    done < <(plain)
+    done < <(plain | sed -E 's/[][(){}.*+?^$|]/\\\\&/g; s/\\\\\\.\\\\\\.\\\\\\./.*/g')
 }
 """
 
