@@ -13,10 +13,11 @@ has a server of that; its name ends in .psql.sh. An ```acl block is what the int
 its user. Each line of a ```crontab block becomes a script that runs it as cron does, on two machines.
 Links to files must lead somewhere. Status 1 with what is wrong.
 
-The pages of WALKED become two scripts that do what a newcomer does, block by block in their order: each
-bash block under `<!-- walk -->`, and each block under `<!-- walk: FILE -->`, which is written to that
-file. walk.clone.sh leaves out those under `<!-- walk in a bare system -->`. walk.bare has all, for
-in-a-bare-system; its path is not printed. A ```text block under `<!-- seen -->` shows lines that the block
+The pages of WALKED become scripts that do what a newcomer does, block by block in their order: each bash
+block under `<!-- walk -->`, and each block under `<!-- walk: FILE -->`, which is written to that file.
+walk.clone.sh leaves out those under `<!-- walk in a bare system -->`. For in-a-bare-system walk.network has
+all up to the last one under `<!-- walk with a network -->`, and walk.bare the rest; their paths are not
+printed. A ```text block under `<!-- seen -->` shows lines that the block
 before it must have written, but for numbers and the name of the host.
 """
 import json
@@ -207,8 +208,8 @@ def heading_before(text, position):
 
 
 def walk(documents):
-    """Both scripts, of the pages in the order of WALKED."""
-    scripts = {"clone": WALK, "bare": WALK}
+    """The scripts, of the pages in the order of WALKED."""
+    scripts = {"clone": WALK, "network": "", "bare": WALK}
     for document in sorted((d for d in documents if d.stem in WALKED), key=lambda d: WALKED.index(d.stem)):
         text = document.read_text(encoding="utf-8")
         for block in BLOCK.finditer(text):
@@ -218,18 +219,21 @@ def walk(documents):
                 part = f"seen <<'END_OF_PAGE'\n{code}END_OF_PAGE\n"
             elif mark.startswith("walk: "):
                 part = f"cat >{shlex.quote(mark[6:])} <<'END_OF_PAGE'\n{code}END_OF_PAGE\n"
-            elif bare or mark == "walk":
+            elif bare or mark in ("walk", "walk with a network"):
                 title = shlex.quote(f"{document.stem}: {heading_before(text, block.start())}")
                 part = f"step {title}\n{code}written\n"
             else:
                 continue
-            for kind in scripts:
-                if kind == "bare" or not bare:
-                    scripts[kind] += part
+            scripts["bare"] += part
+            if not bare:
+                scripts["clone"] += part
+            if mark == "walk with a network":
+                scripts.update(network=scripts["network"] + scripts["bare"], bare=WALK)
     if scripts["clone"] != WALK:
-        end = 'echo "walk: all of it took $((SECONDS - began)) s"\n'
+        end = 'echo "walk: took $((SECONDS - began)) s"\n'
         write(folder / "walk.clone.sh", scripts["clone"] + end)
-        (folder / "walk.bare").write_text(scripts["bare"] + end, encoding="utf-8")
+        for kind in ("network", "bare"):
+            (folder / f"walk.{kind}").write_text(scripts[kind] + end, encoding="utf-8")
 
 
 folder.mkdir(parents=True, exist_ok=True)
