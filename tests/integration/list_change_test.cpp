@@ -287,3 +287,17 @@ TEST_CASE("a change is given up, and another one begun", "[list_change][tool]") 
     INFO(done.err << done.out);
     CHECK(done.status == 0);
 }
+
+TEST_CASE("a joint list is no first list, and the doctor says how to begin", "[list_change][tool]") {
+    changing at(3);
+    const std::string joint = at.file({{0, stays}, {1, joins}, {2, joins}});
+    const std::string old = at.file({{0, stays}});
+    CHECK(at.tool({"run", "--wait", "3s", "r", "--", "true"}, joint).status == 121);
+    CHECK(at.tool({"commit", "--yes"}, joint).status == 121);
+    CHECK(tells(at.tool({"doctor"}, joint).out, "give the old list alone to redlock init"));
+    // The remedy that it names helps.
+    CHECK(at.tool({"init", "--yes"}, old).status == 0);
+    CHECK(at.tool({"run", "--wait", "20s", "r", "--", "true"}, joint).status == 0);
+    CHECK_FALSE(tells(at.tool({"doctor"}, joint).out, "it has no record"));
+    CHECK(at.tool({"commit", "--yes"}, joint).status <= 1);
+}

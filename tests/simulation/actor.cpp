@@ -3,6 +3,7 @@
 #include "simulation/actor.hpp"
 
 #include "client/operation/acquire.hpp"
+#include "client/operation/commit.hpp"
 #include "client/operation/extend.hpp"
 #include "client/operation/release.hpp"
 #include "simulation/watched.hpp"
@@ -30,6 +31,12 @@ struct actor::releasing final : watched<detail::release_operation, actor> {
     using watched::watched;
     void complete(error_code) override { ended().on_released(); }
 };
+struct actor::committing final : watched<detail::commit_operation, actor> {
+    using watched::watched;
+    void complete(error_code outcome, commit_report report) override {
+        ended().on_committed(outcome, report.detail);
+    }
+};
 
 template <class Operation, class... Args>
 detail::operation_ptr actor::begin(Args&&... args) {
@@ -55,10 +62,25 @@ void actor::extend() {
     in_->deliver([this] { extension_ = begin<extending>(held_, how_.ttl); });
 }
 
+void actor::commit() {
+    in_->deliver([this] {
+        at_ = stage::committing;
+        begin<committing>(commit_options{.despite_old_programs = true});
+    });
+}
+
+void actor::on_committed(error_code outcome, const std::string& detail) {
+    tell((outcome ? "ended no change: " + outcome.message() : "has ended the change") + ' ' + detail);
+    in_->around().judge.require(!outcome, "available", [&] {
+        return in_->name() + " could not end a change of the list: " + outcome.message();
+    });
+    pass_on();
+}
+
 void actor::on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state) {
     acquire_.reset();
     lease_checker& judge = in_->around().judge;
-    judge.require(state != nullptr && state->votes.all().size() == in_->around().in.nodes.size(),
+    judge.require(state != nullptr && state->votes.all().size() == in_->list_size(),
                   "says why",
                   [&] { return in_->name() + ": an acquire ended without a vote of each node"; });
     if (outcome) {

@@ -11,13 +11,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace redlock::simulation {
 
 /// Asks for the one resource there is, and gives back what it got.
 class actor {
 public:
-    enum class stage : std::uint8_t { before, asking, holding, giving_back, after };
+    enum class stage : std::uint8_t { before, asking, holding, giving_back, committing, after };
 
     actor(program& in, int turns, const acquire_options& how)
         : in_(&in), turns_(turns), how_(how) {}
@@ -27,9 +28,12 @@ public:
     /// It gave back what it had, or was refused, at least once.
     bool has_parted() const noexcept { return has_parted_; }
     bool is_extending() const noexcept { return extension_ != nullptr; }
+    bool is_committing() const noexcept { return at_ == stage::committing; }
     void ask(milliseconds wait = milliseconds(0));
     void cancel();
     void extend();
+    /// Ends the change of the list that its program has.
+    void commit();
     void give_back();
     /// From now on it keeps nothing, and takes each lock that it asks for.
     void prove_alive();
@@ -39,11 +43,13 @@ private:
     struct acquiring;
     struct extending;
     struct releasing;
+    struct committing;
 
     template <class Operation, class... Args>
     detail::operation_ptr begin(Args&&... args);
     void on_acquired(error_code outcome, std::shared_ptr<detail::lease_state> state);
     void on_released();
+    void on_committed(error_code outcome, const std::string& detail);
     void pass_on() {
         has_parted_ = true;
         at_ = --turns_ > 0 ? stage::before : stage::after;

@@ -2,12 +2,21 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/small_world.hpp"
 
+#include "wire/resp/scripts.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace redlock::simulation {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+// Of ttl_max 10 s, with what the clocks may differ.
+constexpr duration settled = 20s;
+
+}  // namespace
 
 plan passage::terms(const small_world& in) {
     plan out;
@@ -20,8 +29,13 @@ plan passage::terms(const small_world& in) {
     out.nodes.resize(nodes);
     // The one's timer rings a moment before the other's.
     for (std::size_t i = 0; i < in.programs; ++i) {
-        out.programs.push_back({.drift_ppm = 100 * static_cast<std::int64_t>(i), .workers = 0});
+        program_plan& p = out.programs.emplace_back();
+        p.drift_ppm = 100 * static_cast<std::int64_t>(i);
+        p.workers = 0;
+        p.list = in.lists[i].now;
+        p.list_after = in.lists[i].after;
     }
+    out.changes_lists = in.changes_lists();
     return out;
 }
 
@@ -43,13 +57,32 @@ passage::passage(const small_world& in, const plan& terms, story& log)
         how.ttl = in_.ttl;
         how.renew = false;
         programs_.push_back(std::make_unique<program>(i, around));
-        actors_.emplace_back(*programs_[i], in_.turns[i], how);
-        programs_[i]->start();
+        actors_.emplace_back(*programs_[i], in_.turns[i] + (prepares_change(i) ? 1 : 0), how);
+        if (!in_.is_late[i]) programs_[i]->start();
         when_.run_until(began + 500ms * (i + 1));
     }
     cut_off(false);
+    if (in_.changes_lists()) prepare_change();
     take_first();
     net_.hold();
+}
+
+// The nodes of the old list have records of it, and each node has the script.
+void passage::prepare_change() {
+    for (std::size_t n = 0; n < nodes; ++n) {
+        net_.ask(n, {"SCRIPT", "LOAD", std::string(resp::change().text)}, [](const auto&) {});
+    }
+    for (std::size_t i = 0; i < in_.programs; ++i) {
+        if (!prepares_change(i)) continue;
+        actors_[i].ask();
+        when_.run_until(when_.now() + 50ms);
+        actors_[i].give_back();
+        when_.run_until(when_.now() + 50ms);
+    }
+}
+
+bool passage::prepares_change(std::size_t p) const {
+    return in_.changes_lists() && in_.lists[p].now == in_.lists[0].now && in_.lists[p].after == 0;
 }
 
 void passage::take_first() {
@@ -89,9 +122,16 @@ passage::~passage() {
     programs_.clear();
 }
 
-// Nodes that are alike may be given any name: the search takes them as p0 hears of them.
+// Nodes that are alike may be given any name: the search takes them as p0 hears of them. An operator
+// goes on when all nodes have answered: of the orders in which it hears them one stands for all.
 bool passage::may_pass(const delivery& d) const {
-    if (d.what == delivery::kind::to_node || d.program != 0) return true;
+    if (d.what == delivery::kind::to_node) return true;
+    if (actors_[d.program].is_committing()) {
+        for (std::size_t n = 0; n < d.node; ++n) {
+            if (programs_[d.program]->awaits(n)) return false;
+        }
+    }
+    if (d.program != 0) return true;
     for (std::size_t n = in_.first_alike; n < d.node; ++n) {
         if (!has_answered_[n]) return false;
     }
@@ -103,7 +143,7 @@ bool passage::may_pass(const delivery& d) const {
 bool passage::matters(const delivery& d) const {
     if (d.what != delivery::kind::to_program || d.is_end) return true;
     const auto& who = actors_[d.program];
-    if (who.at() == actor::stage::asking || who.is_extending()) return true;
+    if (who.at() == actor::stage::asking || who.is_extending() || who.is_committing()) return true;
     if (who.at() == actor::stage::giving_back && who.has_more_to_do()) return true;
     return d.node == 0 && (may_forget_ || (in_.breaks > 0 && d.program == 0));
 }
@@ -112,22 +152,31 @@ bool passage::may_leap() const {
     if (in_.leaps == 0) return false;
     for (std::size_t p = 0; p < in_.programs; ++p) {
         if (actors_[p].at() == actor::stage::holding) return true;
-        for (std::size_t n = 0; n < nodes; ++n) {
+        for (std::size_t n = 0; n < programs_[p]->list_size(); ++n) {
             if (programs_[p]->awaits(n)) return true;
         }
     }
     return false;
 }
 
+// Where the list was changed, not by the old one alone.
+bool passage::can_acquire(std::size_t p) const {
+    const auto is_longest = [&](std::uint32_t list) {
+        return std::all_of(in_.lists.begin(), in_.lists.end(), [list](const auto& other) {
+            return ((other.now | other.after) & ~list) == 0;
+        });
+    };
+    return !in_.commits[p] && (!in_.changes_lists() || is_longest(in_.lists[p].now | in_.lists[p].after));
+}
+
 void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
     using kind = action::kind;
     const auto at = actors_[p].at();
     // p0 begins; whoever waits does so for the other's first turn.
-    const bool must_wait = p < in_.waits.size() && in_.waits[p] &&
-                           (p != 0 || !actors_[0].has_more_to_do());
-    const std::size_t cause = must_wait ? parted_for_[1 - p] : 0;
+    const bool must_wait = in_.waits[p] && (p != 0 || !actors_[0].has_more_to_do());
+    const std::size_t cause = must_wait ? parted_for_[p == 0 ? 1 : 0] : 0;
     if (at == actor::stage::before && (!must_wait || cause != 0)) {
-        out.push_back({.what = kind::ask, .program = p});
+        out.push_back({.what = in_.commits[p] ? kind::commit : kind::ask, .program = p});
         out.back().of.cause = cause;
     }
     if (at == actor::stage::holding && !in_.keeps[p]) {
@@ -161,6 +210,7 @@ actions passage::choices() const {
     if (is_replica_) out.push_back({.what = action::kind::promote});
     if (in_.steps > 0) out.push_back({.what = action::kind::step});
     if (may_leap()) out.push_back({.what = action::kind::leap});
+    if (in_.quarantines > 0) out.push_back({.what = action::kind::quarantine});
     return out;
 }
 
@@ -189,7 +239,10 @@ void passage::perform(const action& next) {
             next.of.what == delivery::kind::dial ? greet(next.of) : net_.pass(next.of);
             break;
         case kind::lose: net_.lose(next.of); break;
-        case kind::ask: who.ask(); break;
+        case kind::ask:
+            if (!programs_[next.program]->is_running()) programs_[next.program]->start();
+            who.ask();
+            break;
         case kind::give_back: who.give_back(); break;
         case kind::cancel:
             --in_.cancels;
@@ -199,6 +252,7 @@ void passage::perform(const action& next) {
             --in_.extensions;
             who.extend();
             break;
+        case kind::commit: who.commit(); break;
         case kind::break_off:
             --in_.breaks;
             net_.break_at_once(next.program, next.node);
@@ -225,6 +279,10 @@ void passage::perform(const action& next) {
                                                    return a->next_alarm() < b->next_alarm();
                                                }))
                                 ->next_alarm());
+            break;
+        case kind::quarantine:
+            --in_.quarantines;
+            when_.run_until(when_.now() + settled);
             break;
     }
     for (std::size_t p = 0; p < in_.programs; ++p) {
@@ -256,7 +314,10 @@ void passage::finish() {
     }
     check_litter();
     if (verdict()) return;
-    for (actor& a : actors_) a.prove_alive();
+    if (in_.changes_lists()) run_until(when_.now() + settled);
+    for (std::size_t i = 0; i < in_.programs; ++i) {
+        if (can_acquire(i)) actors_[i].prove_alive();
+    }
     run_until(when_.now() + 3s);
     for (std::size_t i = 0; i < in_.programs; ++i) {
         referee_.require(actors_[i].at() == actor::stage::after, "liveness", [&] {

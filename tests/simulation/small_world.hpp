@@ -35,6 +35,11 @@ namespace redlock::simulation {
 struct small_world {
     static constexpr std::size_t nodes = 3;
     static constexpr std::size_t most_programs = 3;
+    /// Nodes as bits. Each list begins with n0 and has no gap.
+    struct node_list {
+        std::uint32_t now = all_nodes;
+        std::uint32_t after = 0;  ///< The list that follows; 0: none.
+    };
 
     std::string name;
     bool is_deep = false;  ///< Only on request.
@@ -42,12 +47,16 @@ struct small_world {
     std::array<acquire_options, most_programs> asks{};  ///< What each asks for, but for the ttl.
     /// How often each asks, and gives back what it got.
     std::array<int, most_programs> turns{1, 1, 1};
-    std::array<bool, 2>
-        waits{};  ///< p1, or p0 the second time, until the other first had its turn.
+    /// Until p0 first had its turn; p0, the second time, until p1 had.
+    std::array<bool, most_programs> waits{};
     std::array<bool, most_programs> keeps{};  ///< These give back in the end only.
     std::array<bool, most_programs> holds{};  ///< These have got it before the search begins.
     /// The nodes that each cannot reach until the end, as bits.
     std::array<std::uint32_t, most_programs> unseen{};
+    std::array<node_list, most_programs> lists{};
+    /// These end the change of their list, and acquire nothing. One of the others has the old list.
+    std::array<bool, most_programs> commits{};
+    std::array<bool, most_programs> is_late{};  ///< These start when they ask for the lock.
     std::chrono::milliseconds ttl{2'000};
     std::size_t together = 1;  ///< In some order so many hold at once, or the world shows nothing.
     std::uint64_t seed = 0;    ///< Of what the programs draw: owners, and which slot they ask for.
@@ -58,8 +67,13 @@ struct small_world {
     int replicas = 0;    ///< n0 is a replica for a while.
     int steps = 0;       ///< n0's clock leaps ahead of the ttl, so that its keys run out.
     int leaps = 0;       ///< Nothing arrives until a program's timer rings.
+    int quarantines = 0; ///< Nothing arrives until a quarantine and each lease are over.
     /// From this one on a node is like the next: what p0 hears of first is the first of them.
     std::size_t first_alike = 0;
+
+    bool changes_lists() const noexcept {
+        return std::any_of(commits.begin(), commits.end(), [](bool is) { return is; });
+    }
 };
 
 /// Something that may happen next.
@@ -73,13 +87,15 @@ struct action {
         ask,
         cancel,
         extend,
+        commit,
         give_back,
         break_off,
         restart,
         demote,
         promote,
         step,
-        leap
+        leap,
+        quarantine
     };
     kind what{};
     std::size_t program = 0;
@@ -99,12 +115,13 @@ struct action {
     }
     /// It need not happen.
     bool is_optional() const noexcept {
-        return what != kind::pass && what != kind::ask && what != kind::give_back;
+        return what != kind::pass && what != kind::ask && what != kind::commit &&
+               what != kind::give_back;
     }
     /// It could happen, or could not, before what touched its program last.
     bool is_own() const noexcept {
-        return what == kind::ask || what == kind::give_back || what == kind::cancel ||
-               what == kind::extend || what == kind::break_off;
+        return what == kind::ask || what == kind::commit || what == kind::give_back ||
+               what == kind::cancel || what == kind::extend || what == kind::break_off;
     }
     /// The event without which it could not happen, other than those that touch the same; 0: none.
     std::size_t cause() const noexcept { return what == kind::lose ? of.left_for : of.cause; }
@@ -131,6 +148,7 @@ struct action {
             case kind::ask: return p + " asks for the lock";
             case kind::cancel: return p + " calls off its acquire";
             case kind::extend: return p + " extends its lease";
+            case kind::commit: return p + " ends the change of its list";
             case kind::give_back: return p + " gives the lock back";
             case kind::break_off: return "the connection of " + p + " and " + n + " breaks";
             case kind::restart: return n + " dies and is back, empty";
@@ -138,6 +156,7 @@ struct action {
             case kind::promote: return n + " is a master again";
             case kind::step: return n + "'s clock leaps ahead";
             case kind::leap: return "nothing arrives until a timer rings";
+            case kind::quarantine: return "nothing arrives for a quarantine";
             case kind::pass: break;
         }
         if (of.what == delivery::kind::dial) return p + " connects to " + n;
@@ -151,7 +170,8 @@ private:
         const unsigned to_node = 1U << node;
         const unsigned to_program = 1U << (nodes + program);
         switch (what) {
-            case kind::leap: return ~0U;
+            case kind::leap:
+            case kind::quarantine: return ~0U;
             case kind::lose:
             case kind::restart:
             case kind::demote:
@@ -198,9 +218,12 @@ private:
     bool may_pass(const delivery& d) const;
     bool matters(const delivery& d) const;
     bool may_leap() const;
+    bool can_acquire(std::size_t p) const;
     void add_own(actions& out, std::size_t p, bool& must_go_on) const;
     void greet(const delivery& over);
     void cut_off(bool is_end);
+    bool prepares_change(std::size_t p) const;
+    void prepare_change();
     void take_first();
     void set_replica(bool is);
     void check_litter();

@@ -127,7 +127,6 @@ void add_writes(const probed& facts, std::vector<node_finding>& to) {
     }
 }
 
-// While there is still time: each name that is locked adds to it.
 // What a change of the list makes of the node, and what to do next.
 void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>& to) {
     const auto add = [&to](std::string text) {
@@ -135,6 +134,12 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
     };
     const std::string wait = text::brief(of.settles_in);
     switch (of.state) {
+        case list_state::empty:
+            if (!is_joint) return;
+            return add("it has no record, and while the list changes it gets one when it and a "
+                       "majority of each list answer: bring the other nodes back; where no node has "
+                       "a record, give the old list alone to redlock init, and begin the change "
+                       "after it");
         case list_state::joining:
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:
@@ -165,6 +170,7 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
     }
 }
 
+// While there is still time: each name that is locked adds to it.
 void add_memory(const node_report& of, std::vector<node_finding>& to) {
     constexpr double much = 0.5;
     const std::uint64_t taken = of.keys.total().bytes;

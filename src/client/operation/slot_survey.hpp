@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client/operation/key_reading.hpp"
+#include "value/quorum.hpp"
 #include "wire/inspect.hpp"
 
 #include <redlock/resource_state.hpp>

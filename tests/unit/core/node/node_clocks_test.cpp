@@ -331,3 +331,46 @@ TEST_CASE("a node that was read later, and drifted the other way, did not jump w
     CHECK((c.take_gap() > 0s) == (jump > 0s));
     CHECK((c.read(2, reading(10s, jump + drift)) == 0s));
 }
+
+namespace {
+
+// Of five nodes: n0 to n2 are the old list, n2 to n4 the new one; those that join are ahead.
+constexpr node_lists old_and_new(node_mask::first(3), node_mask::first(5) - node_mask::first(2));
+constexpr std::array<duration, 5> apart{-1s, 0s, 2s, 5s, 8s};
+
+node_clocks read_by_both_lists(duration now) {
+    node_clocks c(old_and_new, 15s, {});
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+        c.read(i, reading(now, apart[i]));
+        if (i < 3) {
+            const auto ahead = std::chrono::floor<microseconds>(apart[i]).count();
+            c.set_recorded(i, core::recorded_offset{ahead, 1'000, noon});
+        }
+    }
+    return c;
+}
+
+}  // namespace
+
+TEST_CASE("while the list changes cluster time is the one of the old list") {
+    const node_clocks c = read_by_both_lists(1s);
+    CHECK(std::abs(*c.cluster_us(start + 1s) - (noon + 1'000'000)) < 2'000);
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+        const auto found = c.check(i, start + 1s, true);
+        REQUIRE(found);
+        CHECK(found->moved_us == 0);
+        CHECK(std::abs(found->ahead_us - std::chrono::floor<microseconds>(apart[i]).count()) < 2'000);
+    }
+}
+
+TEST_CASE("after a change of the list cluster time goes on, and no node of the new list has stepped") {
+    const node_clocks before = read_by_both_lists(1s);
+    node_clocks after = three();  // n2, n3 and n4
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto found = before.check(i + 2, start + 1s, true);
+        after.set_recorded(i, core::recorded_offset{found->ahead_us, found->error_us, found->time_us});
+        after.read(i, reading(2s, apart[i + 2]));
+    }
+    CHECK(std::abs(*after.cluster_us(start + 2s) - *before.cluster_us(start + 2s)) < 5'000);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(after.check(i, start + 2s, true)->moved_us == 0);
+}
