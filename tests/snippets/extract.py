@@ -3,14 +3,24 @@
 """usage: extract.py PROJECT FOLDER DOCUMENT...
 
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
-its path; under `<!-- run in a clone -->` its name ends in .clone.sh. The bash blocks that are not
-run must at least parse, and the files of the project that they name must exist. A ```cmake block
+its path; under `<!-- run in a clone -->` its name ends in .clone.sh. One under `<!-- run on -->` goes on
+where the last one ended, in the same shell. A block under `<!-- seen -->` is what the last one prints:
+its lines go to a file beside the script, NAME.seen, for tests/snippets/seen. The bash blocks that are
+not run must at least parse, and the files of the project that they name must exist. A ```cmake block
 must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
 a write under a fence, and is run; a ```lua block is such a write to Redis, and becomes a script that runs it;
-a ```python block, which checks itself, becomes a program. An ```acl block is what the integration test of the rights gives
+a ```python block, which checks itself, becomes a program. A bash block under `<!-- run beside PostgreSQL -->`
+has a server of that; its name ends in .psql.sh. An ```acl block is what the integration test of the rights gives
 its user. Each line of a ```crontab block becomes a script that runs it as cron does, on two machines.
 Links to files must lead somewhere. Status 1 with what is wrong.
+
+The pages of WALKED become scripts that do what a newcomer does, block by block in their order: each bash
+block under `<!-- walk -->`, and each block under `<!-- walk: FILE -->`, which is written to that file.
+walk.clone.sh leaves out those under `<!-- walk in a bare system -->`. For in-a-bare-system walk.network has
+all up to the last one under `<!-- walk with a network -->`, and walk.bare the rest; their paths are not
+printed. A ```text block under `<!-- seen -->` shows lines that the block
+before it must have written, but for numbers and the name of the host.
 """
 import json
 import pathlib
@@ -25,8 +35,9 @@ try:
 except ImportError:
     jsonschema = None
 
-BLOCK = re.compile(r"^(?P<mark><!-- run(?P<clone> in a clone)? -->\n+)?"
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>(?:run|walk|seen)\b[^>]*?) -->\n+)?"
                    r"```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+RUN = {"run": ".sh", "run in a clone": ".clone.sh", "run beside PostgreSQL": ".psql.sh"}
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
 OF_PROJECT = re.compile(r"(?<![\w/.-])(?:scripts|tests|config|examples)/[\w./-]+")
 
@@ -128,22 +139,49 @@ done
 LANGUAGES = ("languages", "protocol")
 
 
+class Session:
+    """What the blocks of a document run, and print: those that go on belong to the one before."""
+
+    def __init__(self):
+        self.scripts = {}
+
+    def add(self, where, mark, code):
+        if mark in RUN:
+            self.scripts[f"{where}{RUN[mark]}"] = {"code": "", "seen": ""}
+        elif not self.scripts:
+            wrong.append(f"{where}: nothing runs before it")
+            return
+        last = list(self.scripts.values())[-1]
+        last["seen" if mark == "seen" else "code"] += code
+
+    def write(self):
+        for name, script in self.scripts.items():
+            write(folder / name, script["code"])
+            (folder / name).with_suffix(".seen").write_text(script["seen"], encoding="utf-8")
+
+
 def read(document):
     text = document.read_text(encoding="utf-8")
+    session = Session()
     for name in LINK.findall(BLOCK.sub("", text)):
         if not (document.parent / name).exists():
             wrong.append(f"{document}: there is no {name}")
     for number, block in enumerate(BLOCK.finditer(text), start=1):
         where = f"{document.stem.lower()}_{number}"
         language, code = block["language"], block["text"]
-        if language == "cpp":
+        is_walked = document.stem in WALKED
+        if block["mark"] and block["mark"] not in (*RUN, "run on", "seen") and not is_walked:
+            wrong.append(f"{where}: '{block['mark']}' is not understood here")
+        if block["mark"] == "seen" and not is_walked:
+            session.add(where, "seen", code)
+        elif language == "cpp":
             write(folder / f"{where}.cpp", code)
         elif language == "cmake":
             check_cmake(where, code)
         elif language == "bash":
             check_bash(where, code)
-            if block["mark"]:
-                write(folder / f"{where}{'.clone' if block['clone'] else ''}.sh", code)
+            if block["mark"] in (*RUN, "run on"):
+                session.add(where, block["mark"], code)
         elif language == "json":
             check_json(where, code)
         elif language == "crontab":
@@ -156,11 +194,80 @@ def read(document):
             write(folder / f"{where}.py", code)
         elif language not in ("acl", "text", "mermaid", "c", "python"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
+    session.write()
+
+
+# The walks: in a clone that uses what was built, and in a bare system, where all is done.
+WALKED = ("quickstart", "once-per-period")
+WALK = """\
+# What a newcomer does, from the text of the pages; prints when each step began.
+output=$(mktemp)
+began=$SECONDS
+inside=no
+step() {
+    inside=yes
+    title=$1
+    printf '[%4d s] %s\\n' $((SECONDS - began)) "$title"
+    exec 3>&1 4>&2 >"$output" 2>&1
+}
+written() {
+    [[ $inside == yes ]] || return 0
+    inside=no
+    exec >&3 2>&4 3>&- 4>&-
+    tail -n "${1:-12}" "$output" | sed 's/^/         | /'
+}
+trap 'code=$?; [[ $code -eq 0 ]] || { written 40; echo "walk: failed in: $title"; }; rm -f "$output"; exit "$code"' EXIT
+# Numbers, names of hosts and owners differ from what a page shows; its "..." stands for anything.
+plain() {
+    sed -E "s/[A-Za-z0-9_-]{6}\\.\\.\\.@/owner@/g; s/$(hostname)/host/g; s/[0-9]+(\\.[0-9]+)?/N/g; s/ +/ /g; s/ $//"
+}
+seen() {
+    local line
+    while IFS= read -r line; do
+        plain <"$output" | grep -qxE -- "$line" ||
+            { echo "walk: the page shows a line that was not written: $line"; exit 1; }
+    done < <(plain | sed -E 's/[][(){}.*+?^$|]/\\\\&/g; s/\\\\\\.\\\\\\.\\\\\\./.*/g')
+}
+"""
+
+
+def heading_before(text, position):
+    return re.findall(r"^#+ (.*)$", BLOCK.sub("", text[:position]), re.M)[-1]
+
+
+def walk(documents):
+    """The scripts, of the pages in the order of WALKED."""
+    scripts = {"clone": WALK, "network": "", "bare": WALK}
+    for document in sorted((d for d in documents if d.stem in WALKED), key=lambda d: WALKED.index(d.stem)):
+        text = document.read_text(encoding="utf-8")
+        for block in BLOCK.finditer(text):
+            mark, code = block["mark"] or "", block["text"]
+            bare = mark == "walk in a bare system"
+            if mark == "seen":
+                part = f"seen <<'END_OF_PAGE'\n{code}END_OF_PAGE\n"
+            elif mark.startswith("walk: "):
+                part = f"cat >{shlex.quote(mark[6:])} <<'END_OF_PAGE'\n{code}END_OF_PAGE\n"
+            elif bare or mark in ("walk", "walk with a network"):
+                title = shlex.quote(f"{document.stem}: {heading_before(text, block.start())}")
+                part = f"step {title}\n{code}written\n"
+            else:
+                continue
+            scripts["bare"] += part
+            if not bare:
+                scripts["clone"] += part
+            if mark == "walk with a network":
+                scripts.update(network=scripts["network"] + scripts["bare"], bare=WALK)
+    if scripts["clone"] != WALK:
+        end = 'echo "walk: took $((SECONDS - began)) s"\n'
+        write(folder / "walk.clone.sh", scripts["clone"] + end)
+        for kind in ("network", "bare"):
+            (folder / f"walk.{kind}").write_text(scripts[kind] + end, encoding="utf-8")
 
 
 folder.mkdir(parents=True, exist_ok=True)
 for name in sys.argv[3:]:
     read(pathlib.Path(name))
+walk([pathlib.Path(name) for name in sys.argv[3:]])
 for line in wrong:
     print(line, file=sys.stderr)
 sys.exit(1 if wrong else 0)
