@@ -17,6 +17,7 @@ STYLE = """\
     text { font: 14px sans-serif; fill: var(--ink) }
     .small { font-size: 12.5px; fill: var(--faint) }
     .bold { font-weight: bold }
+    .strong { fill: var(--ink) }
   </style>
 """
 
@@ -99,7 +100,7 @@ def rules(project):
     rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in table.splitlines()]
     lines = [textwrap.wrap(what, 52) for what, _ in rows]
     most = max(int(count) for _, count in rows)
-    height = 76 + sum(18 * len(part) + 16 for part in lines)
+    height = 56 + sum(18 * len(part) + 16 for part in lines)
     drawing = Drawing(820, height, f"Worlds with two holders, of {worlds}, for each rule that is left out")
     drawing.words(16, 30, f"Left out: worlds of {worlds} in which two programs held one lock", kind="bold")
     y = 60
@@ -121,11 +122,14 @@ def change(project):
     """The four steps are those of docs/nodes.md, by their first words."""
     text = (project / "docs/nodes.md").read_text(encoding="utf-8")
     steps = [words.replace("`", "").rstrip(".").split(" --")[0] for words in re.findall(r"^\d\. \*\*(.+?)\*\*", text, re.M)]
-    # Of each step: what lock-3 and lock-4 are, and the majorities that a grant takes.
-    scenes = ((("votes", "leaving"), ("joining", "votes after ttl_max"), ("2 of 1, 2, 3", "and 2 of 1, 2, 4")),
-              (("closed", "for the old list"), ("votes", ""), ("each node is given", "the new list")),
-              (("no vote", ""), ("votes", ""), ("2 of 1, 2, 4", "")),
-              (("off", ""), ("votes", ""), ("2 of 1, 2, 4", "")))
+    # Of each step: what lock-3 and lock-4 are, and what a program takes for a grant.
+    scenes = ((("votes", "leaving"), ("joining", "votes after ttl_max"),
+               ("old list: 2 of 1, 2, 3", "joint list: also 2 of 1, 2, 4")),
+              (("votes", "closed for the old list"), ("votes", ""),
+               ("joint list: 2 of 1, 2, 3", "and 2 of 1, 2, 4")),
+              (("votes", "for the joint list only"), ("votes", ""),
+               ("joint list: as before", "new list: 2 of 1, 2, 4")),
+              (("off", ""), ("votes", ""), ("new list: 2 of 1, 2, 4",)))
     if len(steps) != len(scenes):
         raise ValueError(f"docs/nodes.md has {len(steps)} steps of a change, and the picture {len(scenes)}")
     drawing = Drawing(820, 376, "A change of the list of nodes in four steps: lock-4 takes the place of lock-3")
@@ -138,16 +142,15 @@ def change(project):
         for i, (name, (state, more)) in enumerate(nodes):
             y = 84 + 54 * i
             votes = state == "votes"
-            gone = state in ("off", "no vote", "closed")
-            fill, stroke = ("ground", "faint") if gone else ("mint", "green") if votes else ("pale", "blue")
+            fill, stroke = {"votes": ("mint", "green"), "joining": ("pale", "blue")}.get(state, ("ground", "faint"))
             drawing.box(x + 12, y, 164, 44, fill, stroke,
                         **({"stroke_dasharray": "5 4"} if not votes else {}))
             drawing.words(x + 20, y + 18, f"{name}: {state}")
             if more:
                 drawing.words(x + 20, y + 36, more, kind="small")
-        drawing.words(x + 12, 322, "a grant takes" if number != 1 else "redlock commit", kind="small")
+        drawing.words(x + 12, 322, "a program is granted a lock by", kind="small")
         for i, line in enumerate(grant):
-            drawing.words(x + 12, 340 + 16 * i, line)
+            drawing.words(x + 12, 340 + 17 * i, line, kind="small strong")
     return drawing
 
 
