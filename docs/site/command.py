@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 import re
 import subprocess
-import textwrap
+
+import dialect
 
 HEAD = """\
 <!-- Each command, its options and exit statuses; made by `scripts/docs --pages` from `redlock help --man`. -->
@@ -35,8 +36,7 @@ def markdown(text):
 
 
 def filled(text, indent=""):
-    return textwrap.fill(markdown(text), 110, subsequent_indent=indent, break_long_words=False,
-                         break_on_hyphens=False)
+    return dialect.filled(markdown(text), indent)
 
 
 def sections_of(page):

@@ -1,7 +1,8 @@
 # Makes docs/configuration.md from the schema of the configuration; knows no option by name.
 # SPDX-License-Identifier: MIT
 import json
-import textwrap
+
+from dialect import filled
 
 # Each part of the schema that has options of its own, and its heading.
 SECTIONS = {"node": "A node in parts", "tls": "TLS of a node", "defaults": "Defaults of a lock"}
@@ -45,10 +46,6 @@ def code(value):
 
 def anchor(heading):
     return "#" + heading.lower().replace(" ", "-").replace("$", "")
-
-
-def filled(text):
-    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
 def resolved(schema, option):

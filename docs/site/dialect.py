@@ -1,6 +1,7 @@
 # Turns the Markdown of the tree into what Python-Markdown reads in the same way; knows no page.
 # SPDX-License-Identifier: MIT
 import re
+import textwrap
 
 FENCE = re.compile(r" *(```+|~~~+)")
 ITEM = re.compile(r"( *)([-*+]|\d+\.) +(?=\S)")
@@ -12,6 +13,12 @@ def slug(heading):
     """The anchor that GitHub gives a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+
+
+def filled(text, indent=""):
+    """A paragraph in lines, of which none begins as a heading, a list or a quotation does."""
+    lines = textwrap.fill(text, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"\n( *)(#|>|[-+*] |\d+\. )", r"\n\1\\\2", lines)
 
 
 def outside_code(text, change):

@@ -52,7 +52,7 @@ class Browser:
         sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
         self.process = subprocess.Popen(
             [program, "--headless", *sandbox, "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-             "--no-first-run", "--disable-background-networking", f"--user-data-dir={folder}",
+             "--no-first-run", "--disable-background-networking", "--force-prefers-reduced-motion", f"--user-data-dir={folder}",
              "--remote-debugging-pipe", "about:blank"],
             close_fds=False, preexec_fn=pipes, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
@@ -107,6 +107,8 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
                   mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        # The theme keeps what it found at the first visit.
+        self.call("Storage.clearDataForOrigin", origin="/".join(url.split("/")[:3]), storageTypes="local_storage")
         self.call("Page.navigate", url=url)
         self.wait_for(f"location.href === {json.dumps(url)} && document.readyState === 'complete'", url)
 
@@ -145,7 +147,9 @@ def wrong_on(browser, origin, page, width):
 
 def search(browser, origin, words, pictures):
     browser.open(f"{origin}/index.html", 1280, "light")
-    browser.wait_for("!!document.querySelector('input.md-search__input')", "the search")
+    # It loses what is typed before it has its index.
+    browser.wait_for("document.querySelector('.md-search-result__meta').textContent.includes('Type to start')",
+                     "the search")
     browser.value("document.querySelector('input.md-search__input').focus()")
     browser.call("Input.insertText", text=words)
     found = browser.wait_for(
