@@ -68,7 +68,7 @@ def lease(_project):
         drawing.words(16, y + 19, what, kind="bold")
         drawing.box(x, y, ttl - drift, 28, "pale", "blue")
         drawing.box(x + ttl - drift, y, drift, 28, "rose", "red")
-        drawing.words(x + 8, y + 19, "valid: ttl − drift allowance")
+        drawing.words(x + 8, y + 19, "valid" if x > sent[0] else "valid: ttl − drift allowance")
     drawing.words(sent[0] + ttl + 8, 73, "drift allowance", kind="small")
     for x in sent:
         drawing.line(x, 24, x, 36, "blue")
@@ -122,33 +122,32 @@ def change(project):
     """The four steps are those of docs/nodes.md, by their first words."""
     text = (project / "docs/nodes.md").read_text(encoding="utf-8")
     steps = [words.replace("`", "").rstrip(".").split(" --")[0] for words in re.findall(r"^\d\. \*\*(.+?)\*\*", text, re.M)]
-    # Of each step: what lock-3 and lock-4 are, and what a program takes for a grant.
-    scenes = ((("votes", "leaving"), ("joining", "votes after ttl_max"),
+    votes, closed = ("votes", ""), ("votes", "closed for the old list")
+    # Of each step: what lock-1 and lock-2, lock-3 and lock-4 are, and what a grant takes.
+    scenes = ((votes, ("votes", "leaving"), ("joining", "votes after ttl_max"),
                ("old list: 2 of 1, 2, 3", "joint list: also 2 of 1, 2, 4")),
-              (("votes", "closed for the old list"), ("votes", ""),
-               ("joint list: 2 of 1, 2, 3", "and 2 of 1, 2, 4")),
-              (("votes", "for the joint list only"), ("votes", ""),
+              (closed, closed, votes, ("joint list: 2 of 1, 2, 3", "and 2 of 1, 2, 4")),
+              (votes, ("votes", "for the joint list only"), votes,
                ("joint list: as before", "new list: 2 of 1, 2, 4")),
-              (("off", ""), ("votes", ""), ("new list: 2 of 1, 2, 4",)))
+              (votes, ("off", ""), votes, ("new list: 2 of 1, 2, 4",)))
     if len(steps) != len(scenes):
         raise ValueError(f"docs/nodes.md has {len(steps)} steps of a change, and the picture {len(scenes)}")
     drawing = Drawing(820, 376, "A change of the list of nodes in four steps: lock-4 takes the place of lock-3")
-    for number, (step, (third, fourth, grant)) in enumerate(zip(steps, scenes)):
+    for number, (step, (stays, third, fourth, grant)) in enumerate(zip(steps, scenes)):
         x = 16 + 200 * number
         drawing.box(x, 12, 188, 352, "ground", "line")
         for i, line in enumerate(textwrap.wrap(f"{number + 1}. {step}", 24)):
             drawing.words(x + 12, 38 + 18 * i, line, kind="bold")
-        nodes = (("lock-1", ("votes", "")), ("lock-2", ("votes", "")), ("lock-3", third), ("lock-4", fourth))
+        nodes = (("lock-1", stays), ("lock-2", stays), ("lock-3", third), ("lock-4", fourth))
         for i, (name, (state, more)) in enumerate(nodes):
             y = 84 + 54 * i
-            votes = state == "votes"
             fill, stroke = {"votes": ("mint", "green"), "joining": ("pale", "blue")}.get(state, ("ground", "faint"))
             drawing.box(x + 12, y, 164, 44, fill, stroke,
-                        **({"stroke_dasharray": "5 4"} if not votes else {}))
+                        **({"stroke_dasharray": "5 4"} if state != "votes" else {}))
             drawing.words(x + 20, y + 18, f"{name}: {state}")
             if more:
                 drawing.words(x + 20, y + 36, more, kind="small")
-        drawing.words(x + 12, 322, "a program is granted a lock by", kind="small")
+        drawing.words(x + 12, 322, "a grant takes", kind="small")
         for i, line in enumerate(grant):
             drawing.words(x + 12, 340 + 17 * i, line, kind="small strong")
     return drawing
