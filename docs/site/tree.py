@@ -45,10 +45,9 @@ class Stage:
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_text(text, encoding="utf-8")
 
-    def lead_to(self, path):
+    def lead_to(self, name):
         """Where in the site a path of the tree is; it is laid out there."""
-        target = self.project / path
-        name = str(path)
+        target = self.project / name
         if page := self.api_page_of(name):
             return page
         if name == "python/redlock":
@@ -56,9 +55,15 @@ class Stage:
         if not target.exists():
             return name  # mkdocs says which page names it
         self.waiting.append(name)
+        return self.place_of(name)
+
+    def place_of(self, name):
+        """Where a file or folder of the tree is laid out. mkdocs leaves out what begins with a dot."""
+        target = self.project / name
+        place = "/".join(part.lstrip(".") for part in name.split("/"))
         if target.is_dir():
-            return f"{name}/index.md"
-        return name if target.suffix in (".md", *PICTURES) else f"{name}.md"
+            return f"{place}/index.md"
+        return place if target.suffix in (".md", *PICTURES) else f"{place}.md"
 
     def lay_out_all(self):
         while self.waiting:
@@ -68,16 +73,16 @@ class Stage:
                 self.lay_out(name)
 
     def lay_out(self, name):
-        source = self.project / name
+        source, place = self.project / name, self.place_of(name)
         if source.is_dir():
-            self.write(f"{name}/index.md", self.listing(name))
+            self.write(place, self.listing(name))
         elif source.suffix == ".md":
-            self.write(name, self.page(name, source.read_text(encoding="utf-8")))
+            self.write(place, self.page(name, source.read_text(encoding="utf-8")))
         elif source.suffix in PICTURES:
-            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, self.folder / name)
+            (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, self.folder / place)
         else:
-            self.write(f"{name}.md", self.source(name))
+            self.write(place, self.source(name))
 
     def page(self, name, text):
         """The page with links that lead to where the site has what they name."""
@@ -85,7 +90,8 @@ class Stage:
 
         def followed(found):
             path = os.path.normpath(here / found[2])
-            return f"{found[1]}{os.path.relpath(self.lead_to(path), here)}{found[3] or ''}{found[4]}"
+            to = os.path.relpath(self.lead_to(path), pathlib.PurePosixPath(self.place_of(name)).parent)
+            return f"{found[1]}{to}{found[3] or ''}{found[4]}"
 
         lines = [line if is_code else dialect.outside_code(line, lambda part: LINK.sub(followed, part))
                  for line, is_code in dialect.paragraphs(dialect.translated(text))]
@@ -112,11 +118,11 @@ class Stage:
                 shown = f"[{shown}]({os.path.relpath(self.lead_to(path), name)})"
             else:
                 shown = f"`{shown}`"
-            lines.append(f"- {shown}{': ' + dialect_safe(says) if says else ''}")
+            lines.append(f"- {shown}{': ' + escaped(says) if says else ''}")
         return "\n".join(lines) + "\n"
 
 
-def dialect_safe(text):
+def escaped(text):
     return text.replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[")
 
 
