@@ -169,7 +169,8 @@ def search(browser, origin, words, pictures):
 
 def api_search(browser, origin):
     browser.open(f"{origin}/api/index.html", 1280, "light")
-    browser.value("document.querySelector('#MSearchField').focus()")
+    browser.wait_for("(field => field && (field.focus(), true))(document.querySelector('#MSearchField'))",
+                     "the search of the API")
     for letter in "blocking_client":
         for kind in ("keyDown", "keyUp"):
             browser.call("Input.dispatchKeyEvent", type=kind, text=letter if kind == "keyDown" else "", key=letter)
