@@ -21,8 +21,9 @@ Next: [Which lock for which job](locks.md), [configuration](configuration.md), [
 """
 ESCAPES = {r"\-": "-", r"\(aq": "'", r"\(ha": "^", r"\(ti": "~", r"\e": "\\", r"\&": "", r"\fB": "", r"\fI": "",
            r"\fR": ""}
-# Options and variables are set as code, but not within a command that is quoted as it stands.
-CODE = re.compile(r"(?<![\w$`/-])(--?[a-zA-Z][\w-]*|REDLOCK_[A-Z_]+|NOTIFY_SOCKET|(?:\$XDG_CONFIG_HOME|~|/etc)/[\w./]*\w)(?![\w`])")
+# What is set as code: options, variables and paths.
+CODE = re.compile(r"(?<![\w$`/-])(--?[a-zA-Z][\w-]*|REDLOCK_[A-Z_]+|NOTIFY_SOCKET"
+                  r"|(?:\$XDG_CONFIG_HOME|~|/etc)/[\w./]*\w)(?![\w`])")
 
 
 def plain(roff):

@@ -87,8 +87,8 @@ def lease(_project):
     drawing.line(ends, 44, ends, 344, "blue", dashed=True)
     drawing.words(lost - 6, 324, "the loss is reported: the holder stops", "end")
     drawing.words(ends - 6, 348, "valid_until()", "end")
-    drawing.words(16, 370, "Each time counts from before the request is sent, so the holder's lease ends before the keys do.",
-                  kind="small")
+    why = "Each time counts from before the request is sent, so the holder's lease ends before the keys do."
+    drawing.words(16, 370, why, kind="small")
     return drawing
 
 
@@ -121,7 +121,8 @@ def rules(project):
 def change(project):
     """The four steps are those of docs/nodes.md, by their first words."""
     text = (project / "docs/nodes.md").read_text(encoding="utf-8")
-    steps = [words.replace("`", "").rstrip(".").split(" --")[0] for words in re.findall(r"^\d\. \*\*(.+?)\*\*", text, re.M)]
+    steps = [words.replace("`", "").rstrip(".").split(" --")[0]
+             for words in re.findall(r"^\d\. \*\*(.+?)\*\*", text, re.M)]
     votes, closed = ("votes", ""), ("votes", "closed for the old list")
     # Of each step: what lock-1 and lock-2, lock-3 and lock-4 are, and what a grant takes.
     scenes = ((votes, ("votes", "leaving"), ("joining", "votes after ttl_max"),
@@ -154,8 +155,3 @@ def change(project):
 
 
 PICTURES = {"lease.svg": lease, "rules.svg": rules, "list-change.svg": change}
-
-
-def drawn(project):
-    """Each picture of docs/ by its name."""
-    return {name: draw(project).svg() for name, draw in PICTURES.items()}

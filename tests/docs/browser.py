@@ -55,8 +55,8 @@ class Browser:
         sandbox = ["--no-sandbox"] if os.getuid() == 0 else []
         self.process = subprocess.Popen(
             [program, "--headless", *sandbox, "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-             "--no-first-run", "--disable-background-networking", "--force-prefers-reduced-motion", f"--user-data-dir={folder}",
-             "--remote-debugging-pipe", "about:blank"],
+             "--no-first-run", "--disable-background-networking", "--force-prefers-reduced-motion",
+             f"--user-data-dir={folder}", "--remote-debugging-pipe", "about:blank"],
             close_fds=False, preexec_fn=pipes, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         os.close(to_read)
