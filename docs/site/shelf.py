@@ -2,14 +2,6 @@
 # SPDX-License-Identifier: MIT
 import re
 
-# Pages that are being written: the list has them before they are there.
-AWAITED = {
-    "quickstart.md", "coming-from.md", "once-per-period.md", "guard-a-section.md", "elect-a-leader.md",
-    "limits.md", "deploys-and-migrations.md", "first-production.md", "drills.md", "security.md",
-    "monitoring.md", "is-redlock-safe.md", "errors.md", "metrics.md", "compatibility.md", "faq.md",
-    "troubleshooting.md", "glossary.md",
-}
-
 HEAD = """\
 <!-- The pages of docs/ in the order of a job; made by `scripts/docs --pages` from docs/site/pages. -->
 <!-- SPDX-License-Identifier: MIT -->
@@ -39,14 +31,6 @@ def read(project):
     return groups
 
 
-def there(project):
-    """The groups without the pages that are still awaited."""
-    groups = [(group, [(name, text) for name, text in pages
-                       if name not in AWAITED or (project / "docs" / name).exists()])
-              for group, pages in read(project)]
-    return [(group, pages) for group, pages in groups if pages]
-
-
 def wrong_with(project):
     """Pages that stand in no group or in two, and those that are in a group but not in the tree."""
     listed = [name for _, pages in read(project) for name, _ in pages]
@@ -54,19 +38,19 @@ def wrong_with(project):
     wrong = [f"docs/{name} is in no group of docs/site/pages" for name in sorted(files - set(listed))]
     wrong += [f"docs/site/pages names {name} twice" for name in sorted(set(listed)) if listed.count(name) > 1]
     wrong += [f"docs/site/pages names {name}, which is not in docs/" for name in listed
-              if name not in AWAITED and not (project / "docs" / name).exists()]
+              if not (project / "docs" / name).exists()]
     return wrong
 
 
 def index(project):
     lines = [HEAD]
-    for group, pages in there(project):
+    for group, pages in read(project):
         lines.append(f"## {group}\n")
         for name, text in pages:
             path = project / "docs" / name
             title, text = (title_of(path), text) if path.is_file() else text.split(": ", 1)
             lines.append(f"- [{title}]({name}): {text}")
         lines.append("")
-    first = there(project)[0][1][0][0]
+    first = read(project)[0][1][0][0]
     lines.append(f"Next: [{title_of(project / 'docs' / first)}]({first})")
     return "\n".join(lines) + "\n"
