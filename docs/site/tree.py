@@ -132,7 +132,7 @@ def lay_out(project, folder, api_page_of):
     stage.lead_to("README.md")
     stage.lead_to("docs/index.md")
     menu = [{"redlock": "README.md"}, {"Documents": "docs/index.md"}]
-    for group, pages in shelf.there(project):
+    for group, pages in shelf.read(project):
         entries = []
         for name, text in pages:
             path = os.path.normpath(f"docs/{name}")

@@ -24,6 +24,7 @@ constexpr std::int64_t settle_us = 10'000'000;
 
 enum word : std::size_t {
     epoch = 0,
+    run_id = 1,
     set = 9,
     offset = 10,
     number = 16,
@@ -79,9 +80,9 @@ struct member {
         REQUIRE(step({.step = "promise", .ballot = ballot}) == done);
         REQUIRE(step({.step = "close", .ballot = ballot, .to = to}) == done);
     }
-    /// As at a handshake of a server process with these files.
-    void greet(const std::string& run_id) {
-        on.carry_out({"EVAL", std::string(resp::node().text), "1", "N", run_id, "1", "10000",
+    /// As at a handshake with a server process that started with these files.
+    void greet(const std::string& run_id, const std::string& durable) {
+        on.carry_out({"EVAL", std::string(resp::node().text), "1", "N", run_id, durable, "10000",
                       std::string(22, 'g'), "-", "repl", "A", "10000", "a,b,c", "", ""},
                      now);
     }
@@ -165,7 +166,11 @@ TEST_CASE("a node that becomes a member of the next set knows when, and what it 
 TEST_CASE("a node that is closed stays so when its server starts again") {
     member m;
     m.close("1.x", "B");
-    m.greet("another");
+    SECTION("with all that it knew") { m.greet("another", "1"); }
+    SECTION("without some of its leases") {
+        m.greet("another", "0");
+        CHECK(m.words()[run_id] == "another");
+    }
     const auto after = m.words();
     CHECK(after[change] == "B");
     CHECK(after[accepted] == "1.x");
