@@ -44,7 +44,7 @@ stopped (--watchdog); 125 redlock itself failed, or the key of RESOURCE holds ot
 can't be executed; 127 CMD was not found.
 
 With status 120 nothing is written where standard error is no terminal, so that cron sends no
-mail; --verbose says who has the lock, and --quiet says it nowhere, nor that redlock waits. All
+mail; --verbose names the holder of the lock, and --quiet says it nowhere, nor that redlock waits. All
 that waiting can't help, such as a key without expiry, and all that fails is said.
 
 With --watchdog CMD writes a byte to the descriptor REDLOCK_WATCHDOG_FD more often than that, as in
@@ -370,7 +370,7 @@ Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)")
 
     watch_ = app_.add_subcommand("watch", "Print a line at each change of holder");
     watch_->footer(
-        R"(First says who holds each RESOURCE, and then each change, until it is ended (^C). It
+        R"(First names the holder of each RESOURCE, and then says each change, until it is ended (^C). It
 looks about ten times in a second: what is shorter may not be seen. It says so, too, when
 fewer than a quorum of nodes answer.
 

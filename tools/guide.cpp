@@ -86,7 +86,9 @@ std::vector<term_outline> all_variables() {
             {"REDLOCK_FENCE",
              "Set for CMD: a number that is larger than that of every earlier holder; 0 without "
              "fencing."},
-            {"REDLOCK_OWNER", "Set for CMD: the holder, as inspect shows it."},
+            {"REDLOCK_OWNER",
+             "Set for CMD: the value of the lock's keys, which inspect shows abbreviated. What knows it "
+             "can release the lock."},
             {"REDLOCK_SLOT", "Set for CMD with --slots: the slot that is held."},
             {"REDLOCK_NOTE", "Set for CMD with --note: the note of its lock."},
             {"REDLOCK_WATCHDOG_FD, NOTIFY_SOCKET",

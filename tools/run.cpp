@@ -452,8 +452,12 @@ void runner::on_lost(loss why) {
                 "inspect; an operator may have taken it (release --force), or a program deletes keys";
             break;
         case loss::unreachable:
-            line += "no quorum of nodes renewed it" + nodes_down();
-            line += renewal_failure_.empty() ? "; check the nodes" : ": " + renewal_failure_;
+            line += "no quorum of nodes renewed it";
+            if (!renewal_failure_.empty()) {
+                line += ": " + renewal_failure_;
+            } else {
+                line += nodes_down().empty() ? "; check the nodes" : nodes_down();
+            }
             break;
         case loss::max_hold: line += "--max-hold is over; lengthen it if CMD needs longer"; break;
         case loss::stalled: line += to_string(why); break;  // --watchdog is not the lease's

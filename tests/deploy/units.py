@@ -44,7 +44,7 @@ class Units(unittest.TestCase):
         """A machine as docs/production.md has it, as far as systemd looks."""
         units = self.root / "etc/systemd/system"
         units.mkdir(parents=True)
-        for unit in UNITS.iterdir():
+        for unit in UNITS.glob("*@.*"):
             shutil.copy(unit, units)
         for program in ("usr/bin/redis-server", "usr/bin/redlock", "etc/redlock/jobs/nightly-report"):
             path = self.root / program
@@ -60,10 +60,19 @@ class Units(unittest.TestCase):
                        *(str(self.root / "etc/systemd/system" / i) for i in instances))
 
     def test_systemd_finds_no_fault(self):
-        instances = {re.sub(r"@", "@nightly-report", u.name) for u in UNITS.iterdir()}
+        instances = {re.sub(r"@", "@nightly-report", u.name) for u in UNITS.glob("*@.*")}
         self.assertEqual(len(instances), 3)
         got = self.verify(*sorted(instances))
         self.assertEqual((got.returncode, got.stdout + got.stderr), (0, ""))
+
+    def test_the_unit_with_tls(self):
+        extra = self.root / "etc/systemd/system/redis-lock@.service.d"
+        extra.mkdir()
+        shutil.copy(UNITS / "tls.conf", extra)
+        got = self.verify("redis-lock@6379.service")
+        self.assertEqual((got.returncode, got.stdout + got.stderr), (0, ""))
+        plain, (nothing, tls) = (settings_of(u)["ExecStart"] for u in ("redis-lock@.service", "tls.conf"))
+        self.assertEqual((nothing, tls.replace("--port 0 --tls-port", "--port")), ("", plain[0]))
 
     def test_it_finds_one_that_is_there(self):
         path = self.root / "etc/systemd/system/redis-lock@.service"

@@ -198,6 +198,8 @@ TEST_CASE("Prometheus' own checker accepts the metrics", "[stats]") {
     const auto config = redlock::testing::project_folder() / "config";
     const std::string rules = (config / "prometheus" / "alerts.yml").string();
     CHECK(std::system(("promtool check rules " + rules + " >/dev/null").c_str()) == 0);
+    const auto fires = redlock::testing::project_folder() / "tests" / "integration" / "alerts_test.yml";
+    CHECK(std::system(("promtool test rules " + fires.string() + " >/dev/null").c_str()) == 0);
 }
 
 TEST_CASE("events name the node, the resource and the cause, and no secret", "[stats]") {

@@ -585,6 +585,10 @@ TEST_CASE("a lost lease ends the whole group before the validity ends", "[tool]"
         CHECK(gone < no_renewal_after + std::chrono::nanoseconds(ttl).count());
         CHECK(lines(r->running.err()) == 1);
         CHECK(has(r->running.err(), "no quorum of nodes renewed it"));
+        const std::string said = r->running.err();
+        const std::string node = ":" + std::to_string(r->nodes.options().nodes[0].port) + ":";
+        CHECK(said.find(node) != said.npos);
+        CHECK(said.find(node) == said.rfind(node));  // each is named once
     }
 }
 

@@ -10,10 +10,15 @@ import sys
 import zipfile
 
 package, library, work = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+# What Debian installs is found by its own interpreter, which need not be the first one in PATH.
+OF_SYSTEM = "/usr/bin/python3"
 for needed in ("setuptools", "wheel", "pip"):
-    if importlib.util.find_spec(needed) is None:
-        print(f"skipped: there is no {needed} here; scripts/install-deps all installs it")
-        sys.exit(77)
+    if importlib.util.find_spec(needed) is not None:
+        continue
+    if pathlib.Path(OF_SYSTEM).exists() and sys.prefix != "/usr":
+        os.execv(OF_SYSTEM, [OF_SYSTEM, *sys.argv])
+    print(f"skipped: {sys.executable} has no {needed}; scripts/install-deps all installs it for {OF_SYSTEM}")
+    sys.exit(77)
 shutil.rmtree(work, ignore_errors=True)
 # setuptools writes beside what it packs.
 shutil.copytree(package, work / "python")

@@ -62,18 +62,20 @@ void actor::extend() {
     in_->deliver([this] { extension_ = begin<extending>(held_, how_.ttl); });
 }
 
-void actor::commit() {
-    in_->deliver([this] {
+void actor::commit(bool may_fail) {
+    in_->deliver([this, may_fail] {
         at_ = stage::committing;
+        may_fail_ = may_fail;
         begin<committing>(commit_options{.despite_old_programs = true});
     });
 }
 
 void actor::on_committed(error_code outcome, const std::string& detail) {
     tell((outcome ? "ended no change: " + outcome.message() : "has ended the change") + ' ' + detail);
-    in_->around().judge.require(!outcome, "available", [&] {
+    in_->around().judge.require(!outcome || may_fail_, "available", [&] {
         return in_->name() + " could not end a change of the list: " + outcome.message();
     });
+    has_committed_ = !outcome;
     pass_on();
 }
 

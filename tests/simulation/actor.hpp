@@ -29,11 +29,12 @@ public:
     bool has_parted() const noexcept { return has_parted_; }
     bool is_extending() const noexcept { return extension_ != nullptr; }
     bool is_committing() const noexcept { return at_ == stage::committing; }
+    bool has_committed() const noexcept { return has_committed_; }
     void ask(milliseconds wait = milliseconds(0));
     void cancel();
     void extend();
-    /// Ends the change of the list that its program has.
-    void commit();
+    /// Ends the change of the list that its program has. `may_fail`: answers may come too late.
+    void commit(bool may_fail);
     void give_back();
     /// From now on it keeps nothing, and takes each lock that it asks for.
     void prove_alive();
@@ -65,6 +66,8 @@ private:
     stage at_ = turns_ > 0 ? stage::before : stage::after;
     bool has_parted_ = false;
     bool is_resting_ = false;
+    bool may_fail_ = false;  // to commit
+    bool has_committed_ = false;
     bool must_succeed_ = false;
     time_point began_{};
     detail::operation_ptr acquire_;

@@ -42,6 +42,7 @@ plan passage::terms(const small_world& in) {
 passage::passage(const small_world& in, const plan& terms, story& log)
     : in_(in),
       may_forget_(in.restarts > 0 || in.steps > 0),
+      may_be_late_(in.leaps > 0 || in.quarantines > 0),
       log_(&log),
       referee_(terms, when_),
       net_(terms, when_, counts_, servers_),
@@ -67,22 +68,25 @@ passage::passage(const small_world& in, const plan& terms, story& log)
     net_.hold();
 }
 
-// The nodes of the old list have records of it, and each node has the script.
+// The nodes of the old list have records of it, those of the new one have joined long ago, and each
+// has the script.
 void passage::prepare_change() {
     for (std::size_t n = 0; n < nodes; ++n) {
         net_.ask(n, {"SCRIPT", "LOAD", std::string(resp::change().text)}, [](const auto&) {});
     }
-    for (std::size_t i = 0; i < in_.programs; ++i) {
-        if (!prepares_change(i)) continue;
-        actors_[i].ask();
-        when_.run_until(when_.now() + 50ms);
-        actors_[i].give_back();
-        when_.run_until(when_.now() + 50ms);
+    for (const bool is_joint : {false, true}) {
+        for (std::size_t i = 0; i < in_.programs; ++i) {
+            if (!prepares_change(i) || (in_.lists[i].after != 0) != is_joint) continue;
+            actors_[i].ask();
+            when_.run_until(when_.now() + 50ms);
+            actors_[i].give_back();
+            when_.run_until(when_.now() + settled);
+        }
     }
 }
 
 bool passage::prepares_change(std::size_t p) const {
-    return in_.changes_lists() && in_.lists[p].now == in_.lists[0].now && in_.lists[p].after == 0;
+    return in_.changes_lists() && in_.lists[p].now == in_.lists[0].now;
 }
 
 void passage::take_first() {
@@ -159,14 +163,14 @@ bool passage::may_leap() const {
     return false;
 }
 
-// Where the list was changed, not by the old one alone.
+// Where the list was changed, not by the old one alone; by the new one alone, if it was.
 bool passage::can_acquire(std::size_t p) const {
-    const auto is_longest = [&](std::uint32_t list) {
-        return std::all_of(in_.lists.begin(), in_.lists.end(), [list](const auto& other) {
-            return ((other.now | other.after) & ~list) == 0;
-        });
-    };
-    return !in_.commits[p] && (!in_.changes_lists() || is_longest(in_.lists[p].now | in_.lists[p].after));
+    if (!in_.changes_lists()) return true;
+    const bool has_old_list = in_.lists[p].now == in_.lists[0].now && in_.lists[p].after == 0;
+    const bool has_new_list = in_.lists[p].now == in_.lists[0].after;
+    const bool is_committed = std::any_of(actors_.begin(), actors_.end(),
+                                          [](const actor& a) { return a.has_committed(); });
+    return !in_.commits[p] && !has_old_list && (!has_new_list || is_committed);
 }
 
 void passage::add_own(actions& out, std::size_t p, bool& must_go_on) const {
@@ -252,7 +256,7 @@ void passage::perform(const action& next) {
             --in_.extensions;
             who.extend();
             break;
-        case kind::commit: who.commit(); break;
+        case kind::commit: who.commit(may_be_late_); break;
         case kind::break_off:
             --in_.breaks;
             net_.break_at_once(next.program, next.node);
@@ -326,7 +330,9 @@ void passage::finish() {
     }
     check_litter();
     if (verdict()) return;
-    for (const auto& p : programs_) p->close();
+    for (const auto& p : programs_) {
+        if (p->is_running()) p->close();
+    }
     run_until(when_.now() + 51ms);
     for (const auto& p : programs_) {
         referee_.require(p->is_over() && p->open_operations() == 0, "once",

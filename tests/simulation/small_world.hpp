@@ -230,6 +230,7 @@ private:
 
     small_world in_;  // and how much of it is left
     bool may_forget_;  // n0
+    bool may_be_late_;  // an answer
     story* log_;
     schedule when_;
     counters counts_;

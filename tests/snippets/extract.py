@@ -3,8 +3,10 @@
 """usage: extract.py PROJECT FOLDER DOCUMENT...
 
 Writes each ```cpp block, and each ```bash block under a line `<!-- run -->`, to FOLDER and prints
-its path; under `<!-- run in a clone -->` its name ends in .clone.sh. The bash blocks that are not
-run must at least parse, and the files of the project that they name must exist. A ```cmake block
+its path; under `<!-- run in a clone -->` its name ends in .clone.sh. One under `<!-- run on -->` goes on
+where the last one ended, in the same shell. A block under `<!-- seen -->` is what the last one prints:
+its lines go to a file beside the script, NAME.seen, for tests/snippets/seen. The bash blocks that are
+not run must at least parse, and the files of the project that they name must exist. A ```cmake block
 must stand, line by line, in the project that tests/consumer/find_package builds. A ```json block is
 a configuration and must satisfy the schema, where python3-jsonschema is installed. A ```sql block is
 a write under a fence, and is run; a ```lua block is such a write to Redis, and becomes a script that runs it;
@@ -137,24 +139,49 @@ done
 LANGUAGES = ("languages", "protocol")
 
 
+class Session:
+    """What the blocks of a document run, and print: those that go on belong to the one before."""
+
+    def __init__(self):
+        self.scripts = {}
+
+    def add(self, where, mark, code):
+        if mark in RUN:
+            self.scripts[f"{where}{RUN[mark]}"] = {"code": "", "seen": ""}
+        elif not self.scripts:
+            wrong.append(f"{where}: nothing runs before it")
+            return
+        last = list(self.scripts.values())[-1]
+        last["seen" if mark == "seen" else "code"] += code
+
+    def write(self):
+        for name, script in self.scripts.items():
+            write(folder / name, script["code"])
+            (folder / name).with_suffix(".seen").write_text(script["seen"], encoding="utf-8")
+
+
 def read(document):
     text = document.read_text(encoding="utf-8")
+    session = Session()
     for name in LINK.findall(BLOCK.sub("", text)):
         if not (document.parent / name).exists():
             wrong.append(f"{document}: there is no {name}")
     for number, block in enumerate(BLOCK.finditer(text), start=1):
         where = f"{document.stem.lower()}_{number}"
         language, code = block["language"], block["text"]
-        if block["mark"] and block["mark"] not in RUN and document.stem not in WALKED:
+        is_walked = document.stem in WALKED
+        if block["mark"] and block["mark"] not in (*RUN, "run on", "seen") and not is_walked:
             wrong.append(f"{where}: '{block['mark']}' is not understood here")
-        if language == "cpp":
+        if block["mark"] == "seen" and not is_walked:
+            session.add(where, "seen", code)
+        elif language == "cpp":
             write(folder / f"{where}.cpp", code)
         elif language == "cmake":
             check_cmake(where, code)
         elif language == "bash":
             check_bash(where, code)
-            if block["mark"] in RUN:
-                write(folder / f"{where}{RUN[block['mark']]}", code)
+            if block["mark"] in (*RUN, "run on"):
+                session.add(where, block["mark"], code)
         elif language == "json":
             check_json(where, code)
         elif language == "crontab":
@@ -167,6 +194,7 @@ def read(document):
             write(folder / f"{where}.py", code)
         elif language not in ("acl", "text", "mermaid", "c", "python"):
             wrong.append(f"{where}: nothing is known of a block of '{language}'")
+    session.write()
 
 
 # The walks: in a clone that uses what was built, and in a bare system, where all is done.

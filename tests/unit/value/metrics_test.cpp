@@ -6,6 +6,7 @@
 #include <redlock/stats.hpp>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -21,6 +22,46 @@ bool has_line(const std::string& text, const std::string& line) {
 
 bool has_line_of(const std::string& text, const std::string& begin) {
     return ("\n" + text).find("\n" + begin) != std::string::npos;
+}
+
+std::string document(const char* name) {
+    return samples::content(redlock::testing::project_folder() / "docs" / name);
+}
+
+// Of each metric that is written its type and its label, but for the bounds of a histogram.
+std::map<std::string, std::string> written_kinds(const client_stats& of) {
+    std::map<std::string, std::string> kinds;
+    std::istringstream text(open_metrics(of));
+    std::string name;
+    for (std::string line; std::getline(text, line);) {
+        if (line.starts_with("# TYPE ")) {
+            const auto end = line.find(' ', 7);
+            name = line.substr(7, end - 7);
+            kinds[name] = line.substr(end + 1) + " ";
+        } else if (const auto at = line.find('{'); line[0] != '#' && at != line.npos) {
+            const std::string label = line.substr(at + 1, line.find('=') - at - 1);
+            if (label != "le" && !kinds[name].ends_with(label)) kinds[name] += label;
+        }
+    }
+    return kinds;
+}
+
+// The same by the table of docs/metrics.md: | `name` | type | unit | `label` | ...
+std::map<std::string, std::string> documented_kinds() {
+    std::map<std::string, std::string> kinds;
+    std::istringstream text(document("metrics.md"));
+    for (std::string line; std::getline(text, line);) {
+        if (!line.starts_with("| `")) continue;
+        std::istringstream row(line);
+        std::vector<std::string> cells;
+        for (std::string cell; std::getline(row, cell, '|');) {
+            std::erase_if(cell, [](char c) { return c == ' ' || c == '`'; });
+            cells.push_back(cell);
+        }
+        REQUIRE(cells.size() == 7);
+        kinds[cells[1]] = cells[2] + " " + cells[4];
+    }
+    return kinds;
 }
 
 }  // namespace
@@ -93,19 +134,28 @@ TEST_CASE("the bounds of a histogram rise", "[metrics]") {
     CHECK(histogram().count() == 0);
 }
 
-TEST_CASE("alerts and dashboard name metrics that exist", "[metrics]") {
+TEST_CASE("docs/metrics.md has each metric with its type and label, and no other", "[metrics]") {
+    client_stats s;
+    s.nodes.push_back({"n1", {}, 0});
+    CHECK(written_kinds(s).size() > 20);
+    CHECK(documented_kinds() == written_kinds(s));
+}
+
+TEST_CASE("alerts, dashboard and docs/monitoring.md name metrics that exist", "[metrics]") {
     client_stats s;
     s.nodes.resize(1);
     const std::string written = open_metrics(s);
-    for (const auto* const file : {"prometheus/alerts.yml", "grafana/dashboard.json"}) {
-        const std::string text = samples::content(samples::shipped() / file);
+    for (const std::string file :
+         {"config/prometheus/alerts.yml", "config/grafana/dashboard.json", "docs/monitoring.md"}) {
+        const std::string text = samples::content(redlock::testing::project_folder() / file);
         constexpr std::string_view prefix = "redlock_";
         std::size_t names = 0;
         for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
             const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at);
             const std::string name = text.substr(at, end - at);
             INFO(file << ": " << name);
-            CHECK((has_line_of(written, name + " ") || has_line_of(written, name + "{")));
+            CHECK((has_line_of(written, name + " ") || has_line_of(written, name + "{") ||
+                   has_line_of(written, "# TYPE " + name + " ")));
             ++names;
         }
         CHECK(names > 5);

@@ -1,0 +1,5 @@
+# Makes the plain comments of include/redlock/c.h Doxygen's: of the file, before and behind a member.
+# SPDX-License-Identifier: MIT
+1s@^/\* @/** \\file c.h\n * @
+2,$s@^/\* ([^-])@/** \1@
+/^#/!s@([^ /]) +/\* @\1  /**< @
