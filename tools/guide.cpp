@@ -15,7 +15,7 @@ namespace {
 const std::map<std::string_view, std::vector<example_outline>>& examples_of_commands() {
     static const std::map<std::string_view, std::vector<example_outline>> all{
         {"run",
-         {{"redlock run nightly-report -- ./report.sh",
+         {{"redlock run --wait 5s --min-hold 50s nightly-report -- ./report.sh",
            "In the crontab of several machines: one of them runs it, the others end with 120 and "
            "say nothing."},
           {"redlock run --wait 10m deploy -- ./deploy.sh production",

@@ -444,7 +444,9 @@ void runner::on_lost(loss why) {
     std::string line = "the lease of " + name() + " is lost, CMD is stopped: ";
     switch (why) {
         case loss::expired:
-            line += "it was not renewed; lengthen --ttl or leave out --no-renew";
+            line += terms_.renew ? "redlock or this machine stood still, so that no renewal was sent in "
+                                   "time; lengthen --ttl to outlast that"
+                                 : "it was not renewed; lengthen --ttl or leave out --no-renew";
             break;
         case loss::taken:
             line +=

@@ -746,6 +746,7 @@ TEST_CASE("redlock that slept over the end of its lease kills at once", "[tool]"
     CHECK_FALSE(is_alive(-pgid));
     CHECK(running.out() == "up\n");
     CHECK(has(running.err(), "is lost"));
+    CHECK(has(running.err(), "this machine stood still"));
 }
 
 TEST_CASE("redlock that slept for a moment goes on", "[tool]") {
