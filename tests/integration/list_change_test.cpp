@@ -7,6 +7,7 @@
 #include "tool_process.hpp"
 
 #include <redlock/blocking_client.hpp>
+#include <redlock/event.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -82,7 +83,7 @@ struct changing {
 class busy {
 public:
     explicit busy(client_options options)
-        : client_(std::move(options)), thread_([this](const std::stop_token& stop) {
+        : client_(told_to(*this, std::move(options))), thread_([this](const std::stop_token& stop) {
               while (!stop.stop_requested()) {
                   const auto began = redlock::clock::now();
                   auto got = client_.acquire("busy", {.ttl = 1s});
@@ -93,7 +94,7 @@ public:
                   }
                   ++refused_;
                   const std::scoped_lock lock(mutex_);
-                  why_ = got.error().message();
+                  why_ += got.error().message() + "\n" + events_;
                   longest_ = std::max(longest_, redlock::clock::now() - began);
               }
           }) {}
@@ -103,11 +104,21 @@ public:
     std::string why() { const std::scoped_lock lock(mutex_); return why_; }
 
 private:
-    blocking_client client_;
+    static client_options told_to(busy& to, client_options of) {
+        of.on_event = [&to](const event& e) {
+            if (e.kind == event_kind::granted || e.kind == event_kind::released) return;
+            const std::scoped_lock lock(to.mutex_);
+            to.events_ += "    " + format(e) + "\n";
+        };
+        return of;
+    }
+
     std::atomic<std::size_t> granted_{0};
     std::atomic<std::size_t> refused_{0};
     std::mutex mutex_;
-    std::string why_;
+    std::string why_;     // with what happened until then
+    std::string events_;
+    blocking_client client_;
     redlock::clock::duration longest_{};
     std::jthread thread_;
 };
