@@ -188,7 +188,8 @@ void change_under_load(changing& at, const marks& before, const marks& joint, co
     // Who holds it by the joint list keeps the new list's programs out.
     CHECK(fresh.acquire("held", {.ttl = 1s}).has_error());
     CHECK(holding.release(std::move(*held)).has_value());
-    CHECK(fresh.acquire("held", {.ttl = 1s}).has_value());
+    // One of three nodes may still be in quarantine, and another not have read the release.
+    CHECK(comes_true([&] { return fresh.acquire("held", {.ttl = 1s}).has_value(); }));
 }
 
 }  // namespace

@@ -273,6 +273,26 @@ TEST_CASE("nodes that missed a change of the list are turned one after the other
     }
 }
 
+// An acquire that waited for a record is sent at the instant at which it is read.
+TEST_CASE("while the list changes a vote that fails right after a record was read is a step of the change") {
+    client_of_three c = settled();
+    c.records.fill(open_record());
+    for (record_facts& r : c.records) r.list.announced = "T";
+    for (std::size_t i = 0; i < 3; ++i) c.look_answered(i, 1s);
+    const std::uint64_t before = c.knows.list_steps();
+    SECTION("what was sent before tells nothing new") {
+        c.knows.showed(1, {.is_amnesiac = true}, start + 1s - 1us, start + 2s);
+        CHECK(c.knows.list_steps() == before);
+        CHECK(c.orders().empty());
+    }
+    SECTION("what was sent then does") {
+        c.knows.showed(1, {.is_amnesiac = true}, start + 1s, start + 2s);
+        CHECK(c.knows.list_steps() == before + 1);
+        CHECK_FALSE(c.knows.is_settled());
+        CHECK(c.orders() == "look 1");
+    }
+}
+
 TEST_CASE("a node that turned into a replica or back is greeted again") {
     client_of_three c = settled();
     server_facts told = c.servers[1];
