@@ -2,7 +2,7 @@
 # Plants bugs in a copy of the sources, one at a time, and has the simulation find each.
 # SPDX-License-Identifier: MIT
 """usage: mutants.py PROJECT BUILD [--only TEXT]... [--sample N] [--most N] [--seconds S]
-                  [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM] [--keep]
+                  [--seeds A-B] [--promise NAME] [--jobs N] [--clean PROGRAM] [--keep] [--compile]
 
 One line for each: what was planted, the seed that caught it and what it broke; with --seeds, how many
 of them did. A bug with a "world" in mutants.json is looked for in the orders of that small world
@@ -11,9 +11,11 @@ before all others: it has caught the bug before, and --keep writes those that do
 mutants.json. What the simulation does not run has a "test" that must fail, of the program
 lockable_tests, or of the "program" that it names. The last line is "N of N caught". Status 1 where one was not; 2 where one could not be planted,
 since its text has moved, built or run. --clean names the simulation without a bug; it is built where
-none is named.
+none is named. --compile looks for none: it compiles the C++ of
+each, as far as its syntax, and names those that do not compile or apply: a sample would meet them some day.
 """
 import argparse
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -24,6 +26,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
 # About what two processors run in four minutes. A slower machine takes longer, and tries the same seeds.
@@ -47,6 +50,7 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--clean", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     return parser.parse_args()
 
 
@@ -206,9 +210,47 @@ def judge(program, clean, mutant, options, kept):
     return hunt(program, clean, options, kept, mutant)
 
 
+AS_BUILT = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-sign-conversion",
+            "-Wshadow=local", "-Wno-restrict", "-Wno-maybe-uninitialized", "-Werror",
+            "-DREDLOCK_HAS_TLS=1", "-fsyntax-only")
+
+
+def compiled(mutant, project):
+    """What the compiler says of the files with the bug; empty where it takes them."""
+    said = ""
+    with tempfile.TemporaryDirectory() as folder:
+        over = pathlib.Path(folder)
+        changed = {path.relative_to(project): text for path, text in planted(mutant, project).items()}
+        for path, text in changed.items():
+            (over / path).parent.mkdir(parents=True, exist_ok=True)
+            (over / path).write_text(text, encoding="utf-8")
+        for path in changed:
+            if path.suffix not in (".cpp", ".hpp"):
+                continue
+            alone = over / "alone.cpp"  # a header is no main file
+            alone.write_text(f'#include "{over / path}"\n', encoding="utf-8")
+            said += subprocess.run(
+                [os.environ.get("CXX", "c++"), *AS_BUILT, f"-I{over}/include", f"-I{over}/src", "-Iinclude",
+                 "-Isrc", "-I.", alone], cwd=project, stderr=subprocess.PIPE, text=True, check=False).stderr
+    return said
+
+
+def compile_all(project, jobs):
+    listed = json.loads((project / "tests/simulation/mutants.json").read_text(encoding="utf-8"))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as crew:
+        said = list(crew.map(lambda mutant: compiled(mutant, project), listed))
+    wrong = [(mutant["name"], text) for mutant, text in zip(listed, said) if text]
+    for name, text in wrong:
+        print(f"{name}: DOES NOT COMPILE\n{text[:2000]}")
+    print(f"{len(listed) - len(wrong)} of {len(listed)} compile")
+    return 2 if wrong else 0
+
+
 def main():
     options = arguments()
     project = options.project.resolve()
+    if options.compile:
+        return compile_all(project, options.jobs)
     root = options.build.resolve()
     root.mkdir(parents=True, exist_ok=True)
     lock = (root / "lock").open("w")
