@@ -109,7 +109,7 @@ function(redlock_generate_scripts output directory names)
     file(WRITE "${output}"
         "// The text and SHA1 of the Lua scripts, generated from lua/; changes here are lost.\n"
         "// SPDX-License-Identifier: MIT\n"
-        "#include \"wire/resp/scripts.hpp\"\n\n"
+        "#include \"wire/resp/command.hpp\"\n\n"
         "namespace {\n\n"
         "constexpr redlock::resp::script table[] = {\n${table}};\n\n"
         "}  // namespace\n\n"

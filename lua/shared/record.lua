@@ -20,7 +20,7 @@
 --                  cluster time; 0: since the last write of the clock
 --   quarantine     how long the node waits for leases that it may have forgotten, in ms
 --   names          what the client that named the set calls its nodes, for people: see
---                  src/wire/node_set.hpp
+--                  src/wire/record.hpp
 -- and, where the list of nodes was changed or is about to be:
 --   number         how often it was changed until then
 --   change         -: the node is a member of the set; joining: it will be one of another set, which

@@ -1,10 +1,10 @@
-// The asynchronous election: its operations, put together from those of the client.
+// An election for asynchronous callers.
 // SPDX-License-Identifier: MIT
-#include <redlock/async_election.hpp>
+#include "asio/async_election.hpp"
 
-#include "asio/election_state.hpp"
-#include "asio/observation.hpp"
-#include "value/leadership.hpp"
+#include "value/state.hpp"
+
+#include <redlock/async_election.hpp>
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -13,6 +13,122 @@
 #include <utility>
 
 namespace redlock::detail {
+
+election_state::election_state(impl_ptr client, std::string called, const acquire_options& how)
+    : impl(std::move(client)), name(std::move(called)), options(candidacy(how)) {}
+
+bool election_state::begin(const std::shared_ptr<campaign>& what) {
+    std::optional<lease> lost;
+    const std::lock_guard lock(gate_);
+    if (!running_.expired() || (term_ && *term_)) return false;
+    lost = std::exchange(term_, std::nullopt);
+    running_ = what;
+    return true;
+}
+
+void election_state::has_begun(campaign& what) {
+    const std::lock_guard lock(gate_);
+    what.has_begun = true;
+    if (what.is_withdrawn) withdraw_locked(what);
+}
+
+void election_state::withdraw(campaign& what) {
+    const std::lock_guard lock(gate_);
+    withdraw_locked(what);
+}
+
+// The client is only sent a message: nothing runs inside the emission.
+void election_state::withdraw_locked(campaign& what) {
+    what.is_withdrawn = true;
+    if (what.has_begun) what.signal.emit(asio::cancellation_type::terminal);
+}
+
+bool election_state::end(campaign& what, lease& granted) {
+    const std::lock_guard lock(gate_);
+    running_.reset();
+    if (!granted || what.is_withdrawn) return false;
+    term_ = std::move(granted);
+    return true;
+}
+
+election_state::departure election_state::resign() {
+    const std::lock_guard lock(gate_);
+    if (const auto under_way = running_.lock()) {
+        withdraw_locked(*under_way);
+        return {true};
+    }
+    return {false, std::exchange(term_, std::nullopt)};
+}
+
+bool election_state::is_held() const {
+    const std::lock_guard lock(gate_);
+    return term_ && *term_;
+}
+
+std::uint64_t election_state::fence() const {
+    const std::lock_guard lock(gate_);
+    return term_ ? term_->fence() : 0;
+}
+
+std::stop_token election_state::lost_token() const {
+    const std::lock_guard lock(gate_);
+    return term_ ? term_->lost_token() : std::stop_token();
+}
+
+void election_state::touch() const {
+    const std::lock_guard lock(gate_);
+    if (term_) term_->touch();
+}
+
+state_ptr election_state::term_state() const {
+    const std::lock_guard lock(gate_);
+    return term_ ? term_->state() : nullptr;
+}
+
+void observation::start() {
+    auto slot = asio::get_associated_cancellation_slot(handler_);
+    if (slot.is_connected()) {
+        slot.assign([weak = weak_from_this()](asio::cancellation_type type) {
+            const auto self = weak.lock();
+            if (self && type != asio::cancellation_type::none) self->cancel();
+        });
+    }
+    watch();
+}
+
+// The handler of a watch is posted, so that none runs under the mutex.
+void observation::watch() {
+    std::unique_lock lock(gate_);
+    if (is_cancelled_) {
+        lock.unlock();
+        return finish(asio::error::operation_aborted, {});
+    }
+    auto then = [self = shared_from_this()](error_code why, resource_state shown) {
+        self->on_change(why, std::move(shown));
+    };
+    start_watch(impl_, name_, shown_,
+                homing_handler(asio::bind_cancellation_slot(signal_.slot(), std::move(then)),
+                               executor_of(impl_)));
+}
+
+// Readers that come and go change hands, too, and are no leaders.
+void observation::on_change(error_code why, resource_state shown) {
+    if (why) return finish(why, {});
+    auto found = leader_of(shown);
+    if (found && is_change(last_, *found)) return finish({}, std::move(*found));
+    shown_ = std::move(shown);
+    watch();
+}
+
+void observation::cancel() {
+    const std::lock_guard lock(gate_);
+    is_cancelled_ = true;
+    signal_.emit(asio::cancellation_type::terminal);
+}
+
+void observation::finish(error_code why, std::optional<leader_info> found) {
+    leader_handler(std::move(handler_))(why, std::move(found));
+}
 
 namespace {
 

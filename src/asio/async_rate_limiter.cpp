@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/async_rate_limiter.hpp>
 
+#include "asio/client.hpp"
 #include "asio/client_impl.hpp"
-#include "asio/operations.hpp"
-#include "client/operation/limit.hpp"
+#include "client/limit.hpp"
 #include "value/text.hpp"
 
 #include <system_error>

@@ -5,7 +5,7 @@
 #include <redlock/client.hpp>
 #include <redlock/detail/initiate_limit.hpp>
 
-#include "value/process.hpp"
+#include "value/clock.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

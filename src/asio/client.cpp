@@ -2,22 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/client.hpp>
 
+#include "asio/client.hpp"
 #include "asio/client_impl.hpp"
-#include "asio/operations.hpp"
-#include "client/operation/acquire.hpp"
-#include "client/operation/adopt.hpp"
-#include "client/operation/close.hpp"
-#include "client/operation/commit.hpp"
-#include "client/operation/declare.hpp"
-#include "client/operation/downgrade.hpp"
-#include "client/operation/extend.hpp"
-#include "client/operation/inspect.hpp"
-#include "client/operation/list.hpp"
-#include "client/operation/lost.hpp"
-#include "client/operation/probe.hpp"
-#include "client/operation/release.hpp"
-#include "client/operation/revoke.hpp"
-#include "client/operation/watch.hpp"
+#include "client/acquire.hpp"
+#include "client/adopt.hpp"
+#include "client/commit.hpp"
+#include "client/extend.hpp"
+#include "client/inspect.hpp"
+#include "client/operator.hpp"
+#include "client/release.hpp"
+#include "client/watch.hpp"
 
 #include <boost/asio/system_executor.hpp>
 

@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "asio/io_strand.hpp"
 #include "asio/performers.hpp"
-#include "asio/timer.hpp"
 #include "asio/transport.hpp"
+#include "client/context.hpp"
 #include "client/engine.hpp"
-#include "client/lease/lease_state.hpp"
-#include "client/base/mailbox.hpp"
-#include "value/process.hpp"
+#include "client/lease.hpp"
+#include "value/clock.hpp"
 
 #include <redlock/options.hpp>
 

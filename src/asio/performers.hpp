@@ -1,21 +1,76 @@
-// What performs the I/O of one client, and what a test may put in its place; decides nothing.
+// What performs a client's effects: its strand, its timer, its descriptors; the seam for tests.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "asio/io_strand.hpp"
-#include "client/node/connection.hpp"
-#include "value/time.hpp"
+#include "client/connection.hpp"
+#include "value/clock.hpp"
 
 #include <redlock/export.hpp>
 #include <redlock/options.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/require.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <cerrno>
 #include <cstddef>
+#include <fcntl.h>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unistd.h>
+#include <utility>
 
 namespace redlock::detail {
+
+/// The caller's executor. A strand asks its executor for each handler whether `execute` may block,
+/// and `any_io_executor` allocates memory for the answer. So this class keeps the answer.
+class io_executor {
+public:
+    /// No constructor: to learn whether this class can be copied, a compiler would then ask whether
+    /// it is an executor, and to learn that, whether it can be copied.
+    static io_executor over(const boost::asio::any_io_executor& inner) {
+        return {inner, boost::asio::query(inner, boost::asio::execution::blocking)};
+    }
+
+    const boost::asio::any_io_executor& inner() const noexcept { return inner_; }
+
+    // What Asio requires of an executor, and what a strand asks for.
+    boost::asio::execution_context& query(boost::asio::execution::context_t) const noexcept {
+        return boost::asio::query(inner_, boost::asio::execution::context);
+    }
+    boost::asio::execution::blocking_t query(boost::asio::execution::blocking_t) const noexcept {
+        return blocking_;
+    }
+    io_executor require(boost::asio::execution::blocking_t::never_t never) const {
+        return {boost::asio::require(inner_, never), never};
+    }
+    io_executor prefer(boost::asio::execution::outstanding_work_t::tracked_t tracked) const {
+        return {boost::asio::prefer(inner_, tracked), blocking_};
+    }
+    template <class F>
+    void execute(F&& f) const {
+        inner_.execute(std::forward<F>(f));
+    }
+    friend bool operator==(const io_executor& a, const io_executor& b) noexcept {
+        return a.inner_ == b.inner_;
+    }
+
+private:
+    io_executor(boost::asio::any_io_executor inner, boost::asio::execution::blocking_t blocking)
+        : inner_(std::move(inner)), blocking_(blocking) {}
+
+    boost::asio::any_io_executor inner_;
+    boost::asio::execution::blocking_t blocking_;
+};
+
+using io_strand = boost::asio::strand<io_executor>;
 
 /// Carries the bytes of one connection.
 class wire_performer : public transport {
@@ -69,5 +124,37 @@ protected:
 
 /// From now on clients are made with these performers, in the whole process; null: with sockets.
 REDLOCK_EXPORT void use_performers(performer_source* from) noexcept;
+
+/// Asio's own timers stand still while the machine is suspended, and would report a loss too late
+/// by as much; this is a timerfd on CLOCK_BOOTTIME (timerfd_create(2)). Runs on one strand.
+class asio_timer final : public alarm_performer {
+public:
+    /// Throws `boost::system::system_error` where the system has no more descriptors.
+    explicit asio_timer(io_strand on);
+
+    void start(std::shared_ptr<void> keep, std::function<void()> ring) override;
+    void set(time_point when) noexcept override;
+    void stop() noexcept override;
+    void abandon() noexcept override;
+
+private:
+    void wait(std::shared_ptr<void> keep);
+
+    boost::asio::posix::basic_stream_descriptor<io_strand> timer_;
+    std::function<void()> ring_;
+    time_point armed_for_ = time_point::max();
+};
+
+/// Moves `made` to a number that is no standard stream's: where standard error was closed when the
+/// program started, the program's messages must not go to a node. Returns a negative `made` as it
+/// is, and -1 with errno where no number is left.
+inline int beside_standard_streams(int made) noexcept {
+    if (made < 0 || made > STDERR_FILENO) return made;
+    const int moved = ::fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int why = errno;
+    ::close(made);
+    errno = why;
+    return moved;
+}
 
 }  // namespace redlock::detail

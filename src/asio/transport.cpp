@@ -1,24 +1,67 @@
-// One connection's socket.
+// A stream to one node over TCP, TLS or a UNIX socket, and the files that opening one reads.
 // SPDX-License-Identifier: MIT
 #include "asio/transport.hpp"
 
-#include "asio/descriptor.hpp"
+#include "asio/performers.hpp"
+#include "value/error.hpp"
+#include "value/file.hpp"
+#include "value/text.hpp"
 
 #include <redlock/detail/recycling.hpp>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/system/errc.hpp>
 
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <system_error>
 #include <type_traits>
+#include <unistd.h>
 #include <utility>
 
 namespace redlock::detail {
+
+node_files::node_files(node_options& node) : node_(&node) {
+    const std::string complaint = read_password();
+    if (!complaint.empty() && node.password.empty()) {
+        throw std::invalid_argument("/" + complaint + ": write the password to it");
+    }
+    if (node.tls) tls_ = make_tls_setup(node);
+}
+
+std::string node_files::read_again() {
+    std::string complaint = read_password();
+    if (!complaint.empty()) {
+        complaint += "; the password that was read before is used: write the new one to the file";
+    }
+    if (!tls_) return complaint;
+    const std::string other = read_again_tls(*tls_);
+    if (other.empty()) return complaint;
+    if (!complaint.empty()) complaint += "; ";
+    return complaint + other + "; the files that were read before are used";
+}
+
+std::string node_files::read_password() {
+    if (node_->password_file.empty()) return {};
+    const std::filesystem::path file(node_->password_file);
+    // A pipe would be waited for.
+    std::error_code ignored;
+    const bool may_block = std::filesystem::exists(file, ignored) && !can_be_read_again(file);
+    file_secret found = may_block ? file_secret{{}, "is no regular file"} : read_secret(file);
+    if (found.why.empty()) {
+        node_->password = std::move(found.text);
+        return {};
+    }
+    return "password_file: " + text::printable(node_->password_file) + " " + found.why;
+}
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -302,6 +345,21 @@ void asio_transport::abandon() noexcept {
     error_code ignored;
     const int descriptor = socket_.release(ignored);
     if (!ignored) ::close(descriptor);
+}
+
+bool is_broken_connection(const error_code& code) noexcept {
+    namespace sys = boost::system::errc;
+    static constexpr std::array conditions = {
+        sys::broken_pipe,          sys::connection_aborted,   sys::connection_refused,
+        sys::connection_reset,     sys::host_unreachable,     sys::network_down,
+        sys::network_reset,        sys::network_unreachable,  sys::not_connected,
+        sys::timed_out,            sys::address_not_available};
+    namespace net = boost::asio::error;
+    return std::any_of(conditions.begin(), conditions.end(),
+                       [&](sys::errc_t c) { return code == c; }) ||
+           code == net::eof || code == net::host_not_found ||
+           code == net::host_not_found_try_again || code == net::no_data ||
+           code == net::no_recovery;
 }
 
 }  // namespace redlock::detail

@@ -1,13 +1,11 @@
-// One connection's socket: resolve, connect, read, write; knows no replies and takes no decisions.
+// A stream to one node over TCP, TLS or a UNIX socket, and the files that opening one reads.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "asio/io_strand.hpp"
 #include "asio/performers.hpp"
-#include "asio/node_files.hpp"
 #include "asio/tls.hpp"
-#include "client/node/connection.hpp"
-#include "client/base/statistics.hpp"
+#include "client/connection.hpp"
+#include "client/context.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/options.hpp>
@@ -28,6 +26,29 @@
 #include <vector>
 
 namespace redlock::detail {
+
+/// Shared by the connections to one node. Used on one strand. Reads small files there: a file
+/// system that hangs holds up the client.
+class node_files {
+public:
+    /// Writes the password that it reads to `node`, which outlives it. Throws
+    /// `std::invalid_argument` where a file can't be used and nothing stands in for it, with the
+    /// field that names it.
+    explicit node_files(node_options& node);
+
+    /// Reads what has changed, and keeps what it had where that can't be used. Returns which file
+    /// that is, why, and the remedy; else nothing.
+    std::string read_again();
+
+    /// Null for a node without TLS.
+    const std::shared_ptr<tls_setup>& tls() const noexcept { return tls_; }
+
+private:
+    std::string read_password();
+
+    node_options* node_;
+    std::shared_ptr<tls_setup> tls_;
+};
 
 /// Runs on one strand. Writes go straight to the socket, once per turn, and wait only where the
 /// socket is full; so a client that closes knows which bytes have left.

@@ -1,12 +1,151 @@
-// The clients of the C interface: made of a configuration, closed, freed.
+// The functions of redlock/c.h.
 // SPDX-License-Identifier: MIT
-#include "c/failure.hpp"
 #include "c/objects.hpp"
 
+#include <redlock/detail/section.hpp>
+#include <redlock/detail/waiting_time.hpp>
+#include <redlock/limit_answer.hpp>
 #include <redlock/version.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
+
+namespace redlock::c {
+
+namespace {
+
+// What the caller's header has of the options; what is behind those of this library has to be zero.
+// Nothing is wrong where the text is empty.
+std::string read(const redlock_options* given, redlock_options& out) {
+    if (given == nullptr) return {};
+    std::size_t size = 0;
+    std::memcpy(&size, given, sizeof size);
+    if (size < sizeof size) return "options.size must be sizeof(redlock_options)";
+    std::memcpy(&out, given, std::min(size, sizeof out));
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+    for (std::size_t i = sizeof out; i < size; ++i) {
+        if (bytes[i] != 0) return "options has a member that this version of the library lacks";
+    }
+    return {};
+}
+
+acquire_options as_terms(const redlock_options& given, const acquire_options& defaults) {
+    const auto or_default = [](std::int64_t ms, std::chrono::milliseconds usual) {
+        return ms == 0 ? usual : std::chrono::milliseconds(ms);
+    };
+    acquire_options out = defaults;
+    out.ttl = or_default(given.ttl_ms, defaults.ttl);
+    out.wait = given.wait_ms == REDLOCK_NO_WAIT ? std::chrono::milliseconds(0)
+                                                : or_default(given.wait_ms, defaults.wait);
+    out.max_hold = or_default(given.max_hold_ms, defaults.max_hold);
+    out.min_hold = or_default(given.min_hold_ms, defaults.min_hold);
+    out.loss_margin = or_default(given.loss_margin_ms, defaults.loss_margin);
+    out.watchdog = or_default(given.watchdog_ms, defaults.watchdog);
+    if (given.shared != 0) out.mode = lock_mode::shared;
+    if (given.no_renew != 0) out.renew = false;
+    out.slots = given.slots;
+    if (given.note != nullptr) out.note = given.note;
+    return out;
+}
+
+// `ask(client, terms, stop)` acquires. The object is there before the lease is: no lease is lost
+// for want of memory.
+template <class F>
+int acquire_by(redlock_client* client, const void* what, const char* name,
+               const redlock_options* options, redlock_lease** out, F&& ask) noexcept {
+    return guarded([&] {
+        if (out == nullptr) return refuse("out is null");
+        *out = nullptr;
+        if (client == nullptr) return refuse("client is null");
+        if (what == nullptr) return refuse(std::string(name) + " is null");
+        redlock_options given{};
+        if (auto why = read(options, given); !why.empty()) return refuse(std::move(why));
+        auto made = std::make_unique<redlock_lease>();
+        made->client = client->shared;
+        result<lease, refusal> got =
+            ask(client->shared->blocking, as_terms(given, client->shared->defaults),
+                token_of(given.cancel));
+        if (!got) return fail(got.error());
+        if (!*got) {  // a try that met contention
+            note({errc::contended, {got->votes().begin(), got->votes().end()}});
+            return static_cast<int>(REDLOCK_OK);
+        }
+        made->held = std::move(*got);
+        *out = made.release();
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+}  // namespace
+
+}  // namespace redlock::c
+
+using namespace redlock;
+
+int redlock_acquire(redlock_client* client, const char* resource, const redlock_options* options,
+                    redlock_lease** out) {
+    return c::acquire_by(client, resource, "resource", options, out,
+                         [&](blocking_client& by, const acquire_options& terms, auto stop) {
+                             return by.acquire(resource, terms, std::move(stop));
+                         });
+}
+
+int redlock_try_acquire(redlock_client* client, const char* resource,
+                        const redlock_options* options, redlock_lease** out) {
+    return c::acquire_by(client, resource, "resource", options, out,
+                         [&](blocking_client& by, const acquire_options& terms, auto stop) {
+                             return by.try_acquire(resource, terms, std::move(stop));
+                         });
+}
+
+int redlock_acquire_all(redlock_client* client, const char* const* resources, size_t count,
+                        const redlock_options* options, redlock_lease** out) {
+    return c::acquire_by(
+        client, resources, "resources", options, out,
+        [&](blocking_client& by, const acquire_options& terms,
+            auto stop) -> result<lease, refusal> {
+            // More than the library takes are refused by it, with the bound.
+            std::vector<std::string> names;
+            for (size_t i = 0; i < std::min(count, resource_list::most + 1); ++i) {
+                if (resources[i] == nullptr) {
+                    return refusal{errc::invalid_argument, {},
+                                   "resources[" + std::to_string(i) + "] is null"};
+                }
+                names.emplace_back(resources[i]);
+            }
+            return by.acquire_all(std::move(names), terms, std::move(stop));
+        });
+}
+
+int redlock_adopt(redlock_client* client, const char* token, const redlock_options* options,
+                  redlock_lease** out) {
+    return c::acquire_by(client, token, "token", options, out,
+                         [&](blocking_client& by, const acquire_options& terms, auto stop) {
+                             return by.adopt(token, terms, std::move(stop));
+                         });
+}
+
+redlock_cancel* redlock_cancel_new(void) {
+    redlock_cancel* made = nullptr;
+    c::guarded([&] {
+        made = new redlock_cancel;
+        return 0;
+    });
+    return made;
+}
+
+void redlock_cancel_request(redlock_cancel* cancel) {
+    if (cancel != nullptr) cancel->source.request_stop();
+}
+
+void redlock_cancel_free(redlock_cancel* cancel) { delete cancel; }
 
 namespace redlock::c {
 
@@ -64,3 +203,115 @@ void redlock_client_free(redlock_client* client) {
 }
 
 const char* redlock_version(void) { return REDLOCK_VERSION; }
+
+using namespace redlock;
+
+uint64_t redlock_lease_fence(const redlock_lease* lease) {
+    return lease == nullptr ? 0 : lease->held.fence();
+}
+
+uint16_t redlock_lease_slot(const redlock_lease* lease) {
+    return lease == nullptr ? 0 : lease->held.slot();
+}
+
+int64_t redlock_lease_remaining(const redlock_lease* lease) {
+    return lease == nullptr ? 0 : lease->held.remaining().count();
+}
+
+int redlock_lease_valid(const redlock_lease* lease) {
+    return lease != nullptr && lease->held ? 1 : 0;
+}
+
+const char* redlock_lease_token(const redlock_lease* lease) {
+    const char* out = nullptr;
+    c::guarded([&] {
+        if (lease == nullptr) return c::refuse("lease is null");
+        const std::lock_guard lock(lease->gate);
+        if (lease->token.empty()) lease->token = lease->held.token();
+        out = lease->token.c_str();
+        return 0;
+    });
+    return out;
+}
+
+int redlock_lease_lost_fd(const redlock_lease* lease) {
+    int out = -1;
+    c::guarded([&] {
+        if (lease == nullptr) return c::refuse("lease is null");
+        const std::lock_guard lock(lease->gate);
+        if (!lease->lost) lease->lost = std::make_unique<c::stop_signal>(lease->held.lost_token());
+        out = lease->lost->descriptor();
+        return 0;
+    });
+    return out;
+}
+
+void redlock_lease_touch(const redlock_lease* lease) {
+    if (lease != nullptr) lease->held.touch();
+}
+
+int redlock_extend(redlock_lease* lease, int64_t ttl_ms) {
+    return c::guarded([&] {
+        if (lease == nullptr) return c::refuse("lease is null");
+        auto& by = lease->client->blocking;
+        const auto done = by.extend(lease->held, std::chrono::milliseconds(ttl_ms));
+        if (done) return static_cast<int>(REDLOCK_OK);
+        if (done.error() != errc::invalid_argument) return c::fail(refusal{done.error(), {}});
+        return c::refuse("ttl_ms must be 1 to ttl_max_ms, which is " +
+                         std::to_string(by.options().ttl_max.count()));
+    });
+}
+
+int redlock_release(redlock_lease* lease) {
+    return c::guarded([&] {
+        const std::unique_ptr<redlock_lease> owned(lease);
+        if (!owned) return c::refuse("lease is null");
+        const detail::section_end end(owned->held);
+        const auto released = owned->client->blocking.release(std::move(owned->held));
+        const error_code outcome = released ? error_code() : released.error();
+        refusal why = end.after_release(outcome);
+        if (!why.code) why.code = outcome;
+        return why.code ? c::fail(std::move(why)) : static_cast<int>(REDLOCK_OK);
+    });
+}
+
+void redlock_lease_free(redlock_lease* lease) { delete lease; }
+
+void redlock_lease_detach(redlock_lease* lease) {
+    if (lease != nullptr) lease->held.detach();
+    delete lease;
+}
+
+using namespace redlock;
+
+int redlock_limiter_new(redlock_client* client, const char* resource, uint16_t limit,
+                        int64_t period_ms, redlock_limiter** out) {
+    return c::guarded([&] {
+        if (out == nullptr) return c::refuse("out is null");
+        *out = nullptr;
+        if (client == nullptr) return c::refuse("client is null");
+        if (resource == nullptr) return c::refuse("resource is null");
+        auto made = std::make_unique<redlock_limiter>();
+        made->client = client->shared;
+        made->limit = detail::make_limiter(client->shared->blocking.options(), resource, limit,
+                                           std::chrono::milliseconds(period_ms));
+        *out = made.release();
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+int redlock_limiter_acquire(redlock_limiter* limiter, int64_t wait_ms, redlock_cancel* cancel,
+                            int64_t* retry_after_ms) {
+    return c::guarded([&] {
+        if (retry_after_ms != nullptr) *retry_after_ms = 0;
+        if (limiter == nullptr) return c::refuse("limiter is null");
+        const auto wait = detail::waiting_time(std::chrono::milliseconds(wait_ms));
+        limit_answer said =
+            detail::ask_limit(limiter->client->blocking, limiter->limit, wait, c::token_of(cancel));
+        if (said) return static_cast<int>(REDLOCK_OK);
+        if (retry_after_ms != nullptr) *retry_after_ms = said.retry_after.count();
+        return c::fail(std::move(said.why));
+    });
+}
+
+void redlock_limiter_free(redlock_limiter* limiter) { delete limiter; }

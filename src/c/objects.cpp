@@ -1,17 +1,28 @@
-// What crosses the C interface in both directions.
+// What stands behind the C interface.
 // SPDX-License-Identifier: MIT
 #include "c/objects.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <redlock/error.hpp>
+#include <redlock/json.hpp>
+
+#include <boost/system/errc.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <sys/eventfd.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace redlock::c {
 
@@ -59,3 +70,189 @@ std::stop_token token_of(redlock_cancel* cancel) {
 }  // namespace redlock::c
 
 void redlock_text_free(char* text) { std::free(text); }
+
+namespace redlock::c {
+
+namespace {
+
+struct no_memory {};
+
+// The reason as it came. Few callers read it: it becomes text where one does.
+struct last_failure {
+    std::variant<std::monostate, refusal, config_error, no_memory> why;
+    std::string text;
+    std::string json;
+};
+
+last_failure& last() noexcept {
+    thread_local last_failure of_this_thread;
+    return of_this_thread;
+}
+
+constexpr const char* out_of_memory = "out of memory";
+constexpr const char* out_of_memory_json = R"({"message":"out of memory"})";
+
+int number_of(const error_code& why) noexcept {
+    if (why.category() == category()) return why.value();
+    return why == boost::system::errc::operation_canceled ? REDLOCK_CANCELLED
+                                                          : REDLOCK_SYSTEM_ERROR;
+}
+
+// what() of the standard's exceptions ends with the text of the code, as that of a refusal begins.
+int fail_with(const error_code& why, std::string_view what) {
+    const std::string end = ": " + why.message();
+    if (what.ends_with(end)) what.remove_suffix(end.size());
+    return fail(refusal{why, {}, std::string(what)});
+}
+
+int fail_for_memory() noexcept {
+    last().why = no_memory{};
+    return REDLOCK_NO_MEMORY;
+}
+
+// Writes the reason to `kept` by `text_of`, and shows it.
+template <class F>
+const char* shown(std::string& kept, const char* without_memory, F&& text_of) noexcept {
+    const auto& why = last().why;
+    try {
+        kept.clear();
+        if (std::holds_alternative<no_memory>(why)) return without_memory;
+        if (const auto* const r = std::get_if<refusal>(&why)) kept = text_of(*r);
+        if (const auto* const e = std::get_if<config_error>(&why)) kept = text_of(*e);
+        return kept.c_str();
+    } catch (...) {
+        return without_memory;
+    }
+}
+
+}  // namespace
+
+void begin() noexcept { last().why = std::monostate{}; }
+
+void note(refusal why) noexcept { last().why = std::move(why); }
+
+int fail(refusal why) noexcept {
+    const int number = number_of(why.code);
+    note(std::move(why));
+    return number;
+}
+
+int fail(config_error why) noexcept {
+    const int number = number_of(why.code());
+    last().why = std::move(why);
+    return number;
+}
+
+int refuse(std::string what) { return fail(refusal{errc::invalid_argument, {}, std::move(what)}); }
+
+int fail_by_exception() noexcept {
+    try {
+        try {
+            throw;
+        } catch (const std::bad_alloc&) {
+            return fail_for_memory();
+        } catch (const boost::system::system_error& e) {
+            return fail_with(e.code(), e.what());
+        } catch (const std::system_error& e) {
+            return fail_with(e.code(), e.what());
+        } catch (const std::invalid_argument& e) {
+            return fail_with(errc::config_invalid, e.what());
+        } catch (const std::exception& e) {
+            return fail_with(make_error_code(boost::system::errc::io_error), e.what());
+        }
+    } catch (...) {
+        return fail_for_memory();  // for the text
+    }
+}
+
+}  // namespace redlock::c
+
+using namespace redlock;
+
+const char* redlock_last_error(void) {
+    return c::shown(c::last().text, c::out_of_memory,
+                    [](const auto& why) { return why.message(); });
+}
+
+const char* redlock_last_error_json(void) {
+    return c::shown(c::last().json, c::out_of_memory_json,
+                    [](const auto& why) { return to_json(why); });
+}
+
+namespace redlock::c {
+
+namespace {
+
+// `ask(client, text)` writes the text and returns the number.
+template <class F>
+int report(redlock_client* client, char** out, F&& ask) noexcept {
+    return guarded([&] {
+        if (out == nullptr) return refuse("the pointer to the text is null");
+        *out = nullptr;
+        if (client == nullptr) return refuse("client is null");
+        std::string text;
+        const int number = ask(client->shared->blocking, text);
+        if (!text.empty()) *out = copied(text);
+        return number;
+    });
+}
+
+refusal without_quorum(const resource_state& state) {
+    refusal out{errc::no_quorum, {}, {}};
+    for (const node_state& node : state.nodes) {
+        if (!node.error) continue;
+        out.detail += (out.detail.empty() ? "" : "; ") + node.node.str() + ": " + problem_of(node);
+    }
+    return out;
+}
+
+}  // namespace
+
+}  // namespace redlock::c
+
+using namespace redlock;
+
+int redlock_inspect(redlock_client* client, const char* resource, char** json) {
+    return c::report(client, json, [&](blocking_client& by, std::string& text) {
+        if (resource == nullptr) return c::refuse("resource is null");
+        const auto state = by.inspect(resource);
+        if (!state && state.error() == errc::invalid_argument) {
+            return c::refuse(validate_resource(by.options(), resource));
+        }
+        if (!state) return c::fail(refusal{state.error(), {}});
+        text = to_json(*state);
+        return state->decided ? static_cast<int>(REDLOCK_OK) : c::fail(c::without_quorum(*state));
+    });
+}
+
+int redlock_list(redlock_client* client, const char* prefix, char** json) {
+    return c::report(client, json, [&](blocking_client& by, std::string& text) {
+        const auto names = by.list(prefix == nullptr ? "" : prefix);
+        if (!names) return c::fail(refusal{names.error(), {}});
+        text = to_json(*names);
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+int redlock_probe(redlock_client* client, char** json) {
+    return c::report(client, json, [&](blocking_client& by, std::string& text) {
+        const auto reports = by.probe();
+        if (!reports) return c::fail(refusal{reports.error(), {}});
+        text = to_json(*reports);
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+int redlock_stats(redlock_client* client, char** json) {
+    return c::report(client, json, [](blocking_client& by, std::string& text) {
+        text = to_json(by.stats());
+        return static_cast<int>(REDLOCK_OK);
+    });
+}
+
+int redlock_open_metrics(redlock_client* client, char** text) {
+    return c::report(client, text, [](blocking_client& by, std::string& out) {
+        out = open_metrics(by.stats());
+        return static_cast<int>(REDLOCK_OK);
+    });
+}

@@ -1,14 +1,14 @@
-// What stands behind the pointers of the C interface; converts what crosses it.
+// What stands behind the C interface: its objects, and the last failure of each thread.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <redlock/c.h>
-
 #include <redlock/blocking_client.hpp>
+#include <redlock/c.h>
 #include <redlock/config.hpp>
 #include <redlock/detail/limit_call.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
+#include <redlock/refusal.hpp>
 
 #include <memory>
 #include <mutex>
@@ -83,3 +83,33 @@ struct redlock_limiter {
 struct redlock_cancel {
     std::stop_source source;
 };
+
+namespace redlock::c {
+
+/// Keeps the reason for redlock_last_error(), and returns its number.
+int fail(refusal why) noexcept;
+int fail(config_error why) noexcept;
+/// An argument that is refused: "client is null".
+int refuse(std::string what);
+
+/// Keeps the reason of what is no error: a try that met contention.
+void note(refusal why) noexcept;
+
+/// Forgets the reason of the call before.
+void begin() noexcept;
+
+/// The number of the exception that is being handled, whose reason it keeps.
+int fail_by_exception() noexcept;
+
+/// Runs one function of the interface. No exception leaves it.
+template <class F>
+int guarded(F&& body) noexcept {
+    begin();
+    try {
+        return body();
+    } catch (...) {
+        return fail_by_exception();
+    }
+}
+
+}  // namespace redlock::c

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "client/engine.hpp"
 
-#include "client/operation/extend.hpp"
-#include "client/operation/release.hpp"
-#include "value/quorum.hpp"
-#include "wire/keys.hpp"
+#include "client/extend.hpp"
+#include "client/release.hpp"
+#include "value/nodes.hpp"
+#include "wire/request.hpp"
 
 #include <algorithm>
 #include <cassert>

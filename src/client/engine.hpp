@@ -2,21 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/base/call.hpp"
-#include "client/operation/client_parts.hpp"
-#include "client/node/connection.hpp"
-#include "client/base/context.hpp"
-#include "client/lease/lease_state.hpp"
-#include "client/node/node_listeners.hpp"
-#include "client/node/node_sessions.hpp"
-#include "client/node/node_tracker.hpp"
-#include "client/base/operation.hpp"
-#include "client/base/owner_claims.hpp"
-#include "client/wait/remote_queue.hpp"
-#include "client/operation/renewals.hpp"
-#include "client/operation/watches.hpp"
-#include "client/base/statistics.hpp"
-#include "core/node/outage.hpp"
+#include "client/call.hpp"
+#include "client/connection.hpp"
+#include "client/context.hpp"
+#include "client/extend.hpp"
+#include "client/lease.hpp"
+#include "client/listener.hpp"
+#include "client/node_tracker.hpp"
+#include "client/remote_queue.hpp"
+#include "client/session.hpp"
+#include "client/survey.hpp"
+#include "client/watch.hpp"
+#include "core/connection.hpp"
 
 #include <redlock/options.hpp>
 #include <redlock/stats.hpp>

@@ -1,12 +1,25 @@
-// Configurations from texts and files; knows neither JSON syntax nor the meaning of an option.
+// Loads options from a file or the environment, and says all that is wrong.
 // SPDX-License-Identifier: MIT
-#include <redlock/config.hpp>
-
 #include "config/config.hpp"
+
 #include "config/json.hpp"
 #include "config/reader.hpp"
-#include "config/report.hpp"
 #include "value/file.hpp"
+#include "value/text.hpp"
+
+#include <redlock/config.hpp>
+
+#include <boost/throw_exception.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <vector>
 
 namespace redlock {
 
@@ -62,6 +75,143 @@ result<client_options, config_error> load_options(const std::filesystem::path& f
 
 result<client_options, config_error> parse_options(std::string_view text) {
     return config::client_part(parse_configuration(text));
+}
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr const char* nodes_variable = "REDLOCK_NODES";
+
+std::string variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+// Empty where the environment does not say where the user's files are.
+path file_of_user() {
+    path folder = variable("XDG_CONFIG_HOME");
+    if (!folder.is_absolute()) {
+        folder = variable("HOME");
+        if (!folder.is_absolute()) return {};
+        folder /= ".config";
+    }
+    return folder / "redlock" / "config.json";
+}
+
+// Whether it is there; also where that can't be found out.
+bool may_exist(const path& file) {
+    struct stat ignored {};
+    return ::stat(file.c_str(), &ignored) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+// A home that is another user's is none for this process, as with sudo -E.
+bool is_hidden(const path& file) {
+    struct stat ignored {};
+    return ::stat(file.c_str(), &ignored) != 0 && errno == EACCES;
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r\n";
+    std::vector<std::string_view> out;
+    while (true) {
+        text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+        if (text.empty()) return out;
+        out.push_back(text.substr(0, text.find_first_of(blanks)));
+        text.remove_prefix(out.back().size());
+    }
+}
+
+// "/nodes/2/host" as a reader of the variable counts: "node 3: host".
+config_issue in_variable(const config_issue& issue) {
+    constexpr std::string_view list = "/nodes/";
+    if (!issue.where.starts_with(list)) return issue;
+    const char* const end = issue.where.data() + issue.where.size();
+    std::size_t index = 0;
+    const auto [rest, error] = std::from_chars(issue.where.data() + list.size(), end, index);
+    if (error != std::errc()) return issue;
+    const std::string member = rest == end ? "" : std::string(rest + 1, end) + ": ";
+    return {issue.severity, "", "node " + std::to_string(index + 1) + ": " + member + issue.message};
+}
+
+result<configuration, config_error> read_nodes(std::string_view list) {
+    configuration read;
+    read.source = nodes_variable;
+    std::vector<config_issue> issues;
+    bool is_good = true;
+    for (const std::string_view word : words(list)) {
+        const std::string number = std::to_string(read.client.nodes.size() + 1);
+        auto node = parse_node_uri(word);
+        if (!node) {
+            is_good = false;
+            issues.push_back({config_issue::level::error, "",
+                              "node " + number + ": " + node.error().message()});
+        }
+        read.client.nodes.push_back(node ? std::move(*node) : node_options{});
+    }
+    if (is_good) {
+        for (const config_issue& issue : validate(read.client)) {
+            is_good = is_good && issue.severity != config_issue::level::error;
+            issues.push_back(in_variable(issue));
+        }
+    }
+    if (!is_good) return config_error(errc::config_invalid, nodes_variable, std::move(issues));
+    return read;
+}
+
+config_error nothing_found(const path& user_file, const path& system_file) {
+    const std::string user =
+        user_file.empty() ? "$HOME/.config/redlock/config.json" : user_file.string();
+    return {errc::config_invalid,
+            "",
+            {{config_issue::level::error, "",
+              "no nodes are known: set REDLOCK_CONFIG to the name of a file, or REDLOCK_NODES to "
+              "URIs with blanks between them, or write " +
+                  text::printable(user) + " or " + text::printable(system_file.string())}}};
+}
+
+}  // namespace
+
+result<configuration, config_error> config::look_up(const path& system_file) {
+    if (const std::string file = variable("REDLOCK_CONFIG"); !file.empty()) {
+        return load(file, "REDLOCK_CONFIG=" + file);
+    }
+    if (const std::string list = variable(nodes_variable); !words(list).empty()) {
+        return read_nodes(list);
+    }
+    const path user_file = file_of_user();
+    if (!user_file.empty() && may_exist(user_file) && !is_hidden(user_file)) {
+        return load(user_file, user_file.string());
+    }
+    if (may_exist(system_file)) return load(system_file, system_file.string());
+    return nothing_found(user_file, system_file);
+}
+
+result<configuration, config_error> configuration_from_environment() {
+    return config::look_up("/etc/redlock/config.json");
+}
+
+result<client_options, config_error> options_from_environment() {
+    return config::client_part(configuration_from_environment());
+}
+
+namespace {
+constexpr std::size_t longest_source = 4096;  // a path
+}  // namespace
+
+std::string config_error::message() const {
+    std::string out = text::printable(source_, longest_source);
+    const char* between = source_.empty() ? "" : ": ";
+    for (const config_issue& issue : issues_) {
+        if (issue.severity != config_issue::level::error) continue;
+        out += between + issue.where + (issue.where.empty() ? "" : ": ") + issue.message;
+        between = "; ";
+    }
+    return out;
+}
+
+void throw_exception_from_error(const config_error& e, const boost::source_location& where) {
+    boost::throw_exception(std::invalid_argument(e.message()), where);
 }
 
 }  // namespace redlock

@@ -1,16 +1,39 @@
-// JSON text as a small tree, with everything that is wrong with it; knows no option.
+// JSON with the place of each value, and the list of problems found there.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "config/report.hpp"
+#include <redlock/options.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace redlock::config {
+
+/// Appends problems to somebody's list: one error for each place, and a bounded number of them.
+class report {
+public:
+    explicit report(std::vector<config_issue>& issues) : issues_(&issues) {}
+
+    void error(const std::string& where, std::string message);
+    /// A finding of somebody else; an error is dropped where this place has one already.
+    void add(config_issue issue);
+
+    bool failed() const noexcept { return failed_; }
+    bool failed_at(const std::string& where) const { return places_.count(where) != 0; }
+
+private:
+    std::vector<config_issue>* issues_;
+    std::set<std::string> places_;
+    bool failed_ = false;
+};
+
+/// `base` and one more step of a JSON pointer (RFC 6901). Names are escaped, and long ones cut.
+std::string step(std::string_view base, std::string_view name);
+std::string step(std::string_view base, std::size_t index);
 
 enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
 

@@ -5,7 +5,6 @@
 #include <redlock/config.hpp>
 
 #include "config/json.hpp"
-#include "config/report.hpp"
 
 #include <filesystem>
 

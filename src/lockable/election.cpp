@@ -1,22 +1,38 @@
-// The election: campaigns, terms, and the loop that goes from one to the next.
+// An election on a blocking client, and the pauses between its tries.
 // SPDX-License-Identifier: MIT
-#include <redlock/election.hpp>
+#include "lockable/election.hpp"
 
-#include "lockable/back_off.hpp"
-#include "lockable/losing.hpp"
-#include "value/leadership.hpp"
+#include "lockable/mutex.hpp"
+#include "value/state.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/kept_options.hpp>
+#include <redlock/election.hpp>
 
 #include <boost/system/error_code.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <random>
 #include <utility>
+
+namespace redlock::detail {
+
+std::chrono::milliseconds back_off::after(std::chrono::nanoseconds term,
+                                          std::uint64_t random) noexcept {
+    if (term >= at_once) {
+        next_ = first;
+        return std::chrono::milliseconds(0);
+    }
+    const auto pause = std::exchange(next_, std::min(2 * next_, longest));
+    const auto jitter = random % (static_cast<std::uint64_t>(pause.count() / 2) + 1);
+    return pause - std::chrono::milliseconds(jitter);
+}
+
+}  // namespace redlock::detail
 
 namespace redlock {
 

@@ -1,10 +1,285 @@
-// The mutex: a lockable that its holder may not lock again.
+// Mutexes, guards and sections on a blocking client.
 // SPDX-License-Identifier: MIT
+#include "lockable/mutex.hpp"
+
+#include "value/error.hpp"
+#include "value/text.hpp"
+
+#include <redlock/detail/section.hpp>
+#include <redlock/detail/waiting_time.hpp>
+#include <redlock/guard.hpp>
 #include <redlock/mutex.hpp>
+#include <redlock/recursive_mutex.hpp>
+#include <redlock/shared_mutex.hpp>
+#include <redlock/with_lock.hpp>
 
-#include "lockable/lockable.hpp"
+#include <boost/system/errc.hpp>
 
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <exception>
+#include <future>
+#include <stop_token>
+#include <system_error>
 #include <utility>
+
+namespace redlock::detail {
+
+thread_number this_thread_number() noexcept {
+    static std::atomic<thread_number> last{0};
+    thread_local const thread_number mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return mine;
+}
+
+holds::arrival holds::arrive(thread_number thread) {
+    entry* const mine = of(thread);
+    if (mine == nullptr) return {standing::free};
+    lease ended = find_loss(*mine);
+    if (std::exchange(mine->is_unreported, false)) {
+        tidy();
+        return {standing::lost, std::move(ended)};
+    }
+    return {mine->levels > 0 ? standing::held : standing::free};
+}
+
+void holds::begin(thread_number thread, lease granted) {
+    entry& mine = made_for(thread);
+    assert(mine.levels == 0);
+    mine.held = std::move(granted);
+    mine.levels = 1;
+}
+
+void holds::deepen(thread_number thread) {
+    entry* const mine = of(thread);
+    assert(mine != nullptr && mine->levels > 0);
+    ++mine->levels;
+}
+
+holds::departure holds::depart(thread_number thread, bool may_throw) {
+    entry* const mine = of(thread);
+    if (mine == nullptr) return {leaving::not_held};
+    lease ended = find_loss(*mine);
+    if (mine->levels > 1) {
+        --mine->levels;
+        return {leaving::level};
+    }
+    departure done{leaving::not_held, std::move(ended)};
+    if (mine->levels == 1) {
+        mine->levels = 0;
+        done = {leaving::hold, std::move(mine->held)};
+    } else if (may_throw && mine->is_unreported) {
+        mine->is_unreported = false;
+        done.what = leaving::lost;
+    } else if (mine->excused > 0) {
+        --mine->excused;
+        done.what = leaving::excused;
+    }
+    tidy();
+    return done;
+}
+
+void holds::note_loss(thread_number thread, bool may_throw) {
+    entry& mine = made_for(thread);
+    if (may_throw) {
+        ++mine.excused;  // a guard whose unlock throws will call it again
+    } else {
+        mine.is_unreported = true;
+    }
+}
+
+const lease* holds::find(thread_number thread) const noexcept {
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) {
+        return e.thread == thread && e.levels > 0;
+    });
+    return found == entries_.end() ? nullptr : &found->held;
+}
+
+holds::entry* holds::of(thread_number thread) noexcept {
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const entry& e) { return e.thread == thread; });
+    return found == entries_.end() ? nullptr : &*found;
+}
+
+holds::entry& holds::made_for(thread_number thread) {
+    if (entry* const known = of(thread)) return *known;
+    tidy();
+    entry& made = entries_.emplace_back();
+    made.thread = thread;
+    return made;
+}
+
+// Moves the lease out of a hold that is over.
+lease holds::find_loss(entry& of) noexcept {
+    if (of.levels == 0 || of.held) return {};
+    of.excused += std::exchange(of.levels, 0);
+    of.is_unreported = true;
+    return std::move(of.held);
+}
+
+void holds::tidy() noexcept {
+    std::erase_if(entries_, [](const entry& e) {
+        return e.levels == 0 && e.excused == 0 && !e.is_unreported;
+    });
+    const auto has_no_lease = [](const entry& e) { return e.levels == 0; };
+    if (std::count_if(entries_.begin(), entries_.end(), has_no_lease) >
+        static_cast<std::ptrdiff_t>(most_without_lease)) {
+        entries_.erase(std::find_if(entries_.begin(), entries_.end(), has_no_lease));
+    }
+}
+
+void lockable::lock(lock_mode mode) {
+    if (arrive() == holds::standing::held) {
+        if (nesting_ == nesting::refused) fail(errc::would_deadlock, resource_);
+        return;
+    }
+    begin(acquire_or_throw(*client_, resource_, options(mode)));
+}
+
+bool lockable::try_lock(std::chrono::milliseconds wait, lock_mode mode) {
+    if (arrive() == holds::standing::held) return nesting_ == nesting::counted;
+    lease granted = acquire_within(wait, *client_, resource_, options(mode));
+    if (!granted) return false;
+    begin(std::move(granted));
+    return true;
+}
+
+void lockable::unlock() {
+    const auto thread = this_thread_number();
+    const bool may_throw = std::uncaught_exceptions() == 0;
+    holds::departure done = [&] {
+        const std::lock_guard lock(gate_);
+        return holds_.depart(thread, may_throw);
+    }();
+    switch (done.what) {
+        case holds::leaving::level:
+        case holds::leaving::excused: return;
+        case holds::leaving::not_held: fail(errc::not_held, resource_);
+        case holds::leaving::lost: await_report(done.ended); fail(errc::lost, resource_);
+        case holds::leaving::hold: break;
+    }
+    if (release_held(*client_, std::move(done.ended))) return;
+    {
+        const std::lock_guard lock(gate_);
+        holds_.note_loss(thread, may_throw);
+    }
+    if (may_throw) fail(errc::lost, resource_);
+}
+
+void lockable::share() {
+    const lease* const held = [&] {
+        const std::lock_guard lock(gate_);
+        return holds_.find(this_thread_number());
+    }();
+    if (held == nullptr) fail(errc::not_held, resource_);
+    const auto done = client_->downgrade(*held);
+    // After any other error it is shared, and the client sends the change again, or it is lost.
+    for (const errc refusal : {errc::invalid_argument, errc::would_deadlock}) {
+        if (!done && done.error() == refusal) fail(refusal, resource_);
+    }
+}
+
+std::uint64_t lockable::fence() const noexcept {
+    const std::lock_guard lock(gate_);
+    const lease* const held = holds_.find(this_thread_number());
+    return held == nullptr ? 0 : held->fence();
+}
+
+std::stop_token lockable::lost_token() const noexcept {
+    const std::lock_guard lock(gate_);
+    const lease* const held = holds_.find(this_thread_number());
+    return held == nullptr ? std::stop_token() : held->lost_token();
+}
+
+void lockable::touch() const noexcept {
+    const std::lock_guard lock(gate_);
+    if (const lease* const held = holds_.find(this_thread_number())) held->touch();
+}
+
+acquire_options lockable::options(lock_mode mode) const {
+    acquire_options out = options_.get();
+    out.mode = mode;
+    return out;
+}
+
+// Throws if the thread's last hold was lost. Goes one level deeper where that is allowed.
+holds::standing lockable::arrive() {
+    const auto thread = this_thread_number();
+    holds::arrival now = [&] {
+        const std::lock_guard lock(gate_);
+        holds::arrival found = holds_.arrive(thread);
+        if (found.what == holds::standing::held && nesting_ == nesting::counted) {
+            holds_.deepen(thread);
+        }
+        return found;
+    }();
+    if (now.what == holds::standing::lost) {
+        await_report(now.ended);
+        fail(errc::lost, resource_);
+    }
+    return now.what;
+}
+
+void lockable::begin(lease granted) {
+    const std::lock_guard lock(gate_);
+    holds_.begin(this_thread_number(), std::move(granted));
+}
+
+void fail(errc why, const std::string& resource, const std::string& detail) {
+    throw std::system_error(why,
+                            text::lock_named(resource) + (detail.empty() ? "" : ": ") + detail);
+}
+
+void fail(const refusal& why, const std::string& resource) {
+    const std::string reasons = reasons_of(why);  // what() ends with the text of the code
+    throw std::system_error(
+        why.code, text::lock_named(resource) + (reasons.empty() ? "" : ": ") + reasons);
+}
+
+lease acquire_or_throw(blocking_client& client, const std::string& resource,
+                       acquire_options options, std::stop_token stop) {
+    if (options.wait == std::chrono::milliseconds(0)) options.wait = longest_wait;
+    auto got = client.acquire(resource, options, std::move(stop));
+    if (!got) fail(got.error(), resource);
+    return std::move(*got);
+}
+
+lease acquire_within(std::chrono::milliseconds wait, blocking_client& client,
+                     const std::string& resource, acquire_options options, std::stop_token stop) {
+    options.wait = wait;
+    auto got = client.acquire(resource, options, stop);
+    if (got) return std::move(*got);
+    if (got.error() == condition::retryable || stop.stop_requested()) return {};
+    fail(got.error(), resource);
+}
+
+namespace {
+
+// How long the client's thread may stand still before a loss is thrown ahead of its token.
+constexpr std::chrono::seconds longest_stall{1};
+
+}  // namespace
+
+void await_report(const lease& lost) {
+    const std::stop_token token = lost.lost_token();
+    if (!token.stop_possible()) return;
+    std::promise<void> reported;
+    const std::stop_callback on_report(token, [&] { reported.set_value(); });
+    reported.get_future().wait_for(longest_stall);
+}
+
+// To nodes that did not answer the client sends the release again. A key may be gone since the
+// validity ended meanwhile.
+bool release_held(blocking_client& client, lease held) {
+    const auto valid_until = held.valid_until();
+    const auto released = client.release(std::move(held));
+    if (released) return true;
+    const error_code why = released.error();
+    return why != errc::lost && (why != errc::not_held || clock::now() >= valid_until);
+}
+
+}  // namespace redlock::detail
 
 namespace redlock {
 
@@ -26,4 +301,95 @@ std::stop_token mutex::lost_token() const noexcept { return state_->lost_token()
 
 void mutex::touch() const noexcept { state_->touch(); }
 
+recursive_mutex::recursive_mutex(blocking_client& client, std::string resource,
+                                 acquire_options options)
+    : state_(std::make_unique<detail::lockable>(client, std::move(resource), options,
+                                                detail::lockable::nesting::counted)) {}
+
+recursive_mutex::~recursive_mutex() = default;
+
+void recursive_mutex::lock() { state_->lock(); }
+
+bool recursive_mutex::try_lock_within(std::chrono::milliseconds wait) {
+    return state_->try_lock(wait);
+}
+
+void recursive_mutex::unlock() { state_->unlock(); }
+
+std::uint64_t recursive_mutex::fence() const noexcept { return state_->fence(); }
+
+std::stop_token recursive_mutex::lost_token() const noexcept { return state_->lost_token(); }
+
+void recursive_mutex::touch() const noexcept { state_->touch(); }
+
+shared_mutex::shared_mutex(blocking_client& client, std::string resource, acquire_options options)
+    : state_(std::make_unique<detail::lockable>(client, std::move(resource), options,
+                                                detail::lockable::nesting::refused)) {}
+
+shared_mutex::~shared_mutex() = default;
+
+void shared_mutex::lock() { state_->lock(); }
+
+void shared_mutex::lock_shared() { state_->lock(lock_mode::shared); }
+
+bool shared_mutex::try_lock_within(std::chrono::milliseconds wait, lock_mode mode) {
+    return state_->try_lock(wait, mode);
+}
+
+void shared_mutex::unlock() { state_->unlock(); }
+
+void shared_mutex::unlock_shared() { state_->unlock(); }
+
+void shared_mutex::unlock_and_lock_shared() { state_->share(); }
+
+std::uint64_t shared_mutex::fence() const noexcept { return state_->fence(); }
+
+std::stop_token shared_mutex::lost_token() const noexcept { return state_->lost_token(); }
+
+void shared_mutex::touch() const noexcept { state_->touch(); }
+
+guard::guard(blocking_client& client, std::string resource, acquire_options options) noexcept {
+    try {
+        if (auto got = client.acquire(std::move(resource), options)) {
+            lease_ = std::move(*got);
+        } else {
+            why_ = std::move(got).error();
+        }
+    } catch (...) {
+        // An acquire allocates; it throws nothing but that it could not.
+        why_.code = make_error_code(boost::system::errc::not_enough_memory);
+    }
+}
+
+const refusal& guard::why() const noexcept {
+    if (!lease_.state() || held()) return why_;
+    try {
+        why_ = detail::why_over(lease_);
+    } catch (...) {
+        why_.code = errc::lost;  // without memory for the reason
+    }
+    return why_;
+}
+
 }  // namespace redlock
+
+namespace redlock::detail {
+
+blocking_section::~blocking_section() {
+    if (has_ended_) return;
+    try {
+        static_cast<void>(end());
+    } catch (...) {
+        // Out of memory: the lease's own destructor releases it in the background.
+    }
+}
+
+refusal blocking_section::end() {
+    has_ended_ = true;
+    if (!held_) await_report(held_);
+    const section_end end(held_);
+    const auto released = client_->release(std::move(held_));
+    return end.after_release(released ? error_code() : released.error());
+}
+
+}  // namespace redlock::detail

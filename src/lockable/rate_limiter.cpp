@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/rate_limiter.hpp>
 
-#include "lockable/granting.hpp"
+#include "lockable/mutex.hpp"
 
 #include <utility>
 

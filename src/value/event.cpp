@@ -1,8 +1,9 @@
-// Events as text, and the observer that writes them to standard error; knows no other sink.
+// Events and spans: their names and their lines of text.
 // SPDX-License-Identifier: MIT
-#include <redlock/event.hpp>
-
 #include "value/text.hpp"
+
+#include <redlock/event.hpp>
+#include <redlock/span.hpp>
 
 #include <unistd.h>
 
@@ -55,6 +56,20 @@ void write_to_stderr(const event& e, severity threshold) {
     // reads standard error there is nobody to tell either.
     const std::string line = "redlock: " + format(e) + '\n';
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string_view to_string(span_kind kind) noexcept {
+    switch (kind) {
+        case span_kind::acquire: return "acquire";
+        case span_kind::adopt: return "adopt";
+        case span_kind::attempt: return "attempt";
+        case span_kind::hold: return "hold";
+        case span_kind::renewal: return "renewal";
+        case span_kind::extend: return "extend";
+        case span_kind::downgrade: return "downgrade";
+        case span_kind::release: return "release";
+    }
+    return "unknown";
 }
 
 }  // namespace redlock

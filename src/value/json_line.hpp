@@ -1,6 +1,8 @@
-// One JSON object as text, written member by member; reads none, and knows no event.
+// States, votes and events as lines of JSON, escaped for any reader.
 // SPDX-License-Identifier: MIT
 #pragma once
+
+#include <redlock/vote.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +52,11 @@ public:
 private:
     std::string text_;
 };
+
+/// The member "error", an object; nothing where there is no error.
+void add_error(json_object& to, const error_code& error);
+
+/// One object; members that say nothing are left out.
+std::string json_of_vote(const node_vote& v);
 
 }  // namespace redlock::text

@@ -1,23 +1,73 @@
-// The checks of client options and resource names; knows no file format and no socket.
+// Checks of all options, and the times that follow from them.
 // SPDX-License-Identifier: MIT
-#include <redlock/options.hpp>
+#include "value/options.hpp"
 
-#include "value/companion.hpp"
-#include "value/lease_terms.hpp"
-#include "value/quorum.hpp"
+#include "value/nodes.hpp"
 #include "value/text.hpp"
-#include "value/validity.hpp"
 
 #include <redlock/detail/printable.hpp>
-
-#include <arpa/inet.h>
-#include <unistd.h>
+#include <redlock/detail/slot_terms.hpp>
+#include <redlock/options.hpp>
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
 #include <cmath>
 #include <map>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+namespace redlock::detail {
+
+namespace {
+
+constexpr std::string_view endings[key_roles] = {"",        "}:fence",   "}:queue", "}:readers",
+                                                 "}:slots", "}:revoked", "}:note"};
+
+// Whether it has "}:note:" in it, and an owner value behind that.
+bool is_note_of_reader(std::string_view prefix, std::string_view rest) noexcept {
+    constexpr std::string_view mark = "}:note:";
+    constexpr std::size_t id_length = 22;
+    const auto begins_value = [](std::string_view text) {
+        return text.size() > id_length && text[id_length] == '@';
+    };
+    for (std::size_t n = 1; n <= mark.size(); ++n) {
+        if (prefix.ends_with(mark.substr(0, n)) && rest.starts_with(mark.substr(n)) &&
+            begins_value(rest.substr(mark.size() - n))) {
+            return true;
+        }
+    }
+    for (auto at = rest.find(mark); at != rest.npos; at = rest.find(mark, at + 1)) {
+        if (begins_value(rest.substr(at + mark.size()))) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+// The ending may begin in the prefix.
+bool key_ends_with(std::string_view prefix, std::string_view rest,
+                   std::string_view ending) noexcept {
+    if (rest.size() >= ending.size()) return rest.ends_with(ending);
+    return ending.ends_with(rest) &&
+           prefix.ends_with(ending.substr(0, ending.size() - rest.size()));
+}
+
+std::string_view ending_of(key_role role) noexcept {
+    return endings[static_cast<std::size_t>(role)];
+}
+
+key_role role_of(std::string_view prefix, std::string_view rest) noexcept {
+    if (rest.find('{') == rest.npos && prefix.find('{') == prefix.npos) return key_role::lock;
+    for (std::size_t i = 1; i < key_roles; ++i) {
+        if (key_ends_with(prefix, rest, endings[i])) return static_cast<key_role>(i);
+    }
+    return is_note_of_reader(prefix, rest) ? key_role::note : key_role::lock;
+}
+
+}  // namespace redlock::detail
 
 namespace redlock {
 
@@ -451,3 +501,19 @@ std::string display_name(const node_options& node) {
 }
 
 }  // namespace redlock
+
+namespace redlock::detail {
+
+acquire_options slot_terms(acquire_options options, std::uint16_t slots,
+                           std::string_view semaphore) {
+    // 0 would be the resource itself, which is another lock.
+    if (slots == 0 || slots > max_slots) {
+        throw std::invalid_argument("redlock::" + std::string(semaphore) +
+                                    ": slots must be 1 to " + std::to_string(max_slots));
+    }
+    options.mode = lock_mode::exclusive;
+    options.slots = slots;
+    return options;
+}
+
+}  // namespace redlock::detail

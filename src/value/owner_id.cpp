@@ -1,6 +1,6 @@
 // Identities from the operating system's random numbers; knows neither keys nor nodes.
 // SPDX-License-Identifier: MIT
-#include "value/owner_text.hpp"
+#include "value/owner_id.hpp"
 
 #include <pthread.h>
 #include <sys/random.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "value/text.hpp"
 
-#include "value/owner_text.hpp"
+#include "value/owner_id.hpp"
 
 #include <redlock/detail/printable.hpp>
 #include <redlock/detail/shown_of.hpp>

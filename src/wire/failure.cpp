@@ -1,10 +1,14 @@
-// Why a node gave no answer, or none that counts.
+// Errors, INFO and TIME of a server, and the rights that a user lacks.
 // SPDX-License-Identifier: MIT
 #include "wire/failure.hpp"
 
 #include "value/text.hpp"
-#include "wire/rights.hpp"
+#include "wire/request.hpp"
+#include "wire/resp/command.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <string_view>
 
 namespace redlock::wire {
@@ -24,6 +28,169 @@ failure read_failure(const resp::reply& reply) {
     // A server that does not know a command repeats its arguments, and owner values are among them.
     const std::string_view words = reply.text();
     return {vote::refused, why, text::printable(words.substr(0, words.find(", with args")))};
+}
+
+namespace {
+
+// Not among the scripts of lua/: handshakes see that nodes have those, and this one runs once. SET
+// comes first: a server without memory refuses it unless the script has written before. The other
+// commands do nothing to a key that does not exist. Returns those that failed, each with the error.
+constexpr std::string_view script = R"lua(
+local failed = {}
+local function try(...)
+    local answer = redis.pcall(...)
+    if type(answer) == 'table' and answer.err then
+        failed[#failed + 1] = {string.lower((...)), answer.err}
+    end
+end
+local key = KEYS[1]
+try('SET', key, '', 'PX', 1000)
+try('DEL', key)
+try('GET', key)
+try('GETRANGE', key, 0, 0)
+try('PTTL', key)
+try('PEXPIRE', key, 1)
+if ARGV[2] == '1' then
+    try('MGET', key)
+    try('EXISTS', key)
+    try('TIME')
+    try('ZADD', key, 'XX', 0, '')
+    try('ZCARD', key)
+    try('ZRANGE', key, 0, 0)
+    try('ZRANGEBYSCORE', key, 0, 0)
+    try('ZREM', key, '')
+    try('ZSCORE', key, '')
+    try('ZREMRANGEBYSCORE', key, 0, 0)
+    try('PUBLISH', ARGV[1], '')
+end
+return failed
+)lua";
+
+bool has(std::string_view text, std::string_view part) noexcept {
+    return text.find(part) != text.npos;
+}
+
+// The word between the quotes behind `before`; empty where there is none.
+std::string_view quoted_after(std::string_view text, std::string_view before) noexcept {
+    const auto at = text.find(before);
+    if (at == text.npos) return {};
+    const auto first = at + before.size();
+    return text.substr(first, text.find('\'', first) - first);
+}
+
+// Each version of Redis and Valkey has words of its own for these.
+bool is_about_command(std::string_view words) noexcept {
+    return has(words, "permissions to run") || has(words, "can't run");
+}
+bool is_about_channel(std::string_view words) noexcept {
+    return has(words, "channels used as") || has(words, "access a channel") ||
+           has(words, "to the channel") || has(words, "' channel");
+}
+bool is_about_key(std::string_view words) noexcept {
+    return has(words, "keys used as") || has(words, "access a key") ||
+           has(words, "one of the keys") || has(words, "' key");
+}
+
+void add_once(std::vector<std::string>& to, std::string right) {
+    if (std::find(to.begin(), to.end(), right) == to.end()) to.push_back(std::move(right));
+}
+
+}  // namespace
+
+void write_trial(std::string& out, std::string_view key_prefix, std::string_view channel,
+                 bool is_fenced) {
+    const std::string key = std::string(key_prefix) + "redlock:probe";
+    resp::append_command(out, {"EVAL", script, "1", key, channel, is_fenced ? "1" : "0"});
+}
+
+void write_evalsha_check(std::string& out) {
+    resp::append_command(out, {"EVALSHA", "0000000000000000000000000000000000000000", "0"});
+}
+
+void write_load_check(std::string& out) {
+    resp::append_command(out, {"SCRIPT", "LOAD", resp::bootstrap().text});
+}
+
+trial read_trial(const resp::reply& reply, std::string_view key_prefix) {
+    constexpr std::size_t most = 32;
+    trial found;
+    const auto note = [&](std::string_view command, std::string_view words) {
+        if (is_forbidden(words)) {
+            add_once(found.missing, missing_right(words, key_prefix, command));
+        } else if (command == "set") {
+            found.refused_write = text::printable(words);
+        }
+    };
+    if (reply.type() == resp::reply_type::error) note("eval", reply.text());
+    for (std::size_t i = 0; i < reply.size() && i < most; ++i) {
+        if (reply[i].size() == 2) note(reply[i][0].text(), reply[i][1].text());
+    }
+    return found;
+}
+
+bool is_forbidden(std::string_view words) noexcept {
+    return has(words, "NOPERM") || has(words, "executing the script can't") ||
+           has(words, "No permissions") || has(words, "has no permissions");
+}
+
+std::string missing_right(std::string_view words, std::string_view key_prefix,
+                          std::string_view command) {
+    const std::string prefix = text::printable(key_prefix);
+    if (is_about_command(words)) {
+        const auto named = quoted_after(words, "permissions to run the '");
+        // Redis 6.0 names the command alone, without what of it was tried.
+        const bool is_less = command.starts_with(named) && command.substr(named.size()).starts_with('|');
+        return text::printable(named.empty() || is_less ? command : named);
+    }
+    if (is_about_channel(words)) return "&" + text::printable(wake_channel(key_prefix, "*"));
+    if (is_about_key(words)) return "~" + prefix + "*";
+    return text::printable(command);
+}
+
+std::string remedy_for(std::string_view words, std::string_view key_prefix,
+                       std::string_view command) {
+    std::vector<std::string> missing;
+    if (auto right = missing_right(words, key_prefix, command); !right.empty()) {
+        missing.push_back(std::move(right));
+    }
+    return remedy_for_missing(missing, key_prefix);
+}
+
+std::string remedy_for_missing(const std::vector<std::string>& missing,
+                               std::string_view key_prefix) {
+    if (missing.empty()) return "give this user the rights that docs/nodes.md lists";
+    std::string out = "give this user";
+    bool needs_keys = false;
+    for (const std::string& right : missing) {
+        const bool is_pattern = right.starts_with('~') || right.starts_with('&');
+        out += (is_pattern ? " " : " +") + right;
+        needs_keys = needs_keys || right.starts_with('~');
+    }
+    if (!needs_keys) return out;
+    return out + ", or give all clients " + (key_prefix.empty() ? "a" : "another") +
+           " key_prefix that it may use";
+}
+
+std::optional<std::int64_t> read_time(const resp::reply& reply) {
+    std::int64_t seconds = 0;
+    std::int64_t us = 0;
+    const auto number = [](std::string_view text, std::int64_t& to) {
+        const auto end = text.data() + text.size();
+        return !text.empty() && std::from_chars(text.data(), end, to).ptr == end;
+    };
+    constexpr std::int64_t latest = 9'000'000'000;  // the fences end there, in 2255
+    if (!number(reply[0].text(), seconds) || !number(reply[1].text(), us) || seconds < 0 ||
+        seconds > latest || us < 0 || us >= 1'000'000) {
+        return std::nullopt;
+    }
+    return seconds * 1'000'000 + us;
+}
+
+std::chrono::milliseconds read_pttl(std::int64_t answer) noexcept {
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
+    if (answer == -2) return std::chrono::milliseconds(0);
+    // Nobody looks that far ahead, and a year can be reckoned with in nanoseconds.
+    return std::clamp(std::chrono::milliseconds(answer), std::chrono::milliseconds(-1), longest);
 }
 
 }  // namespace redlock::wire

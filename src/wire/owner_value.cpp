@@ -1,13 +1,22 @@
-// The value of a key.
+// The owner value of a key and the token of a lease, as text.
 // SPDX-License-Identifier: MIT
 #include "wire/owner_value.hpp"
 
+#include "value/options.hpp"
 #include "value/text.hpp"
 
 #include <redlock/options.hpp>
+#include <redlock/resource_list.hpp>
 #include <redlock/resource_state.hpp>
 
+#include <boost/algorithm/hex.hpp>
+#include <boost/crc.hpp>
+
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <iterator>
+#include <limits>
 
 namespace redlock::wire {
 
@@ -70,3 +79,113 @@ namespace redlock {
 std::string abbreviate_owner(std::string_view value) { return wire::abbreviate_owner(value); }
 
 }  // namespace redlock
+
+namespace redlock::wire {
+
+namespace {
+
+constexpr std::string_view mark = "redlock1.";
+
+std::string checksum(std::string_view of) {
+    boost::crc_32_type sum;
+    sum.process_bytes(of.data(), of.size());
+    std::string digits(8, '0');
+    char text[8];
+    const auto end = std::to_chars(std::begin(text), std::end(text), sum.checksum(), 16).ptr;
+    std::copy_backward(text, end, digits.end());
+    return digits;
+}
+
+// A field is its length, a colon, and so many bytes.
+void append_field(std::string& out, std::string_view field) {
+    out.append(std::to_string(field.size())).append(":").append(field);
+}
+
+class field_reader {
+public:
+    explicit field_reader(std::string_view bytes) : left_(bytes) {}
+
+    bool is_at_end() const noexcept { return left_.empty(); }
+    bool is_broken() const noexcept { return is_broken_; }
+
+    std::string_view text() {
+        std::size_t size = 0;
+        const auto [at, wrong] = std::from_chars(left_.data(), left_.data() + left_.size(), size);
+        const auto digits = static_cast<std::size_t>(at - left_.data());
+        const bool has_colon = digits < left_.size() && left_[digits] == ':';
+        if (wrong != std::errc() || !has_colon || size > left_.size() - digits - 1) {
+            is_broken_ = true;
+            left_ = {};
+            return {};
+        }
+        const std::string_view field = left_.substr(digits + 1, size);
+        left_.remove_prefix(digits + 1 + size);
+        return field;
+    }
+
+    std::uint64_t number(std::uint64_t most) {
+        const std::string_view digits = text();
+        std::uint64_t value = 0;
+        const auto [at, wrong] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (wrong != std::errc() || at != digits.data() + digits.size() || value > most) {
+            is_broken_ = true;
+        }
+        return value;
+    }
+
+private:
+    std::string_view left_;
+    bool is_broken_ = false;
+};
+
+}  // namespace
+
+std::string write_token(std::span<const std::string> resources, std::uint64_t fence,
+                        const lease_proof& proof) {
+    std::string bytes;
+    for (const std::uint64_t number :
+         {fence, std::uint64_t{proof.is_shared}, std::uint64_t{proof.slot.number},
+          std::uint64_t{proof.slot.of}, static_cast<std::uint64_t>(proof.min_hold.count())}) {
+        append_field(bytes, std::to_string(number));
+    }
+    append_field(bytes, proof.value);
+    for (const std::string& one : resources) append_field(bytes, one);
+    std::string token(mark);
+    boost::algorithm::hex_lower(bytes, std::back_inserter(token));
+    return token + checksum(bytes);
+}
+
+std::optional<lease_token> read_token(std::string_view text) {
+    if (!text.starts_with(mark) || text.size() > longest_token) return std::nullopt;
+    text.remove_prefix(mark.size());
+    if (text.size() < 8) return std::nullopt;
+    const std::string_view sum = text.substr(text.size() - 8);
+    text.remove_suffix(8);
+    std::string bytes;
+    try {
+        boost::algorithm::unhex(text, std::back_inserter(bytes));
+    } catch (const boost::algorithm::hex_decode_error&) {
+        return std::nullopt;
+    }
+    if (sum != checksum(bytes)) return std::nullopt;
+
+    field_reader fields(bytes);
+    lease_token token;
+    token.fence = fields.number(std::numeric_limits<std::int64_t>::max());
+    token.proof.is_shared = fields.number(1) == 1;
+    token.proof.slot.number = static_cast<std::uint16_t>(fields.number(max_slots));
+    token.proof.slot.of = static_cast<std::uint16_t>(fields.number(max_slots));
+    token.proof.min_hold = std::chrono::milliseconds(fields.number(longest_ttl.count()));
+    token.proof.value = fields.text();
+    while (!fields.is_at_end() && token.resources.size() < resource_list::most) {
+        token.resources.emplace_back(fields.text());
+    }
+    const auto& slot = token.proof.slot;
+    const bool is_sound = !fields.is_broken() && fields.is_at_end() && !token.resources.empty() &&
+                          is_of_our_form(token.proof.value) &&
+                          (slot.of == 0 ? slot.number == 0 : slot.number < slot.of);
+    return is_sound ? std::optional(std::move(token)) : std::nullopt;
+}
+
+}  // namespace redlock::wire

@@ -1,12 +1,12 @@
 // Tests acquiring on nodes in memory and in virtual time; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/operation/acquire.hpp"
+#include "client/acquire.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "support/requests.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
-#include "wire/keys.hpp"
+#include "wire/request.hpp"
 
 #include <functional>
 #include <optional>

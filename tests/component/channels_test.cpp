@@ -1,7 +1,7 @@
 // The Redis master in memory passes on what is published to who is subscribed, as long as both
 // live.
 // SPDX-License-Identifier: MIT
-#include "testing/redis_model/channels.hpp"
+#include "testing/model.hpp"
 
 #include "component/support/desk.hpp"
 #include "support/catch.hpp"

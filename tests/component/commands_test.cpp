@@ -2,18 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
-#include "wire/acquire.hpp"
-#include "wire/batch.hpp"
-#include "wire/extend.hpp"
-#include "wire/fenced.hpp"
-#include "wire/inspect.hpp"
-#include "wire/lock_kind.hpp"
-#include "wire/queue_entry.hpp"
-#include "wire/release.hpp"
+#include "wire/lock.hpp"
+#include "wire/questions.hpp"
 #include "wire/request.hpp"
-#include "wire/wait.hpp"
 
 #include <optional>
 #include <string>
@@ -37,7 +30,7 @@ command only(const std::string& wire) {
 const wire::fence_terms terms{1'700'000'000'000'123, "p:"};
 const core::fence_limits limits{15s, 120s};
 
-std::string text(std::string_view of) { return std::string(of); }
+std::string word(std::string_view of) { return std::string(of); }
 
 // As one command, which holds that request alone.
 command alone(const wire::request& what, const std::string& record_key = "p:redlock:node",
@@ -67,7 +60,7 @@ TEST_CASE("a fenced lock names its fence, the node record, the epoch and how lon
     wire::write_acquire(wire::fenced_lock, out, {"p:k", "v", 1500ms}, &terms);
     const bool whole = form == script_form::whole;
     CHECK(alone(out, "p:redlock:node", form) ==
-          command{whole ? "EVAL" : "EVALSHA", text(whole ? script.text : script.sha1), "4",
+          command{whole ? "EVAL" : "EVALSHA", word(whole ? script.text : script.sha1), "4",
                   "p:redlock:node", "p:k", "p:{p:k}:fence", "p:{p:k}:queue", "EPOCH", "77",
                   "15000000", "120000", "1", "acquire", "v", "1500", "1700000000000123"});
 }
@@ -89,7 +82,7 @@ TEST_CASE("one that waits names its place") {
     const wire::queue_entry entry{"client:7", 1'700'000'000'000'001, 2s};
     wire::write_acquire(wire::fenced_lock, out, {"k", "v", 1500ms}, &terms, &entry);
     CHECK(alone(out) ==
-          command{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k", "p:{k}:fence",
+          command{"EVALSHA", word(resp::requests().sha1), "4", "p:redlock:node", "k", "p:{k}:fence",
                   "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1", "await", "v", "1500",
                   "1700000000000123", "client:7", "1700000000000001", "2000"});
 }
@@ -135,7 +128,7 @@ TEST_CASE("the requests of a lease with a note name it behind the rest") {
 TEST_CASE("a release names the key, and where needed its waiter's entry or the fence to raise") {
     wire::request out;
     const auto fenced = [&](const command& words) {
-        command all{"EVALSHA", text(resp::requests().sha1), "4", "p:redlock:node", "k",
+        command all{"EVALSHA", word(resp::requests().sha1), "4", "p:redlock:node", "k",
                     "p:{k}:fence", "p:{k}:queue", "EPOCH", "77", "15000000", "120000", "1"};
         all.insert(all.end(), words.begin(), words.end());
         CHECK(alone(out) == all);
@@ -144,7 +137,7 @@ TEST_CASE("a release names the key, and where needed its waiter's entry or the f
     SECTION("plain") {
         wire::write_release(wire::plain_lock, out, what);
         CHECK(alone(out, "") ==
-              command{"EVALSHA", text(resp::plain().sha1), "1", "k", "release", "v"});
+              command{"EVALSHA", word(resp::plain().sha1), "1", "k", "release", "v"});
     }
     what.key_prefix = "p:";
     SECTION("fenced") {
@@ -177,7 +170,7 @@ TEST_CASE("many requests are one command, in their order") {
     CHECK(all.empty());
     CHECK(all.bytes() == 0);
     CHECK(only(out) ==
-          command{"EVALSHA", text(resp::requests().sha1), "10", "p:redlock:node", "k",
+          command{"EVALSHA", word(resp::requests().sha1), "10", "p:redlock:node", "k",
                   "p:{k}:fence", "k", "p:{k}:fence", "other", "p:{other}:fence", "p:{k}:queue",
                   "p:{k}:queue", "p:{other}:queue", "EPOCH", "77", "15000000", "120000", "3", "release",
                   "old", "acquire", "new", "1500", "1700000000000123", "extend", "v", "86400000",
@@ -188,7 +181,7 @@ TEST_CASE("one command asks for many waiters, and enters those that have an id")
     std::string out;
     const wire::wait_request waiters[] = {{"p:k1", {"client:1", 11, 2s}}, {"p:k2", {"", 12, 0s}}};
     wire::write_wait(out, script_form::by_hash, waiters, "p:");
-    CHECK(only(out) == command{"EVALSHA", text(resp::wait().sha1), "4", "p:k1", "p:k2",
+    CHECK(only(out) == command{"EVALSHA", word(resp::wait().sha1), "4", "p:k1", "p:k2",
                                "p:{p:k1}:queue", "p:{p:k2}:queue", "2", "client:1", "", "11", "12",
                                "2000", "0", "0", "0"});
 }
@@ -203,7 +196,7 @@ TEST_CASE("plain leases are prolonged, and given back, by their keys alone") {
     all.add(second);
     std::string out;
     all.write(out, script_form::whole, {}, {});
-    CHECK(only(out) == command{"EVAL", text(resp::plain().text), "2", "k1", "k2", "extend", "v1",
+    CHECK(only(out) == command{"EVAL", word(resp::plain().text), "2", "k1", "k2", "extend", "v1",
                                "86400000", "release", "v2"});
 }
 

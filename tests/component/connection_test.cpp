@@ -1,6 +1,6 @@
 // Tests what a session and a listener have in common, with a greeting of one word; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/node/connection.hpp"
+#include "client/connection.hpp"
 #include "support/catch.hpp"
 
 #include <chrono>

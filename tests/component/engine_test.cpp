@@ -1,7 +1,7 @@
 // Tests the coordinator: closing and discarding at every step, events, counts; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "client/engine.hpp"
-#include "client/operation/release.hpp"
+#include "client/release.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 

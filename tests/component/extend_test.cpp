@@ -1,11 +1,11 @@
 // Tests prolonging a lease at its holder's wish; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/operation/extend.hpp"
+#include "client/extend.hpp"
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "support/requests.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,10 +1,10 @@
 // Tests what is said to a node first, and every way in which it may refuse; knows no connection.
 // SPDX-License-Identifier: MIT
-#include "client/node/handshake.hpp"
+#include "client/connection.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
-#include "wire/resp/parser.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <algorithm>
 #include <chrono>

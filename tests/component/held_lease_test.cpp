@@ -1,6 +1,6 @@
 // Tests a lease's life at the client: renewal, loss, giving back; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/lease/held_lease.hpp"
+#include "client/lease.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "support/requests.hpp"

@@ -1,6 +1,6 @@
 // Tests asking the nodes who holds a resource; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/operation/inspect.hpp"
+#include "client/inspect.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 

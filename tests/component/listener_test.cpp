@@ -1,10 +1,10 @@
 // Tests what a client listens to on one node, fact by fact: greeting, pulse, life; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/node/listener.hpp"
+#include "client/listener.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
-#include "wire/connected.hpp"
-#include "wire/resp/parser.hpp"
+#include "wire/login.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <chrono>
 #include <functional>

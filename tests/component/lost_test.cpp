@@ -1,6 +1,6 @@
 // Tests waiting for the loss of a lease; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/operation/lost.hpp"
+#include "client/release.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 

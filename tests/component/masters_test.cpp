@@ -4,7 +4,7 @@
 
 #include "component/support/program.hpp"
 #include "support/catch.hpp"
-#include "testing/network.hpp"
+#include "testing/masters.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>

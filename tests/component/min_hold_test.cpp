@@ -4,7 +4,7 @@
 #include "component/support/waiting.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "value/lease_terms.hpp"
+#include "value/options.hpp"
 
 #include <chrono>
 #include <cstddef>

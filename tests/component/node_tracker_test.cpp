@@ -1,12 +1,11 @@
 // Which nodes vote, under which fences, as a whole client sees it in virtual time; no sockets.
 // SPDX-License-Identifier: MIT
-#include "client/node/node_tracker.hpp"
+#include "client/node_tracker.hpp"
 
 #include "component/support/records.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "wire/resp/command.hpp"
-#include "wire/resp/scripts.hpp"
 
 #include <optional>
 #include <iterator>

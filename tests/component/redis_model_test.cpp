@@ -3,8 +3,8 @@
 #include "component/support/desk.hpp"
 #include "component/support/fake_node.hpp"
 #include "support/catch.hpp"
-#include "testing/redis_model/redis_model.hpp"
-#include "wire/resp/scripts.hpp"
+#include "testing/model.hpp"
+#include "wire/resp/command.hpp"
 
 #include <chrono>
 #include <cstddef>

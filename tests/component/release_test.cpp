@@ -1,6 +1,6 @@
 // Tests giving a lease back: on every node, also those that come back later; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/operation/release.hpp"
+#include "client/release.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 

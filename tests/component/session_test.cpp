@@ -1,6 +1,6 @@
 // Tests one node's session fact by fact: order, deadlines, what is owed; knows no socket.
 // SPDX-License-Identifier: MIT
-#include "client/node/session.hpp"
+#include "client/session.hpp"
 #include "component/support/rig.hpp"
 #include "support/catch.hpp"
 

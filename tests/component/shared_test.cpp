@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
 #include "support/catch.hpp"
-#include "wire/keys.hpp"
+#include "wire/request.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include "component/support/waiting.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/keys.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/request.hpp"
+#include "wire/resp/command.hpp"
 
 #include <boost/asio/error.hpp>
 

@@ -3,11 +3,11 @@
 //
 // The bytes stand at the record's key of a master in memory. The script must answer with a record
 // or with an error of its own, and never fail; a record it answers with can be read a second time.
-#include "wire/node_record.hpp"
 #include "fuzz/require.hpp"
-#include "testing/redis_model/redis_model.hpp"
-#include "wire/resp/parser.hpp"
-#include "wire/resp/scripts.hpp"
+#include "testing/model.hpp"
+#include "wire/record.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -5,17 +5,13 @@
 // plain decoder of the tests gives, and no reader of an answer may trust what a node says.
 #include "fuzz/require.hpp"
 #include "support/resp_oracle.hpp"
-#include "wire/node_record.hpp"
-#include "wire/resp/parser.hpp"
+#include "wire/record.hpp"
+#include "wire/resp/reply.hpp"
 
-#include "wire/acquire.hpp"
-#include "wire/extend.hpp"
-#include "wire/fenced.hpp"
-#include "wire/inspect.hpp"
+#include "wire/failure.hpp"
+#include "wire/lock.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/release.hpp"
-#include "wire/time.hpp"
-#include "wire/wait.hpp"
+#include "wire/questions.hpp"
 
 #include <algorithm>
 #include <cstddef>

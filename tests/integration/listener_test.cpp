@@ -1,6 +1,6 @@
 // A listener on a real server and a real socket; knows no client and no lock.
 // SPDX-License-Identifier: MIT
-#include "client/node/listener.hpp"
+#include "client/listener.hpp"
 
 #include "../support/catch.hpp"
 #include "asio/transport.hpp"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/direct.hpp"
-#include "testing/redis_model/redis_model.hpp"
 #include "support/redis_server.hpp"
-#include "wire/resp/parser.hpp"
+#include "testing/model.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

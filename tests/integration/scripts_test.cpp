@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
 #include "support/scripted_node.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <chrono>
 #include <string>

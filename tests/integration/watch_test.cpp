@@ -4,7 +4,7 @@
 #include "support/cluster.hpp"
 #include "support/run.hpp"
 #include "support/waiting.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/actor.hpp"
 
-#include "client/operation/acquire.hpp"
-#include "client/operation/commit.hpp"
-#include "client/operation/extend.hpp"
-#include "client/operation/release.hpp"
+#include "client/acquire.hpp"
+#include "client/commit.hpp"
+#include "client/extend.hpp"
+#include "client/release.hpp"
 #include "simulation/watched.hpp"
 
 #include <redlock/clock.hpp>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/lease/lease_state.hpp"
-#include "client/base/operation.hpp"
+#include "client/call.hpp"
+#include "client/lease.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/elections.hpp"
 
-#include "core/node/fence_source.hpp"
+#include "core/lease.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/node/fence_source.hpp"
+#include "core/lease.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 

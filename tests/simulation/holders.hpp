@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "testing/redis_model/redis_model.hpp"
-#include "wire/keys.hpp"
+#include "testing/model.hpp"
 #include "wire/owner_value.hpp"
+#include "wire/request.hpp"
 
 #include <cstdint>
 #include <map>

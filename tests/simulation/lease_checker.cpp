@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/lease_checker.hpp"
 
-#include "client/lease/held_lease.hpp"
+#include "client/lease.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/lease/lease_state.hpp"
+#include "client/lease.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/texts.hpp"

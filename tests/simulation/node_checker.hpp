@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "simulation/plan.hpp"
 #include "simulation/lease_checker.hpp"
+#include "simulation/plan.hpp"
 #include "simulation/texts.hpp"
-#include "testing/redis_model/redis_model.hpp"
 #include "support/requests.hpp"
+#include "testing/model.hpp"
 
 #include <cstddef>
 #include <cstdint>

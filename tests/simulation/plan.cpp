@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/plan.hpp"
 
-#include "core/node/fence_source.hpp"
+#include "core/lease.hpp"
 #include "simulation/absence.hpp"
 #include "simulation/late_commands.hpp"
 #include "simulation/late_grants.hpp"

@@ -5,7 +5,7 @@
 // All of it is drawn from the seed in advance, so that a world can be run again with less in it.
 #pragma once
 
-#include "core/node/reconnection.hpp"
+#include "core/connection.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/schedule.hpp"
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/program.hpp"
 
-#include "client/operation/declare.hpp"
+#include "client/operator.hpp"
 #include "simulation/holders.hpp"
 #include "simulation/visitor.hpp"
 #include "simulation/watched.hpp"
 #include "simulation/worker.hpp"
-#include "wire/node_set.hpp"
+#include "wire/record.hpp"
 
 #include <redlock/clock.hpp>
 

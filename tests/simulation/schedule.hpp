@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "value/time.hpp"
+#include "value/clock.hpp"
 
 #include <algorithm>
 #include <chrono>

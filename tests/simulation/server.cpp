@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/server.hpp"
 
-#include "core/node/fence_source.hpp"
+#include "core/lease.hpp"
 #include "simulation/holders.hpp"
-#include "wire/keys.hpp"
+#include "wire/request.hpp"
 
 #include <algorithm>
 #include <array>

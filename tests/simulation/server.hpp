@@ -3,13 +3,13 @@
 #pragma once
 
 #include "simulation/chance.hpp"
-#include "simulation/plan.hpp"
 #include "simulation/lease_checker.hpp"
+#include "simulation/node_checker.hpp"
+#include "simulation/plan.hpp"
 #include "simulation/schedule.hpp"
 #include "simulation/story.hpp"
-#include "simulation/node_checker.hpp"
-#include "testing/redis_model/redis_model.hpp"
-#include "wire/resp/parser.hpp"
+#include "testing/model.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <cstddef>
 #include <deque>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/small_world.hpp"
 
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/tokens.hpp"
 
-#include "core/node/fence_source.hpp"
+#include "core/lease.hpp"
 #include "simulation/visits.hpp"
 
 #include <algorithm>

@@ -2,16 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/visitor.hpp"
 
-#include "client/operation/adopt.hpp"
-#include "client/operation/commit.hpp"
-#include "client/operation/declare.hpp"
-#include "client/operation/inspect.hpp"
-#include "client/operation/list.hpp"
-#include "client/operation/release.hpp"
-#include "client/operation/revoke.hpp"
+#include "client/adopt.hpp"
+#include "client/commit.hpp"
+#include "client/inspect.hpp"
+#include "client/operator.hpp"
+#include "client/release.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
-#include "wire/lease_token.hpp"
+#include "wire/owner_value.hpp"
 
 #include <redlock/clock.hpp>
 

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "simulation/worker.hpp"
 
-#include "client/operation/acquire.hpp"
-#include "client/operation/extend.hpp"
-#include "client/operation/lost.hpp"
-#include "client/operation/release.hpp"
+#include "client/acquire.hpp"
+#include "client/extend.hpp"
+#include "client/release.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
 

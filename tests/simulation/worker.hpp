@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/base/operation.hpp"
+#include "client/call.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/program.hpp"

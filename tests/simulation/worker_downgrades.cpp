@@ -1,6 +1,6 @@
 // A simulated worker shares a lease that it has alone.
 // SPDX-License-Identifier: MIT
-#include "client/operation/downgrade.hpp"
+#include "client/extend.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
 #include "simulation/worker.hpp"

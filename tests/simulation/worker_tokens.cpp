@@ -1,6 +1,6 @@
 // A simulated worker hands over the token of its lease, and takes over leases by their tokens.
 // SPDX-License-Identifier: MIT
-#include "client/operation/adopt.hpp"
+#include "client/adopt.hpp"
 #include "simulation/program.hpp"
 #include "simulation/watched.hpp"
 #include "simulation/worker.hpp"

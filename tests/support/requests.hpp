@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <array>

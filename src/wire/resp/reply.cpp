@@ -1,10 +1,13 @@
-// A view of one RESP2 reply; knows nothing of the bytes it came from or what it answers.
+// Replies in RESP.
 // SPDX-License-Identifier: MIT
 #include "wire/resp/reply.hpp"
 
-#include "wire/resp/reply_arena.hpp"
+#include <hiredis/read.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
 
 namespace redlock::resp {
 
@@ -53,6 +56,260 @@ bool reply::is_error(std::string_view code) const noexcept {
         if (!is_wrapped) return false;
     }
     return false;
+}
+
+namespace {
+
+// hiredis moves what is left of its buffer to the front again and again while it parses; a small
+// slice keeps that cheap, however much the socket delivered at once.
+constexpr std::size_t slice_bytes = 16 * 1024;
+
+// Of arrays in arrays. One less than hiredis 0.14 can do; later versions can do more.
+constexpr std::size_t max_nesting = 7;
+
+/// What the callbacks of hiredis build into. Objects are handed to hiredis as index + 1, because a
+/// null pointer means failure to it. Nothing may throw through C.
+class builder {
+public:
+    explicit builder(std::size_t max_elements) : max_elements_(max_elements) {}
+
+    void clear() {
+        arena_.clear();
+        refusal_ = {};
+    }
+    const reply_arena& arena() const noexcept { return arena_; }
+    std::string_view refusal() const noexcept { return refusal_; }
+
+    void* text(const redisReadTask& task, std::string_view text) noexcept {
+        reply_type type = reply_type::string;
+        switch (task.type) {
+        case REDIS_REPLY_STATUS:
+            type = reply_type::status;
+            break;
+        case REDIS_REPLY_ERROR:
+            type = reply_type::error;
+            break;
+        case REDIS_REPLY_STRING:
+            // hiredis 0.14 skips the two bytes after the string unseen, though it has them. A
+            // stream that is out of step must not be taken for answers.
+            if (std::string_view(text.data() + text.size(), 2) != "\r\n") {
+                return refuse("string is not followed by CRLF");
+            }
+            break;
+        default:
+            return refuse("not a RESP2 type");
+        }
+        // hiredis 0.14 takes a lone CR or LF in a line, hiredis 1 refuses it.
+        if (type != reply_type::string && text.find_first_of("\r\n") != text.npos) {
+            return refuse("line contains CR or LF");
+        }
+        return store(task, [&](std::size_t index) { arena_.set_text(index, type, text); });
+    }
+
+    void* integer(const redisReadTask& task, long long value) noexcept {
+        return store(task, [&](std::size_t index) { arena_.set_integer(index, value); });
+    }
+
+    void* array(const redisReadTask& task, std::size_t size) noexcept {
+        if (task.type != REDIS_REPLY_ARRAY) {
+            return refuse("not a RESP2 type");
+        }
+        if (levels_above(task) >= max_nesting) {
+            return refuse("arrays are nested too deeply");
+        }
+        if (size > max_elements_ - arena_.children()) {
+            return refuse("reply has too many elements");
+        }
+        return store(task, [&](std::size_t index) { arena_.set_array(index, size); });
+    }
+
+    void* nil(const redisReadTask& task) noexcept {
+        if (task.type != REDIS_REPLY_STRING && task.type != REDIS_REPLY_ARRAY) {
+            return refuse("not a RESP2 type");
+        }
+        return store(task, [](std::size_t) {});  // elements are nil from the start
+    }
+
+    void* refuse(std::string_view why) noexcept {
+        refusal_ = why;
+        return nullptr;
+    }
+
+private:
+    static std::size_t levels_above(const redisReadTask& task) noexcept {
+        std::size_t levels = 0;
+        for (const redisReadTask* above = task.parent; above; above = above->parent) {
+            ++levels;
+        }
+        return levels;
+    }
+
+    template <class Set>
+    void* store(const redisReadTask& task, Set set) noexcept {
+        std::size_t index = 0;
+        if (task.parent) {
+            const auto parent = reinterpret_cast<std::uintptr_t>(task.parent->obj) - 1;
+            index = arena_.at(parent).begin + static_cast<std::size_t>(task.idx);
+        }
+        try {
+            set(index);
+        } catch (const std::exception&) {
+            return refuse("out of memory");
+        }
+        return reinterpret_cast<void*>(index + 1);
+    }
+
+    std::size_t max_elements_;
+    reply_arena arena_;
+    std::string_view refusal_;  // of static storage
+};
+
+builder& builder_of(const redisReadTask* task) noexcept {
+    return *static_cast<builder*>(task->privdata);
+}
+
+/// A template because the members differ: hiredis 1 counts elements in size_t, and has the types
+/// of RESP3, which are refused here as 0.14 refuses them.
+template <class Functions>
+Functions make_functions() noexcept {
+    Functions f{};
+    f.createString = [](const redisReadTask* task, char* text, std::size_t size) {
+        return builder_of(task).text(*task, {text, size});
+    };
+    f.createInteger = [](const redisReadTask* task, long long value) {
+        return builder_of(task).integer(*task, value);
+    };
+    f.createNil = [](const redisReadTask* task) { return builder_of(task).nil(*task); };
+    f.createArray = [](const redisReadTask* task, auto size) {
+        return builder_of(task).array(*task, static_cast<std::size_t>(size));
+    };
+    if constexpr (requires { f.createDouble; }) {
+        f.createDouble = [](const redisReadTask* task, double, char*, std::size_t) {
+            return builder_of(task).refuse("not a RESP2 type");
+        };
+        f.createBool = [](const redisReadTask* task, int) {
+            return builder_of(task).refuse("not a RESP2 type");
+        };
+    }
+    return f;
+}
+
+struct reader_free {
+    void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
+};
+using reader_ptr = std::unique_ptr<redisReader, reader_free>;
+
+reader_ptr make_reader(builder& target) {
+    static redisReplyObjectFunctions functions = make_functions<redisReplyObjectFunctions>();
+    reader_ptr reader(redisReaderCreateWithFunctions(&functions));
+    if (!reader) {
+        throw std::bad_alloc();
+    }
+    reader->privdata = &target;  // redisReaderSetPrivdata cuts the pointer to an int
+    return reader;
+}
+
+}  // namespace
+
+class parser::impl {
+public:
+    explicit impl(parser_limits limits)
+        : limits_(limits), builder_(limits.max_elements), reader_(make_reader(builder_)) {}
+
+    outcome feed(std::string_view& bytes, reply& out) {
+        out = reply();
+        if (!reader_) {
+            return outcome::broken;
+        }
+        if (between_replies_) {
+            builder_.clear();
+            between_replies_ = false;
+        }
+        for (;;) {
+            if (unparsed_) {
+                const outcome now = parse();
+                if (now == outcome::complete) {
+                    out = reply(builder_.arena(), 0);
+                }
+                if (now != outcome::need_more) {
+                    return now;
+                }
+            }
+            if (bytes.empty()) {
+                return outcome::need_more;
+            }
+            // Below the limit here, so hiredis never buffers more than it.
+            const std::size_t room = limits_.max_reply_bytes - reply_bytes_;
+            const std::string_view slice = bytes.substr(0, std::min(slice_bytes, room));
+            if (redisReaderFeed(reader_.get(), slice.data(), slice.size()) != REDIS_OK) {
+                return break_off(reader_->errstr);
+            }
+            bytes.remove_prefix(slice.size());
+            reply_bytes_ += slice.size();
+            unparsed_ = true;
+        }
+    }
+
+    std::string_view error() const noexcept { return error_; }
+
+    void reset() {
+        builder_ = builder(limits_.max_elements);
+        reader_ = make_reader(builder_);
+        error_.clear();
+        reply_bytes_ = 0;
+        unparsed_ = false;
+        between_replies_ = false;
+    }
+
+private:
+    outcome parse() {
+        void* root = nullptr;
+        if (redisReaderGetReply(reader_.get(), &root) != REDIS_OK) {
+            const std::string_view refusal = builder_.refusal();
+            return break_off(refusal.empty() ? std::string_view(reader_->errstr) : refusal);
+        }
+        if (root) {
+            // What is left belongs to the replies after this one.
+            reply_bytes_ = reader_->len - reader_->pos;
+            unparsed_ = reply_bytes_ > 0;
+            between_replies_ = true;
+            return outcome::complete;
+        }
+        unparsed_ = false;
+        return reply_bytes_ < limits_.max_reply_bytes ? outcome::need_more
+                                                      : break_off("reply is too long");
+    }
+
+    outcome break_off(std::string_view why) {
+        error_ = why;
+        reader_.reset();
+        return outcome::broken;
+    }
+
+    parser_limits limits_;
+    builder builder_;
+    reader_ptr reader_;  // null when broken
+    std::string error_;
+    std::size_t reply_bytes_ = 0;   // taken, of this reply and what follows it in the buffer
+    bool unparsed_ = false;         // hiredis has bytes it has not looked at
+    bool between_replies_ = false;  // the arena holds a reply that was given out
+};
+
+parser::parser(parser_limits limits) : impl_(std::make_unique<impl>(limits)) {}
+parser::~parser() = default;
+parser::parser(parser&&) noexcept = default;
+parser& parser::operator=(parser&&) noexcept = default;
+
+parser::outcome parser::feed(std::string_view& bytes, reply& out) {
+    return impl_->feed(bytes, out);
+}
+
+std::string_view parser::error() const noexcept {
+    return impl_->error();
+}
+
+void parser::reset() {
+    impl_->reset();
 }
 
 }  // namespace redlock::resp

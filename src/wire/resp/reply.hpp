@@ -1,14 +1,18 @@
-// A view of one RESP2 reply; knows nothing of the bytes it came from or what it answers.
+// Replies in RESP: parsed, kept and read; the only file that names hiredis.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "wire/resp/reply_type.hpp"
-
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::resp {
+
+enum class reply_type : std::uint8_t { nil, integer, status, string, error, array };
 
 class reply_arena;
 
@@ -34,6 +38,92 @@ public:
 private:
     const reply_arena* arena_ = nullptr;
     std::size_t index_ = 0;
+};
+
+struct parser_limits {
+    std::size_t max_reply_bytes = 1 << 20;  ///< Of one whole reply, as it is on the wire.
+    std::size_t max_elements = 65536;       ///< Of one whole reply, those of nested arrays too.
+};
+
+/// One per connection. Allocates nothing once its buffers have grown to the replies they see.
+class parser {
+public:
+    enum class outcome : std::uint8_t {
+        need_more,  ///< All bytes are taken and no further reply is complete.
+        complete,   ///< `out` is the next reply. More may follow: call again.
+        broken,     ///< Protocol error or limit passed; stays so until `reset()`.
+    };
+
+    explicit parser(parser_limits limits = {});
+    ~parser();
+    parser(parser&&) noexcept;
+    parser& operator=(parser&&) noexcept;
+
+    /// Takes bytes from the front of `bytes` and advances it. It may take more than the reply it
+    /// returns, so an empty `bytes` does not mean that nothing is left: call until `need_more`.
+    /// `out` is valid until the next call of any member that is not const; it is nil unless the
+    /// outcome is `complete`.
+    outcome feed(std::string_view& bytes, reply& out);
+
+    /// Why the parser is broken; empty when it is not.
+    std::string_view error() const noexcept;
+
+    /// Forgets everything, for a new connection.
+    void reset();
+
+private:
+    class impl;
+    std::unique_ptr<impl> impl_;
+};
+
+/// The root is element 0. The children of an array stand side by side, so each is found by index.
+class reply_arena {
+public:
+    struct element {
+        reply_type type = reply_type::nil;
+        std::int64_t integer = 0;
+        std::size_t begin = 0;  ///< Of its text, or of its children.
+        std::size_t size = 0;   ///< Bytes of text, or children.
+    };
+
+    /// Keeps the capacity, so that the next reply allocates nothing. Leaves a nil root.
+    void clear() {
+        elements_.assign(1, element{});
+        text_.clear();
+    }
+
+    void set_integer(std::size_t index, std::int64_t value) {
+        elements_[index].type = reply_type::integer;
+        elements_[index].integer = value;
+    }
+
+    void set_text(std::size_t index, reply_type type, std::string_view text) {
+        assert(index < elements_.size());
+        const std::size_t begin = text_.size();
+        text_.append(text);
+        elements_[index] = {type, 0, begin, text.size()};
+    }
+
+    /// The children are nil until they are set.
+    void set_array(std::size_t index, std::size_t size) {
+        assert(index < elements_.size());
+        const std::size_t begin = elements_.size();
+        elements_.resize(begin + size);
+        elements_[index] = {reply_type::array, 0, begin, size};
+    }
+
+    /// All elements but the root.
+    std::size_t children() const noexcept { return elements_.size() - 1; }
+
+    const element& at(std::size_t index) const noexcept { return elements_[index]; }
+
+    std::string_view text_of(const element& e) const noexcept {
+        return std::string_view(text_).substr(e.begin, e.size);
+    }
+
+private:
+    std::vector<element> elements_ = std::vector<element>(1);
+    std::string text_;
 };
 
 }  // namespace redlock::resp

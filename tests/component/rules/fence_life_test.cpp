@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/keys.hpp"
+#include "wire/request.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -3,12 +3,8 @@
 #include "component/support/fake_node.hpp"
 #include "component/support/script_node.hpp"
 #include "support/catch.hpp"
-#include "wire/acquire.hpp"
-#include "wire/batch.hpp"
-#include "wire/extend.hpp"
-#include "wire/fenced.hpp"
-#include "wire/lock_kind.hpp"
-#include "wire/release.hpp"
+#include "wire/lock.hpp"
+#include "wire/request.hpp"
 
 #include <redlock/options.hpp>
 

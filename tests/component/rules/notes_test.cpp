@@ -4,7 +4,7 @@
 #include "component/support/waiting.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/keys.hpp"
+#include "wire/request.hpp"
 
 #include <redlock/refusal.hpp>
 

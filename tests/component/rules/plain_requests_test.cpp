@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/script_node.hpp"
 #include "support/catch.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <array>
 #include <cstdint>

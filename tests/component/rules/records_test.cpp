@@ -5,7 +5,7 @@
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
 #include "support/requests.hpp"
-#include "testing/redis_model/sorted_set.hpp"
+#include "testing/keyspace.hpp"
 
 #include <chrono>
 #include <cstdlib>

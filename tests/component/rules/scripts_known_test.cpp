@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -3,9 +3,8 @@
 #include "component/support/waiting.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/keys.hpp"
-#include "wire/lease_token.hpp"
 #include "wire/owner_value.hpp"
+#include "wire/request.hpp"
 
 #include <chrono>
 #include <cstddef>

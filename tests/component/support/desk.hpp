@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "testing/redis_model/redis_model.hpp"
+#include "testing/model.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "testing/redis_model/redis_model.hpp"
-#include "wire/resp/parser.hpp"
+#include "testing/model.hpp"
+#include "wire/resp/reply.hpp"
 
 #include <redlock/options.hpp>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "support/driver.hpp"
-#include "testing/network.hpp"
+#include "testing/masters.hpp"
 
 #include <redlock/options.hpp>
 

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/node/session.hpp"
+#include "client/session.hpp"
 #include "component/support/fake_node.hpp"
 #include "wire/resp/command.hpp"
-#include "wire/resp/scripts.hpp"
 
 #include <chrono>
 #include <cstdint>

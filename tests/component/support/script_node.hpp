@@ -4,7 +4,7 @@
 #pragma once
 
 #include "support/requests.hpp"
-#include "testing/redis_model/redis_model.hpp"
+#include "testing/model.hpp"
 
 #include <cstdint>
 #include <string>

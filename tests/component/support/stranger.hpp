@@ -4,8 +4,8 @@
 
 #include "component/support/world.hpp"
 #include "support/requests.hpp"
-#include "wire/keys.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/request.hpp"
+#include "wire/resp/command.hpp"
 
 #include <cstddef>
 #include <cstdint>

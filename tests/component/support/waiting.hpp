@@ -5,7 +5,7 @@
 #include "component/support/stranger.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,18 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "client/operation/acquire.hpp"
-#include "client/operation/adopt.hpp"
-#include "client/operation/close.hpp"
-#include "client/operation/declare.hpp"
-#include "client/operation/downgrade.hpp"
+#include "client/acquire.hpp"
+#include "client/adopt.hpp"
 #include "client/engine.hpp"
-#include "client/operation/extend.hpp"
-#include "client/operation/inspect.hpp"
-#include "client/operation/lost.hpp"
-#include "client/operation/release.hpp"
-#include "client/operation/revoke.hpp"
-#include "client/operation/watch.hpp"
+#include "client/extend.hpp"
+#include "client/inspect.hpp"
+#include "client/operator.hpp"
+#include "client/release.hpp"
+#include "client/watch.hpp"
 #include "component/support/fake_node.hpp"
 
 #include <redlock/clock.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
 #include "support/catch.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <algorithm>
 #include <cstddef>

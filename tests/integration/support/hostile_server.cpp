@@ -3,7 +3,7 @@
 #include "hostile_server.hpp"
 
 #include "../../support/requests.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -6,7 +6,7 @@
 #include "../../support/requests.hpp"
 #include "direct.hpp"
 #include "redis_server.hpp"
-#include "wire/resp/scripts.hpp"
+#include "wire/resp/command.hpp"
 
 #include <chrono>
 #include <string>

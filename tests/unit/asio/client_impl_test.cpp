@@ -1,6 +1,8 @@
-// Tests what becomes of a client whose execution context never runs or dies early; opens no socket.
+// Tests what becomes of a client whose execution context never runs or dies early; opens no
+// socket.
 // SPDX-License-Identifier: MIT
 #include "asio/client_impl.hpp"
+
 #include "support/catch.hpp"
 #include "support/unreachable.hpp"
 

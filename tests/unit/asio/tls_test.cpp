@@ -5,10 +5,9 @@
 #include "support/catch.hpp"
 #include "support/certificates.hpp"
 
+#include <boost/asio/error.hpp>
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
-
-#include <boost/asio/error.hpp>
 
 #include <filesystem>
 #include <memory>

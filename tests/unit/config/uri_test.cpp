@@ -1,9 +1,9 @@
 // Nodes from URIs, good and bad ones; knows no JSON.
 // SPDX-License-Identifier: MIT
+#include "tests/support/catch.hpp"
+
 #include <redlock/config.hpp>
 #include <redlock/error.hpp>
-
-#include "tests/support/catch.hpp"
 
 #include <random>
 

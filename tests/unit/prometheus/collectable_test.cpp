@@ -1,8 +1,8 @@
 // What prometheus-cpp collects: the same metrics, with the same values, as the text has.
 // SPDX-License-Identifier: MIT
-#include <redlock/prometheus.hpp>
-
 #include "support/catch.hpp"
+
+#include <redlock/prometheus.hpp>
 
 #include <prometheus/collectable.h>
 #include <prometheus/text_serializer.h>

@@ -1,8 +1,8 @@
 // The clock that counts suspended time.
 // SPDX-License-Identifier: MIT
-#include <redlock/clock.hpp>
-
 #include "tests/support/catch.hpp"
+
+#include <redlock/clock.hpp>
 
 #include <ctime>
 

@@ -6,11 +6,10 @@
 
 #include <boost/system/errc.hpp>
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <unistd.h>
 
 using redlock::detail::read_file;
 

@@ -1,11 +1,22 @@
-// The checks of client options and resource names, field by field.
+// Checks of all options, and the times that follow from them: validity, drift, what a node keeps.
 // SPDX-License-Identifier: MIT
-#include <redlock/options.hpp>
+#include "value/options.hpp"
 
 #include "tests/support/catch.hpp"
 
+#include <redlock/detail/slot_terms.hpp>
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <cstdint>
 #include <limits>
+#include <random>
 #include <set>
+#include <stdexcept>
+#include <string>
+
+// The checks of client options and resource names, field by field.
+namespace options_test {
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -459,3 +470,133 @@ TEST_CASE("the keys of notes are no resources") {
     CHECK(validate_resource(o, "b").empty());
     CHECK_FALSE(validate_resource(o, value).empty());
 }
+
+}  // namespace options_test
+
+// What a ttl comes to under a client's options.
+namespace lease_terms_test {
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+TEST_CASE("without a ttl it is ten seconds, or ttl_max where that is less") {
+    client_options o;
+    CHECK((effective_ttl(o, 0ms) == 10s));
+    CHECK((effective_ttl(o, 3s) == 3s));
+    o.ttl_max = 4s;
+    CHECK((effective_ttl(o, 0ms) == 4s));
+}
+
+TEST_CASE("the drift allowance is taken off the ttl") {
+    client_options o;
+    CHECK((longest_validity(o, 10s) == 9898ms));
+    CHECK((longest_validity(o, 2ms) < 0ms));
+}
+
+TEST_CASE("a node keeps a key for as long as its clock may be behind, but not beyond ttl_max") {
+    client_options o;
+    CHECK((longest_stay(o, 0ms) == 0ms));
+    CHECK((longest_stay(o, 50s) == 50'502ms));
+    CHECK((longest_stay(o, 1ms) == 4ms));  // 3.01 ms: nodes count whole ones
+    CHECK((longest_stay(o, 59'402ms) == 59'999ms));
+    CHECK((longest_stay(o, 59'404ms) == 60s));
+    CHECK((longest_stay(o, 60s) == 60s));
+    CHECK((longest_stay(o, 50s, 100ms) == 50'603ms));
+    CHECK((longest_stay(o, 59'402ms, 100ms) == 60s));
+    CHECK((longest_stay(o, 0ms, 100ms) == 0ms));
+}
+
+}  // namespace lease_terms_test
+
+// The arithmetic of validity: that nothing is rounded down.
+namespace validity_test {
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr time_point sent = time_point(72h);
+
+}  // namespace
+
+TEST_CASE("the drift allowance is the share of the ttl and the minimum together") {
+    CHECK(drift_policy{}.allowance(10s) == 102ms);
+    CHECK(drift_policy{}.allowance(100ms) == 3ms);
+    CHECK(drift_policy{}.allowance(0ns) == 2ms);
+    CHECK(drift_policy{0.0, 0ns}.allowance(24h) == 0ns);
+    CHECK(drift_policy{0.0, 7ns}.allowance(24h) == 7ns);
+    CHECK(drift_policy{0.5, 0ns}.allowance(24h) == 12h);
+}
+
+TEST_CASE("a part of a nanosecond of drift is a whole one") {
+    CHECK(drift_policy{0.01, 0ns}.allowance(1ns) == 1ns);
+    CHECK(drift_policy{0.01, 0ns}.allowance(101ns) == 2ns);
+    CHECK(drift_policy{0.25, 0ns}.allowance(4ns) == 1ns);
+    CHECK(drift_policy{0.25, 0ns}.allowance(5ns) == 2ns);
+    CHECK(drift_policy{std::numeric_limits<double>::denorm_min(), 0ns}.allowance(1ns) == 1ns);
+}
+
+TEST_CASE("the drift allowance is never rounded down, and up by one nanosecond at most") {
+    std::mt19937_64 random(3);
+    const auto check = [](std::int64_t ttl, std::int64_t thousandths) {
+        const drift_policy policy{static_cast<double>(thousandths) / 1000, 2ms};
+        const std::int64_t exact = (ttl * thousandths + 999) / 1000;
+        const std::int64_t share = (policy.allowance(duration(ttl)) - 2ms).count();
+        if (share < exact || share > exact + 1) {
+            INFO("ttl " << ttl << " ns, factor " << policy.factor);
+            REQUIRE(share == exact);
+        }
+    };
+    for (std::int64_t thousandths = 0; thousandths < 1000; ++thousandths) {
+        for (int i = 0; i < 40; ++i) {
+            check(static_cast<std::int64_t>(random() % 60'000'000'000), thousandths);
+            check(static_cast<std::int64_t>(1 + random() % 86'400'000) * 1'000'000, thousandths);
+        }
+    }
+    for (std::int64_t ttl = 0; ttl <= 5000; ++ttl) check(ttl, 10);
+    SUCCEED();
+}
+
+TEST_CASE("the validity counts from the sending, less the drift allowance") {
+    CHECK(redlock::valid_until(sent, 10s, {}) == sent + 9898ms);
+    CHECK(redlock::valid_until(sent, 100ms, {0.0, 0ns}) == sent + 100ms);
+    CHECK(redlock::valid_until(sent, 101ns, {0.01, 0ns}) == sent + 99ns);
+}
+
+TEST_CASE("a ttl within its own drift allowance ends before it begins") {
+    CHECK(redlock::valid_until(sent, 1ms, {}) == sent - 1010us);
+    CHECK(redlock::valid_until(sent, 2ms, {0.0, 2ms}) == sent);
+}
+
+}  // namespace validity_test
+
+// What a semaphore acquires its slots with, and which numbers of slots there can't be.
+namespace slot_terms_test {
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+TEST_CASE("a semaphore's slots are exclusive, and all else is as the caller has it") {
+    const auto how = detail::slot_terms(
+        {.ttl = 3s, .wait = 2s, .renew = false, .mode = lock_mode::shared, .slots = 9}, 4, "s");
+    CHECK(how.slots == 4);
+    CHECK(how.mode == lock_mode::exclusive);
+    CHECK(how.ttl == 3s);
+    CHECK(how.wait == 2s);
+    CHECK_FALSE(how.renew);
+}
+
+TEST_CASE("a number of slots that can't be is refused in the name of its class") {
+    CHECK_NOTHROW(detail::slot_terms({}, 1, "s"));
+    CHECK_NOTHROW(detail::slot_terms({}, max_slots, "s"));
+    const auto slots = GENERATE(std::uint16_t{0}, std::uint16_t{max_slots + 1});
+    try {
+        (void)detail::slot_terms({}, slots, "a_semaphore");
+        FAIL("no exception");
+    } catch (const std::invalid_argument& e) {
+        CHECK(std::string(e.what()) == "redlock::a_semaphore: slots must be 1 to 1000");
+    }
+}
+
+}  // namespace slot_terms_test

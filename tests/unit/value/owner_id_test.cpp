@@ -1,15 +1,14 @@
 // Identities: their text, and that none is drawn twice, not even across fork().
 // SPDX-License-Identifier: MIT
-#include <redlock/owner_id.hpp>
-
 #include "tests/support/catch.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include <redlock/owner_id.hpp>
 
 #include <set>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using redlock::owner_id;

@@ -2,19 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
 #include "wire/resp/command.hpp"
-#include "wire/resp/parser.hpp"
+#include "wire/resp/reply.hpp"
 
-#include "wire/acquire.hpp"
-#include "wire/compare_answer.hpp"
-#include "wire/extend.hpp"
 #include "wire/failure.hpp"
-#include "wire/fenced.hpp"
-#include "wire/inspect.hpp"
-#include "wire/look.hpp"
+#include "wire/lock.hpp"
 #include "wire/owner_value.hpp"
-#include "wire/release.hpp"
-#include "wire/time.hpp"
-#include "wire/wait.hpp"
+#include "wire/questions.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,0 +1,98 @@
+// An election for asynchronous callers: campaign, lead, observe.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/detail/initiate_election.hpp>
+#include <redlock/detail/kept_options.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/options.hpp>
+#include <redlock/resource_state.hpp>
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace redlock::detail {
+
+/// One `async_campaign`. Its acquire owns it.
+struct campaign {
+    campaign(election_ptr in, campaign_handler h) : of(std::move(in)), handler(std::move(h)) {}
+
+    const election_ptr of;
+    campaign_handler handler;
+    // Under the election's mutex:
+    asio::cancellation_signal signal{};  // of the acquire
+    bool has_begun = false;              // the acquire, so that the signal reaches it
+    bool is_withdrawn = false;
+};
+
+class election_state {
+public:
+    election_state(impl_ptr client, std::string called, const acquire_options& how);
+
+    /// False, and nothing changes, if there is a campaign or a term. A term that was lost makes
+    /// room.
+    bool begin(const std::shared_ptr<campaign>& what);
+    /// The acquire of the campaign was started: it can be cancelled.
+    void has_begun(campaign& what);
+    void withdraw(campaign& what);
+    /// Whether the election leads from now on. If not, the lease is to be given back.
+    bool end(campaign& what, lease& granted);
+    /// Takes the term away; empty if there is none. If a campaign is under way withdraws that, and
+    /// says so.
+    struct departure {
+        bool was_campaign = false;
+        std::optional<lease> term{};
+    };
+    departure resign();
+
+    bool is_held() const;
+    std::uint64_t fence() const;
+    std::stop_token lost_token() const;
+    void touch() const;
+    state_ptr term_state() const;  ///< Null if there is no term.
+
+    const impl_ptr impl;
+    const std::string name;
+    const kept_options options;
+
+private:
+    static void withdraw_locked(campaign& what);
+
+    mutable std::mutex gate_;
+    std::optional<lease> term_;
+    std::weak_ptr<campaign> running_;
+};
+
+/// One `async_observe`. The watch that is under way owns it.
+class observation : public std::enable_shared_from_this<observation> {
+public:
+    observation(impl_ptr client, std::string name, std::optional<leader_info> last,
+                leader_handler handler)
+        : impl_(std::move(client)), name_(std::move(name)), last_(std::move(last)),
+          handler_(std::move(handler)) {}
+
+    void start();
+
+private:
+    void watch();
+    void on_change(error_code why, resource_state shown);
+    void cancel();
+    void finish(error_code why, std::optional<leader_info> found);
+
+    const impl_ptr impl_;
+    const std::string name_;
+    const std::optional<leader_info> last_;
+    resource_state shown_;
+    leader_handler handler_;
+
+    std::mutex gate_;  // watches follow each other, but a cancellation comes from any thread
+    bool is_cancelled_ = false;
+    asio::cancellation_signal signal_;  // of the watch that is under way
+};
+
+}  // namespace redlock::detail

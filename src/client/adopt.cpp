@@ -1,0 +1,231 @@
+// Taking over a lease that another process acquired.
+// SPDX-License-Identifier: MIT
+#include "client/adopt.hpp"
+
+#include "client/acquire.hpp"
+#include "client/survey.hpp"
+#include "core/lease.hpp"
+#include "value/options.hpp"
+#include "value/text.hpp"
+#include "wire/lock.hpp"
+#include "wire/owner_value.hpp"
+#include "wire/request.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+using std::chrono::microseconds;
+
+// Why nothing may be sent; empty when all is well.
+std::string adopt_operation::check() {
+    const client_options& all = client().shared.options();
+    known_ = wire::read_token(token_);
+    if (!known_) return "the text is no token of a lease, or not the whole of one";
+    if ((known_->fence != 0) != all.fencing) {
+        return "fencing has to be as it was where the lease was acquired";
+    }
+    if (auto why = validate_resources(all, known_->resources); !why.empty()) return why;
+    acquire_options whole = options_;
+    whole.note = note_;
+    if (const auto issues = validate(whole, all); !issues.empty()) {
+        return issues.front().where.substr(1) + " " + issues.front().message;
+    }
+    if (!note_.empty() && !wire::has_note(known_->proof.value)) {
+        return "note is for a lease that was acquired with one: nobody looks for another";
+    }
+    return {};
+}
+
+void adopt_operation::start(time_point now) {
+    begun_ = now;
+    // What kind of lease it is the token says.
+    options_.mode = lock_mode::exclusive;
+    options_.slots = 0;
+    options_.min_hold = {};
+    options_.owner = {};
+    const std::string why = check();
+    span_ = client().shared.begin_span(span_kind::adopt, options_.span, resource(), now);
+    if (!why.empty()) {
+        return end(errc::invalid_argument, nullptr, now, why);
+    }
+    ttl_ = effective_ttl(client().shared.options(), options_.ttl);
+    // Where no client had seen the nodes for long, no lease would be thought to be alive.
+    client().tracker.take_role(core::record_role::tends, now);
+    client().host.await_settled(*this, now);
+}
+
+// For people; empty where the token tells none.
+std::string adopt_operation::resource() const {
+    return known_ ? text::listed(known_->resources) : std::string();
+}
+
+footprint adopt_operation::traces_of_lease(time_point now) {
+    const wire::lease_proof& proof = known_->proof;
+    const std::string& prefix = client().shared.options().key_prefix;
+    acquire_options kind;
+    kind.slots = proof.slot.of;
+    kind.mode = proof.is_shared ? lock_mode::shared : lock_mode::exclusive;
+    const core::adopted_lease facts{
+        .fence = known_->fence,
+        .is_plausible = client().tracker.believes(known_->fence, now),
+        .stay = longest_stay(client().shared.options(), proof.min_hold,
+                             client().nodes.time_to_vote()),
+        .node_time_us = client().tracker.node_time_us(now),
+        .clock_tolerance = client().tracker.limits_of_fences().tolerance};
+    footprint left{core::traces_of_adopted(facts, client().tracker.breaks(), client().nodes.all(),
+                                           now),
+                   &client().shared.kind(kind, is_of_several(), wire::has_note(proof.value)),
+                   wire::lock_key(prefix, known_->resources.front(), proof.slot),
+                   proof.value,
+                   proof.slot};
+    if (is_of_several()) left.also.edit().others = wire::other_keys(prefix, known_->resources);
+    if (!note_.empty()) left.also.edit().note = note_;
+    // Commands of the other process were drawn before: a fence that is drawn now is above theirs.
+    if (known_->fence != 0) {
+        if (const auto fresh = client().tracker.propose(left.highest_fence, now)) {
+            left.note_sent({}, fresh->fence);
+        }
+    }
+    return left;
+}
+
+void adopt_operation::on_settled(time_point now) {
+    if (over_) return;
+    const std::size_t nodes = client().shared.size();
+    assert(known_ && !known_->resources.empty() && !count_);
+    ttl_ = std::min<duration>(ttl_, client().tracker.longest_lease());
+    left_ = traces_of_lease(now);
+    votes_.resize(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+        votes_[i].node = client().shared.name(i);
+        votes_[i].change = client().shared.options().nodes[i].change;
+    }
+    count_.emplace(nodes, now, ttl_, client().shared.drift());
+    const node_mask ask = client().tracker.askable();
+    wire::request& wire = client().nodes.blank();
+    write(wire);
+    const auto result = client().nodes.send(*this, 0, wire, now, ask);
+    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+    for (const std::size_t i : client().nodes.all() - ask) {
+        const auto o = client().tracker.object(i, now, now);
+        on_failure(i, 0, o ? o->why : wire::failure{}, now);
+    }
+}
+
+// Under no fence at all: a node that lost the key does not take it again.
+void adopt_operation::write(wire::request& out) const {
+    const wire::fence_terms none{0, client().shared.options().key_prefix};
+    const footprint& left = this->left();
+    const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
+    wire::write_extend(*left.kind, out, left.request(ttl, none.key_prefix),
+                       left.kind->is_fenced ? &none : nullptr);
+    out.keeps_for = ttl;
+}
+
+const footprint& adopt_operation::left() const noexcept {
+    return is_held() ? adopted_->held_as->left() : left_;
+}
+
+bool adopt_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
+                                  time_point) const {
+    write(out);
+    return true;
+}
+
+void adopt_operation::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                               time_point now) {
+    if (over_) return;
+    const judgement j = client().tracker.judge(node, count_->sent(), wire::read_signs(reply), now);
+    const wire::compare_answer answer = wire::read_extension(reply);
+    wire::failure why = answer.why;
+    if (answer.choice == core::choice::no) {
+        why = {vote::refused, errc::not_held, "the key is gone, or another holder's"};
+    }
+    if (!j.is_vote()) why = j.against->why;
+    cast(node, j.is_vote() ? answer.choice : core::choice::unable, why, now);
+    if (answer.is_revoked && !over_) conclude(count_->revoke(), now);
+}
+
+void adopt_operation::on_failure(std::size_t node, std::uint32_t, const wire::failure& why,
+                                 time_point now) {
+    if (over_) return;
+    cast(node, core::choice::unable, why, now);
+}
+
+void adopt_operation::cast(std::size_t node, core::choice c, const wire::failure& why,
+                           time_point now) {
+    assert(!over_ && node < votes_.size());
+    node_vote& v = votes_[node];
+    v.answer = c == core::choice::yes ? vote::granted : why.answer;
+    v.error = why.error;
+    v.detail = why.detail;
+    v.elapsed = std::chrono::duration_cast<microseconds>(now - count_->sent());
+    conclude(count_->cast(node, c, now, time_point::max()), now);
+}
+
+void adopt_operation::conclude(core::extension::verdict v, time_point now) {
+    switch (v) {
+        case core::extension::verdict::open:
+        case core::extension::verdict::again: return;
+        case core::extension::verdict::extended: return take(now);
+        case core::extension::verdict::failed: break;
+    }
+    if (count_->reason() == errc::not_held) return deny(now);
+    end(count_->reason(), nullptr, now);
+}
+
+void adopt_operation::deny(time_point now) {
+    assert(!adopted_);
+    client().host.release_in_background(std::move(left_), false, 0, now);
+    end(errc::not_held, nullptr, now);
+}
+
+void adopt_operation::take(time_point now) {
+    assert(!adopted_ && count_);
+    core::renewal machine(now, count_->valid_until(),
+                          {.ttl = ttl_,
+                           .renew = options_.renew,
+                           .max_hold = options_.max_hold,
+                           .loss_margin = options_.loss_margin,
+                           .watchdog = options_.watchdog});
+    if (machine.report_at() <= now) return end(errc::validity_exhausted, nullptr, now);
+    std::vector<std::string> several;
+    if (is_of_several()) several = known_->resources;
+    adopted_ = keep_lease(client(),
+                          {resource(), std::move(several), std::move(votes_), begun_,
+                           "taken over from another process"},
+                          {wire::owner_of(known_->proof.value), known_->fence, known_->proof,
+                           std::move(left_), machine, {}, span_},
+                          now);
+    if (options_.renew) client().tracker.take_role(core::record_role::keeps, now);
+    end({}, adopted_, now);
+}
+
+void adopt_operation::shorten(duration gap) {
+    if (count_) count_->shorten(gap);
+}
+
+void adopt_operation::cancel(error_code why, time_point now) { end(why, nullptr, now); }
+
+void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state, time_point now,
+                          std::string_view detail) {
+    if (over_) return;
+    over_ = true;
+    if (!state) {
+        state = refuse_lease(client(), {resource(), {}, std::move(votes_), begun_, detail}, outcome,
+                             now);
+    }
+    if (span_ != 0) {
+        client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes.all(),
+                                 detail);
+    }
+    client().host.finished(*this);
+    complete(outcome, std::move(state));
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,63 @@
+// Ending a change of the list of nodes, as an operator does; knows no lease.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/context.hpp"
+#include "client/survey.hpp"
+#include "core/change.hpp"
+#include "wire/login.hpp"
+#include "wire/record.hpp"
+
+#include <redlock/list_state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Looks first which programs are connected; then asks the nodes what `core::list_commit` says. Where
+/// a node is closed, the connections of programs with another list end: those that look at the set
+/// only when they connect have to look again.
+class commit_operation : public node_survey<commit_report>, private timer {
+public:
+    explicit commit_operation(const commit_options& how) noexcept : how_(how) {}
+    using node_survey::cancel;
+
+private:
+    enum class phase : std::uint8_t { begins, looks, pauses, steps };
+    enum question : std::uint32_t { ask_connected, ask_step, ask_kill };
+
+    error_code check() final;
+    bool go_on(time_point now) final;
+    void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+              time_point now) final;
+    void failed(std::size_t node, std::uint32_t question, const wire::failure& why,
+                time_point now) final;
+    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
+                     time_point now) const final;
+    commit_report take_result() final;
+    void on_due(time_point now) override { proceed(now); }
+
+    void begin(time_point now);
+    bool ask_who_is_connected(time_point now);
+    bool judge_connected(time_point now);
+    bool ask_next_step(time_point now);
+    wire::list_step step_for(std::size_t node) const;
+    void read_step(std::size_t node, const resp::reply& reply, time_point now);
+    void disconnect_others(std::size_t node, time_point now);
+    void tell(std::string_view what);
+    void report(time_point now);
+
+    commit_options how_;
+    std::optional<core::list_commit> machine_;
+    std::vector<std::vector<wire::connected>> others_;  // on each node
+    node_mask unseen_;                                  // where they could not be listed
+    std::vector<wire::failure> failures_;
+    time_point sent_at_{};
+    time_point wait_until_{};
+    phase phase_ = phase::begins;
+};
+
+}  // namespace redlock::detail

@@ -1,0 +1,365 @@
+// One connection to a node, opened again whenever it ends, and what is said there before the first
+// command.
+// SPDX-License-Identifier: MIT
+#include "client/connection.hpp"
+
+#include "value/error.hpp"
+#include "value/options.hpp"
+#include "value/text.hpp"
+#include "wire/failure.hpp"
+#include "wire/login.hpp"
+#include "wire/resp/command.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+namespace redlock::detail {
+
+connection::connection(std::size_t index, const client_options& options, transport& wire,
+                       connection_owner& owner, resp::parser_limits limits)
+    : index_(index),
+      options_(&options),
+      wire_(&wire),
+      owner_(&owner),
+      link_(options.connect_timeout),
+      parser_(limits) {}
+
+void connection::start(time_point now) {
+    if (link_.start(now) == action::open) open(now);
+}
+
+void connection::on_open(time_point now) {
+    link_.opened(now);
+    connecting_took_ = now - opening_since_;
+    parser_.reset();
+    round_trip_.begin();
+    queried(now);
+    greet(now);
+}
+
+void connection::on_bytes(std::string_view bytes, time_point now) {
+    last_bytes_ = now;
+    // It may be stopped, and even started again, by what is called from here.
+    while (link_.state() == phase::greeting || link_.state() == phase::ready) {
+        resp::reply reply;
+        switch (parser_.feed(bytes, reply)) {
+            case resp::parser::outcome::need_more: return;
+            case resp::parser::outcome::broken:
+                return give_up(
+                    {vote::unreachable, errc::protocol_error, text::printable(parser_.error())},
+                    true, now);
+            case resp::parser::outcome::complete: break;
+        }
+        if (link_.is_ready()) {
+            on_reply(reply, now);
+        } else {
+            link_.answered(now);
+            round_trip_.answered(now);
+            on_greeting(reply, now);
+        }
+    }
+}
+
+void connection::on_down(error_code why, time_point now) {
+    const bool is_hung_up = link_.state() == phase::greeting && is_broken_connection(why);
+    give_up({vote::unreachable, why,
+             is_hung_up && !has_tls()
+                 ? "the server hung up before it answered: if it expects TLS, use rediss://"
+                 : ""},
+            false, now);
+}
+
+bool connection::has_tls() const noexcept {
+    return options_->nodes[index_ % options_->nodes.size()].tls.has_value();
+}
+
+void connection::greeted(time_point now) noexcept {
+    assert(link_.state() == phase::greeting);
+    link_.greeted(now);
+    was_ready_ = true;
+}
+
+void connection::give_up(wire::failure why, bool stalled, time_point now) {
+    if (link_.state() == phase::closed) return;
+    // Perhaps it failed for want of the new ones.
+    if (!link_.is_ready() && !files_complaint_.empty()) {
+        why.detail += (why.detail.empty() ? "" : "; ") + files_complaint_;
+    }
+    hang_up();
+    opens_again_ = link_.down(now, stalled, owner_->random_word()) == action::open;
+    on_end(why, now);  // it may be stopped there, and even started
+    if (std::exchange(opens_again_, false)) open(now);
+}
+
+time_point connection::link_deadline() const noexcept {
+    return link_.state() == phase::resting ? link_.deadline() : extended(link_.deadline());
+}
+
+void connection::on_link_time(time_point now) {
+    if (now < link_deadline()) return;
+    switch (link_.on_time(now)) {
+        case action::none: break;
+        case action::give_up:
+            return give_up({vote::timed_out, errc::timed_out, tell_of_distance(now)}, true, now);
+        case action::open: open(now); break;
+    }
+}
+
+// The longest of what was measured, or waited for in vain: at least one silence.
+std::string connection::tell_of_distance(time_point now) const {
+    using std::chrono::milliseconds;
+    const duration waited = std::max(
+        {connecting_took_, round_trip_.get(), now - opening_since_ - connecting_took_});
+    const auto enough = std::chrono::ceil<milliseconds>(
+        std::max<duration>(core::round_trips_to_connect * waited, 2 * options_->connect_timeout));
+    std::string out = "could not connect in time: if the server is only far away, set "
+                      "connect_timeout_ms, which is " +
+                      std::to_string(options_->connect_timeout.count()) + ", to " +
+                      std::to_string(enough.count());
+    if (has_tls()) out += "; if it expects no TLS, use redis://";
+    return out;
+}
+
+void connection::open(time_point now) {
+    assert(outgoing_.empty());
+    opening_since_ = now;
+    connecting_took_ = {};
+    files_complaint_.clear();
+    wire_->open();
+}
+
+void connection::stop() {
+    hang_up();
+    link_ = core::reconnection(options_->connect_timeout);
+}
+
+void connection::stop_for_good() {
+    hang_up();
+    link_.close();
+}
+
+void connection::hang_up() {
+    wire_->drop();
+    outgoing_.clear();
+    opens_again_ = false;
+}
+
+duration connection::node_timeout(duration ttl) const noexcept {
+    const duration given = options_->node_timeout;
+    if (given == duration::zero() && !round_trip_.is_known() && is_untried()) {
+        return std::clamp<duration>(options_->connect_timeout, core::least_node_timeout(ttl),
+                                    core::longest_node_timeout);
+    }
+    return core::node_timeout(given, round_trip_.get(), ttl);
+}
+
+duration connection::shortest_timeout() const noexcept {
+    return core::shortest_timeout(options_->node_timeout, round_trip_.get());
+}
+
+duration connection::longest_silence() const noexcept {
+    return std::max<duration>(options_->connect_timeout, 10 * shortest_timeout());
+}
+
+namespace {
+
+// A replica that became a master may lack what its old master had granted last.
+bool was_replica(std::string_view info) {
+    const std::string_view before = wire::field(info, "master_replid2");
+    return before.find_first_not_of('0') != before.npos;
+}
+
+bool has_settled_log(std::string_view info) {
+    return wire::field(info, "aof_enabled") == "1" &&
+           wire::field(info, "aof_rewrite_in_progress") == "0" &&
+           // until then nothing is written down
+           wire::field(info, "aof_rewrite_scheduled") == "0" &&
+           wire::field(info, "aof_last_write_status") == "ok" &&
+           wire::field(info, "aof_last_bgrewrite_status") == "ok";
+}
+
+void append_search(std::string& out) {
+    std::vector<std::string_view> words{"SCRIPT", "EXISTS"};
+    for (const auto& s : resp::all_scripts()) words.push_back(s.sha1);
+    resp::append_command(out, words);
+}
+
+}  // namespace
+
+// As a user is given the right to it.
+std::string_view handshake::command_of(step what) noexcept {
+    switch (what) {
+        case step::auth: return "auth";
+        case step::select: return "select";
+        case step::set_name: return "client|setname";
+        case step::info: return "info";
+        case step::durability: return "config|get";
+        case step::time: return "time";
+        case step::find: return "script|exists";
+        case step::load: return "script|load";
+        case step::record: return "get +set +time";  // of its script: older servers name none
+    }
+    return {};
+}
+
+void read_replication(std::string_view info, core::server_facts& to) {
+    const std::string_view replicas = wire::field(info, "connected_slaves");
+    to.replid = wire::field(info, "master_replid");
+    to.is_master = wire::field(info, "role") != "slave";
+    to.has_replicas = !replicas.empty() && replicas != "0";
+}
+
+void handshake::say(std::string& out, step what, std::initializer_list<std::string_view> words) {
+    said_.push_back(what);
+    resp::append_command(out, words);
+}
+
+void handshake::begin(std::string& out, std::string_view files_complaint) {
+    said_.clear();
+    answered_ = 0;
+    scripts_ = {};
+    result_ = {};
+    result_.files_complaint = files_complaint;
+    why_ = {};
+    if (wire::append_auth(out, *node_)) said_.push_back(step::auth);
+    if (node_->database != 0) say(out, step::select, {"SELECT", std::to_string(node_->database)});
+    wire::append_name(out, *client_);
+    said_.push_back(step::set_name);
+    say(out, step::info, {"INFO"});
+    if (is_guarded(*client_)) say(out, step::durability, {"CONFIG", "GET", "*appendfsync*"});
+    say(out, step::time, {"TIME"});
+    append_search(out);
+    said_.push_back(step::find);
+}
+
+// What a replica keeps guards no vote: it has none.
+bool handshake::wants_record() const noexcept {
+    return client_->fencing && result_.server.is_master;
+}
+
+void handshake::ask_more(std::string& out, const wire::record_request& r) {
+    for (const std::size_t i : scripts_.missing()) {
+        say(out, step::load, {"SCRIPT", "LOAD", resp::all_scripts()[i].text});
+    }
+    if (!wants_record()) return;
+    said_.push_back(step::record);
+    const auto form = scripts_.sends_text() ? resp::script_form::whole : resp::script_form::by_hash;
+    wire::write_record_call(out, form, r, core::bootstrap::task::look, result_.server);
+}
+
+handshake::outcome handshake::fail(wire::failure why) {
+    why_ = std::move(why);
+    return outcome::failed;
+}
+
+handshake::outcome handshake::fail(error_code error, std::string detail) {
+    return fail({vote::refused, error, std::move(detail)});
+}
+
+handshake::outcome handshake::on_reply(const resp::reply& reply) {
+    const step at = said_[answered_++];
+    const outcome verdict =
+        reply.type() == resp::reply_type::error ? on_error(at, reply) : on_answer(at, reply);
+    if (verdict != outcome::more || answered_ < said_.size()) return verdict;
+    const bool wants_more = at == step::find && (scripts_.lacks_any() || wants_record());
+    return wants_more ? outcome::ask_more : outcome::done;
+}
+
+// The scripts were flushed since the node was queried for them: the record is read with the text.
+bool handshake::is_flushed(const resp::reply& reply) {
+    return reply.is_error("NOSCRIPT") && scripts_.lost();
+}
+
+// `found`: what SCRIPT EXISTS answers. After an error nothing is known to be there.
+void handshake::note_missing(const resp::reply& found) {
+    for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) {
+        scripts_.note(i < found.size() && found[i].integer() == 1);
+    }
+}
+
+handshake::outcome handshake::on_error(step at, const resp::reply& reply) {
+    wire::failure cause = wire::read_failure(reply);
+    if (cause.error == errc::missing_right) {
+        cause.detail += ": " + wire::remedy_for(cause.detail, client_->key_prefix, command_of(at));
+    }
+    if (reply.is_error("NOAUTH")) return fail(wire::read_auth_refusal(reply));
+    switch (at) {
+        case step::auth: return fail(wire::read_auth_refusal(reply));
+        case step::select: return fail(errc::server_error, "SELECT: " + cause.detail);
+        case step::set_name:
+            if (auto away = wire::read_turned_away(reply)) return fail(std::move(*away));
+            break;
+        case step::durability: result_.server.is_durable = false; break;
+        case step::info:
+            if (!is_guarded(*client_)) break;
+            return fail(cause.error, "INFO, which the restart guard needs: " + cause.detail);
+        case step::time:
+            if (!client_->fencing) break;
+            return fail(cause.error, "TIME, which the fences need: " + cause.detail);
+        // Perhaps this user may load scripts, and not look for them: what else is wrong with the
+        // node, it says of a load, too.
+        case step::find: note_missing(reply); break;
+        case step::load:
+            return fail(cause.error == errc::missing_right ? errc::script_rejected : cause.error,
+                        "SCRIPT LOAD: " + cause.detail);
+        case step::record:
+            if (is_flushed(reply)) return outcome::ask_more;
+            if (!is_guarded(*client_)) break;
+            return fail(cause.error, "the node record: " + cause.detail);
+    }
+    return outcome::more;
+}
+
+handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
+    switch (at) {
+        case step::auth:
+        case step::select:
+        case step::set_name: break;
+        case step::info:
+            result_.server.run_id = wire::field(reply.text(), "run_id");
+            read_replication(reply.text(), result_.server);
+            // A replica's files may be started at its address, and lack the last writes.
+            result_.server.is_durable = has_settled_log(reply.text()) &&
+                                      !was_replica(reply.text()) && !result_.server.has_replicas;
+            result_.settings = read_settings(reply.text());
+            if (is_guarded(*client_) && result_.server.run_id.empty()) {
+                return fail(errc::protocol_error, "INFO names no run_id");
+            }
+            break;
+        case step::durability:
+            add_fsync(result_.settings, reply);
+            result_.server.is_durable &= result_.settings.syncs_always();
+            break;
+        case step::time:
+            result_.time_us = wire::read_time(reply);
+            if (client_->fencing && !result_.time_us) {
+                return fail(errc::protocol_error, "TIME is answered with no time");
+            }
+            break;
+        case step::find:
+            if (reply.size() != resp::all_scripts().size()) {
+                return fail(errc::protocol_error, "SCRIPT EXISTS is answered with no such list");
+            }
+            note_missing(reply);
+            break;
+        case step::load:
+            if (reply.text() != resp::all_scripts()[scripts_.loaded()].sha1) {
+                return fail(errc::script_rejected,
+                            "the node knows a script by another SHA1 than we do");
+            }
+            break;
+        case step::record: {
+            auto answer = wire::read_record(reply);
+            if (!answer.record) {
+                return fail(answer.why.error, "the node record: " + answer.why.detail);
+            }
+            result_.record = std::move(*answer.record);
+            break;
+        }
+    }
+    return outcome::more;
+}
+
+}  // namespace redlock::detail

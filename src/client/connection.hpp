@@ -1,0 +1,236 @@
+// One connection to a node, opened again whenever it ends, and what is said there before the first
+// command.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/call.hpp"
+#include "client/findings.hpp"
+#include "core/connection.hpp"
+#include "core/eligibility.hpp"
+#include "wire/failure.hpp"
+#include "wire/record.hpp"
+#include "wire/resp/command.hpp"
+#include "wire/resp/reply.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+/// What a connection asks of the performer of its I/O. The performer reports back through
+/// `transport_user`, never from within these calls.
+class transport {
+public:
+    virtual void open() = 0;
+    /// Drops the connection at once; nothing more is reported of it.
+    virtual void drop() = 0;
+
+protected:
+    ~transport() = default;
+};
+
+/// What the performer reports to a connection, on the strand of its client. It takes the bytes of
+/// `outgoing()` to the socket once per turn of its loop, from the front, and reports what was
+/// written.
+class transport_user {
+public:
+    /// The files of the node's password and certificates were read again, before anything is sent;
+    /// `complaint` says which of them can't be used, why, and the remedy.
+    virtual void on_files(std::string complaint) = 0;
+    /// The server is reached, and TLS begins.
+    virtual void on_reached(time_point now) = 0;
+    virtual void on_open(time_point now) = 0;
+    virtual void on_bytes(std::string_view bytes, time_point now) = 0;
+    virtual void on_down(error_code why, time_point now) = 0;
+    virtual std::string& outgoing() noexcept = 0;
+    virtual void on_written() noexcept = 0;
+
+protected:
+    ~transport_user() = default;
+};
+
+/// What a connection asks of its owner.
+class connection_owner {
+public:
+    virtual std::uint64_t random_word() = 0;
+    /// How late this client's timers ring, by which all time-outs are longer.
+    virtual const core::own_delay& own_delay() const noexcept = 0;
+
+protected:
+    ~connection_owner() = default;
+};
+
+/// What a session and a listener have in common: the connection is opened, greeted by a node that is
+/// never silent for `connect_timeout`, serves, and is opened again when it ended. What is said on it,
+/// they add.
+class connection : public transport_user {
+public:
+    void on_files(std::string complaint) override { files_complaint_ = std::move(complaint); }
+    void on_reached(time_point now) override { link_.answered(now); }
+    void on_open(time_point now) override;
+    void on_bytes(std::string_view bytes, time_point now) override;
+    void on_down(error_code why, time_point now) override;
+    std::string& outgoing() noexcept override { return outgoing_; }
+    const std::string& outgoing() const noexcept { return outgoing_; }
+    void on_written() noexcept override {}
+
+    std::size_t index() const noexcept { return index_; }
+    bool is_ready() const noexcept { return link_.is_ready(); }
+    /// It has neither been reached nor failed to be.
+    bool is_untried() const noexcept { return !was_ready_ && link_.is_hopeful(); }
+    /// How long the node may take over one command about a lease of `ttl`: as given, or by its
+    /// latest handshake. Before the first one it may take as long as that may, 1 s at most.
+    duration node_timeout(duration ttl = core::any_ttl) const noexcept;
+    /// The shortest that it is for any ttl.
+    duration shortest_timeout() const noexcept;
+
+protected:
+    /// What is referred to outlives the connection.
+    connection(std::size_t index, const client_options& options, transport& wire,
+               connection_owner& owner, resp::parser_limits limits);
+    ~connection() = default;
+
+    using phase = core::reconnection::phase;
+
+    /// Opens it, unless that was done already.
+    void start(time_point now);
+    /// A query of the greeting is on its way, besides the first one: it is measured.
+    void queried(time_point now) noexcept { round_trip_.queried(now); }
+    /// The greeting is over.
+    void greeted(time_point now) noexcept;
+    /// Ends the connection, calls `on_end`, and opens the next one, now or after a rest; `stalled`:
+    /// it must rest.
+    void give_up(wire::failure why, bool stalled, time_point now);
+    /// What `on_files` said for this connection.
+    const std::string& files_complaint() const noexcept { return files_complaint_; }
+    /// When `on_link_time` has something to do.
+    time_point link_deadline() const noexcept;
+    /// Gives up what was not greeted in time, or ends the rest.
+    void on_link_time(time_point now);
+    /// Hangs up without `on_end`, until it is started again.
+    void stop();
+    void stop_for_good();
+
+    const client_options& options() const noexcept { return *options_; }
+    const core::reconnection& link() const noexcept { return link_; }
+    /// How long the node took to answer in the latest greeting; zero where it is not known.
+    duration round_trip() const noexcept { return round_trip_.get(); }
+    /// How long an answer may be outstanding before the connection is given up. A connection that a
+    /// firewall forgot has to be opened again before a short lease is lost.
+    duration longest_silence() const noexcept;
+    /// When a node is given up that had until `deadline`.
+    time_point extended(time_point deadline) const noexcept {
+        return owner_->own_delay().extended(deadline);
+    }
+    /// When it last brought any bytes.
+    time_point last_bytes() const noexcept { return last_bytes_; }
+
+private:
+    using action = core::reconnection::action;
+
+    /// It is open: writes the first questions of the greeting.
+    virtual void greet(time_point now) = 0;
+    virtual void on_greeting(const resp::reply& reply, time_point now) = 0;
+    /// A reply after the greeting.
+    virtual void on_reply(const resp::reply& reply, time_point now) = 0;
+    /// It could not be made, or ended. From here, as from the other three, it may be stopped.
+    virtual void on_end(const wire::failure& why, time_point now) = 0;
+
+    void open(time_point now);
+    void hang_up();
+    bool has_tls() const noexcept;
+    std::string tell_of_distance(time_point now) const;
+
+    std::size_t index_;
+    const client_options* options_;
+    transport* wire_;
+    connection_owner* owner_;
+    core::reconnection link_;
+    resp::parser parser_;
+    core::round_trip round_trip_;
+    time_point opening_since_{};
+    duration connecting_took_{};  // zero as long as it is under way
+    std::string outgoing_;
+    std::string files_complaint_;
+    time_point last_bytes_{};
+    bool was_ready_ = false;
+    bool opens_again_ = false;  // after `on_end`, unless it is stopped there
+};
+
+/// What a node answered about itself in the handshake.
+struct greeting {
+    core::server_facts server;
+    server_settings settings;
+    std::optional<std::int64_t> time_us;
+    core::record_facts record;  ///< Of a master, where `fencing` is on.
+    std::string files_complaint;  ///< See `connection::on_files`.
+};
+
+/// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
+void read_replication(std::string_view info, core::server_facts& to);
+
+/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT EXISTS leave in one write and are
+/// answered in order. A second write has what needs these answers: SCRIPT LOAD of the scripts that
+/// the node lacks, and, on a master and where `fencing` is on, node.lua.
+class handshake {
+public:
+    enum class outcome : std::uint8_t {
+        more,
+        ask_more,  ///< Call `ask_more`.
+        done,
+        failed
+    };
+
+    handshake(const node_options& node, const client_options& client)
+        : node_(&node), client_(&client) {}
+
+    /// Starts again: appends the first commands to `out`.
+    void begin(std::string& out, std::string_view files_complaint = {});
+    /// Once the first answers are there, and again where the node lost its scripts meanwhile.
+    void ask_more(std::string& out, const wire::record_request& r);
+    outcome on_reply(const resp::reply& reply);
+    /// Why it failed; secrets never appear.
+    const wire::failure& why() const noexcept { return why_; }
+    const greeting& result() const noexcept { return result_; }
+
+private:
+    enum class step : std::uint8_t {
+        auth,
+        select,
+        set_name,
+        info,
+        durability,
+        time,
+        find,  // the scripts
+        load,
+        record
+    };
+
+    static std::string_view command_of(step what) noexcept;
+    void say(std::string& out, step what, std::initializer_list<std::string_view> words);
+    outcome on_error(step at, const resp::reply& reply);
+    outcome on_answer(step at, const resp::reply& reply);
+    bool wants_record() const noexcept;
+    void note_missing(const resp::reply& found);
+    bool is_flushed(const resp::reply& reply);
+    outcome fail(wire::failure why);
+    outcome fail(error_code error, std::string detail);
+
+    const node_options* node_;
+    const client_options* client_;
+    std::vector<step> said_;
+    std::size_t answered_ = 0;
+    core::script_search scripts_;
+    greeting result_;
+    wire::failure why_;
+};
+
+}  // namespace redlock::detail

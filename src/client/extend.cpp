@@ -1,0 +1,331 @@
+// Rounds that prolong leases, called by a holder or due by the clock, and the downgrade to a
+// reader's.
+// SPDX-License-Identifier: MIT
+#include "client/extend.hpp"
+
+#include "client/survey.hpp"
+#include "value/options.hpp"
+#include "value/text.hpp"
+#include "wire/lock.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail {
+
+namespace {
+
+// What a renewal asks for at once.
+constexpr std::uint32_t most_leases = 512;
+
+}  // namespace
+
+void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
+    assert(size() < most_leases);
+    const auto index = machine_.add(ttl, sets_ttl, &lease->refused());
+    part& p = parts_.emplace_back(*this, std::move(lease), index);
+    p.lease->add(p);
+}
+
+void extension_round::begin_spans(span_kind kind, time_point now) {
+    traced_as_ = kind;
+    for (part& p : parts_) p.span = p.lease->begin_child(kind, now);
+}
+
+// What tells the session's answers apart: the round, and the lease.
+std::uint32_t extension_round::tag(const part& p) const noexcept {
+    assert(p.index < most_leases);
+    return machine_.round() * most_leases + static_cast<std::uint32_t>(p.index);
+}
+
+extension_round::part* extension_round::find(std::uint32_t tag) noexcept {
+    const bool is_present = tag / most_leases == machine_.round();
+    assert(!is_present || tag % most_leases < size());
+    return is_present ? &parts_[tag % most_leases] : nullptr;
+}
+
+// A node that has to take the key again keeps it for as long as the others do.
+duration extension_round::keys_live_for(const part& p, time_point now) const {
+    return std::max(machine_.ttl(p.index), p.lease->left().to_keep(now));
+}
+
+void extension_round::write(wire::request& out, const part& p, time_point now) const {
+    const footprint& left = p.lease->left();
+    const duration ttl = keys_live_for(p, now);
+    wire::write_extend(*left.kind, out, left.request(ttl, client().shared.options().key_prefix),
+                       fence_ ? &*fence_ : nullptr, p.prolongs_fence);
+    out.keeps_for = ttl;
+}
+
+// At most renewals there is nothing to do.
+void extension_round::prolong_fence(part& p, time_point now) const {
+    footprint& left = p.lease->left();
+    const duration ttl = keys_live_for(p, now);
+    p.prolongs_fence = fence_ && left.is_fence_due(now, ttl);
+    if (!p.prolongs_fence) return;
+    left.note_prolonged_fences(now, ttl, client().tracker.limits_of_fences().life);
+}
+
+void extension_round::send(time_point now) {
+    assert(size() > 0 && !is_finished_);
+    const node_lists& lists = client().shared.lists();
+    const auto bounds = machine_.begin(lists, client().shared.drift(), now,
+                                       client().nodes.time_for_quorum(lists));
+    answers_ = {};
+    failures_.clear();
+    requested_ = machine_.open();
+    complete_ = {};
+    if (client().shared.is_fenced()) {
+        fence_ = client().tracker.propose(bounds.seen, now, bounds.raised);
+        if (!fence_) return cancel(errc::no_quorum, now);
+    }
+    const node_mask ask = client().tracker.askable();
+    std::vector<std::pair<part*, node_mask>> unsent;
+    for (part& p : parts_) {
+        if (!machine_.is_open(p.index)) continue;
+        prolong_fence(p, now);
+        wire::request& wire = client().nodes.blank();
+        write(wire, p, now);
+        const auto result = client().nodes.send(*this, tag(p), wire, now, ask);
+        p.lease->left().note_sent(result.sent, fence_ ? fence_->fence : 0);
+        const node_mask missing = client().nodes.all() - result.sent;
+        for (const auto& [node, why] : result.failures) note(node, why);
+        if (!missing.empty()) unsent.emplace_back(&p, missing);
+    }
+    // The last lease that is decided may begin the next round.
+    const std::uint32_t round = machine_.round();
+    for (const auto& [p, missing] : unsent) {
+        for (const std::size_t node : missing) {
+            if (round == machine_.round()) cast(*p, node, {}, now);
+        }
+    }
+}
+
+void extension_round::on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
+                               time_point now) {
+    part* const p = find(tag);
+    if (p == nullptr) return;
+    const time_point sent = machine_.sent();
+    assert(answers_[node] < requested_);
+    const node_lists& lists = client().shared.lists();
+    if (++answers_[node] == requested_ && !lists.is_quorum(complete_)) {
+        complete_.insert(node);
+        if (lists.is_quorum(complete_)) on_answered(sent, now);
+    }
+    const judgement j = client().tracker.judge(node, sent, wire::read_signs(reply), now);
+    if (reply.type() == resp::reply_type::error) note(node, wire::read_failure(reply));
+    else if (j.against) note(node, j.against->why);
+    cast(*p, node, j.weigh(wire::read_extension(reply)), now);
+}
+
+void extension_round::on_failure(std::size_t node, std::uint32_t tag, const wire::failure& why,
+                                 time_point now) {
+    part* const p = find(tag);
+    if (p == nullptr) return;
+    note(node, why);
+    cast(*p, node, {}, now);
+}
+
+// The first of each node: what it refuses for one lease it refuses for the others, too.
+void extension_round::note(std::size_t node, const wire::failure& why) {
+    const auto is_of_node = [node](const auto& known) { return known.first == node; };
+    if (std::any_of(failures_.begin(), failures_.end(), is_of_node)) return;
+    failures_.emplace_back(node, why);
+}
+
+std::string extension_round::reasons() const {
+    std::string out;
+    for (const auto& [node, why] : failures_) {
+        node_vote as_vote;
+        as_vote.answer = why.answer;
+        as_vote.error = why.error;
+        as_vote.detail = why.detail;
+        out += (out.empty() ? "" : "; ") + text::printable(client().shared.name(node)) + ": " +
+               text::cause(as_vote);
+    }
+    return out;
+}
+
+// A lease that is over must not be taken again.
+bool extension_round::is_wanted(std::uint32_t tag) const noexcept {
+    return tag / most_leases == machine_.round() && machine_.is_open(tag % most_leases);
+}
+
+duration extension_round::lease_ttl(std::uint32_t tag) const noexcept {
+    return machine_.ttl(tag % most_leases);
+}
+
+bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out, time_point now) const {
+    assert(tag % most_leases < size());
+    write(out, parts_[tag % most_leases], now);
+    return true;
+}
+
+void extension_round::cast(part& p, std::size_t node, const wire::compare_answer& answer,
+                           time_point now) {
+    switch (answer.is_revoked ? machine_.revoke(p.index)
+                              : machine_.cast(p.index, node, answer.choice, answer.fence, now,
+                                              p.lease->machine().valid_until())) {
+        case core::extension::verdict::open: return;
+        case core::extension::verdict::extended:
+            if (!p.lease->extended(machine_.sent(), machine_.valid_until(p.index),
+                                   machine_.new_ttl(p.index))) {
+                return end(p, errc::lost, now);
+            }
+            client().shared.counts().renewals.add();
+            client().shared.counts().renewal.add(now - machine_.sent());
+            client().shared.emit({.kind = event_kind::renewed, .severity = severity::debug,
+                                  .resource = p.lease->state().resource});
+            return end(p, {}, now);
+        case core::extension::verdict::failed: return end(p, machine_.reason(p.index), now);
+        case core::extension::verdict::again: return go_on(now);
+    }
+}
+
+void extension_round::cancel(error_code why, time_point now) {
+    if (parts_.empty()) return end_unsent(why, now);
+    machine_.end_rounds();
+    for (part& p : parts_) end(p, why, now);
+}
+
+void extension_round::shorten(duration gap) {
+    machine_.shorten(gap);
+}
+
+void extension_round::end(part& p, error_code outcome, time_point now) {
+    if (!machine_.end(p.index)) return;
+    p.part::dependent::part();
+    client().shared.end_span(traced_as_, p.span, now, outcome);
+    on_end(p.lease.get(), outcome, now);
+    go_on(now);
+}
+
+void extension_round::end_unsent(error_code outcome, time_point now) {
+    if (is_finished_) return;
+    on_end(nullptr, outcome, now);
+    finish(now, now);  // no node is to be blamed for the time that it waited
+}
+
+// Begins the next round, or ends the operation.
+void extension_round::go_on(time_point now) {
+    switch (machine_.what_next()) {
+        case core::extension_rounds::next::wait: return;
+        case core::extension_rounds::next::begin: return send(now);
+        case core::extension_rounds::next::finished: return finish(machine_.sent(), now);
+    }
+}
+
+void extension_round::finish(time_point sent, time_point now) {
+    assert(sent <= now);
+    if (std::exchange(is_finished_, true)) return;
+    on_finished(sent, now);
+    client().host.finished(*this);
+}
+
+bool renewal_round::take(const held_lease_ptr& lease) {
+    // It may have no need any more.
+    if (lease->is_over() || !lease->machine().is_renewing()) return true;
+    if (size() == most_leases) return false;
+    add(lease, lease->machine().ttl(), false);
+    return true;
+}
+
+void renewal_round::start(time_point now) {
+    if (size() == 0) return end_unsent(errc::not_held, now);
+    random_ = client().shared.random_word();
+    begin_spans(span_kind::renewal, now);
+    send(now);
+}
+
+void renewal_round::on_end(held_lease* lease, error_code outcome, time_point now) {
+    const bool is_closing = outcome == errc::client_closed;
+    const bool is_missed = outcome && !is_closing;
+    if (is_missed && lease != nullptr && !lease->is_over()) {
+        lease->renewal_failed(outcome, reasons(), now, random_);
+    }
+}
+
+void renewal_round::on_answered(time_point sent, time_point now) {
+    if (std::exchange(is_counted_, false)) window_.answered(sent, now);
+}
+
+void renewal_round::on_finished(time_point sent, time_point now) {
+    if (std::exchange(is_counted_, false)) window_.unanswered(sent, now);
+}
+
+std::pair<held_lease_ptr, error_code> holders_extension::find() noexcept {
+    const auto state = std::move(state_);
+    const bool is_ours = state && state->home.lock() == client().host.home();
+    if (!is_ours) return {nullptr, errc::invalid_argument};
+    if (state->is_held()) return {held_lease_ptr(state->held_as), {}};
+    const bool was_lost = state->state() == lease_state::status::lost;
+    return {nullptr, was_lost ? errc::lost : errc::not_held};
+}
+
+void extend_operation::start(time_point now) {
+    const auto [lease, why] = find();
+    if (why == errc::invalid_argument || ttl_ <= std::chrono::milliseconds::zero() ||
+        !validate(acquire_options{.ttl = ttl_}, client().shared.options()).empty()) {
+        return end_unsent(errc::invalid_argument, now);
+    }
+    if (why) return end_unsent(why, now);
+    if (longest_validity(client().shared.options(), ttl_) <= lease->machine().loss_margin()) {
+        return end_unsent(errc::invalid_argument, now);
+    }
+    add(lease, ttl_, true);
+    begin_spans(span_kind::extend, now);
+    send(now);
+}
+
+void holders_extension::on_end(held_lease* lease, error_code outcome, time_point now) {
+    complete(outcome);
+    // If a quorum of nodes denies the lease it ends, as after a renewal.
+    if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {
+        lease->renewal_failed(outcome, reasons(), now, 0);
+    }
+}
+
+void renewals::add(held_lease& what) {
+    assert(!what.is_over());
+    // It may become due again while it waits here, since the holder may extend it. A round must not
+    // name it twice: the second answer would deny its own key.
+    if (what.set_due(true)) return;
+    due_.push({what.machine().report_at(), held_lease_ptr(&what)});
+}
+
+boost::intrusive_ptr<renewal_round> renewals::next_round() {
+    if (due_.empty() || !window_.has_room()) return nullptr;
+    auto round = boost::intrusive_ptr<renewal_round>(new renewal_round(window_));
+    while (!due_.empty() && round->take(due_.top().lease)) {
+        due_.top().lease->set_due(false);
+        due_.pop();
+    }
+    window_.enter();
+    return round;
+}
+
+void downgrade_operation::start(time_point now) {
+    const auto [lease, why] = find();
+    if (why) return end_unsent(why, now);
+    if (lease->is_shared_by_quorum()) return end_unsent({}, now);
+    const footprint& left = lease->left();
+    if (!left.kind->is_shared) {
+        const bool may_share = left.kind == &wire::fenced_lock && !left.began_elsewhere &&
+                               left.to_keep(now) == duration::zero();
+        if (!may_share || !lease->share()) return end_unsent(errc::invalid_argument, now);
+    }
+    add(lease, lease->machine().ttl(), false);
+    begin_spans(span_kind::downgrade, now);
+    // Behind it on the same connections: readers of this client that wait.
+    client().local.shared(lease->state().resource);
+    send(now);
+}
+
+void downgrade_operation::on_end(held_lease* lease, error_code outcome, time_point now) {
+    if (lease != nullptr && !outcome) lease->note_shared();
+    holders_extension::on_end(lease, outcome, now);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,607 @@
+// What the facts of a node mean for locks.
+// SPDX-License-Identifier: MIT
+#include "client/findings.hpp"
+
+#include "value/nodes.hpp"
+#include "value/options.hpp"
+#include "value/text.hpp"
+#include "wire/failure.hpp"
+#include "wire/record.hpp"
+#include "wire/request.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace redlock::detail {
+
+namespace {
+
+using kind = concern::kind;
+
+constexpr std::uint64_t nearly_full_percent = 90;
+
+std::uint64_t number(std::string_view text) noexcept {
+    std::uint64_t value = 0;
+    const auto end = text.data() + text.size();
+    return std::from_chars(text.data(), end, value).ptr == end ? value : 0;
+}
+
+bool evicts(const server_settings& s) {
+    return !s.eviction_policy.empty() && s.eviction_policy != "noeviction";
+}
+
+// Computed in a double and capped: the server may answer any number.
+std::uint64_t percent_used(const server_settings& s) {
+    if (s.memory_limit == 0) return 0;
+    const double share =
+        static_cast<double>(s.memory_used) / static_cast<double>(s.memory_limit);
+    return static_cast<std::uint64_t>(100.0 * std::min(share, 1'000.0));
+}
+
+// The first setting by which a restart may lose data; empty where there is none, or where the
+// settings are not known.
+std::string forgetful_setting(const server_settings& s) {
+    if (s.has_log == false) return "appendonly is no";
+    if (!s.has_log || s.fsync.empty() || s.syncs_always()) return {};
+    if (s.fsync != "always") return "appendfsync is " + text::printable(s.fsync);
+    return "no-appendfsync-on-rewrite is yes";
+}
+
+std::string about_eviction(const server_settings& s) {
+    const std::string found = "maxmemory-policy is " + text::printable(s.eviction_policy);
+    const std::string remedy = "; set maxmemory-policy noeviction";
+    if (s.memory_limit == 0) {
+        return found + ": once the server has a maxmemory it deletes keys there, locks among them" +
+               remedy;
+    }
+    return found + ": at maxmemory (" + std::to_string(s.memory_limit) +
+           " bytes) the server deletes keys, and a lock among them is free for others while its "
+           "holder still relies on it" +
+           remedy;
+}
+
+std::string about_restart(const std::string& setting, bool is_guarded,
+                          std::chrono::milliseconds ttl_max) {
+    const std::string remedy =
+        "set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no";
+    if (is_guarded) {
+        return setting + ": each restart costs this node its vote for ttl_max (" +
+               text::brief(ttl_max) + "), since it may have forgotten locks; to have it vote at "
+                                      "once, " +
+               remedy;
+    }
+    return setting + ": a restart may forget locks, and without the restart guard this node then "
+                     "grants them again at once; turn on fencing and restart_guard, or " +
+           remedy;
+}
+
+std::string about_memory(const server_settings& s) {
+    return "used_memory is " + std::to_string(percent_used(s)) + " % of maxmemory (" +
+           std::to_string(s.memory_limit) + " bytes): beyond it the server " +
+           (evicts(s) ? "deletes keys, locks among them" : "refuses to grant locks") +
+           "; raise maxmemory, or keep other data elsewhere";
+}
+
+}  // namespace
+
+server_settings read_settings(std::string_view info) {
+    server_settings s;
+    s.eviction_policy = wire::field(info, "maxmemory_policy");
+    s.memory_limit = number(wire::field(info, "maxmemory"));
+    s.memory_used = number(wire::field(info, "used_memory"));
+    s.has_failed_save = wire::field(info, "rdb_last_bgsave_status") == "err";
+    s.has_failed_log = wire::field(info, "aof_last_write_status") == "err";
+    s.good_replicas = wire::field(info, "min_slaves_good_slaves");
+    if (const auto log = wire::field(info, "aof_enabled"); !log.empty()) s.has_log = log == "1";
+    return s;
+}
+
+void add_fsync(server_settings& to, const resp::reply& config) {
+    for (std::size_t i = 0; i + 1 < config.size(); i += 2) {
+        if (config[i].text() == "appendfsync") to.fsync = config[i + 1].text();
+        if (config[i].text() == "no-appendfsync-on-rewrite") {
+            to.skips_fsync = config[i + 1].text() != "no";
+        }
+    }
+}
+
+std::vector<concern> find_concerns(const server_settings& of, bool is_guarded,
+                                   std::chrono::milliseconds ttl_max) {
+    std::vector<concern> found;
+    if (evicts(of)) {
+        const bool is_idle = of.memory_limit == 0;
+        found.push_back({is_idle ? kind::may_evict_locks : kind::evicts_locks,
+                         is_idle ? severity::info : severity::warning, about_eviction(of)});
+    }
+    if (const auto setting = forgetful_setting(of); !setting.empty()) {
+        found.push_back({kind::forgets_at_restart,
+                         is_guarded ? severity::info : severity::warning,
+                         about_restart(setting, is_guarded, ttl_max)});
+    }
+    if (percent_used(of) >= nearly_full_percent) {
+        found.push_back({kind::memory_nearly_full, severity::warning, about_memory(of)});
+    }
+    return found;
+}
+
+wire::acquire_answer judgement::weigh(wire::acquire_answer answer) const {
+    if (answer.answer == vote::stale && !believes(answer.fence)) {
+        answer.answer = vote::refused;
+        answer.why = {vote::refused, errc::clock_skew,
+                      "its fence has run ahead of the nodes' clocks"};
+    }
+    if (answer.answer == vote::refused || is_vote()) return answer;
+    answer.answer = against->why.answer;
+    answer.why = against->why;
+    answer.left = against->left;
+    return answer;
+}
+
+// The next round has to propose a fence above the one that the node answered.
+wire::compare_answer judgement::weigh(wire::compare_answer answer) const {
+    if (answer.fence != 0 && !believes(answer.fence + 1)) answer = {};
+    if (!is_vote()) answer.choice = core::choice::unable;
+    return answer;
+}
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Further resources are not reported: it is the same mistake, and memory is bounded.
+constexpr std::size_t most_without_fence = 16;
+
+}  // namespace
+
+node_reports::node_reports(context& shared, const core::eligibility& eligibility,
+                           const core::node_clocks& clocks, std::string set)
+    : shared_(&shared),
+      eligibility_(&eligibility),
+      clocks_(&clocks),
+      set_(std::move(set)),
+      concerns_(shared.size()),
+      files_(shared.size()) {}
+
+void node_reports::warn(std::size_t node, error_code why, std::string_view detail) const {
+    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                   .node = shared_->name(node), .error = why, .detail = detail});
+}
+
+objection node_reports::object(std::size_t node, time_point now) const {
+    objection o{{vote::refused, eligibility_->objection(node, now), {}}};
+    if (o.why.error == errc::duplicate_node) {
+        o.why.detail =
+            "it is the same server as " + shared_->name(eligibility_->first_of(node)).str();
+    } else if (o.why.error == errc::clock_skew) {
+        o.why.detail = tell_of_skew(node);
+    } else if (o.why.error == errc::other_set) {
+        o.why.detail = tell_of_sets(node);
+    } else if (!eligibility_->may_be_queried(node)) {
+        o.why.detail = "it is a replica";
+    } else if (lacks_quorum(node, now)) {
+        o.lacks_quorum = true;
+        o.why.error = errc::no_quorum;
+        o.why.detail = "no quorum of nodes answers, so the time of the cluster is not known, and "
+                       "whether this node may vote can't be told";
+    } else {
+        o.why.answer = vote::quarantine;
+        o.why.error = errc::in_quarantine;
+        o.left = std::chrono::ceil<milliseconds>(eligibility_->quarantine_left(node, now));
+        const core::record_facts& record = eligibility_->record_of(node);
+        if (eligibility_->settles_in(node, now) > duration::zero()) {
+            o.why.detail = "it became a node of this list by a change, and programs with this list "
+                           "alone wait until no lease by the earlier one can be alive";
+        } else if (record.is_void) o.why.detail = "it may have forgotten leases since it was last used";
+        else if (!eligibility_->is_compared(node)) o.why.detail = "its clock was not compared yet";
+    }
+    return o;
+}
+
+// Nothing is wrong with the node itself, as far as is known.
+bool node_reports::lacks_quorum(std::size_t node, time_point now) const {
+    const core::record_facts& record = eligibility_->record_of(node);
+    return !record.is_void && !eligibility_->is_compared(node) && !clocks_->cluster_us(now);
+}
+
+std::string node_reports::tell_of_skew(std::size_t node) const {
+    const duration skew = clocks_->skew(node).value_or(duration::zero());
+    const auto size = std::chrono::duration_cast<microseconds>(std::chrono::abs(skew));
+    return "its clock is " + text::brief(size) +
+           (skew < duration::zero() ? " behind" : " ahead of") + " the median of the nodes";
+}
+
+// Of a node that has another list alone, while others of this client's list go on.
+std::string node_reports::tell_of_change(std::size_t node) const {
+    using standing = core::membership::standing;
+    const core::record_facts& record = eligibility_->record_of(node);
+    switch (record.standing) {
+        case standing::closed:
+            return "it is closed for a change of the list of nodes, from set " + record.list.set +
+                   " to " + record.list.closed_for +
+                   ", and takes only programs with that joint list: give this program that list, "
+                   "or the new one once `redlock commit` has ended";
+        case standing::foreign:
+            return "it is to join, and its record is of the set " + record.list.set +
+                   ": if no program uses it there, delete its key " +
+                   wire::record_key(shared_->options().key_prefix);
+        default: break;
+    }
+    return "it missed a change of the list of nodes, and votes when a client that has met the "
+           "others has written that to its record";
+}
+
+std::string node_reports::tell_of_sets(std::size_t node) const {
+    const core::record_facts& record = eligibility_->record_of(node);
+    if (record.is_away()) return tell_of_change(node);
+    if (!record.is_misfit()) {
+        return "another node of the list belongs to another set, so nothing is granted";
+    }
+    if (record.list.announced == set_) {
+        return "its list of nodes is to become this one, and the change is not committed: run "
+               "redlock commit with the joint list, and start programs with this list after it";
+    }
+    const std::string& theirs = record.list.set;
+    const auto size_of = [](std::string_view set) {
+        const std::string number(set.substr(0, set.find(':')));
+        return number + (number == "1" ? " node" : " nodes");
+    };
+    const std::string& names = record.list.names;
+    const auto differ = wire::compare_set_names(names, wire::set_names(shared_->options()));
+    if (!differ.theirs.empty()) {
+        return "it belongs to " + differ.theirs + " of " + size_of(theirs) +
+               ", and this client names " + differ.ours + " of " + size_of(set_) +
+               ": name the nodes alike; or give all clients the same `cluster`, and move the nodes "
+               "to it by `redlock init`";
+    }
+    const auto whole = [&](std::string_view set) {
+        const auto colon = set.find(':');
+        return size_of(set) + " (" +
+               std::string(set.substr(std::min(colon, set.size() - 1) + 1)) + ")";
+    };
+    return "it belongs to a set of " + whole(theirs) + ", and this client names one of " +
+           whole(set_) + ": give all clients the same list, or the same `cluster`, and move the "
+           "nodes to it by `redlock init`";
+}
+
+void node_reports::report_objection(std::size_t node, time_point now) const {
+    const objection o = object(node, now);
+    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                   .node = shared_->name(node), .error = o.why.error,
+                   .duration = std::chrono::duration_cast<microseconds>(o.left),
+                   .detail = o.why.detail});
+}
+
+void node_reports::report_strike(std::size_t node, const core::clock_check& found) const {
+    if (found.moved_us == 0) {
+        return warn(node, errc::in_quarantine,
+                    eligibility_->went_back(node)
+                        ? "its record is older than the one that it had: its data were put back"
+                        : "its record was last written " +
+                              text::brief(std::chrono::duration_cast<microseconds>(
+                                  found.recorded_for)) +
+                              " ago, by an earlier process: leases that were granted since may be "
+                              "missing from its files");
+    }
+    warn(node, errc::clock_skew,
+         "its clock stepped by " + text::brief(microseconds(std::abs(found.moved_us))) +
+             (found.moved_us < 0 ? " back" : "") +
+             "; keys may have run out early, so it has no vote for a while");
+}
+
+void node_reports::report_ttl_max(std::size_t node) const {
+    warn(node, errc::config_invalid, tell_of_ttl_max(node));
+}
+
+std::string node_reports::tell_of_ttl_max(std::size_t node) const {
+    const milliseconds theirs = eligibility_->record_of(node).ttl_max;
+    const milliseconds ours = shared_->options().ttl_max;
+    return "the ttl_max on its record is " + text::brief(theirs) + ", ours " + text::brief(ours) +
+           (theirs > ours ? "; the larger counts: give all clients the same"
+                          : "; leases keep to the smaller until every node has the larger: give "
+                            "all clients the same");
+}
+
+void node_reports::report_concerns(std::size_t node, const server_settings& settings) {
+    unsigned found = 0;
+    for (const auto& c :
+         find_concerns(settings, is_guarded(shared_->options()), eligibility_->quarantine())) {
+        const unsigned bit = 1U << static_cast<unsigned>(c.what);
+        found |= bit;
+        if ((concerns_[node] & bit) != 0) continue;
+        shared_->emit({.kind = event_kind::node_reported, .severity = c.severity,
+                       .node = shared_->name(node), .detail = c.text});
+    }
+    concerns_[node] = found;
+}
+
+void node_reports::report_files(std::size_t node, const std::string& complaint) {
+    if (!complaint.empty() && complaint != files_[node]) warn(node, {}, complaint);
+    files_[node] = complaint;
+}
+
+void node_reports::report_without_fence(std::size_t node, std::string_view resource,
+                                        std::string_view holder) {
+    const auto& known = without_fence_;
+    if (known.size() == most_without_fence ||
+        std::find(known.begin(), known.end(), resource) != known.end()) {
+        return;
+    }
+    without_fence_.emplace_back(resource);
+    const std::string detail =
+        "held by " + std::string(holder) +
+        " with no fence of ours beside it: either that client has another key_prefix under which "
+        "another resource is the same key (\"app:\" with \"r\", and \"\" with \"app:r\"), and then "
+        "the fences of the two do not rise over each other: give all clients one key_prefix; or it "
+        "has fencing off, and its leases have no fence: turn it on everywhere or nowhere";
+    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+                   .resource = resource, .node = shared_->name(node), .detail = detail});
+}
+
+namespace {
+
+using enum node_problem;
+
+// Without these no release wakes a waiter. Without any other one some requests are refused: a node
+// that may not look can't tell that nobody is there.
+bool is_needed_for_locks(const std::string& right) {
+    constexpr std::array<std::string_view, 3> for_waiting{"publish", "subscribe", "zcard"};
+    const bool is_channel = right.starts_with('&');
+    return !is_channel &&
+           std::find(for_waiting.begin(), for_waiting.end(), right) == for_waiting.end();
+}
+
+node_finding about_silence(const wire::failure& why, const std::string& key_prefix) {
+    const std::string found = text::printable(why.error.message()) +
+                              (why.detail.empty() ? "" : ": " + text::printable(why.detail));
+    if (why.error == errc::missing_right || wire::is_forbidden(why.detail)) {
+        const bool says_what_to_do = why.detail.find("give this user") != why.detail.npos;
+        return {missing_right, severity::error,
+                says_what_to_do ? found
+                                : found + ": " + wire::remedy_for(why.detail, key_prefix)};
+    }
+    if (why.error == errc::auth_failed) {
+        return {auth_failed, severity::error,
+                found + ": correct the user and the password of this node"};
+    }
+    const bool says_what_to_do = found.find("redis://") != found.npos ||
+                                 found.find("rediss://") != found.npos ||
+                                 std::string_view(why.error.category().name()) == "redlock.tls";
+    if (says_what_to_do) return {unreachable, severity::error, found};
+    std::string remedy = "start the server, or correct its address";
+    if (why.error == errc::timed_out) {
+        remedy = "look whether the server hangs, and whether a firewall drops its packets";
+    } else if (why.error == errc::protocol_error) {
+        remedy = "check that a Redis server listens there";
+    } else if (why.detail.find("LOADING") != why.detail.npos) {
+        remedy = "wait until the server has read its files";
+    } else if (why.error == errc::server_error) {
+        remedy = "correct what the server says";
+    }
+    return {unreachable, severity::error, found + ": " + remedy};
+}
+
+node_finding about_vote(const objection& why) {
+    const std::string found = text::printable(why.why.error.message()) +
+                              (why.why.detail.empty() ? "" : ": " + why.why.detail);
+    const error_code error = why.why.error;
+    if (why.lacks_quorum) {
+        return {no_vote, severity::warning,
+                why.why.detail + ": bring the other nodes back; redlock init is not called for"};
+    }
+    if (error == errc::not_master) {
+        return {not_master, severity::error, found + ": name a master in its place"};
+    }
+    if (error == errc::duplicate_node) {
+        return {duplicate_node, severity::error,
+                found + ": it counts once; give each node a server of its own"};
+    }
+    if (error == errc::clock_skew) {
+        return {clock_skew, severity::error, found + ": run NTP on it, which slews the clock"};
+    }
+    if (error == errc::other_set) return {other_set, severity::error, found};
+    if (error == errc::in_quarantine) {
+        const std::string left =
+            why.left > std::chrono::milliseconds(0)
+                ? " for another " + text::brief(std::chrono::microseconds(why.left))
+                : "";
+        return {in_quarantine, severity::warning,
+                "it may have forgotten locks and has no vote" + left +
+                    ": wait, or say redlock init if no program can hold a lock"};
+    }
+    return {no_vote, severity::error, found};
+}
+
+node_finding about_rights(const std::vector<std::string>& missing, const std::string& key_prefix) {
+    const bool is_serious = std::any_of(missing.begin(), missing.end(), is_needed_for_locks);
+    return {missing_right, is_serious ? severity::error : severity::warning,
+            std::string(is_serious ? "this user may not take all kinds of locks: "
+                                   : "this user may not do all that waiting needs: ") +
+                wire::remedy_for_missing(missing, key_prefix)};
+}
+
+// What an operator does about it, by the code with which the server refused to write.
+std::string about_write(const std::string& words, const server_settings& s) {
+    if (words.starts_with("MISCONF")) {
+        return s.has_failed_log
+                   ? ": it can't write its append-only file (aof_last_write_status is err): make "
+                     "room on its disk"
+                   : ": its last snapshot failed (rdb_last_bgsave_status is err): make room on its "
+                     "disk and say BGSAVE, or set stop-writes-on-bgsave-error no";
+    }
+    if (words.starts_with("NOREPLICAS")) {
+        return ": it has " + (s.good_replicas.empty() ? "too few" : s.good_replicas) +
+               " of the replicas that min-replicas-to-write asks for: set min-replicas-to-write 0, "
+               "since a node of redlock needs none";
+    }
+    if (words.starts_with("OOM")) return ": raise maxmemory, or keep other data elsewhere";
+    return ": correct what the server says";
+}
+
+void add_writes(const probed& facts, std::vector<node_finding>& to) {
+    if (!facts.refused_write.empty()) {
+        to.push_back({refuses_writes, severity::error,
+                      "the server refuses to write, so it grants no lock: " + facts.refused_write +
+                          about_write(facts.refused_write, facts.settings)});
+    } else if (facts.settings.has_failed_save) {
+        to.push_back({save_failed, severity::warning,
+                      "the last snapshot failed (rdb_last_bgsave_status is err), and with "
+                      "stop-writes-on-bgsave-error yes the server would grant no lock: make room "
+                      "on its disk and say BGSAVE"});
+    }
+}
+
+// What a change of the list makes of the node, and what to do next.
+void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>& to) {
+    const auto add = [&to](std::string text) {
+        to.push_back({list_changes, severity::warning, std::move(text)});
+    };
+    const std::string wait = text::brief(of.settles_in);
+    switch (of.state) {
+        case list_state::empty:
+            if (!is_joint) return;
+            return add("it has no record, and while the list changes it gets one when it and a "
+                       "majority of each list answer: bring the other nodes back; where no node has "
+                       "a record, give the old list alone to redlock init, and begin the change "
+                       "after it");
+        case list_state::joining:
+            return add("it is joining: give every program the joint list, and run redlock commit");
+        case list_state::closed:
+            return add("it is closed, and takes only programs with the joint list for which it was "
+                       "closed: run redlock commit with that list again, or redlock commit "
+                       "--give-up");
+        case list_state::changed:
+            return add(of.settles_in.count() > 0
+                           ? "it is of the new list, and counts for programs with that alone in " +
+                                 wait + ": give every program the new list; the old nodes may be "
+                                 "switched off when each of them has it"
+                           : "it is of the new list: give every program that list, and then switch "
+                             "off the nodes that left");
+        case list_state::member: break;
+        default: return;
+    }
+    if (of.settles_in.count() > 0) {
+        return add("it became a node of this list by a change, and votes for programs with this "
+                   "list alone in " + wait);
+    }
+    if (is_joint) {
+        return add("the change of the list is not committed: when every program has the joint list, "
+                   "run redlock commit");
+    }
+    if (of.is_announced) {
+        add("a program with a joint list was here, and its change was not ended: give this program "
+            "the joint list, too; or give the change up by redlock commit --give-up");
+    }
+}
+
+// While there is still time: each name that is locked adds to it.
+void add_memory(const node_report& of, std::vector<node_finding>& to) {
+    constexpr double much = 0.5;
+    const std::uint64_t taken = of.keys.total().bytes;
+    if (of.memory_limit == 0) return;
+    const double share = static_cast<double>(taken) / static_cast<double>(of.memory_limit);
+    if (share < much) return;
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.0f", 100 * std::min(share, 10.0));
+    to.push_back({keys_fill_memory, severity::warning,
+                  "the keys of locks take about " + std::string(percent) + " % of maxmemory (" +
+                      text::bytes(of.memory_limit) + "): " + to_string(of.keys) +
+                      "; at the limit the server refuses to grant locks: raise maxmemory, or lock "
+                      "fewer names in 15 s, for which a node keeps each one's fence at least"});
+}
+
+// Where appendfsync is not known, each client takes the node for one that forgets.
+node_finding about_unknown_fsync(const probed& facts, std::chrono::milliseconds ttl_max) {
+    const bool is_forbidden = wire::is_forbidden(facts.refused_config);
+    return {forgets_at_restart, severity::warning,
+            "appendfsync can't be read (" +
+                (facts.refused_config.empty() ? "CONFIG GET does not show it"
+                                              : text::printable(facts.refused_config)) +
+                "), so the node counts as one that forgets: each restart costs it its vote for "
+                "ttl_max (" + text::brief(ttl_max) + "); " +
+                (is_forbidden ? wire::remedy_for_missing({std::string(config_right)}, "")
+                              : "let clients run CONFIG GET appendfsync")};
+}
+
+node_problem problem_of(concern::kind what) {
+    switch (what) {
+        case concern::kind::evicts_locks:
+        case concern::kind::may_evict_locks: return evicts_locks;
+        case concern::kind::forgets_at_restart: return forgets_at_restart;
+        case concern::kind::memory_nearly_full: return memory_nearly_full;
+    }
+    return no_vote;
+}
+
+// The part of a key between the first "{" and the next "}" decides on its slot, if it is not empty.
+bool has_hash_tag(std::string_view prefix) {
+    const auto open = prefix.find('{');
+    const auto close = prefix.find('}', std::min(open, prefix.size()));
+    return close != prefix.npos && close > open + 1;
+}
+
+}  // namespace
+
+std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
+                                   const client_options& client) {
+    std::vector<node_finding> found;
+    if (facts.failure) {
+        // One that is too slow for its time-out is connected to again and again.
+        const bool is_slow = !facts.lateness.empty();
+        found.push_back(is_slow ? node_finding{slow, severity::error, facts.lateness}
+                                : about_silence(*facts.failure, client.key_prefix));
+        return found;
+    }
+    auto missing = of.missing_rights;
+    std::erase(missing, config_right);  // has a finding of its own
+    if (facts.deafness && facts.deafness->error == errc::missing_right) {
+        auto right = wire::missing_right(facts.deafness->detail, client.key_prefix, "subscribe");
+        const bool is_known = std::find(missing.begin(), missing.end(), right) != missing.end();
+        if (!is_known) missing.push_back(std::move(right));
+    }
+    if (!missing.empty()) found.push_back(about_rights(missing, client.key_prefix));
+    add_writes(facts, found);
+    if (facts.against) found.push_back(about_vote(*facts.against));
+    add_list(of.list, node_lists(client).is_joint(), found);
+    if (!facts.lateness.empty()) found.push_back({slow, severity::warning, facts.lateness});
+    if (!facts.of_ttl_max.empty()) {
+        found.push_back({other_ttl_max, severity::warning, facts.of_ttl_max});
+    }
+    for (const concern& c :
+         find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
+        found.push_back({problem_of(c.what), severity::warning, c.text});
+    }
+    add_memory(of, found);
+    if (is_guarded(client) && facts.settings.fsync.empty()) {
+        found.push_back(about_unknown_fsync(facts, client.ttl_max));
+    }
+    if (of.replicas > 0) {
+        found.push_back({has_replicas, severity::warning,
+                         std::to_string(of.replicas) +
+                             " replicas are attached: the node counts as not durable, since they "
+                             "may be started in its place without the last locks; detach them"});
+    }
+    if (of.is_cluster && !has_hash_tag(client.key_prefix)) {
+        found.push_back({no_hash_tag, severity::error,
+                         "the server is in cluster mode and refuses keys of different slots "
+                         "(CROSSSLOT): give all clients a key_prefix with a hash tag, such as "
+                         "{lock}:"});
+    }
+    // They are few. clang 19 warns of std::stable_sort in the library of g++ 12.
+    const auto is_before = [](const node_finding& a, const node_finding& b) {
+        return a.problem < b.problem;
+    };
+    for (auto next = found.begin(); next != found.end(); ++next) {
+        std::rotate(std::upper_bound(found.begin(), next, *next, is_before), next, next + 1);
+    }
+    return found;
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,71 @@
+// One call of a rate limiter: carries out what its machine decides; knows no connection.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/call.hpp"
+#include "client/context.hpp"
+#include "client/lease.hpp"
+#include "core/limit.hpp"
+
+#include <redlock/limit_answer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::detail {
+
+/// What the calls of one rate limiter share. Touched on the strand of one client.
+struct limiter {
+    limiter(std::string name, std::uint16_t slots, std::chrono::milliseconds period,
+            const client_options& client)
+        : resource(std::move(name)),
+          calls(slots, period, client.ttl_max, {client.drift_factor, client.drift_min}) {}
+
+    const std::string resource;
+    core::rate_limit calls;
+};
+
+/// Each time that it asks the nodes it begins an acquire of a slot, which is then left to run out.
+class limit_operation : public operation, private timer, private core::limited {
+public:
+    limit_operation(std::shared_ptr<limiter> of, std::chrono::milliseconds wait)
+        : of_(std::move(of)), wait_(wait) {}
+    void start(time_point now) final;
+    void cancel(error_code why, time_point now) final;
+
+protected:
+    /// Exactly once. The code is that of the answer.
+    virtual void complete(limit_answer answer) = 0;
+    /// The clock, read again: since the turn began the caller's observers may have taken long.
+    virtual time_point read_clock() const = 0;
+
+private:
+    class question;
+
+    void on_turn(time_point now) final;
+    void on_rest(time_point until) final;
+    void on_due(time_point now) final;
+    void answered(error_code outcome, lease_state& said);
+    void refused(error_code why, const lease_state& said, time_point now);
+    /// Until its deadline, or the instant at which the line tells it to look again.
+    void stand_in_line(time_point now);
+    void end(limit_answer answer, time_point now);
+    void end_unasked(std::string_view why, time_point now);
+
+    // It sends nothing by itself.
+    void on_reply(std::size_t, std::uint32_t, const resp::reply&, time_point) final {}
+    void on_failure(std::size_t, std::uint32_t, const wire::failure&, time_point) final {}
+    bool is_wanted(std::uint32_t) const noexcept final { return false; }
+
+    const std::shared_ptr<limiter> of_;
+    const std::chrono::milliseconds wait_;
+    refusal last_;  // what the nodes answered last
+    operation_ptr asks_;  // the nodes, in its turn
+    bool is_over_ = false;
+};
+
+}  // namespace redlock::detail

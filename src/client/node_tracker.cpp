@@ -1,0 +1,422 @@
+// Asks the nodes about themselves, and tells what is known of them.
+// SPDX-License-Identifier: MIT
+#include "client/node_tracker.hpp"
+
+#include "value/options.hpp"
+#include "wire/failure.hpp"
+#include "wire/record.hpp"
+#include "wire/request.hpp"
+#include "wire/resp/command.hpp"
+
+#include <cassert>
+#include <functional>
+#include <utility>
+
+namespace redlock::detail {
+
+using core::bootstrap;
+using core::node_knowledge;
+using core::node_order;
+
+/// A question about the node itself, which no operation waits for.
+class node_tracker::query final : public call {
+public:
+    using written = std::function<void(std::string&, resp::script_form)>;
+    using answered = void (node_tracker::*)(const query&, std::size_t, const resp::reply&,
+                                            time_point);
+    using failed = void (node_knowledge::*)(std::size_t, time_point);
+
+    /// `on_none`: null where no answer is no news.
+    query(node_tracker& home, written write, answered on_answer, failed on_none, time_point at,
+          bootstrap::task what = bootstrap::task::look)
+        : sent(at), step(what), home_(&home), write_(std::move(write)), on_answer_(on_answer),
+          on_none_(on_none) {}
+
+    const time_point sent;
+    const bootstrap::task step;
+
+    void write(std::string& out, resp::script_form form) const { write_(out, form); }
+
+private:
+    void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                  time_point now) override {
+        home_->up_to_date();
+        (home_->*on_answer_)(*this, node, reply, now);
+        home_->carry_out(now);
+    }
+    void on_failure(std::size_t node, std::uint32_t, const wire::failure&,
+                    time_point now) override {
+        if (on_none_ == nullptr) return;
+        (home_->up_to_date().*on_none_)(node, now);
+        home_->carry_out(now);
+    }
+    /// It is sent at once or not at all: never after the next handshake, which reads all this
+    /// itself.
+    bool is_wanted(std::uint32_t) const noexcept override { return true; }
+    bool write_again(std::size_t, std::uint32_t, wire::request& out, time_point) const override {
+        write(out.words, resp::script_form::whole);
+        return true;
+    }
+
+    node_tracker* home_;
+    written write_;
+    answered on_answer_;
+    failed on_none_;
+};
+
+node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner& owner)
+    : shared_(&shared),
+      nodes_(&nodes),
+      owner_(&owner),
+      record_key_(wire::record_key(shared.options().key_prefix)),
+      set_(wire::node_set(shared.options())),
+      set_names_(wire::set_names(shared.options())),
+      knowledge_(shared.options(), shared.fresh_owner().to_string(),
+                 {set_, wire::node_set_after(shared.options())}),
+      reports_(shared, knowledge_.votes(), knowledge_.clocks(), set_) {}
+
+void node_tracker::start(time_point now) {
+    assert(nodes_->size() == shared_->size());
+    knowledge_.start(now);
+    carry_out(now);
+    shared_->arm(probe_alarm_, now + knowledge_.between_probes());
+}
+
+void node_tracker::take_role(core::record_role role, time_point now) {
+    if (role <= knowledge_.role() || knowledge_.is_closed()) return;
+    up_to_date().take_role(role, now);
+    carry_out(now);
+}
+
+void node_tracker::close() noexcept {
+    knowledge_.close();
+    for (alarm* a : {&settle_alarm_, &bootstrap_alarm_, &probe_alarm_, &regreet_alarm_})
+        a->cancel();
+}
+
+wire::record_request node_tracker::record_wanted() const {
+    const core::eligibility& votes = knowledge_.votes();
+    const core::eligibility::numbers known = votes.wanted({});
+    const std::string& after = knowledge_.lists().sets().after;
+    return {.key = record_key_,
+            .set = set_,
+            .after = after == set_ ? std::string() : after,
+            .names = set_names_,
+            .epoch = shared_->fresh_owner().to_string(),
+            .mark = knowledge_.mark(),
+            .quarantine = known.quarantine,
+            .ttl_max = known.ttl_max,
+            .only_peeks = !is_guarded(shared_->options()),
+            .only_judges = knowledge_.role() != core::record_role::keeps};
+}
+
+void node_tracker::write_declaration(std::string& out, std::size_t node,
+                                     time_point began) const {
+    auto wanted = record_wanted();
+    wanted.quarantine = wanted.ttl_max = shared_->options().ttl_max;
+    wanted.number = knowledge_.lists().number_to_declare();
+    wire::write_declaration(out, wanted, knowledge_.votes().server_of(node),
+                            knowledge_.clocks().check(node, began, true));
+}
+
+void node_tracker::write_list_step(std::string& out, resp::script_form form,
+                                   const wire::list_step& step) const {
+    wire::write_list_step(out, form, record_wanted(), step);
+}
+
+void node_tracker::note_list_step(std::size_t node, const core::record_facts& record,
+                                  time_point sent, time_point now) {
+    up_to_date().turned(node, record, sent, now);
+    carry_out(now);
+}
+
+std::vector<list_standing> node_tracker::list_standings(time_point now) const {
+    using standing = core::membership::standing;
+    const core::membership& lists = knowledge_.lists();
+    std::vector<list_standing> out(shared_->size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto& facts = lists.facts(i);
+        list_standing& s = out[i];
+        switch (lists.of(i)) {
+            case standing::unknown: break;
+            case standing::empty: s.state = list_state::empty; break;
+            case standing::closed: s.state = list_state::closed; break;
+            case standing::behind: s.state = list_state::behind; break;
+            case standing::foreign:
+            case standing::misfit: s.state = list_state::other; break;
+            case standing::fits:
+                s.state = lists.is_after(i) ? list_state::changed : list_state::member;
+                using change = core::list_facts::change;
+                if (facts->is == change::closed) s.state = list_state::closed;
+                if (facts->is == change::joining) s.state = list_state::joining;
+        }
+        if (!facts) continue;
+        s.number = facts->number;
+        s.is_announced = !facts->announced.empty();
+        s.settles_in = std::chrono::ceil<std::chrono::milliseconds>(
+            knowledge_.votes().member_wait_left(i, now));
+    }
+    return out;
+}
+
+// Passes on the state of all connections first: each fact is judged by it.
+node_knowledge& node_tracker::up_to_date() {
+    for (const auto& s : *nodes_) {
+        knowledge_.set_link(s->index(), {s->is_ready(), s->is_untried(), s->node_timeout()});
+    }
+    return knowledge_;
+}
+
+void node_tracker::on_greeted(std::size_t node, const greeting& facts, time_point began,
+                              time_point now) {
+    reports_.report_files(node, facts.files_complaint);
+    if (facts.server.is_master) reports_.report_concerns(node, facts.settings);
+    up_to_date().greeted(node, {facts.server, facts.time_us, facts.record, began}, now);
+    carry_out(now);
+}
+
+void node_tracker::on_node_up(time_point now) { go_on(now); }
+
+void node_tracker::on_node_down(std::size_t node, time_point now) {
+    up_to_date().down(node, now);
+    carry_out(now);
+}
+
+void node_tracker::note(std::size_t node, time_point sent, const core::node_signs& signs,
+                        time_point now) {
+    if (!signs.any()) return;
+    up_to_date().showed(node, signs, sent, now);
+    carry_out(now);
+}
+
+judgement node_tracker::judge(std::size_t node, time_point sent, const core::node_signs& signs,
+                              time_point now) {
+    note(node, sent, signs, now);
+    return {object(node, sent, now), knowledge_.highest_plausible_fence(now)};
+}
+
+void node_tracker::go_on(time_point now) {
+    up_to_date().go_on(now);
+    carry_out(now);
+}
+
+void node_tracker::settle(time_point now) {
+    up_to_date().settle(now);
+    carry_out(now);
+}
+
+void node_tracker::probe(time_point now) {
+    shared_->arm(probe_alarm_, now + knowledge_.between_probes());
+    up_to_date().probe(now);
+    carry_out(now);
+}
+
+// What was ordered is followed by more where a node's connection did not take it.
+void node_tracker::carry_out(time_point now) {
+    for (;;) {
+        if (!knowledge_.is_closed()) {
+            shared_->arm(settle_alarm_, knowledge_.settle_deadline());
+            shared_->arm(bootstrap_alarm_, knowledge_.bootstrap_deadline());
+        }
+        const core::node_orders orders = knowledge_.take_orders();
+        if (orders.empty()) return;
+        for (const node_order& o : orders) carry_out(o, now);
+    }
+}
+
+void node_tracker::carry_out(const node_order& order, time_point now) {
+    using task = node_order::task;
+    const std::size_t node = order.node;
+    assert(node < shared_->size());
+    switch (order.what) {
+        case task::bootstrap: return send_bootstrap(order, now);
+        case task::look: return send_look(order, now);
+        case task::write_clock: return send_clock(order, now);
+        case task::turn: return send_turn(order, now);
+        case task::read_replication: return ask_replication(order, now);
+        case task::greet_again: return greet_again(node, now);
+        case task::use_record:
+            return (*nodes_)[node].set_record(knowledge_.votes().record_of(node));
+        case task::use_clock:
+            return (*nodes_)[node].set_clock(*knowledge_.clocks().ahead_us(node));
+        case task::clock_gap: return owner_->on_clock_gap(order.gap, now);
+        case task::settled:
+            // An order before it may have failed, and unsettled what is known.
+            if (knowledge_.is_settled()) owner_->on_settled(now);
+            return;
+        case task::report_objection: return reports_.report_objection(node, now);
+        case task::report_ttl_max: return reports_.report_ttl_max(node);
+    }
+}
+
+void node_tracker::send(const node_order& order, query* what, time_point now) {
+    assert(what != nullptr);
+    const call_ptr keep(what);
+    session& to = (*nodes_)[order.node];
+    wire::request wire;
+    if (to.is_ready()) what->write(wire.words, resp::script_form::by_hash);
+    const bool is_sent = to.is_ready() && !to.submit(keep, 0, wire, now);
+    if (!is_sent) knowledge_.not_sent(order, now);
+}
+
+void node_tracker::send_bootstrap(const node_order& order, time_point now) {
+    const auto write = [this, order](std::string& out, resp::script_form form) {
+        wire::record_request wanted = record_wanted();
+        wanted.made = knowledge_.lists().made(order.node);
+        if (wanted.made && !wanted.made->is_changed()) wanted.made.reset();
+        wire::write_record_call(out, form, wanted, order.step,
+                                knowledge_.votes().server_of(order.node));
+    };
+    send(order,
+         new query(*this, write, &node_tracker::on_bootstrap, &node_knowledge::bootstrap_failed,
+                   now, order.step),
+         now);
+}
+
+void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::reply& reply,
+                                time_point now) {
+    const bool tells_record =
+        of.step != bootstrap::task::open && of.step != bootstrap::task::withdraw;
+    if (tells_record) {
+        const auto answer = wire::read_record(reply);
+        if (answer.record) return knowledge_.bootstrap_found(node, *answer.record, of.sent, now);
+    } else if (reply.type() == resp::reply_type::integer) {
+        return knowledge_.bootstrap_done(node, of.step, reply.integer() == 1, now);
+    }
+    knowledge_.bootstrap_failed(node, now);
+}
+
+void node_tracker::send_look(const node_order& order, time_point now) {
+    const auto write = [this, node = order.node](std::string& out, resp::script_form form) {
+        write_look(out, form, node);
+    };
+    send(order,
+         new query(*this, write, &node_tracker::on_look, &node_knowledge::look_failed, now), now);
+}
+
+// Reads the clock and, where there is one, the record, both in one command.
+void node_tracker::write_look(std::string& out, resp::script_form form, std::size_t node) const {
+    const core::server_facts& server = knowledge_.votes().server_of(node);
+    // Without the guard the set is looked at again where it did not fit.
+    const bool asks_record =
+        is_guarded(shared_->options()) || !knowledge_.votes().may_be_queried(node);
+    if (asks_record && server.is_master) {
+        auto wanted = record_wanted();
+        const core::record_facts& known = knowledge_.votes().record_of(node);
+        wanted.is_much_later = !known.is_of_earlier_process && !known.is_void;
+        wire::write_record_call(out, form, wanted, bootstrap::task::look, server);
+    } else {
+        resp::append_command(out, {"TIME"});
+    }
+}
+
+void node_tracker::on_look(const query& of, std::size_t node, const resp::reply& reply,
+                           time_point now) {
+    node_knowledge::sight seen{.time_us = wire::read_time(reply), .record = {}};
+    if (!seen.time_us) seen.record = wire::read_record(reply).record;
+    knowledge_.looked(node, seen, of.sent, now);
+}
+
+void node_tracker::send_clock(const node_order& order, time_point now) {
+    const core::clock_check& found = order.found;
+    if (order.changes.what == core::amendment::kind::strike) reports_.report_strike(order.node, found);
+    // `known` is the record that the clock was compared with, also where the command is sent again.
+    const auto write = [this, order, known = knowledge_.votes().record_of(order.node)](
+                           std::string& out, resp::script_form form) {
+        wire::write_clock(out, form, record_wanted(), known, order,
+                          knowledge_.votes().server_of(order.node));
+    };
+    send(order,
+         new query(*this, write, &node_tracker::on_clock, &node_knowledge::write_failed, now),
+         now);
+}
+
+void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply& reply,
+                            time_point now) {
+    const auto answer = wire::read_record(reply);
+    if (answer.record) knowledge_.clock_written(node, *answer.record, of.sent, now);
+    else knowledge_.write_failed(node, now);
+}
+
+void node_tracker::send_turn(const node_order& order, time_point now) {
+    assert(order.turned);
+    const core::membership::turn& turn = *order.turned;
+    const wire::list_step step{
+        .what = wire::list_step::kind::become,
+        .from = turn.from,
+        .epoch = turn.epoch,
+        .to = turn.to,
+        .quarantine = knowledge_.votes().quarantine(),
+        .ttl_max = knowledge_.votes().ttl_max(),
+        .leases = turn.forgets ? wire::list_step::memory::lost : wire::list_step::memory::kept};
+    const auto write = [this, step](std::string& out, resp::script_form form) {
+        wire::write_list_step(out, form, record_wanted(), step);
+    };
+    send(order,
+         new query(*this, write, &node_tracker::on_turn, &node_knowledge::turn_failed, now), now);
+}
+
+void node_tracker::on_turn(const query& of, std::size_t node, const resp::reply& reply,
+                           time_point now) {
+    const auto answer = wire::read_record(reply);
+    if (answer.record) knowledge_.turned(node, *answer.record, of.sent, now);
+    else knowledge_.turn_failed(node, now);
+}
+
+void node_tracker::ask_replication(const node_order& order, time_point now) {
+    const auto write = [](std::string& out, resp::script_form) {
+        resp::append_command(out, {"INFO", "replication"});
+    };
+    send(order, new query(*this, write, &node_tracker::on_replication, nullptr, now), now);
+}
+
+void node_tracker::on_replication(const query&, std::size_t node, const resp::reply& reply,
+                                  time_point) {
+    if (reply.type() != resp::reply_type::string) return;
+    core::server_facts facts;
+    read_replication(reply.text(), facts);
+    knowledge_.read_replication(node, facts);
+}
+
+void node_tracker::greet_again(std::size_t node, time_point now) {
+    assert(node < shared_->size());
+    if (knowledge_.is_closed()) return;
+    // Not from here: the answer that showed it may stand among others that are still to be read.
+    to_greet_.insert(node);
+    shared_->arm(regreet_alarm_, now);
+}
+
+void node_tracker::regreet(time_point now) {
+    const wire::failure why{vote::unreachable, errc::in_quarantine,
+                            "it is no longer what it was in the handshake; greeting it again"};
+    for (const std::size_t node : std::exchange(to_greet_, {})) {
+        (*nodes_)[node].reconnect(why, now);
+    }
+}
+
+std::optional<objection> node_tracker::object(std::size_t node, time_point sent,
+                                              time_point now) const {
+    if (knowledge_.votes().votes_from(node) <= sent) return std::nullopt;
+    return reports_.object(node, now);
+}
+
+node_mask node_tracker::askable() const noexcept {
+    node_mask mask;
+    for (std::size_t i = 0; i < shared_->size(); ++i) {
+        if (knowledge_.votes().may_be_queried(i)) mask.insert(i);
+    }
+    return mask;
+}
+
+wire::fence_terms node_tracker::terms(std::uint64_t fence) const noexcept {
+    return {fence, shared_->options().key_prefix};
+}
+
+std::optional<wire::fence_terms> node_tracker::propose(std::uint64_t seen, time_point now,
+                                                       std::uint64_t raised) {
+    const auto fence = knowledge_.propose(seen, now, raised);
+    if (!fence) return std::nullopt;
+    return terms(*fence);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,195 @@
+// Asks the nodes about themselves, and tells what is known of them; no lease, and no rule.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "client/call.hpp"
+#include "client/context.hpp"
+#include "client/findings.hpp"
+#include "client/session.hpp"
+#include "core/node_knowledge.hpp"
+#include "wire/lock.hpp"
+#include "wire/record.hpp"
+
+#include <redlock/list_state.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// Receives what the tracker finds.
+class tracker_owner {
+public:
+    /// It is known which nodes may vote, as well as it will be for now.
+    virtual void on_settled(time_point now) = 0;
+    /// Our own clock stood still for `gap`, at most: every validity ends earlier by it.
+    virtual void on_clock_gap(duration gap, time_point now) = 0;
+
+protected:
+    ~tracker_owner() = default;
+};
+
+/// Carries out the orders of `core::node_knowledge`, and passes the answers on to it. Not
+/// thread-safe: like the engine that it is a part of.
+class node_tracker {
+public:
+    node_tracker(context& shared, node_sessions& nodes, tracker_owner& owner);
+
+    void start(time_point now);
+    /// What the client does with the records from now on, if it did less before.
+    void take_role(core::record_role role, time_point now);
+    void close() noexcept;
+
+    // From the sessions, through the engine.
+    wire::record_request record_wanted() const;
+    void on_greeted(std::size_t node, const greeting& facts, time_point began, time_point now);
+    void on_node_up(time_point now);
+    void on_node_down(std::size_t node, time_point now);
+
+    /// So much is known that an acquire can be begun: a quorum may vote, or nothing is to be gained
+    /// by waiting any longer.
+    bool is_settled() const noexcept { return knowledge_.is_settled(); }
+    /// Whether a node's answer to a round that was sent then is a vote.
+    std::optional<objection> object(std::size_t node, time_point sent, time_point now) const;
+    /// The nodes that are worth asking for a vote. One in quarantine is: it keeps the key.
+    node_mask askable() const noexcept;
+    /// The node's answer showed that its answers in the handshake no longer hold.
+    void greet_again(std::size_t node, time_point now);
+    /// The answer to a command that was sent at `sent` showed this of the node: if the node is not
+    /// what it was in the handshake, the client looks at it, or greets it again. The owner may
+    /// be notified of a change before this returns.
+    void note(std::size_t node, time_point sent, const core::node_signs& signs, time_point now);
+    /// Notes the signs, and returns what the answer is worth.
+    judgement judge(std::size_t node, time_point sent, const core::node_signs& signs,
+                    time_point now);
+    /// A node holds the resource for an owner value of our form, with no fence of ours beside it.
+    /// Reported once per resource, for a bounded number of them.
+    void found_without_fence(std::size_t node, std::string_view resource,
+                             std::string_view holder) {
+        reports_.report_without_fence(node, resource, holder);
+    }
+    /// Calls bootstrap.lua: an operator declares the node new, and a member of this client's set.
+    void write_declaration(std::string& out, std::size_t node, time_point began) const;
+
+    /// Calls change.lua: one step of a change of the list.
+    void write_list_step(std::string& out, resp::script_form form,
+                         const wire::list_step& step) const;
+    /// The record of a node after such a step.
+    void note_list_step(std::size_t node, const core::record_facts& record, time_point sent,
+                        time_point now);
+    const core::membership& lists() const noexcept { return knowledge_.lists(); }
+    /// How each node stands in a change of the list.
+    std::vector<list_standing> list_standings(time_point now) const;
+    std::int64_t whole_quarantine_us() const noexcept {
+        return std::chrono::ceil<std::chrono::microseconds>(knowledge_.votes().whole_quarantine())
+            .count();
+    }
+
+    /// So many clocks are far from the median that no quorum can vote.
+    bool is_time_in_doubt() const noexcept { return knowledge_.clocks().is_in_doubt(); }
+    /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
+    /// time. Nothing where `seen` is, or node time is in doubt.
+    std::optional<wire::fence_terms> propose(std::uint64_t seen, time_point now,
+                                             std::uint64_t raised = 0);
+    /// Whether a client that goes by the rules can have drawn that fence by now. A fence that none
+    /// can have drawn is not passed on to any node.
+    bool believes(std::uint64_t fence, time_point now) const noexcept {
+        return fence <= knowledge_.highest_plausible_fence(now);
+    }
+    /// What a request says of that fence.
+    wire::fence_terms terms(std::uint64_t fence) const noexcept;
+    /// Whether a command of that lease may still lie in a broken connection to the node.
+    bool may_arrive_late(std::size_t node, const core::traces& left) const noexcept {
+        return knowledge_.breaks().may_arrive_late(node, left);
+    }
+    /// How many steps of changes of the list of nodes this client has noticed on them.
+    std::uint64_t list_steps() const noexcept { return knowledge_.list_steps(); }
+    /// How many connections have broken, and records changed, so far.
+    std::uint64_t breaks() const noexcept { return knowledge_.breaks().so_far(); }
+
+    /// Of all requests that are sent now.
+    core::fence_limits limits_of_fences() const noexcept { return knowledge_.limits_of_fences(); }
+    std::chrono::milliseconds ttl_max() const noexcept { return knowledge_.votes().ttl_max(); }
+    /// The longest lease that the nodes take, by their records.
+    std::chrono::milliseconds longest_lease() const noexcept {
+        return knowledge_.votes().longest_lease();
+    }
+    /// Cluster time; node time where that is not known.
+    std::optional<std::int64_t> shared_time_us(time_point now) const {
+        return knowledge_.clocks().shared_us(now);
+    }
+    std::optional<std::int64_t> node_time_us(time_point now) const noexcept {
+        return knowledge_.clocks().now_us(now);
+    }
+    /// The time by that node's own clock, at most.
+    std::optional<std::int64_t> node_time_us(std::size_t node, time_point now) const noexcept {
+        return knowledge_.clocks().now_us(node, now);
+    }
+
+    /// How far the node's clock is ahead of the median, where both are known.
+    std::optional<duration> skew(std::size_t node) const noexcept {
+        return knowledge_.clocks().skew(node);
+    }
+    /// The largest that a client has written there; 0 where none is known.
+    std::chrono::milliseconds ttl_max_on_record(std::size_t node) const noexcept {
+        return knowledge_.votes().record_of(node).ttl_max;
+    }
+    std::string tell_of_ttl_max(std::size_t node) const { return reports_.tell_of_ttl_max(node); }
+
+private:
+    class query;
+    class alarm final : public timer {
+    public:
+        using action = void (node_tracker::*)(time_point);
+        alarm(node_tracker& r, action what) : tracker_(&r), what_(what) {}
+
+    private:
+        void on_due(time_point now) override { (tracker_->*what_)(now); }
+        node_tracker* tracker_;
+        action what_;
+    };
+
+    core::node_knowledge& up_to_date();
+    void carry_out(time_point now);
+    void carry_out(const core::node_order& order, time_point now);
+    void send(const core::node_order& order, query* what, time_point now);
+    void send_bootstrap(const core::node_order& order, time_point now);
+    void send_look(const core::node_order& order, time_point now);
+    void send_clock(const core::node_order& order, time_point now);
+    void send_turn(const core::node_order& order, time_point now);
+    void ask_replication(const core::node_order& order, time_point now);
+    void write_look(std::string& out, resp::script_form form, std::size_t node) const;
+
+    void on_bootstrap(const query& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_look(const query& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_clock(const query& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_turn(const query& of, std::size_t node, const resp::reply& reply, time_point now);
+    void on_replication(const query& of, std::size_t node, const resp::reply& reply,
+                        time_point now);
+
+    void settle(time_point now);
+    void go_on(time_point now);
+    void probe(time_point now);
+    void regreet(time_point now);
+
+    context* shared_;
+    node_sessions* nodes_;
+    tracker_owner* owner_;
+    std::string record_key_;
+    std::string set_;
+    std::string set_names_;
+    core::node_knowledge knowledge_;
+    node_reports reports_;
+    node_mask to_greet_;
+    alarm settle_alarm_{*this, &node_tracker::settle};
+    alarm bootstrap_alarm_{*this, &node_tracker::go_on};
+    alarm probe_alarm_{*this, &node_tracker::probe};
+    alarm regreet_alarm_{*this, &node_tracker::regreet};
+};
+
+}  // namespace redlock::detail

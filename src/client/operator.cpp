@@ -1,0 +1,461 @@
+// What only operators ask for.
+// SPDX-License-Identifier: MIT
+#include "client/operator.hpp"
+
+#include "client/survey.hpp"
+#include "value/clock.hpp"
+#include "value/options.hpp"
+#include "wire/failure.hpp"
+#include "wire/owner_value.hpp"
+#include "wire/questions.hpp"
+#include "wire/record.hpp"
+#include "wire/request.hpp"
+#include "wire/resp/command.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::detail {
+
+namespace {
+
+// What MEMORY USAGE leaves out: the key's places in the server's tables of keys and of expiries.
+constexpr std::uint64_t bytes_of_places = 57;
+// Of a key that can't be measured, by and large: docs/nodes.md, "Memory".
+constexpr std::uint64_t usual_bytes = 160;
+// A lock takes less, however long its name: what takes more is other data.
+constexpr std::int64_t most_bytes_of_lock = 2'000;
+
+}  // namespace
+
+std::string key_census::on_page(const resp::reply& reply, std::string_view prefix) {
+    const auto page = wire::read_scan(reply);
+    if (!page) {
+        if (reply.is_error("NOPERM")) missing_right_ = "scan";
+        return {};
+    }
+    for (std::size_t i = 0; i < page->keys.size(); ++i) {
+        const std::string_view key = page->keys[i].text();
+        ++seen_;
+        if (!key.starts_with(prefix) || key == wire::record_key(prefix)) continue;
+        kind& of = kinds_[static_cast<std::size_t>(role_of(prefix, key.substr(prefix.size())))];
+        ++of.count;
+        if (of.chosen.size() < most_measured) of.chosen.emplace_back(key);
+    }
+    ++pages_;
+    is_complete_ = page->cursor == "0";
+    return is_complete_ || pages_ == most_pages ? std::string() : std::string(page->cursor);
+}
+
+std::vector<std::string> key_census::chosen() const {
+    std::vector<std::string> all;
+    for (const kind& each : kinds_) all.insert(all.end(), each.chosen.begin(), each.chosen.end());
+    return all;
+}
+
+void key_census::on_usage(std::size_t i, const resp::reply& reply) {
+    if (reply.is_error("NOPERM")) missing_right_ = "memory|usage";
+    // Nil: it has gone.
+    if (reply.type() != resp::reply_type::integer || reply.integer() < 0) return;
+    for (std::size_t role = 0; role < key_roles; ++role) {
+        kind& of = kinds_[role];
+        if (i >= of.chosen.size()) {
+            i -= of.chosen.size();
+            continue;
+        }
+        const bool is_lock = static_cast<key_role>(role) == key_role::lock;
+        if (is_lock && reply.integer() > most_bytes_of_lock) return;
+        ++of.measured;
+        of.bytes += static_cast<std::uint64_t>(reply.integer()) + bytes_of_places;
+        return;
+    }
+}
+
+key_usage key_census::usage_of(key_role role, double scale) const {
+    const kind& of = kinds_[static_cast<std::size_t>(role)];
+    const double each = of.measured == 0 ? static_cast<double>(usual_bytes)
+                                         : static_cast<double>(of.bytes) /
+                                               static_cast<double>(of.measured);
+    const double count = static_cast<double>(of.count) * scale;
+    return {static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(count * each)};
+}
+
+key_memory key_census::result(std::uint64_t keys, bool has_fences) const {
+    key_memory out;
+    out.is_known = pages_ > 0;
+    out.missing_right = missing_right_;
+    if (!out.is_known) return out;
+    out.is_counted = is_complete_;
+    const bool is_sample = !is_complete_ && seen_ > 0 && keys > seen_;
+    const double scale =
+        is_sample ? static_cast<double>(keys) / static_cast<double>(seen_) : 1.0;
+    out.locks = usage_of(key_role::lock, scale);
+    out.fences = usage_of(key_role::fence, scale);
+    out.queues = usage_of(key_role::queue, scale);
+    out.readers = usage_of(key_role::readers, scale);
+    out.slots = usage_of(key_role::slots, scale);
+    out.revocations = usage_of(key_role::revoked, scale);
+    out.notes = usage_of(key_role::note, scale);
+    if (has_fences && out.locks.count > out.fences.count) {
+        out.locks.bytes = out.locks.bytes / out.locks.count * out.fences.count;
+        out.locks.count = out.fences.count;
+    }
+    return out;
+}
+
+namespace {
+
+// Nothing tells an operation that a node is listened to.
+constexpr duration look_again = std::chrono::milliseconds(5);
+// Where the nodes are far, a probe has no time for all pages.
+constexpr duration longest_paging = std::chrono::seconds(1);
+
+void read_info(std::string_view info, node_report& to) {
+    to.version = wire::field(info, "redis_version");
+    if (const auto valkey = wire::field(info, "valkey_version"); !valkey.empty()) {
+        to.version = "valkey " + std::string(valkey);
+    }
+    to.role = wire::field(info, "role");
+    const std::string_view replicas = wire::field(info, "connected_slaves");
+    std::from_chars(replicas.data(), replicas.data() + replicas.size(), to.replicas);
+    to.is_cluster = wire::field(info, "cluster_enabled") == "1";
+}
+
+// "db0:keys=12,expires=12,avg_ttl=0"; no line is no key.
+std::uint64_t read_keys(std::string_view info, std::uint16_t database) {
+    constexpr std::string_view mark = "keys=";
+    const std::string_view line = wire::field(info, "db" + std::to_string(database));
+    std::uint64_t keys = 0;
+    if (line.starts_with(mark)) {
+        std::from_chars(line.data() + mark.size(), line.data() + line.size(), keys);
+    }
+    return keys;
+}
+
+}  // namespace
+
+// When the nodes have answered, it waits until they are listened to, but not for long.
+bool probe_operation::go_on(time_point now) {
+    if (result_.empty()) {
+        begin(now);
+        return true;
+    }
+    bool is_complete = true;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+        is_complete = is_complete && is_listened_to(i);
+    }
+    if (client().shared.is_fenced() && !is_complete && now < give_up_at_) {
+        client().shared.arm(*this, now + look_again);
+        return false;
+    }
+    for (std::size_t i = 0; i < result_.size(); ++i) report(i, now);
+    end({});
+    return false;
+}
+
+void probe_operation::begin(time_point now) {
+    const std::size_t nodes = client().shared.size();
+    result_.resize(nodes);
+    facts_.resize(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) result_[i].name = client().shared.name(i);
+    give_up_at_ = now + client().shared.options().connect_timeout;
+    if (client().shared.is_fenced()) client().remote.listen(now);
+    censuses_.resize(nodes);
+    keys_.resize(nodes);
+    no_more_pages_at_ = now + longest_paging;
+    for (std::uint32_t q = 0; q < questions; ++q) ask(q, write(q), client().nodes.all(), now);
+    for (const std::size_t node : client().nodes.all()) ask_for_page(node, "0", now);
+}
+
+void probe_operation::ask_for_page(std::size_t node, std::string_view cursor, time_point now) {
+    wire::request scan;
+    wire::write_scan_of_all(scan.words, cursor);
+    ask(ask_page, scan, node_mask::only(node), now);
+}
+
+// After the last page it asks what some keys take.
+void probe_operation::on_page(std::size_t node, const resp::reply& reply, time_point now) {
+    key_census& census = censuses_[node];
+    const auto cursor = census.on_page(reply, client().shared.options().key_prefix);
+    if (!cursor.empty() && now < no_more_pages_at_) return ask_for_page(node, cursor, now);
+    std::uint32_t question = ask_usage;
+    for (const std::string& key : census.chosen()) {
+        wire::request usage;
+        wire::write_memory_usage(usage.words, key);
+        ask(question++, usage, node_mask::only(node), now);
+    }
+}
+
+wire::request probe_operation::write(std::uint32_t question) const {
+    const std::string& prefix = client().shared.options().key_prefix;
+    wire::request out;
+    switch (question) {
+        case ask_info: resp::append_command(out.words, {"INFO"}); break;
+        case ask_fsync:
+            resp::append_command(out.words, {"CONFIG", "GET", "*appendfsync*"});
+            break;
+        case ask_evalsha: wire::write_evalsha_check(out.words); break;
+        case ask_load: wire::write_load_check(out.words); break;
+        default:
+            wire::write_trial(out.words, prefix, wire::wake_channel(prefix, "probe"),
+                              client().shared.is_fenced());
+    }
+    return out;
+}
+
+void probe_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+                           time_point now) {
+    if (question == ask_page) return on_page(node, reply, now);
+    if (question >= ask_usage) return censuses_[node].on_usage(question - ask_usage, reply);
+    node_report& r = result_[node];
+    r.is_reachable = true;
+    const bool is_forbidden = reply.is_error("NOPERM");
+    switch (question) {
+        case ask_info:
+            if (is_forbidden) {
+                r.missing_rights.emplace_back("info");
+                break;
+            }
+            read_info(reply.text(), r);
+            // The answer to CONFIG GET may have come before: only after a reconnection.
+            facts_[node].settings = read_settings(reply.text());
+            keys_[node] = read_keys(reply.text(), client().shared.options().nodes[node].database);
+            break;
+        case ask_fsync:
+            add_fsync(facts_[node].settings, reply);
+            facts_[node].refused_config = reply.text();  // an error: the answer is an array
+            if (is_forbidden && is_guarded(client().shared.options())) {
+                r.missing_rights.emplace_back(config_right);
+            }
+            break;
+        case ask_evalsha:
+            if (is_forbidden) r.missing_rights.emplace_back("evalsha");
+            break;
+        case ask_load:
+            if (is_forbidden) r.missing_rights.emplace_back("script|load");
+            break;
+        default: {
+            auto found = wire::read_trial(reply, client().shared.options().key_prefix);
+            facts_[node].refused_write = std::move(found.refused_write);
+            for (auto& right : found.missing) r.missing_rights.push_back(std::move(right));
+        }
+    }
+}
+
+// A node whose record changed is greeted again, and then has an answer.
+void probe_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
+                             time_point now) {
+    // Then the keys are not known, or by fewer of them: the other questions tell what is wrong.
+    if (question >= ask_page) return;
+    if (why.error == errc::in_quarantine && !repeated_[question].contains(node)) {
+        repeated_[question].insert(node);
+        return ask(question, write(question), node_mask::only(node), now);
+    }
+    facts_[node].failure = why;
+}
+
+// A node that can't be reached is not waited for.
+bool probe_operation::is_listened_to(std::size_t node) const {
+    return facts_[node].failure || client().remote.listening().contains(node) ||
+           client().remote.why_deaf(node);
+}
+
+void probe_operation::report(std::size_t node, time_point now) {
+    using std::chrono::microseconds;
+    using std::chrono::milliseconds;
+    node_report& r = result_[node];
+    probed& facts = facts_[node];
+    const auto& from = client().nodes[node];
+    r.is_reachable = !facts.failure;
+    r.has_log = facts.settings.has_log;
+    r.fsync = facts.settings.fsync;
+    r.eviction_policy = facts.settings.eviction_policy;
+    r.memory_used = facts.settings.memory_used;
+    r.memory_limit = facts.settings.memory_limit;
+    if (r.is_reachable) {
+        r.keys = censuses_[node].result(keys_[node], client().shared.is_fenced());
+    }
+    r.round_trip = std::chrono::ceil<microseconds>(from.round_trip());
+    r.node_timeout = std::chrono::ceil<milliseconds>(from.node_timeout());
+    if (const auto skew = client().tracker.skew(node)) {
+        r.clock_offset = std::chrono::duration_cast<microseconds>(*skew);
+    }
+    r.ttl_max = client().tracker.ttl_max_on_record(node);
+    r.list = client().tracker.list_standings(now)[node];
+    facts.against = client().tracker.object(node, now, now);
+    r.has_vote = r.is_reachable && !facts.against && facts.refused_write.empty();
+    if (const auto* const why = client().remote.why_deaf(node)) facts.deafness = *why;
+    facts.lateness = from.lateness();
+    const bool differs = r.ttl_max != milliseconds(0) &&
+                         r.ttl_max != client().shared.options().ttl_max;
+    if (differs) facts.of_ttl_max = client().tracker.tell_of_ttl_max(node);
+    r.findings = diagnose(r, facts, client().shared.options());
+}
+
+std::vector<node_report> probe_operation::take_result() {
+    timer::cancel();
+    return std::move(result_);
+}
+
+error_code declare_operation::check() {
+    const bool may =
+        is_guarded(client().shared.options()) && !client().shared.lists().is_joint();
+    return may ? error_code() : error_code(errc::invalid_argument);
+}
+
+// By then the clocks are known, as far as the nodes can be reached.
+bool declare_operation::go_on(time_point now) {
+    if (result_.empty()) {
+        sent_at_ = now;
+        result_.resize(client().shared.size());
+        for (std::size_t i = 0; i < result_.size(); ++i) result_[i].node = client().shared.name(i);
+        for (const std::size_t i : client().nodes.all()) {
+            wire::request& wire = client().nodes.blank();
+            client().tracker.write_declaration(wire.words, i, sent_at_);
+            ask(0, wire, node_mask::only(i), now);
+        }
+        return true;
+    }
+    node_mask declared;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+        declared.set(i, result_[i].answer == vote::granted);
+    }
+    end(client().shared.lists().is_quorum(declared) ? error_code() : error_code(errc::no_quorum));
+    return false;
+}
+
+// A declaration that is taken changes the record, even if no caller waits for it any more.
+void declare_operation::on_reply(std::size_t node, std::uint32_t question,
+                                 const resp::reply& reply, time_point now) {
+    if (reply.type() == resp::reply_type::integer) client().tracker.greet_again(node, now);
+    node_survey::on_reply(node, question, reply, now);
+}
+
+void declare_operation::read(std::size_t node, std::uint32_t, const resp::reply& reply,
+                             time_point now) {
+    const bool is_taken = reply.type() == resp::reply_type::integer;
+    note(node, is_taken ? wire::failure{vote::granted, {}, {}} : wire::read_failure(reply), now);
+}
+
+bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out,
+                                    time_point) const {
+    client().tracker.write_declaration(out.words, node, sent_at_);
+    return true;
+}
+
+void declare_operation::note(std::size_t node, const wire::failure& why, time_point now) {
+    assert(node < result_.size());
+    node_vote& v = result_[node];
+    v.answer = why.answer;
+    v.error = why.error;
+    v.detail = why.detail;
+    v.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_at_);
+}
+
+namespace {
+
+constexpr std::uint32_t most_targets = max_slots + 2U;
+
+core::revocation::held_value held(const std::string& value) {
+    return {value, wire::abbreviate_owner(wire::without_kept_mark(value)), wire::is_kept(value)};
+}
+
+}  // namespace
+
+error_code revoke_operation::check() {
+    const bool is_valid = validate_resource(client().shared.options(), shown_.resource).empty();
+    return is_valid ? error_code() : error_code(errc::invalid_argument);
+}
+
+bool revoke_operation::go_on(time_point now) {
+    if (machine_.state() == phase::none) begin();
+    switch (machine_.advance()) {
+        case phase::none:
+        case phase::look: break;
+        case phase::revoke:
+            if (client().shared.is_fenced()) {
+                // Above all that the revoked holders proposed so far, if node time allows it.
+                const auto fresh = client().tracker.propose(machine_.fence(), now);
+                if (fresh) machine_.note_fence(fresh->fence, true);
+            }
+            break;
+        case phase::over: conclude(); return false;
+    }
+    ask_about_targets(now);
+    return true;
+}
+
+void revoke_operation::begin() {
+    machine_ = {shown_, {.empty = wire::abbreviate_owner({}),
+                         .readers = wire::abbreviate_owner(wire::shared_marker)}};
+    result_.votes.resize(client().shared.size());
+    for (std::size_t i = 0; i < result_.votes.size(); ++i) {
+        result_.votes[i].node = client().shared.name(i);
+        result_.votes[i].change = client().shared.options().nodes[i].change;
+        result_.votes[i].answer = vote::granted;
+    }
+}
+
+void revoke_operation::ask_about_targets(time_point now) {
+    const node_mask nodes = client().nodes.all() - failed_;
+    for (std::uint32_t i = 0; i < machine_.targets().size(); ++i) {
+        if (machine_.is_due(i)) ask_about(i, nodes, now);
+    }
+}
+
+void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_point now) {
+    if (nodes.empty()) return;
+    const core::revocation::target& t = machine_.targets()[target];
+    const std::string& prefix = client().shared.options().key_prefix;
+    const std::string key =
+        prefix + shown_.resource + (t.slot ? wire::slot_suffix(*t.slot) : std::string());
+    wire::request request;
+    // With the first one a node that lost its scripts gets this one again.
+    const auto form = target == 0 ? resp::script_form::whole : resp::script_form::by_hash;
+    wire::write_revocation(request.words, form,
+                           {.key = key,
+                            .key_prefix = prefix,
+                            .slot = t.slot,
+                            .is_fenced = client().shared.is_fenced(),
+                            .fence = machine_.fence(),
+                            .fence_life = client().tracker.limits_of_fences().life,
+                            .revoked_life = client().tracker.ttl_max(),
+                            .values = machine_.state() == phase::revoke ? &t.values : nullptr});
+    ask(static_cast<std::uint32_t>(machine_.state()) * most_targets + target, request, nodes, now);
+}
+
+void revoke_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
+                            time_point now) {
+    const auto answer = wire::read_revocation(reply);
+    if (!answer) return note(node, wire::read_failure(reply));
+    machine_.note_fence(answer->fence, client().tracker.believes(answer->fence, now));
+    if (machine_.state() == phase::look) {
+        for (const std::string& v : answer->holders) machine_.saw(question % most_targets, held(v));
+        return;
+    }
+    for (const std::string& v : answer->revoked) machine_.removed(held(v));
+    for (const std::string& v : answer->holders) machine_.remains(held(v));
+}
+
+// The first failure of a node says why.
+void revoke_operation::note(std::size_t node, const wire::failure& why) {
+    assert(node < result_.votes.size());
+    if (failed_.contains(node)) return;
+    failed_.insert(node);
+    result_.votes[node].answer = why.answer;
+    result_.votes[node].error = why.error;
+    result_.votes[node].detail = why.detail;
+}
+
+void revoke_operation::conclude() {
+    machine_.report(result_);
+    const bool has_quorum = !client().shared.lists().prevents_quorum(failed_);
+    end(has_quorum ? error_code() : error_code(errc::no_quorum));
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,182 @@
+// Giving keys back on the nodes that may have them.
+// SPDX-License-Identifier: MIT
+#include "client/release.hpp"
+
+#include "client/remote_queue.hpp"
+#include "client/survey.hpp"
+#include "wire/failure.hpp"
+#include "wire/lock.hpp"
+#include "wire/request.hpp"
+
+#include <cassert>
+
+namespace redlock::detail {
+
+void release_round::send(footprint left, node_mask ask, time_point now) {
+    left_ = std::move(left);
+    assert(!machine_ && left_.kind != nullptr);
+    machine_.emplace(client().shared.lists());
+    node_mask plain;
+    for (const std::size_t node : client().nodes.all()) {
+        if (!ask.contains(node)) {
+            cast(node, core::choice::unable, now);
+        } else if (client().tracker.may_arrive_late(node, left_)) {
+            send_to(node_mask::only(node), now);
+        } else {
+            plain.insert(node);
+        }
+    }
+    send_to(plain & left_.also->place.nodes, now);
+    send_to(plain - left_.also->place.nodes, now);
+}
+
+void release_round::write(wire::request& out, std::size_t node, bool is_again,
+                          time_point now) const {
+    const place_in_queue& place = left_.also->place;
+    const auto message =
+        core::message_of_release(left_,
+                                 {.may_arrive_late = client().tracker.may_arrive_late(node, left_),
+                                  .is_entered = place.nodes.contains(node),
+                                  .waits_on = waits_on_,
+                                  .is_again = is_again},
+                                 now);
+    const wire::queue_entry entry{place.id, place.ticket,
+                                  waits_on_ ? client().remote.entry_life() : duration::zero()};
+    const wire::fence_terms raise = client().tracker.terms(left_.highest_fence);
+    wire::write_release(*left_.kind, out,
+                        {.key = left_.key,
+                         .value = left_.value,
+                         .key_prefix = client().shared.options().key_prefix,
+                         .entry = message.names_waiter ? &entry : nullptr,
+                         .raise = message.raises_fence ? &raise : nullptr,
+                         .slot = left_.slot,
+                         .others = left_.also->others,
+                         .keep = message.keep,
+                         .never_prolongs = left_.began_elsewhere,
+                         .cuts_fence = message.cuts_fence && left_.kind->is_fenced,
+                         .note = left_.is_known_elsewhere ? duration(client().tracker.ttl_max())
+                                                          : duration::zero()});
+}
+
+// All of them get the same.
+void release_round::send_to(node_mask nodes, time_point now) {
+    if (nodes.empty()) return;
+    wire::request& wire = client().nodes.blank();
+    write(wire, *nodes.begin(), false, now);
+    const auto result = client().nodes.send(*this, 0, wire, now, nodes);
+    for (const auto& [node, why] : result.failures) on_failure(node, 0, why, now);
+}
+
+void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+                             time_point now) {
+    cast(node, wire::read_release(reply).choice, now);
+}
+
+void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&,
+                               time_point now) {
+    cast(node, core::choice::unable, now);
+}
+
+void release_round::cast(std::size_t node, core::choice b, time_point now) {
+    assert(machine_);
+    if (machine_->cast(node, b)) settled(machine_->outcome(), now);
+}
+
+bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out,
+                                time_point now) const {
+    write(out, node, true, now);
+    return true;
+}
+
+void release_round::on_paid(time_point now) {
+    const auto next = core::release_after_owed(left_, left_.kind->is_fenced);
+    if (!next) return;
+    footprint again = left_;
+    static_cast<core::traces&>(again) = *next;
+    again.also.edit().place = {};
+    client().host.release_in_background(std::move(again), false, 0, now);
+}
+
+void release_round::cancel(error_code why, time_point now) { end(why, now); }
+
+void release_round::end(error_code outcome, time_point now) {
+    if (over_) return;
+    over_ = true;
+    client().shared.end_span(span_kind::release, span_, now, outcome);
+    client().host.finished(*this);
+    complete(outcome);
+}
+
+void background_release::start(time_point now) {
+    const node_mask nodes =
+        core::nodes_to_release(of_, of_.also->place.nodes, client().nodes.all());
+    send(std::move(of_), nodes, now);
+}
+
+void release_operation::start(time_point now) {
+    if (!state_) return end(errc::invalid_argument, now);
+    was_lost_ = state_->state() == lease_state::status::lost;
+    if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held, now);
+    const held_lease_ptr lease(state_->held_as);
+    held_for_ = lease->held_for(now);
+    set_span(lease->begin_child(span_kind::release, now));
+    lease->end(errc::not_held, now);
+    // Also to the nodes that never had the key: that they say so counts as an answer.
+    send(lease->left_behind(), client().nodes.all(), now);
+}
+
+void release_operation::settled(error_code outcome, time_point now) {
+    if (!outcome && !was_lost_) {
+        client().shared.counts().released.add();
+        client().shared.emit({.kind = event_kind::released,
+                              .severity = severity::debug,
+                              .resource = state_->resource,
+                              .duration = held_for_});
+    }
+    end(was_lost_ ? error_code(errc::lost) : outcome, now);
+}
+
+void close_operation::start(time_point now) { client().host.close(now); }
+
+void close_operation::cancel(error_code why, time_point) {
+    if (!over_ && why == errc::client_closed) return client().host.await_closed(*this);
+    end(why);
+}
+
+void close_operation::end(error_code outcome) {
+    if (over_) return;
+    over_ = true;
+    client().host.finished(*this);
+    complete(outcome);
+}
+
+void lost_operation::start(time_point) {
+    const auto state = std::move(state_);
+    if (!state || state->home.lock() != client().host.home()) {
+        return end(errc::invalid_argument, {});
+    }
+    if (state->state() == lease_state::status::lost) return end({}, state->lost_for());
+    if (state->held_as == nullptr) return end(errc::not_held, {});
+    state->held_as->add(*this);
+}
+
+void lost_operation::on_lease_over(std::optional<loss> lost, error_code why, time_point) {
+    assert(!over_ && (lost || why));
+    if (lost) {
+        end({}, *lost);
+    } else {
+        end(why, {});
+    }
+}
+
+void lost_operation::cancel(error_code why, time_point) { end(why, {}); }
+
+void lost_operation::end(error_code outcome, loss why) {
+    if (over_) return;
+    over_ = true;
+    part();
+    client().host.finished(*this);
+    complete(outcome, why);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,397 @@
+// The list of nodes while it changes.
+// SPDX-License-Identifier: MIT
+#include "core/change.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <utility>
+
+namespace redlock::core {
+
+namespace {
+
+std::uint64_t number_of(const std::string& ballot) noexcept {
+    std::uint64_t number = 0;
+    std::from_chars(ballot.data(), ballot.data() + ballot.size(), number);
+    return number;
+}
+
+}  // namespace
+
+bool is_above(const std::string& ballot, const std::string& other) noexcept {
+    const std::uint64_t number = number_of(ballot);
+    const std::uint64_t of_other = number_of(other);
+    if (number != of_other) return number > of_other;
+    return ballot.substr(std::min(ballot.find('.'), ballot.size())) >
+           other.substr(std::min(other.find('.'), other.size()));
+}
+
+std::string ballot_above(const std::string& other, const std::string& id) {
+    return std::to_string(number_of(other) + 1) + '.' + id;
+}
+
+using change = list_facts::change;
+
+membership::membership(const node_lists& lists, own_sets sets)
+    : lists_(lists), sets_(std::move(sets)), nodes_(lists.size()) {}
+
+// A record of the new set that followed the old one. Of a list that does not change there is none.
+bool membership::is_of_this_change(const list_facts& f) const noexcept {
+    return is_joint() && f.set == sets_.after && !f.history.empty() &&
+           f.history.front().first + 1 == f.number && f.history.front().second == sets_.old;
+}
+
+bool membership::is_own(const list_facts& f) const noexcept {
+    return f.set == sets_.old || is_of_this_change(f);
+}
+
+void membership::read(std::size_t node, std::optional<list_facts> facts, const std::string& epoch,
+                      time_point sent, time_point now) {
+    assert(node < nodes_.size());
+    node_state& n = nodes_[node];
+    // What tells no set is a record that never changed.
+    if (facts && facts->set.empty()) facts->set = sets_.old;
+    if (!facts && n.is != standing::empty) n.empty_since = now;
+    n.facts = std::move(facts);
+    n.epoch = epoch;
+    n.is_read = true;
+    n.sent = sent;
+    if (n.facts && is_own(*n.facts) && n.facts->is != change::joining) {
+        met_ = std::max(met_, n.facts->number);
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].is = judge(i);
+}
+
+membership::standing membership::judge(std::size_t node) const {
+    const node_state& n = nodes_[node];
+    if (!n.is_read) return standing::unknown;
+    if (!n.facts) return standing::empty;
+    const standing own = judge_own(node, *n.facts);
+    if (own != standing::misfit && !is_missed(node)) return own;
+    if (own != standing::misfit || later_than(node)) return standing::behind;
+    const bool is_new = lists_.is_joint() && !lists_.old().contains(node);
+    return is_new ? standing::foreign : standing::misfit;
+}
+
+// Without a look at the numbers.
+membership::standing membership::judge_own(std::size_t node, const list_facts& f) const {
+    if (!is_own(f)) return standing::misfit;
+    switch (f.is) {
+        case change::none: return standing::fits;
+        case change::joining: {
+            const bool is_joining = is_joint() && f.set == sets_.old && !lists_.old().contains(node);
+            return is_joining ? standing::fits : standing::misfit;
+        }
+        case change::closed: break;
+    }
+    const bool is_for_ours = is_joint() && f.set == sets_.old && f.closed_for == sets_.after;
+    return is_for_ours ? standing::fits : standing::closed;
+}
+
+// Others have a larger number. In the client's own change the old set and the new one both count.
+bool membership::is_missed(std::size_t node) const {
+    const list_facts& f = *nodes_[node].facts;
+    if (f.number >= met_) return false;
+    const bool is_in_change =
+        is_joint() && f.set == sets_.old && f.number + 1 == met_ &&
+        std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& other) {
+            return other.facts && other.facts->number == met_ && is_of_this_change(*other.facts);
+        });
+    return !is_in_change;
+}
+
+// The node whose record follows that of this one, at once or after others.
+std::optional<std::size_t> membership::later_than(std::size_t node) const {
+    const list_facts& f = *nodes_[node].facts;
+    std::optional<std::size_t> latest;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const auto& other = nodes_[i].facts;
+        if (!other || !is_own(*other) || other->is != change::none || other->number <= f.number) {
+            continue;
+        }
+        const auto& before = other->history;
+        const bool follows = other->set == f.set ||
+                             std::find(before.begin(), before.end(), std::pair(f.number, f.set)) !=
+                                 before.end();
+        if (follows && (!latest || nodes_[*latest].facts->number < other->number)) latest = i;
+    }
+    return latest;
+}
+
+std::optional<membership::turn> membership::turn_of(std::size_t node) const {
+    const node_state& n = nodes_[node];
+    if (!n.facts) return std::nullopt;
+    const auto later = later_than(node);
+    if (!later) return std::nullopt;
+    const list_facts& l = *nodes_[*later].facts;
+    const bool is_next = l.number == n.facts->number + 1 && !l.history.empty() &&
+                         l.history.front() == std::pair(n.facts->number, n.facts->set);
+    list_facts to{.set = l.set, .names = l.names, .number = l.number, .history = l.history};
+    const bool is_joining = is_joint() && l.set == sets_.old && !lists_.old().contains(node);
+    if (is_joining) to.is = change::joining;
+    return turn{*n.facts, n.epoch, std::move(to), !is_next || is_joining};
+}
+
+bool membership::is_after(std::size_t node) const noexcept {
+    const auto& f = nodes_[node].facts;
+    return f && is_of_this_change(*f);
+}
+
+bool membership::waits_for_earlier(std::size_t node) const noexcept {
+    const auto& f = nodes_[node].facts;
+    return f && f->became_us != 0 && !is_of_this_change(*f);
+}
+
+std::uint64_t membership::number_to_declare() const noexcept {
+    std::uint64_t largest = 0;
+    bool is_changed = false;
+    for (const node_state& n : nodes_) {
+        if (!n.facts) continue;
+        largest = std::max(largest, n.facts->number);
+        is_changed = is_changed || n.facts->is_changed();
+    }
+    return is_changed ? std::max(largest, met_) + 1 : 0;
+}
+
+bool membership::is_strict() const noexcept {
+    return is_joint() || std::any_of(nodes_.begin(), nodes_.end(), [this](const node_state& n) {
+               return n.facts && is_own(*n.facts) &&
+                      (!n.facts->announced.empty() || n.facts->is != change::none);
+           });
+}
+
+// Those whose answers are newer than that the node lost its record.
+node_mask membership::read_since(std::size_t node) const {
+    node_mask out;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const bool is_fresh = nodes_[i].is_read && nodes_[i].sent >= nodes_[node].empty_since;
+        out.set(i, i != node && is_fresh);
+    }
+    return out;
+}
+
+// Of a member and a closed node of one number the second knows more.
+std::optional<std::size_t> membership::latest(node_mask of) const {
+    const auto rank = [](const list_facts& f) {
+        return std::pair(f.number, f.is == change::closed);
+    };
+    std::optional<std::size_t> best;
+    for (const std::size_t i : of) {
+        const auto& f = nodes_[i].facts;
+        if (!f || !is_own(*f) || f->is == change::joining) continue;
+        const bool is_later = !best || rank(*f) > rank(*nodes_[*best].facts) ||
+                              (rank(*f) == rank(*nodes_[*best].facts) &&
+                               is_above(f->accepted, nodes_[*best].facts->accepted));
+        if (is_later) best = i;
+    }
+    return best;
+}
+
+std::optional<list_facts> membership::made(std::size_t node) const {
+    const node_mask seen = is_strict() ? read_since(node) : lists_.all();
+    const auto best = latest(seen);
+    if (!best) return std::nullopt;
+    list_facts out = *nodes_[*best].facts;
+    const bool is_old = lists_.old().contains(node);
+    const bool is_for_ours = out.closed_for == sets_.after && out.set == sets_.old;
+    if (out.is == change::closed && !(is_joint() && is_for_ours)) return std::nullopt;
+    out.became_us = 0;  // its quarantine is no shorter than that wait
+    out.became_cluster_us.reset();
+    for (const std::size_t i : seen) {
+        const auto& f = nodes_[i].facts;
+        const bool is_higher = f && f->number == out.number && is_above(f->promised, out.promised);
+        if (is_higher) out.promised = f->promised;
+    }
+    if (is_old || is_of_this_change(out)) return out;
+    return list_facts{.set = out.set,
+                      .names = out.names,
+                      .number = out.number,
+                      .is = change::joining,
+                      .history = std::move(out.history)};
+}
+
+node_mask membership::makeable() const {
+    const bool is_strict = this->is_strict();
+    node_mask out;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i].is != standing::empty) continue;
+        const node_mask seen = read_since(i);
+        const auto is_enough = [&](node_mask list) {
+            return !list.contains(i) || 2 * (seen & list).size() > list.size();
+        };
+        out.set(i, !is_strict || (is_enough(lists_.old()) && is_enough(lists_.after()) &&
+                                  made(i).has_value()));
+    }
+    return out;
+}
+
+node_mask membership::to_read() const {
+    node_mask out;
+    if (!is_strict()) return out;
+    const node_mask ready = makeable();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i].is != standing::empty || ready.contains(i)) continue;
+        out |= lists_.all() - read_since(i) - node_mask::only(i);
+    }
+    return out;
+}
+
+namespace {
+
+using change = list_facts::change;
+
+constexpr std::size_t most_remembered = 8;
+
+}  // namespace
+
+list_commit::list_commit(const node_lists& lists, own_sets sets, std::string id, bool gives_up)
+    : lists_(lists),
+      sets_(std::move(sets)),
+      id_(std::move(id)),
+      wanted_(gives_up ? sets_.old : sets_.after),
+      requested_(lists.all()),
+      facts_(lists.size()) {}
+
+bool list_commit::is_majority_of_old(node_mask nodes) const noexcept {
+    return 2 * (nodes & lists_.old()).size() > lists_.old().size();
+}
+
+void list_commit::begin(step what, node_mask to) {
+    step_ = what;
+    requested_ = to;
+    agreed_ = {};
+}
+
+void list_commit::end(error_code why) {
+    step_ = step::over;
+    requested_ = {};
+    outcome_ = why;
+}
+
+void list_commit::answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
+                           std::chrono::milliseconds quarantine,
+                           std::chrono::milliseconds ttl_max) {
+    assert(requested_.contains(node));
+    if (said == answer::failed) return;
+    facts_[node] = facts;
+    is_too_young_ = is_too_young_ || said == answer::too_young;
+    if (!facts) return;
+    if (facts_[node]->set.empty()) facts_[node]->set = sets_.old;
+    if (is_above(facts->promised, highest_)) highest_ = facts->promised;
+    quarantine_ = std::max(quarantine_, quarantine);
+    ttl_max_ = std::max(ttl_max_, ttl_max);
+    const bool is_still_closed =
+        facts->is == change::closed && facts->accepted == ballot_ && facts->closed_for == proposed_;
+    const bool agrees = step_ == step::confirm ? is_still_closed : said == answer::done;
+    agreed_.set(node, agrees);
+}
+
+void list_commit::advance() {
+    switch (step_) {
+        case step::read: return after_reading();
+        case step::promise: return after_promises();
+        case step::close: return after_closes();
+        case step::confirm:
+            return is_majority_of_old(agreed_) ? decide(proposed_) : begin_again();
+        case step::become: break;
+        case step::over: assert(false); return;
+    }
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+        const auto& f = facts_[i];
+        const bool has_it = f && f->set == decided_ && f->is == change::none && f->number > number_;
+        changed_.set(i, agreed_.contains(i) || has_it);
+    }
+    if (decided_ != wanted_) return end(errc::other_set);
+    const node_lists decided = decided_ == sets_.after ? lists_ : node_lists(lists_.old(), lists_.old());
+    end(decided.is_quorum(changed_) ? error_code() : error_code(errc::no_quorum));
+}
+
+// Which change of the old set it is, and whether it was decided already.
+void list_commit::after_reading() {
+    bool is_read = false;
+    bool is_decided = false;
+    for (const auto& f : facts_) {
+        if (!f) continue;
+        const bool is_of_old = f->set == sets_.old && f->is != change::joining;
+        const bool has_followed = f->set == sets_.after && !f->history.empty() &&
+                                  f->history.front().first + 1 == f->number &&
+                                  f->history.front().second == sets_.old;
+        if (!is_of_old && !has_followed) continue;
+        const std::uint64_t number = has_followed ? f->number - 1 : f->number;
+        const bool is_later = !is_read || number > number_ || (number == number_ && has_followed);
+        is_read = true;
+        if (!is_later) continue;
+        number_ = number;
+        is_decided = has_followed;
+        history_ = has_followed ? f->history : std::vector{std::pair(f->number, f->set)};
+        if (!has_followed) history_.insert(history_.end(), f->history.begin(), f->history.end());
+        history_.resize(std::min(history_.size(), most_remembered));
+    }
+    if (!is_read) {
+        const bool has_any = std::any_of(facts_.begin(), facts_.end(),
+                                         [](const auto& f) { return f.has_value(); });
+        return end(has_any ? errc::other_set : errc::no_quorum);
+    }
+    is_decided ? decide(sets_.after) : begin_again();
+}
+
+// Which nodes another operator's list names is not known here, but for those of the old one.
+void list_commit::decide(const std::string& set) {
+    decided_ = proposed_ = set;
+    const bool is_known = set == sets_.after || set == sets_.old;
+    begin(step::become, is_known ? lists_.all() : lists_.old());
+}
+
+// The set that a member of it was given by the change of the old one under `number_`.
+bool list_commit::follows_old(const list_facts& f) const {
+    return f.is == change::none && f.number == number_ + 1 && !f.history.empty() &&
+           f.history.front() == std::pair(number_, sets_.old);
+}
+
+void list_commit::begin_again() {
+    if (is_too_young_) return end(errc::in_quarantine);
+    if (ballots_++ == most_ballots) return end(errc::no_quorum);
+    // Written to some node by another attempt: then it was decided.
+    for (const auto& f : facts_) {
+        if (!f || !follows_old(*f)) continue;
+        history_ = f->history;
+        return decide(f->set);
+    }
+    ballot_ = ballot_above(highest_, id_);
+    accepted_.clear();
+    begin(step::promise, lists_.old());
+}
+
+void list_commit::after_promises() {
+    if (!is_majority_of_old(agreed_)) {
+        // Where no higher ballot was met the same would come of it.
+        return is_above(highest_, ballot_) || is_too_young_ ? begin_again() : end(errc::no_quorum);
+    }
+    proposed_ = wanted_;
+    for (const std::size_t i : agreed_) {
+        const auto& f = facts_[i];
+        if (f->is != change::closed || !is_above(f->accepted, accepted_)) continue;
+        accepted_ = f->accepted;
+        proposed_ = f->closed_for;
+    }
+    begin(step::close, lists_.old());
+}
+
+void list_commit::after_closes() {
+    closed_ = agreed_;
+    if (is_majority_of_old(agreed_)) return begin(step::confirm, agreed_);
+    is_above(highest_, ballot_) ? begin_again() : end(errc::no_quorum);
+}
+
+list_facts list_commit::from() const { return {.set = sets_.old, .number = number_}; }
+
+list_facts list_commit::to(std::size_t node) const {
+    if (step_ == step::close) return {.set = proposed_};
+    list_facts out{.set = proposed_, .number = number_ + 1, .history = history_};
+    // A change that was given up leaves a node that was to join one that is still to.
+    if (is_undisturbed() && !lists_.old().contains(node)) out.is = change::joining;
+    return out;
+}
+
+}  // namespace redlock::core

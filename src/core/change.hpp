@@ -1,0 +1,250 @@
+// The list of nodes while it changes: of which list a node is, and how the change is ended, step
+// by step.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/clock.hpp"
+#include "value/nodes.hpp"
+
+#include <redlock/error.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::core {
+
+struct list_facts {
+    enum class change : std::uint8_t {
+        none,     ///< The node is a member of `set`.
+        joining,  ///< It will be one of the set that follows `set`.
+        closed,   ///< It takes only programs with the joint list of `set` and `closed_for`.
+    };
+
+    std::string set{};          ///< Empty: that of the client, which was not changed.
+    std::string names{};        ///< What the record calls the nodes of the set; "-": it does not say.
+    std::uint64_t number = 0;   ///< How often the list was changed until then.
+    change is = change::none;
+    std::string closed_for{};
+    std::string announced{};    ///< What a program with a joint list named as the set to follow.
+    std::string promised{};     ///< The highest ballot that the node takes; empty: none.
+    std::string accepted{};     ///< The ballot under which it was closed.
+    std::int64_t became_us = 0;  ///< When it became a member by a change, by its own clock; 0: not so.
+    std::optional<std::int64_t> became_cluster_us{};  ///< The same in cluster time.
+    std::vector<std::pair<std::uint64_t, std::string>> history{};  ///< The sets before, latest first.
+
+    /// Whether the record has words about a change.
+    bool is_changed() const noexcept {
+        return number != 0 || is != change::none || !announced.empty() || !promised.empty();
+    }
+    friend bool operator==(const list_facts&, const list_facts&) = default;
+};
+
+/// Ballots are NUMBER.ID; an empty one is below all others.
+bool is_above(const std::string& ballot, const std::string& other) noexcept;
+/// The lowest one of a program with that id that is above `other`.
+std::string ballot_above(const std::string& other, const std::string& id);
+
+/// The sets that a client's list names: of a joint list two, else twice the same.
+struct own_sets {
+    std::string old{};
+    std::string after{};
+};
+
+/// The list of nodes changes while locks are held. The old list is S, the new one T. Every node's
+/// record names the set that the node is of, how often that was changed, and the sets before. An
+/// operator closes a majority of S for all programs but those with the joint list, and then writes T
+/// (`list_commit`). This class says what that makes of a node for a client:
+/// - A client with S and T takes nodes of S, those that are closed for T, those that are joining S,
+///   and those of T that followed S. A client with one list takes nodes of it alone.
+/// - Of the same set under a smaller number a node is not: it missed changes, and clients that know
+///   of them turn it into what they know. So is one whose set stands in the history of another node.
+///   Until then it has no vote.
+/// - A node of any other set is a misfit: then no node grants the client anything. But a joining node
+///   with a record of some other set costs only its own vote.
+///
+/// A node that lost its record may have been closed. Where a change is under way its record is made
+/// again only after more than half of each list that it is of, without it, were read since the loss
+/// was seen; then as the latest of them have it. (With fewer, a closed node became one of S again.)
+class membership {
+public:
+    enum class standing : std::uint8_t {
+        unknown,  ///< Nothing was read.
+        empty,    ///< It has no record.
+        fits,
+        closed,   ///< It takes only programs with another joint list.
+        behind,   ///< It has to be turned into the set that another node is of.
+        foreign,  ///< It is joining, and has a record of another set.
+        misfit,   ///< It is of another set.
+    };
+
+    membership(const node_lists& lists, own_sets sets);
+
+    bool is_joint() const noexcept { return lists_.is_joint(); }
+    const own_sets& sets() const noexcept { return sets_; }
+
+    /// A node answered a query that went out at `sent`. `facts`: nothing where it has no record.
+    void read(std::size_t node, std::optional<list_facts> facts, const std::string& epoch,
+              time_point sent, time_point now);
+    standing of(std::size_t node) const noexcept { return nodes_[node].is; }
+    const std::optional<list_facts>& facts(std::size_t node) const noexcept {
+        return nodes_[node].facts;
+    }
+    /// Whether the node is of the new list of a joint one.
+    bool is_after(std::size_t node) const noexcept;
+    /// Whether leases by the list that the node had before may be alive for a quarantine after it
+    /// became one of this list, and the client has to wait for that.
+    bool waits_for_earlier(std::size_t node) const noexcept;
+    /// The largest number that was met.
+    std::uint64_t number() const noexcept { return met_; }
+
+    /// Of nodes that are declared new: larger than all that were met, so that a node that is away has
+    /// missed it; 0 where the list was never changed.
+    std::uint64_t number_to_declare() const noexcept;
+
+    /// Whether a record of a node that has none needs the others to be read again first.
+    bool is_strict() const noexcept;
+    /// The nodes that may be given a record now, of those that have none.
+    node_mask makeable() const;
+    /// What a record of the node says beside the usual: nothing where that is all.
+    std::optional<list_facts> made(std::size_t node) const;
+    /// The nodes to read again, so that a record may be made of one that has none.
+    node_mask to_read() const;
+
+    /// The node is turned into what another one is.
+    struct turn {
+        list_facts from;   ///< Where it has another record by then, nothing is done.
+        std::string epoch;
+        list_facts to;
+        bool forgets = false;  ///< It may have missed leases.
+    };
+    std::optional<turn> turn_of(std::size_t node) const;
+
+private:
+    struct node_state {
+        standing is = standing::unknown;
+        std::optional<list_facts> facts;
+        std::string epoch;
+        bool is_read = false;
+        time_point sent{};         // of the query that was answered last
+        time_point empty_since{};  // when that was seen first
+    };
+
+    standing judge(std::size_t node) const;
+    standing judge_own(std::size_t node, const list_facts& f) const;
+    bool is_own(const list_facts& f) const noexcept;
+    bool is_of_this_change(const list_facts& f) const noexcept;
+    bool is_missed(std::size_t node) const;
+    std::optional<std::size_t> later_than(std::size_t node) const;
+    node_mask read_since(std::size_t node) const;
+    std::optional<std::size_t> latest(node_mask of) const;
+
+    node_lists lists_;
+    own_sets sets_;
+    std::vector<node_state> nodes_;
+    std::uint64_t met_ = 0;
+};
+
+/// The nodes of the old list decide once what follows it, as in Paxos of a single decree
+/// (https://lamport.azurewebsites.net/pubs/paxos-simple.pdf): the new list, another new list, or the
+/// old one again, where a change is given up.
+/// - promise: a majority of the old list takes no lower ballot from then on. Where one was closed
+///   already, the list for which it was closed under the highest ballot has to be proposed: two
+///   operators, or a first try with a mistyped node, must not leave the set in pieces.
+/// - close: from then on a node that has its promise still takes only programs with the joint list of
+///   the old set and the proposed one. A majority of the old list has to be closed under this ballot.
+/// - confirm: they are read again, and a majority has to be *still* closed. (One that lost its record
+///   meanwhile may have been given the old set again, and with another node that was never closed it
+///   would be a majority for programs with the old list.)
+/// - become: the decided list is written to every node of both lists. Where a node has another record
+///   by then nothing is written: a commit that was paused must not undo a later change.
+///
+/// Each node gets one request in a step. When all have answered or failed, the next one begins.
+class list_commit {
+public:
+    enum class step : std::uint8_t { read, promise, close, confirm, become, over };
+    /// What a node said to one step.
+    enum class answer : std::uint8_t {
+        done,
+        other,      ///< Its record is another by now, or there is none: nothing was done.
+        too_young,  ///< It became a node of the list by a change that is too recent.
+        outbid,     ///< It promised a higher ballot.
+        failed,     ///< It did not answer.
+    };
+
+    /// `id`: of this attempt. `gives_up`: the old list is proposed.
+    list_commit(const node_lists& lists, own_sets sets, std::string id, bool gives_up);
+
+    step now() const noexcept { return step_; }
+    /// The nodes that get a request in this step.
+    node_mask requested() const noexcept { return requested_; }
+    void answered(std::size_t node, answer said, const std::optional<list_facts>& facts,
+                  std::chrono::milliseconds quarantine, std::chrono::milliseconds ttl_max);
+    /// Each of these has answered, or failed: the next step begins.
+    void advance();
+
+    const std::string& ballot() const noexcept { return ballot_; }
+    /// The record that a node has to have.
+    list_facts from() const;
+    /// What it becomes, or is closed for.
+    list_facts to(std::size_t node) const;
+    /// The old list goes on, so no program has to wait.
+    bool is_undisturbed() const noexcept { return proposed_ == sets_.old; }
+    /// At least, of the nodes that become members.
+    std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
+    std::chrono::milliseconds ttl_max() const noexcept { return ttl_max_; }
+
+    // Once it is over.
+
+    /// None: the list that was to be proposed stands. other_set: another one does, or the nodes are of
+    /// another set. no_quorum; in_quarantine: an earlier change is too recent.
+    error_code outcome() const noexcept { return outcome_; }
+    /// The set that stands, where one was decided; else empty.
+    const std::string& decided() const noexcept { return decided_; }
+    /// The nodes whose record names it.
+    node_mask changed() const noexcept { return changed_; }
+    node_mask closed() const noexcept { return closed_; }
+
+private:
+    void begin(step what, node_mask to);
+    void end(error_code why);
+    void after_reading();
+    void after_promises();
+    void after_closes();
+    void begin_again();
+    void decide(const std::string& set);
+    bool follows_old(const list_facts& f) const;
+    bool is_majority_of_old(node_mask nodes) const noexcept;
+
+    static constexpr unsigned most_ballots = 8;
+
+    node_lists lists_;
+    own_sets sets_;
+    std::string id_;
+    std::string wanted_;    // set
+    std::string proposed_;  // set
+    step step_ = step::read;
+    node_mask requested_;
+    node_mask agreed_;      // in this step
+    node_mask changed_;
+    node_mask closed_;
+    std::vector<std::optional<list_facts>> facts_;  // as last read
+    std::uint64_t number_ = 0;  // of the old set
+    std::vector<std::pair<std::uint64_t, std::string>> history_;  // of what follows
+    std::string names_;         // of what follows, where a record tells
+    std::string ballot_;
+    std::string highest_;       // ballot that any node promised
+    std::string accepted_;      // the highest under which a node was closed
+    unsigned ballots_ = 0;
+    bool is_too_young_ = false;
+    std::chrono::milliseconds quarantine_{0};
+    std::chrono::milliseconds ttl_max_{0};
+    error_code outcome_;
+    std::string decided_;
+};
+
+}  // namespace redlock::core

@@ -1,0 +1,119 @@
+// Prolonging leases.
+// SPDX-License-Identifier: MIT
+#include "core/extend.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::core {
+
+extension::verdict extension::decide(verdict v, error_code why) noexcept {
+    state_ = v;
+    reason_ = why;
+    return v;
+}
+
+extension::verdict extension::cast(std::size_t node, choice c, time_point now,
+                                   time_point old_valid_until) noexcept {
+    if (state_ != verdict::open || !tally_.cast(node, c)) return state_;
+    // A key that outlived its lease by a node's clock must not bring the lease back to life.
+    if (now >= old_valid_until) return decide(verdict::failed, errc::lost);
+    if (tally_.has_won()) {
+        if (now < valid_until_) return decide(verdict::extended, {});
+        return decide(verdict::failed, errc::validity_exhausted);
+    }
+    if (tally_.is_denied()) return decide(verdict::failed, errc::not_held);
+    // While a quorum of "not ours" is possible it is worth the wait: it ends the lease at once.
+    if (tally_.may_be_denied()) return state_;
+    if (!is_last_ && tally_.would_win_above()) return decide(verdict::again, {});
+    if (tally_.has_lost()) return decide(verdict::failed, errc::no_quorum);
+    return state_;
+}
+
+extension::verdict extension::revoke() noexcept {
+    if (state_ == verdict::extended || state_ == verdict::failed) return state_;
+    return decide(verdict::failed, errc::not_held);
+}
+
+extension_rounds::lease_index extension_rounds::add(duration ttl, bool sets_ttl,
+                                                    refused_fence* memory) {
+    assert(round_ == 0);
+    leases_.push_back({.ttl = ttl,
+                       .sets_ttl = sets_ttl,
+                       .memory = memory,
+                       .refused = memory != nullptr ? *memory : refused_fence(),
+                       .count = {}});
+    ++open_;
+    return leases_.size() - 1;
+}
+
+extension_rounds::fence_bounds extension_rounds::begin(const node_lists& nodes, drift_policy drift,
+                                                       time_point now, duration quorum_time) {
+    assert(round_ < last_round);
+    ++round_;
+    fence_bounds fence;
+    sent_ = now;
+    open_ = 0;
+    again_ = 0;
+    for (lease& l : leases_) {
+        if (l.is == state::over) continue;
+        l.is = state::open;
+        l.count.emplace(nodes, now, l.ttl, drift, round_ == last_round);
+        fence.seen = std::max(fence.seen, l.seen_fence);
+        fence.raised = std::max(fence.raised, l.refused.raised(now, quorum_time, l.ttl));
+        ++open_;
+    }
+    return fence;
+}
+
+extension::verdict extension_rounds::cast(lease_index i, std::size_t node, choice c,
+                                          std::uint64_t seen_fence, time_point now,
+                                          time_point old_valid_until) noexcept {
+    assert(i < leases_.size());
+    lease& l = leases_[i];
+    l.seen_fence = std::max(l.seen_fence, seen_fence);
+    if (seen_fence != 0) l.refused.note(seen_fence, sent_);
+    if (seen_fence != 0 && l.memory != nullptr) l.memory->note(seen_fence, sent_);
+    if (l.is != state::open) return extension::verdict::open;
+    if (c == choice::no && seen_fence != 0) c = choice::stale;
+    const auto v = l.count->cast(node, c, now, old_valid_until);
+    if (v != extension::verdict::again) return v;
+    l.is = state::again;
+    --open_;
+    ++again_;
+    return v;
+}
+
+extension::verdict extension_rounds::revoke(lease_index i) noexcept {
+    assert(i < leases_.size());
+    return leases_[i].is == state::over ? extension::verdict::open : leases_[i].count->revoke();
+}
+
+bool extension_rounds::end(lease_index i) noexcept {
+    assert(i < leases_.size());
+    const auto was = std::exchange(leases_[i].is, state::over);
+    if (was == state::over) return false;
+    --(was == state::again ? again_ : open_);
+    return true;
+}
+
+void extension_rounds::end_rounds() noexcept {
+    for (lease& l : leases_) {
+        if (l.is == state::again) l.is = state::open;
+    }
+    open_ += std::exchange(again_, 0);
+}
+
+extension_rounds::next extension_rounds::what_next() const noexcept {
+    if (open_ != 0) return next::wait;
+    return again_ != 0 ? next::begin : next::finished;
+}
+
+void extension_rounds::shorten(duration gap) noexcept {
+    for (lease& l : leases_) {
+        l.refused.shorten(gap);
+        if (l.count) l.count->shorten(gap);
+    }
+}
+
+}  // namespace redlock::core

@@ -1,0 +1,198 @@
+// Prolonging leases: the rounds, their votes, and the fence that refused one; sends nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/quorum.hpp"
+#include "value/clock.hpp"
+#include "value/options.hpp"
+
+#include <redlock/error.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace redlock::core {
+
+/// Prolonged once a quorum said so while the old validity still stood; the new validity counts from
+/// the instant at which this round was sent. Otherwise the old validity stands.
+///
+/// A node on which the key is gone refuses a fence that is not above all that it has seen. Where
+/// such nodes could complete the quorum under a higher fence, another round follows, once. But only
+/// when it is certain that no quorum denies the lease: otherwise another client may have held the
+/// lock in between, under a higher fence, and the lease must not come back.
+class extension {
+public:
+    enum class verdict : std::uint8_t { open, extended, failed, again };
+
+    /// `is_last`: no other round follows this one.
+    extension(const node_lists& nodes, time_point sent, duration ttl, drift_policy drift,
+              bool is_last = true) noexcept
+        : tally_(nodes),
+          sent_(sent),
+          valid_until_(redlock::valid_until(sent, ttl, drift)),
+          is_last_(is_last) {}
+
+    /// `old_valid_until` is the validity that stands at `now`: another round may have moved it.
+    /// Votes after the verdict change nothing.
+    verdict cast(std::size_t node, choice c, time_point now, time_point old_valid_until) noexcept;
+    /// A node says that the lease was revoked: that alone ends it. (What a node notes of that does
+    /// not last, and could run out there before a quorum has it.)
+    verdict revoke() noexcept;
+    /// Our own clock stood still for `gap` since the round was sent.
+    void shorten(duration gap) noexcept {
+        sent_ -= gap;
+        valid_until_ -= gap;
+    }
+
+    verdict state() const noexcept { return state_; }
+    /// not_held: a quorum says that the key is not ours, or it was revoked; no_quorum: too few answered;
+    /// lost: the old validity ended first; validity_exhausted: the new one had ended already.
+    error_code reason() const noexcept { return reason_; }
+    time_point sent() const noexcept { return sent_; }
+    time_point valid_until() const noexcept { return valid_until_; }
+
+private:
+    verdict decide(verdict v, error_code why) noexcept;
+
+    tally tally_;
+    time_point sent_;
+    time_point valid_until_;
+    bool is_last_;
+    verdict state_ = verdict::open;
+    error_code reason_;
+};
+
+/// A node that lost a key takes it again only under a fence above all that it has seen. A client
+/// that tries again and again to acquire goes on raising that fence, and where its clock is ahead
+/// of node time, a fence drawn by ours alone would never pass it. So a lease remembers a refusal,
+/// also past an extension that had its quorum without that node: later another one may fail.
+class refused_fence {
+public:
+    /// A node refused what was sent at `sent` for its fence alone, with or without a vote: it has
+    /// seen this one.
+    void note(std::uint64_t seen_fence, time_point sent) noexcept {
+        fence_ = sent > sent_ ? seen_fence : std::max(fence_, seen_fence);
+        sent_ = std::max(sent_, sent);
+    }
+    /// Our own clock stood still for `gap`: so much longer ago it was.
+    void shorten(duration gap) noexcept {
+        if (fence_ != 0) sent_ -= gap;
+    }
+    /// Where that fence may be `soon` after `now`, if it is raised as fast as time goes by. 0 where
+    /// nobody has refused for longer than `memory`: fences ahead of node time would cost every
+    /// other client a second round.
+    std::uint64_t raised(time_point now, duration soon, duration memory) const noexcept {
+        using std::chrono::microseconds;
+        if (fence_ == 0 || now - sent_ > memory) return 0;
+        const auto passed = std::chrono::duration_cast<microseconds>(now + soon - sent_);
+        return fence_ + static_cast<std::uint64_t>(passed.count());
+    }
+
+private:
+    std::uint64_t fence_ = 0;
+    time_point sent_{};
+};
+
+/// Leases that are prolonged together share one fence. Each has a count of its own: what happens to
+/// one does not touch the others.
+///
+/// A node that lost a key takes it again only under a fence above all that it has seen, and names
+/// the highest where it refuses. Leases that lack only such nodes for a quorum go out once more, at
+/// once, above all fences that were named; those that have a quorum pass these fences next time.
+/// (Waiting for the next renewal would not do: see `refused_fence`. The lease would be lost with a
+/// quorum of healthy nodes.)
+class extension_rounds {
+public:
+    /// Numbered in the order of `add`.
+    using lease_index = std::size_t;
+    enum class next : std::uint8_t {
+        wait,      ///< For answers to the present round.
+        begin,     ///< Call `begin` and send: some leases go out once more.
+        finished,  ///< The outcome of every lease is known.
+    };
+
+    /// Before the first round. `sets_ttl`: later renewals use `ttl`, too. False for a renewal: it
+    /// may have been sent after the holder's own extension and still carry the old ttl, which must
+    /// not come back.
+    /// `memory`: the lease's, of the fences by which nodes refused it. It outlives the extension,
+    /// which notes in it what nodes refuse.
+    lease_index add(duration ttl, bool sets_ttl, refused_fence* memory = nullptr);
+    std::size_t size() const noexcept { return leases_.size(); }
+
+    /// What the fence of a round has to be above, and up to where a rival may have raised the
+    /// fences of the nodes by the time that it arrives.
+    struct fence_bounds {
+        std::uint64_t seen = 0;
+        std::uint64_t raised = 0;
+    };
+    /// Begins a round, of all leases that are not over. A quorum of nodes answers within
+    /// `quorum_time`, if ever: for so long, and since a node refused, a rival may have gone on
+    /// raising its fence.
+    fence_bounds begin(const node_lists& nodes, drift_policy drift, time_point now,
+                       duration quorum_time);
+    std::uint32_t round() const noexcept { return round_; }
+    time_point sent() const noexcept { return sent_; }
+    bool is_open(lease_index lease) const noexcept { return at(lease).is == state::open; }
+    /// How many leases the present round is still about.
+    std::size_t open() const noexcept { return open_; }
+
+    /// A node answered for one lease. `seen_fence`: the highest fence that it has seen, where that
+    /// alone made it refuse; 0 otherwise. It counts also where the lease is not open any more.
+    /// `old_valid_until` is the validity that stands at `now`. After `extended` and `failed` the
+    /// caller calls `end`.
+    extension::verdict cast(lease_index lease, std::size_t node, choice c, std::uint64_t seen_fence,
+                            time_point now, time_point old_valid_until) noexcept;
+    /// A node says that the lease was revoked. As `cast`; also where the lease waits for another
+    /// round.
+    extension::verdict revoke(lease_index lease) noexcept;
+    /// Of a lease that is extended: counted from when its round was sent.
+    time_point valid_until(lease_index lease) const noexcept {
+        return at(lease).count->valid_until();
+    }
+    /// The ttl of later renewals, where this extension sets it.
+    std::optional<duration> new_ttl(lease_index lease) const {
+        return at(lease).sets_ttl ? std::optional(at(lease).ttl) : std::nullopt;
+    }
+    duration ttl(lease_index lease) const noexcept { return at(lease).ttl; }
+    error_code reason(lease_index lease) const noexcept { return at(lease).count->reason(); }
+
+    /// The lease is no longer part of it. False where that was known.
+    bool end(lease_index lease) noexcept;
+    /// There will be no next round: leases that wait for one have to be ended with the others.
+    void end_rounds() noexcept;
+    next what_next() const noexcept;
+    /// Our own clock stood still for `gap` since the round was sent.
+    void shorten(duration gap) noexcept;
+
+private:
+    enum class state : std::uint8_t { open, again, over };
+    struct lease {
+        duration ttl;
+        bool sets_ttl;
+        refused_fence* memory;
+        refused_fence refused;  // what it held at the start, and since then
+        std::uint64_t seen_fence = 0;
+        state is = state::open;
+        std::optional<extension> count;
+    };
+
+    const lease& at(lease_index i) const noexcept {
+        assert(i < leases_.size());
+        return leases_[i];
+    }
+
+    static constexpr std::uint32_t last_round = 2;
+
+    std::deque<lease> leases_;
+    std::size_t open_ = 0;   // leases that the present round has not decided
+    std::size_t again_ = 0;  // leases that wait for the next round
+    std::uint32_t round_ = 0;
+    time_point sent_{};
+};
+
+}  // namespace redlock::core

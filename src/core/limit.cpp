@@ -1,0 +1,189 @@
+// A rate limiter.
+// SPDX-License-Identifier: MIT
+#include "core/limit.hpp"
+
+#include "value/options.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <vector>
+
+namespace redlock::core {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+milliseconds pacing::ttl() const noexcept {
+    const duration least = std::max<duration>(1ms, period_ / 100);
+    const duration wanted = period_ + std::max<duration>(least, 2 * slowest_);
+    if (wanted >= longest_ttl_) return longest_ttl_;
+    // The share of the drift is taken of the whole ttl, so the sum is not enough.
+    auto ttl = std::chrono::ceil<milliseconds>(wanted + drift_.allowance(wanted));
+    while (ttl < longest_ttl_ && validity(ttl) < wanted) {
+        const auto missing = std::chrono::ceil<milliseconds>(wanted - validity(ttl));
+        ttl += std::max(missing, 1ms);
+    }
+    return std::min(ttl, longest_ttl_);
+}
+
+bool pacing::counts(milliseconds ttl, time_point valid_until, time_point now) noexcept {
+    const time_point sent = valid_until - validity(ttl);
+    slowest_ = std::max<duration>(now - sent, slowest_ / 2);
+    return valid_until - now >= period_;
+}
+
+milliseconds pacing::longest_period(milliseconds longest_ttl, drift_policy drift) noexcept {
+    return longest_kept(longest_ttl, drift);
+}
+
+namespace {
+
+milliseconds time_until_free_in(node_mask list, std::span<const node_vote> votes,
+                                milliseconds turn) {
+    std::vector<milliseconds> times;
+    for (const std::size_t i : list) {
+        const node_vote& v = votes[i];
+        switch (v.answer) {
+            case vote::held: times.push_back(v.retry_in); break;
+            case vote::queued: times.push_back(v.retry_in > 0ms ? v.retry_in : turn); break;
+            case vote::granted:
+            case vote::stale: times.push_back(0ms); break;
+            default: break;
+        }
+    }
+    if (times.empty()) return 1ms;
+    // A node that did not answer in time, because the others had decided, is taken to be like them.
+    const auto nth = times.begin() + static_cast<std::ptrdiff_t>(
+                                         std::min(quorum(list.size()), times.size()) - 1);
+    std::nth_element(times.begin(), nth, times.end());
+    return std::max(*nth, 1ms);
+}
+
+}  // namespace
+
+milliseconds time_until_free(std::span<const node_vote> votes, const node_lists& nodes,
+                             milliseconds turn) {
+    assert(votes.size() == nodes.size());
+    return std::max(time_until_free_in(nodes.old(), votes, turn),
+                    time_until_free_in(nodes.after(), votes, turn));
+}
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+std::string why_no_limit(const client_options& client, std::string_view resource,
+                         std::uint16_t limit, milliseconds period) {
+    const auto in_ms = [](milliseconds span) { return std::to_string(span.count()) + " ms"; };
+    if (auto why = validate_resource(client, resource); !why.empty()) return why;
+    if (!client.fencing) return "a limit needs fencing: slots have fences";
+    if (limit == 0 || limit > max_slots) {
+        return "a limit of " + std::to_string(limit) + " can't be: it must be 1 to " +
+               std::to_string(max_slots);
+    }
+    if (period <= 0ms) return "the period must be longer than 0";
+    const auto longest =
+        pacing::longest_period(client.ttl_max, {client.drift_factor, client.drift_min});
+    if (period <= longest) return {};
+    return "a period of " + in_ms(period) + " is above " + in_ms(longest) +
+           ", the longest with a ttl_max of " + in_ms(client.ttl_max) +
+           ": shorten it, or raise ttl_max for all clients of these nodes";
+}
+
+rate_limit::start rate_limit::begin(limited& call, duration wait, time_point now) {
+    assert(call.state_ == limited::state::away);
+    call.waits_ = wait > duration::zero();
+    call.deadline_ = now + wait;
+    if (!call.waits_) {
+        if (asking_ > 0 || !line_.empty()) return start::stand_aside;
+        call.state_ = limited::state::asking;
+        return start::ask;
+    }
+    call.number_ = ++last_number_;
+    call.state_ = limited::state::in_line;
+    line_.push_back(call);
+    return start::wait;
+}
+
+void rate_limit::admit(time_point now) {
+    while (!line_.empty() && asking_ < most_ && now >= not_before_) {
+        limited& first = line_.front();
+        line_.pop_front();
+        first.state_ = limited::state::asking;
+        ++asking_;
+        first.on_turn(now);
+    }
+    if (!line_.empty() && asking_ < most_) line_.front().on_rest(not_before_);
+}
+
+void rate_limit::look_again(time_point now) {
+    if (!line_.empty() && asking_ < most_) line_.front().on_rest(std::max(not_before_, now));
+}
+
+acquire_options rate_limit::request(limited& call) noexcept {
+    assert(call.state_ == limited::state::asking);
+    ++call.tries_;
+    call.ttl_ = pace_.ttl();
+    return {.ttl = call.ttl_, .renew = false, .slots = slots_};
+}
+
+rate_limit::verdict rate_limit::granted(limited& call, time_point valid_until,
+                                        time_point now) noexcept {
+    if (!pace_.counts(call.ttl_, valid_until, now)) return late(call, now);
+    not_before_ = {};  // the nodes have free slots
+    if (call.waits_) most_ = std::min<std::size_t>(most_ + 1, slots_);
+    return end(call, verdict::allowed);
+}
+
+rate_limit::verdict rate_limit::refused(limited& call, error_code why,
+                                        std::span<const node_vote> votes,
+                                        const node_lists& nodes, time_point now) {
+    const bool is_reached = why == errc::contended;
+    if (is_reached) {
+        not_before_ = now + time_until_free(votes, nodes, turn_);
+    } else if (why == errc::validity_exhausted) {
+        pace_.was_too_late(call.ttl_);
+        return late(call, now);
+    } else if (!(why == condition::retryable)) {
+        return end(call, verdict::over);
+    }
+    most_ = 1;
+    if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);
+    return rest(call, is_reached ? not_before_ : std::max(not_before_, now + rest_of_failure));
+}
+
+void rate_limit::leave(limited& call) noexcept { end(call, verdict::over); }
+
+milliseconds rate_limit::retry_after(time_point now) const noexcept {
+    if (not_before_ <= now) return turn_;
+    return std::chrono::ceil<milliseconds>(not_before_ - now);
+}
+
+rate_limit::verdict rate_limit::late(limited& call, time_point now) noexcept {
+    if (call.tries_ < most_tries) return verdict::again;
+    if (!call.waits_ || now >= call.deadline_) return end(call, verdict::over);
+    // The nodes are too slow for the period, and trying makes them no faster.
+    most_ = 1;
+    return rest(call, std::max(not_before_, now + rest_of_failure));
+}
+
+rate_limit::verdict rate_limit::end(limited& call, verdict how) noexcept {
+    if (call.state_ == limited::state::asking && call.waits_) --asking_;
+    if (call.listed_.is_linked()) call.listed_.unlink();
+    call.state_ = limited::state::away;
+    return how;
+}
+
+// Of those that rest the earlier ones stand before the later ones.
+rate_limit::verdict rate_limit::rest(limited& call, time_point until) noexcept {
+    end(call, verdict::rest);
+    not_before_ = until;
+    const auto next = std::find_if(line_.begin(), line_.end(), [&](const limited& other) {
+        return other.number_ > call.number_;
+    });
+    line_.insert(next, call);
+    call.state_ = limited::state::in_line;
+    return verdict::rest;
+}
+
+}  // namespace redlock::core

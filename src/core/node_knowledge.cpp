@@ -1,0 +1,422 @@
+// What one client knows of its nodes, and what it asks them for that reason.
+// SPDX-License-Identifier: MIT
+#include "core/node_knowledge.hpp"
+
+#include "value/options.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+
+namespace redlock::core {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+drift_policy drift_of(const client_options& options) {
+    return {options.drift_factor, options.drift_min};
+}
+
+}  // namespace
+
+node_knowledge::node_knowledge(const client_options& options, std::string mark, own_sets sets)
+    : lists_(options),
+      is_fenced_(options.fencing),
+      is_guarded_(is_guarded(options)),
+      ttl_max_(options.ttl_max),
+      membership_(lists_, std::move(sets)),
+      eligibility_(lists_, is_guarded_, options.ttl_max, drift_of(options)),
+      bootstrap_(options.nodes.size(),
+                 is_guarded_ && options.guard == restart_guard::automatic && !lists_.is_joint(),
+                 options.ttl_max / 2, std::move(mark)),
+      watch_(lists_, is_guarded_, fence_tolerance(options.ttl_max),
+              drift_of(options)),
+      disruptions_(options.nodes.size()),
+      settling_(!options.fencing, options.connect_timeout),
+      nodes_(options.nodes.size()) {}
+
+void node_knowledge::start(time_point now) {
+    has_begun_ = true;
+    settling_.start(now);
+}
+
+void node_knowledge::take_role(record_role role, time_point now) {
+    if (role <= role_) return;
+    role_ = role;
+    watch_.set_role(role);
+    if (role == record_role::keeps) bootstrap_.keep_records();
+    if (is_guarded_) settling_.unsettle(now);
+    // First: what is known of the others is compared when these have been reset.
+    for (std::size_t i = 0; i < nodes_.size() && role == record_role::keeps; ++i) {
+        // A joint list is announced to each node.
+        const bool is_to_write = eligibility_.record_of(i).is_void || membership_.is_joint();
+        if (is_to_write) watch_.look(i, orders_);
+    }
+    decide(now);
+}
+
+void node_knowledge::set_link(std::size_t node, const link_facts& link) {
+    assert(node < nodes_.size());
+    watch_.set_link(node, link);
+}
+
+void node_knowledge::order(task what, std::size_t node) {
+    orders_.push_back({.what = what, .node = node});
+}
+
+void node_knowledge::greeted(std::size_t node, const handshake& facts, time_point now) {
+    assert(node < nodes_.size());
+    watch_.greeted(node);
+    eligibility_.met(node, facts.server, now);
+    if (facts.time_us) read_clock(node, {*facts.time_us, facts.began, now}, now);
+    if (!is_fenced_) return;
+    // A replica reports no record, and has no vote.
+    if (!facts.server.is_master) return bootstrap_.down(node);
+    if (is_guarded_) settling_.unsettle(now);
+    take_record(node, facts.record, facts.began, now);
+    if (is_guarded_) note_in_bootstrap(node, facts.began, now);
+}
+
+// What a node is depends on the others' records, too.
+void node_knowledge::take_record(std::size_t node, const record_facts& record, time_point sent,
+                                 time_point now) {
+    std::vector<membership::standing> before;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) before.push_back(membership_.of(i));
+    membership_.read(node, record.exists ? std::optional(record.list) : std::nullopt, record.epoch,
+                     sent, now);
+    const record_facts& known = nodes_[node].record;
+    const bool is_a_step = known.exists && known.epoch != record.epoch && membership_.is_strict();
+    if (is_a_step) ++list_steps_;
+    nodes_[node].record = record;
+    nodes_[node].read_at = now;
+    use_record(node, now);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (i == node || membership_.of(i) == before[i]) continue;
+        use_record(i, now);
+        if (is_guarded_) note_in_bootstrap(i, sent, now);
+    }
+}
+
+void node_knowledge::use_record(std::size_t node, time_point now) {
+    record_facts record = nodes_[node].record;
+    nodes_[node].record.made = false;
+    record.standing = membership_.of(node);
+    record.waits_for_earlier = membership_.waits_for_earlier(node);
+    // Of a node that is not of the list nothing else counts; without the guard nothing does.
+    if (record.is_misfit() || record.is_away() || !is_guarded_) {
+        record = {.time_us = record.time_us, .list = record.list, .standing = record.standing};
+    }
+    if (!is_guarded_) return eligibility_.read(node, record, now);
+    if (eligibility_.record_of(node).epoch != record.epoch) disruptions_.forgot(node);
+    report_ttl_max(node, record);
+    eligibility_.read(node, record, now);
+    watch_.take_record(node, eligibility_, now);
+    order(task::use_record, node);
+}
+
+void node_knowledge::note_in_bootstrap(std::size_t node, time_point sent, time_point now) {
+    const record_facts& record = eligibility_.record_of(node);
+    if (record.is_misfit()) bootstrap_.note_other_set(node);
+    else if (record.is_away()) bootstrap_.note_record(node);
+    else if (eligibility_.first_of(node) != node) bootstrap_.excuse(node);
+    else bootstrap_.found(node, record, now, sent);
+}
+
+// Each figure is reported once, for all nodes together.
+void node_knowledge::report_ttl_max(std::size_t node, const record_facts& record) {
+    const bool is_ours_or_none = record.ttl_max == ttl_max_ || record.ttl_max == 0ms;
+    if (!record.exists || is_ours_or_none) return;
+    const bool is_known = std::any_of(nodes_.begin(), nodes_.end(), [&](const node_state& n) {
+        return n.other_ttl_max == record.ttl_max;
+    });
+    nodes_[node].other_ttl_max = record.ttl_max;
+    if (!is_known) order(task::report_ttl_max, node);
+}
+
+void node_knowledge::read_clock(std::size_t node, const clock_reading& reading, time_point now) {
+    const bool has_jumped = watch_.read(node, reading, eligibility_, now, orders_);
+    if (has_jumped) settling_.unsettle(now);
+}
+
+void node_knowledge::down(std::size_t node, time_point now) {
+    if (turning_ == node) turning_.reset();
+    disruptions_.broke(node);
+    bootstrap_.down(node);
+    decide(now);
+}
+
+void node_knowledge::decide(time_point now) {
+    if (is_closed_) return;
+    order_turns();
+    order_bootstrap(now);
+    eligibility_.presume_new(role_ != record_role::keeps && bootstrap_.is_new_cluster());
+    compare_clocks(now);
+    settle(now);
+    report(now);
+}
+
+// Nodes that missed a change are turned into what the others are, by clients that keep records: one
+// after the other, since what is sent to a node meanwhile names its record from before.
+void node_knowledge::order_turns() {
+    if (!is_guarded_ || role_ != record_role::keeps) return;
+    for (std::size_t i = 0; i < nodes_.size() && !turning_; ++i) {
+        if (!watch_.link(i).is_ready || unturned_.contains(i)) continue;
+        auto turn = membership_.turn_of(i);
+        if (!turn) continue;
+        turning_ = i;
+        eligibility_.doubt(i);
+        orders_.push_back({.what = task::turn, .node = i, .turned = std::move(turn)});
+    }
+    for (const std::size_t i : membership_.to_read() - read_again_) {
+        if (!watch_.link(i).is_ready) continue;
+        read_again_.insert(i);
+        watch_.look(i, orders_);
+    }
+}
+
+void node_knowledge::turn_failed(std::size_t node, time_point now) {
+    if (turning_ == node) turning_.reset();
+    unturned_.insert(node);
+    decide(now);
+}
+
+void node_knowledge::turned(std::size_t node, const record_facts& record, time_point sent,
+                            time_point now) {
+    if (turning_ == node) turning_.reset();
+    const bool is_known_empty = membership_.of(node) == membership::standing::empty;
+    if (record.exists || is_known_empty) take_record(node, record, sent, now);
+    else order(task::greet_again, node);
+    decide(now);
+}
+
+void node_knowledge::order_bootstrap(time_point now) {
+    bootstrap_.set_makeable(membership_.makeable());
+    for (const bootstrap::order& o : bootstrap_.due(now)) {
+        orders_.push_back({.what = task::bootstrap, .node = o.node, .step = o.what});
+        // Not for a look at the record of another client's bootstrap: it is repeated until that
+        // ends.
+        const bool is_a_look =
+            o.what == bootstrap::task::look ||
+            (o.what == bootstrap::task::make && eligibility_.record_of(o.node).exists);
+        if (!is_a_look) settling_.extend(now, watch_.link(o.node).node_timeout);
+    }
+    bootstrap_deadline_ = bootstrap_.deadline();
+}
+
+void node_knowledge::compare_clocks(time_point now) {
+    const std::size_t before = orders_.size();
+    watch_.set_making(bootstrap_.is_pending());
+    if (watch_.compare(eligibility_, now, orders_)) settling_.unsettle(now);
+    for (std::size_t i = before; i < orders_.size(); ++i) {
+        const node_order& o = orders_[i];
+        if (o.what == task::write_clock) settling_.extend(now, watch_.link(o.node).node_timeout);
+    }
+    if (!is_guarded_ || !watch_.is_looking()) return;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (watch_.link(i).is_ready) settling_.await_comparison(watch_.link(i).node_timeout);
+    }
+}
+
+bool node_knowledge::has_quorum(time_point now) const noexcept {
+    node_mask voters;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        voters.set(i, watch_.link(i).is_ready && eligibility_.votes_from(i) <= now);
+    }
+    return lists_.is_quorum(voters);
+}
+
+// With the nodes that are being greeted, of which there is one at least.
+bool node_knowledge::may_reach_quorum() const noexcept {
+    node_mask ready;
+    node_mask greeting;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        ready.set(i, watch_.link(i).is_ready);
+        greeting.set(i, watch_.link(i).is_untried);
+    }
+    return !greeting.empty() && lists_.is_quorum(ready | greeting);
+}
+
+void node_knowledge::settle(time_point now) {
+    // Before that no connection is being made, and nothing looks worth waiting for.
+    if (settling_.is_settled() || !has_begun_) return;
+    bool is_worth_waiting =
+        bootstrap_.is_pending() || watch_.is_looking() || watch_.is_writing();
+    if (is_worth_waiting && has_quorum(now)) {
+        is_worth_waiting = bootstrap_.is_asking();
+        settling_.note_quorum(now);
+    } else if (is_worth_waiting && may_reach_quorum()) {
+        settling_.await_greeting(now);
+    }
+    if (settling_.settle(is_worth_waiting, now)) order(task::settled, 0);
+}
+
+// Reports once what keeps a node from voting; while nodes may still be opened that is nothing.
+void node_knowledge::report(time_point now) {
+    if (bootstrap_.is_pending()) return;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!watch_.link(i).is_ready) continue;
+        const error_code why = eligibility_.objection(i, now);
+        const bool is_turned_soon = membership_.of(i) == membership::standing::behind &&
+                                    role_ == record_role::keeps && !unturned_.contains(i);
+        const bool is_compared_soon =
+            why == errc::in_quarantine && !eligibility_.is_compared(i);
+        if (is_turned_soon || is_compared_soon) continue;  // over in a moment
+        if (std::exchange(nodes_[i].reported, why) != why && why) order(task::report_objection, i);
+    }
+}
+
+void node_knowledge::probe(time_point now) {
+    // Not more often where a short quarantine has the clocks read more often.
+    const bool reads_roles = now >= roles_due_;
+    read_again_ = {};
+    unturned_ = {};
+    if (reads_roles) roles_due_ = now + longest_between_probes;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!watch_.link(i).is_ready) continue;
+        // Only a handshake shows that a replica has become a master.
+        if (reads_roles && !eligibility_.server_of(i).is_master) order(task::greet_again, i);
+        watch_.probe(i, orders_);
+        if (reads_roles && is_guarded_) order(task::read_replication, i);
+    }
+    report(now);
+}
+
+void node_knowledge::bootstrap_found(std::size_t node, const record_facts& record,
+                                     time_point sent, time_point now) {
+    take_record(node, record, sent, now);
+    note_in_bootstrap(node, sent, now);
+    decide(now);
+}
+
+void node_knowledge::bootstrap_done(std::size_t node, bootstrap::task step, bool was_ours,
+                                    time_point now) {
+    assert(step == bootstrap::task::open || step == bootstrap::task::withdraw);
+    if (was_ours && step == bootstrap::task::open) eligibility_.opened(node, now);
+    bootstrap_.done(node, now);
+    decide(now);
+}
+
+// The next handshake tells.
+void node_knowledge::bootstrap_failed(std::size_t node, time_point now) {
+    bootstrap_.down(node);
+    order(task::greet_again, node);
+    decide(now);
+}
+
+void node_knowledge::looked(std::size_t node, const sight& seen, time_point sent,
+                            time_point now) {
+    watch_.looked(node);
+    if (seen.time_us) {
+        read_clock(node, {*seen.time_us, sent, now}, now);
+    } else if (seen.record) {
+        read_again_.erase(node);  // another one may have been found without its record since
+        const record_facts& record = *seen.record;
+        read_clock(node, {record.time_us, sent, now}, now);
+        // The quarantine of a node that was flushed begins with the first handshake after it.
+        // Beside a node of another set an empty one stays empty.
+        const record_facts& before = nodes_[node].record;
+        // That it is gone may have been noted while another node's was made, and no word of it was
+        // due then.
+        const bool is_missing = !record.exists && bootstrap_.expects_record(node);
+        const bool is_known = !is_missing && record.exists == before.exists &&
+                              record.epoch == before.epoch && record.list.set == before.list.set;
+        // What a client that only looked could not note of the node, it notes now.
+        const bool is_reset = before.is_void && record.exists;
+        if (is_known || is_reset || was_changed(node, record)) {
+            const auto standing = membership_.of(node);
+            take_record(node, record, sent, now);
+            if (membership_.of(node) != standing) note_in_bootstrap(node, sent, now);
+        }
+        else if (!may_be_withdrawn()) order(task::greet_again, node);
+    } else {
+        watch_.look_failed(node);
+    }
+    decide(now);
+}
+
+// Whether the record is the one that was known, after a step of a change of the list: the data are
+// as they were.
+bool node_knowledge::was_changed(std::size_t node, const record_facts& record) const {
+    const record_facts& before = nodes_[node].record;
+    const bool is_a_step =
+        record.list.set == before.list.set || record.list.number != before.list.number;
+    return before.exists && record.exists && !(record.list == before.list) && is_a_step &&
+           record.since_us == before.since_us;
+}
+
+void node_knowledge::look_failed(std::size_t node, time_point now) {
+    watch_.look_failed(node);
+    decide(now);
+}
+
+void node_knowledge::clock_written(std::size_t node, const record_facts& record,
+                                   time_point sent, time_point now) {
+    watch_.clock_written(node, record.made);
+    if (!record.exists && !may_be_withdrawn()) return order(task::greet_again, node);
+    const bool is_struck = record.epoch != eligibility_.record_of(node).epoch;
+    take_record(node, record, sent, now);
+    // The clock may have stepped since it was compared, and then what was written is wrong. After a
+    // strike that can wait for the next look: a clock that drifts without measure would be struck
+    // again at once.
+    if (!is_struck) read_clock(node, {record.time_us, sent, now}, now);
+    decide(now);
+}
+
+void node_knowledge::write_failed(std::size_t node, time_point now) {
+    watch_.write_failed(node);
+    decide(now);
+}
+
+void node_knowledge::read_replication(std::size_t node, const server_facts& facts) {
+    const server_facts& known = eligibility_.server_of(node);
+    const bool is_other = facts.is_master != known.is_master || facts.replid != known.replid ||
+                          facts.has_replicas != known.has_replicas;
+    if (is_other) order(task::greet_again, node);
+}
+
+void node_knowledge::showed(std::size_t node, const node_signs& signs, time_point sent,
+                            time_point now) {
+    if (signs.is_late) watch_.look(node, orders_);
+    // A command that was sent before the record was read names the record before it: that is no
+    // news. An acquire that waited for the record goes out at the instant at which it is read.
+    const bool is_news = membership_.is_strict() ? sent >= nodes_[node].read_at
+                                                 : sent > nodes_[node].read_at;
+    const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists && is_news &&
+                               !may_be_withdrawn();
+    // While the list changes it may be a step of that, which costs no connection.
+    if (has_forgotten && membership_.is_strict() && !signs.is_replica) {
+        ++list_steps_;
+        eligibility_.doubt(node);  // until the look
+        settling_.unsettle(now);
+        return watch_.look(node, orders_);
+    }
+    if (has_forgotten || signs.is_replica) order(task::greet_again, node);
+}
+
+void node_knowledge::not_sent(const node_order& what, time_point now) {
+    switch (what.what) {
+        case task::bootstrap: bootstrap_.down(what.node); break;
+        case task::look: watch_.look_failed(what.node); break;
+        case task::turn: return turn_failed(what.node, now);
+        case task::write_clock: watch_.write_failed(what.node); break;
+        default: return;
+    }
+    decide(now);
+}
+
+std::optional<std::uint64_t> node_knowledge::propose(std::uint64_t seen, time_point now,
+                                                     std::uint64_t raised) {
+    // A fence drawn by a time that is far ahead would stay on a node long after its clock was put
+    // right.
+    if (clocks().is_in_doubt()) return std::nullopt;
+    return fences_.next(seen, clocks().now_us(now).value_or(0), clocks().tolerance(), raised);
+}
+
+std::uint64_t node_knowledge::highest_plausible_fence(time_point now) const noexcept {
+    const auto latest = clocks().now_us(now).value_or(0) +
+                        std::chrono::floor<std::chrono::microseconds>(clocks().tolerance()).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(latest, 0));
+}
+
+}  // namespace redlock::core

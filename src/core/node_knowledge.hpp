@@ -1,0 +1,233 @@
+// What one client knows of its nodes, and what it asks them for that reason; sends nothing.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/change.hpp"
+#include "core/clock_watch.hpp"
+#include "core/eligibility.hpp"
+#include "core/lease.hpp"
+#include "value/clock.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/options.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::core {
+
+/// Decides whether a release has to raise the fence. What lay in the buffer of a connection that
+/// broke may still be executed by the node, after the release that was sent on the next connection:
+/// a plain release would let such an acquire take the key again, for a holder that is gone.
+class disruptions {
+public:
+    explicit disruptions(std::size_t nodes) : nodes_(nodes) {}
+
+    void broke(std::size_t node) { at(node).broke_at = ++count_; }
+    /// Its record is another: it has forgotten, and executes nothing that was sent before.
+    void forgot(std::size_t node) { at(node).forgot_at = ++count_; }
+    std::uint64_t so_far() const noexcept { return count_; }
+
+    /// Whether a command of those traces may still arrive at the node out of order. What was sent
+    /// under another record can't take anything any more, and a fence that the node has forgotten
+    /// counts as more than what was written down then. So only a break since then can hide something
+    /// that still can.
+    bool may_arrive_late(std::size_t node, const traces& of) const noexcept {
+        assert(node < nodes_.size());
+        const facts& f = nodes_[node];
+        const bool has_broken = f.broke_at > std::max(of.born, f.forgot_at);
+        return of.highest_fence != 0 && (has_broken || of.began_elsewhere);
+    }
+
+private:
+    struct facts {
+        std::uint64_t broke_at = 0;
+        std::uint64_t forgot_at = 0;
+    };
+    facts& at(std::size_t node) noexcept {
+        assert(node < nodes_.size());
+        return nodes_[node];
+    }
+
+    std::vector<facts> nodes_;
+    std::uint64_t count_ = 0;
+};
+
+/// Where none of these is set, the node is what it was in the handshake.
+struct node_signs {
+    bool is_late = false;      ///< It refused a command as late: its clock may have stepped.
+    bool is_amnesiac = false;  ///< Its record is missing or another: it may have forgotten leases.
+    bool is_replica = false;
+
+    bool any() const noexcept { return is_late || is_amnesiac || is_replica; }
+};
+
+/// Facts go in, with the time among them, and orders come out. It calls nobody. Its driver says how
+/// the connections stand before each fact, takes the orders after it, carries them out in their
+/// sequence, and calls `not_sent` for each that the node's connection did not take.
+///
+/// It joins these machines: `membership` tells of which list a node is, `eligibility` decides which nodes vote, `bootstrap` whether the cluster
+/// is new, `clock_watch` which clocks stepped, `disruptions` what may still arrive late, `settling`
+/// how long acquires wait, and `fence_source` the next fence. What lies between is decided here:
+/// - Where a look finds another record than the handshake did, the handshake runs again: the node
+///   was flushed, and its quarantine begins with the record that a handshake makes. (With the next
+///   acquire it would begin too late, and last a ttl_max from then.)
+/// - A command that was answered 'AMNESIAC' is news only where it was sent after the record was
+///   read. All that had left before a flush was noticed is answered so, and each of these answers
+///   would break the connection once more for another handshake.
+/// - While a bootstrap is under way neither is news, nor a clock that could not be written: the
+///   record's maker may have taken it back. The bootstrap looks again by itself; another handshake
+///   would break the connection. The records that this client made would then stay, and nobody
+///   would open them.
+/// - A client that only looks (it has acquired nothing, and holds nothing) writes no record: with one
+///   node of three in its list it would name a set of one on a node that restarted empty, and end
+///   every lock of the real set. It judges as if it had written.
+/// - A node without a vote is not reported while a bootstrap may give it one any moment.
+class node_knowledge {
+public:
+    /// `mark`: of the records that this client makes. `sets`: those that its list names.
+    node_knowledge(const client_options& options, std::string mark, own_sets sets = {});
+
+    // Facts.
+
+    void start(time_point now);
+    /// From now on the client does this with the records, if it did less before.
+    void take_role(record_role role, time_point now);
+    record_role role() const noexcept { return role_; }
+    /// No orders are given from now on but for what commands on their way go by.
+    void close() noexcept { is_closed_ = true; }
+    bool is_closed() const noexcept { return is_closed_; }
+    void set_link(std::size_t node, const link_facts& link);
+
+    struct handshake {
+        server_facts server;
+        std::optional<std::int64_t> time_us;
+        record_facts record;  ///< Of a master, where `fencing` is on.
+        time_point began{};
+    };
+    /// Nothing has been sent since; `go_on` follows when what had waited was.
+    void greeted(std::size_t node, const handshake& facts, time_point now);
+    /// What had waited for a node was sent; or the timer at `bootstrap_deadline` went off.
+    void go_on(time_point now) { decide(now); }
+    void down(std::size_t node, time_point now);
+    /// The timer at `settle_deadline` went off.
+    void settle(time_point now);
+    /// Once every `between_probes`.
+    void probe(time_point now);
+    duration between_probes() const noexcept { return clock_watch::between_probes(eligibility_); }
+
+    /// The record on a node, by an order of the bootstrap that was carried out at `sent`.
+    void bootstrap_found(std::size_t node, const record_facts& record, time_point sent,
+                         time_point now);
+    /// An order to open or to withdraw was answered. `was_ours`: the mark still stood.
+    void bootstrap_done(std::size_t node, bootstrap::task step, bool was_ours, time_point now);
+    /// An order of the bootstrap failed. It may have been carried out all the same.
+    void bootstrap_failed(std::size_t node, time_point now);
+
+    /// The answer to a look: the time alone, or the record, which has the time in it; or neither,
+    /// where the node answered something else.
+    struct sight {
+        std::optional<std::int64_t> time_us;
+        std::optional<record_facts> record;
+    };
+    void looked(std::size_t node, const sight& seen, time_point sent, time_point now);
+    void look_failed(std::size_t node, time_point now);
+    /// The record after an order to write a clock was carried out.
+    void clock_written(std::size_t node, const record_facts& record, time_point sent,
+                       time_point now);
+    void write_failed(std::size_t node, time_point now);
+    /// The record after an order to turn it was carried out, or a step of a commit.
+    void turned(std::size_t node, const record_facts& record, time_point sent, time_point now);
+    void turn_failed(std::size_t node, time_point now);
+    void read_replication(std::size_t node, const server_facts& facts);
+    /// What the answer to a command that was sent at `sent` showed.
+    void showed(std::size_t node, const node_signs& signs, time_point sent, time_point now);
+    /// The order could not be sent.
+    void not_sent(const node_order& what, time_point now);
+
+    // What follows.
+
+    node_orders take_orders() { return std::exchange(orders_, {}); }
+    time_point bootstrap_deadline() const noexcept { return bootstrap_deadline_; }
+    time_point settle_deadline() const noexcept { return settling_.deadline(); }
+    /// So much is known that an acquire can be begun: a quorum may vote, or nothing is to be gained
+    /// by waiting any longer.
+    bool is_settled() const noexcept { return settling_.is_settled(); }
+
+    const membership& lists() const noexcept { return membership_; }
+    /// How often a node's record was another one than was known since the list changes.
+    std::uint64_t list_steps() const noexcept { return list_steps_; }
+    const eligibility& votes() const noexcept { return eligibility_; }
+    const node_clocks& clocks() const noexcept { return watch_.clocks(); }
+    const disruptions& breaks() const noexcept { return disruptions_; }
+    const std::string& mark() const noexcept { return bootstrap_.mark(); }
+
+    /// A fresh fence, above `seen`, and as high as `raised` where that is not too far ahead of node
+    /// time. Nothing where `seen` is, or node time is in doubt.
+    std::optional<std::uint64_t> propose(std::uint64_t seen, time_point now,
+                                         std::uint64_t raised);
+    /// A client that goes by the rules can have drawn this fence, and none above it.
+    std::uint64_t highest_plausible_fence(time_point now) const noexcept;
+    /// What holds for the fences of all requests that are sent now.
+    fence_limits limits_of_fences() const noexcept {
+        return {clocks().tolerance(), 2 * duration(votes().ttl_max())};
+    }
+
+private:
+    using task = node_order::task;
+    struct node_state {
+        time_point read_at{};  // when its record was last read
+        error_code reported;   // the objection of the last report
+        std::chrono::milliseconds other_ttl_max{0};  // another client's, as its record last had it
+        record_facts record;                         // as the node reported it
+    };
+
+    void order(task what, std::size_t node);
+    void decide(time_point now);
+    void order_bootstrap(time_point now);
+    void compare_clocks(time_point now);
+    bool has_quorum(time_point now) const noexcept;
+    bool may_reach_quorum() const noexcept;
+    void report(time_point now);
+    bool may_be_withdrawn() const noexcept { return bootstrap_.is_pending(); }
+    void read_clock(std::size_t node, const clock_reading& reading, time_point now);
+    void take_record(std::size_t node, const record_facts& record, time_point sent,
+                     time_point now);
+    void use_record(std::size_t node, time_point now);
+    void note_in_bootstrap(std::size_t node, time_point sent, time_point now);
+    bool was_changed(std::size_t node, const record_facts& record) const;
+    void order_turns();
+    void report_ttl_max(std::size_t node, const record_facts& record);
+
+    node_lists lists_;
+    bool is_fenced_;
+    bool is_guarded_;
+    std::chrono::milliseconds ttl_max_;  // this client's own
+    membership membership_;
+    eligibility eligibility_;
+    bootstrap bootstrap_;
+    clock_watch watch_;
+    fence_source fences_;
+    disruptions disruptions_;
+    settling settling_;
+    std::vector<node_state> nodes_;
+    std::uint64_t list_steps_ = 0;
+    std::optional<std::size_t> turning_;  // the node that has an order to that effect
+    node_mask unturned_;                  // the order failed since the last probe
+    node_mask read_again_;  // since the last probe, to make a record of another one
+    node_orders orders_;
+    time_point bootstrap_deadline_ = time_point::max();
+    time_point roles_due_ = time_point::min();  // when the servers' roles are looked at again
+    record_role role_ = record_role::looks;
+    bool has_begun_ = false;
+    bool is_closed_ = false;
+};
+
+}  // namespace redlock::core

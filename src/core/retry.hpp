@@ -1,0 +1,128 @@
+// When a waiter tries again, and for which of its keys it waits.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "value/clock.hpp"
+#include "value/nodes.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/options.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::core {
+
+/// A node wakes a waiter for each key by itself. The waiter has to try only when that node would let
+/// it have all of them. As in `retry`, a wake-up that comes while an answer is outstanding is newer
+/// than that answer.
+class blocked_keys {
+public:
+    /// Bit i: the i-th key can't be taken, and the node will wake the waiter when it can.
+    using keys = std::uint64_t;
+    static constexpr std::size_t most = 64;
+
+    explicit blocked_keys(std::size_t count) noexcept
+        : all_(count < most ? (keys(1) << count) - 1 : ~keys(0)) {}
+
+    /// A query goes out to these nodes.
+    void queried(node_mask nodes) noexcept {
+        for (const std::size_t node : nodes) freed_[node] = 0;
+    }
+    /// The node named these keys as blocked. Returns whether all of them were freed meanwhile: the
+    /// waiter may have all its keys.
+    bool answered(std::size_t node, keys blocked) noexcept {
+        blocked_[node] = blocked & all_ & ~freed_[node];
+        return (blocked & all_) != 0 && blocked_[node] == 0;
+    }
+    /// The node says that the waiter may have that key. Returns whether it may have all of them.
+    bool woken(std::size_t node, std::size_t key) noexcept {
+        const keys one = keys(1) << key;
+        freed_[node] |= one;
+        blocked_[node] &= ~one;
+        return blocked_[node] == 0;
+    }
+
+private:
+    keys all_;
+    std::array<keys, max_nodes> blocked_{};
+    std::array<keys, max_nodes> freed_{};  // since it was queried last
+};
+
+/// When a node would grant us the key, by its answer.
+struct outlook {
+    time_point free_at{};   ///< Not before, as things are. The end of time: not by itself.
+    time_point first_at{};  ///< Not before is the waiter the first in the node's queue.
+    /// A foreign program holds it, which may give it back at any time and wakes no waiter.
+    bool is_foreign = false;
+    std::size_t holder = 0;  ///< Differs from holder to holder; 0 where that is not known.
+    /// A wake-up of that node, since the answer before this one, would have been received.
+    bool was_listening = false;
+    blocked_keys::keys blocked = 0;  ///< Of several keys that are wanted at once.
+};
+
+/// From the key's time to live (below zero: it has no end), and from how long other waiters may be
+/// before us.
+outlook look_ahead(duration left, duration before, time_point now) noexcept;
+
+/// The waiter sleeps until a quorum of nodes would grant the key, by their answers, and never
+/// tries before. If the nodes named nothing that is worth waiting for, it rests for a jittered
+/// back-off of 5 to 100 ms; longer where so many waiters rest that the nodes would have no rest. A
+/// wake-up ends such a rest, unless too few nodes could be queried: waiters that all reach the
+/// same few nodes get the key there and give it back, and each would wake the others.
+///
+/// A foreign holder wakes no waiter when it gives the key back, and other foreign programs try
+/// every few ms: beside such a holder, the waiter that is first looks again after a
+/// jittered 2 to 50 ms, which grow while that holder stays. A holder counts as foreign by its
+/// value, or where the one before it left a node early and without a wake-up, until that node
+/// wakes the waiter again.
+///
+/// A wake-up that comes while the answer to a query is outstanding is newer than that answer.
+class retry {
+public:
+    retry(const node_lists& nodes, time_point deadline) noexcept
+        : nodes_(nodes), deadline_(deadline) {}
+
+    /// A query goes out to these nodes: what they will answer is newer than their wake-ups so far.
+    void queried(node_mask nodes) noexcept { woken_ -= nodes; }
+    /// An attempt goes out. A node that does not answer it may be free for all that is known.
+    void tried(time_point now) noexcept;
+    void answered(std::size_t node, const outlook& what, time_point now) noexcept;
+    /// A node says that the key is free, and that the waiter is first in its queue.
+    void woken(std::size_t node, time_point now) noexcept;
+
+    /// The attempt was refused; so many others of this client rest. False when waiting is over
+    /// since another try can't end otherwise.
+    bool refused(error_code why, time_point now, std::uint64_t random, std::size_t others) noexcept;
+    /// Whether it waits for the end of the rest, or for the next look, and for nothing that the
+    /// nodes named.
+    bool is_resting() const noexcept { return free_for_a_quorum() <= rest_until_; }
+
+    /// When to try again: once more, at the latest, a little before the deadline, since not every
+    /// program that frees a key wakes a waiter. The deadline itself if there was such a try.
+    time_point next() const noexcept;
+    time_point deadline() const noexcept { return deadline_; }
+
+private:
+    using instants = std::array<time_point, max_nodes>;  // one for each node
+
+    time_point for_a_quorum(const instants& of_nodes) const noexcept;
+    time_point free_for_a_quorum() const noexcept;
+
+    node_lists nodes_;
+    time_point deadline_;
+    instants free_at_{};
+    instants first_at_{};
+    std::array<std::size_t, max_nodes> holders_{};  // as last answered, also to earlier tries
+    time_point holder_since_{};  // the last change of any of them
+    node_mask woken_;
+    node_mask foreign_;
+    node_mask wordless_;  // where a holder left without a wake-up
+    time_point tried_at_{};
+    time_point rest_until_{};
+    std::uint32_t rests_ = 0;    // one after the other
+    bool lacks_quorum_ = false;  // in the last try too few nodes could be queried
+};
+
+}  // namespace redlock::core

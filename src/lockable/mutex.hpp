@@ -1,0 +1,158 @@
+// Mutexes, guards and sections on a blocking client: what each thread holds, and how a loss is
+// reported.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/detail/kept_options.hpp>
+#include <redlock/error.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/options.hpp>
+#include <redlock/refusal.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+namespace redlock::detail {
+
+/// Identifies a thread of this process. Unlike `std::thread::id`, no later thread has it again.
+using thread_number = std::uint64_t;
+thread_number this_thread_number() noexcept;
+
+/// A hold is a lease and the levels at which a thread holds it. Each loss is reported to its thread
+/// once. The levels of a lost hold are *excused*: their unlocks come later, from the destructors of
+/// guards, and may neither fail nor end another hold. Not thread-safe.
+class holds {
+public:
+    /// Of a thread before it locks.
+    enum class standing {
+        free,  ///< It has no hold.
+        held,  ///< It has one.
+        lost,  ///< It had one: the operation reports the loss, and may try again later.
+    };
+    struct arrival {
+        standing what;
+        lease ended{};  ///< Of a loss that was found here, if it was.
+    };
+    arrival arrive(thread_number thread);
+
+    /// **Preconditions.** The thread has no hold.
+    void begin(thread_number thread, lease granted);
+    /// One level deeper.
+    ///
+    /// **Preconditions.** The thread has a hold.
+    void deepen(thread_number thread);
+
+    /// What an unlock ends.
+    enum class leaving {
+        level,     ///< One of several.
+        hold,      ///< The last one: `ended` is to be released.
+        excused,   ///< A level of a lost hold: nothing.
+        lost,      ///< Nothing: the operation reports the loss.
+        not_held,  ///< Nothing: the thread has no hold.
+    };
+    struct departure {
+        leaving what;
+        lease ended{};  ///< Also of a loss that was found here, if it was.
+    };
+    /// `lost` only to an operation that may throw: else the next one reports the loss.
+    departure depart(thread_number thread, bool may_throw);
+
+    /// The release of a hold that `depart` ended has shown that it was lost. An operation that may
+    /// throw reports that.
+    void note_loss(thread_number thread, bool may_throw);
+
+    /// The lease of a thread's hold, also if it was lost and the loss was not found yet; else null.
+    /// It stays where it is until that thread ends its hold.
+    const lease* find(thread_number thread) const noexcept;
+
+    /// Threads that end without unlocking leave an entry. At most this many have no lease: beyond
+    /// that, the oldest is forgotten.
+    static constexpr std::size_t most_without_lease = 256;
+
+private:
+    struct entry {
+        thread_number thread = 0;
+        lease held;
+        std::size_t levels = 0;   // not 0 as long as there is a lease
+        std::size_t excused = 0;  // levels of holds that were lost, whose unlocks are still to come
+        bool is_unreported = false;
+    };
+
+    entry* of(thread_number thread) noexcept;
+    entry& made_for(thread_number thread);
+    lease find_loss(entry& of) noexcept;
+    void tidy() noexcept;
+
+    std::list<entry> entries_;  // few: one for each thread that holds, or has lost a hold
+};
+
+/// Threads that wait do so in the client's queue, and hold nothing of this object meanwhile.
+class lockable {
+public:
+    /// Whether a thread that holds the lock may lock it again.
+    enum class nesting : bool { refused, counted };
+
+    lockable(blocking_client& client, std::string resource, acquire_options options,
+             nesting again)
+        : client_(&client), resource_(std::move(resource)), options_(options), nesting_(again) {}
+
+    /// Beside a hold of either mode, another one is refused.
+    void lock(lock_mode mode = lock_mode::exclusive);
+    bool try_lock(std::chrono::milliseconds wait, lock_mode mode = lock_mode::exclusive);
+    /// Ends the hold of the calling thread, of whichever mode.
+    void unlock();
+
+    /// Shares the hold of the calling thread from now on, also where it has lost it: its unlock
+    /// reports that.
+    void share();
+
+    /// Of the lease that the calling thread holds.
+    std::uint64_t fence() const noexcept;
+    std::stop_token lost_token() const noexcept;
+    void touch() const noexcept;
+
+private:
+    acquire_options options(lock_mode mode) const;
+    holds::standing arrive();
+    void begin(lease granted);
+
+    blocking_client* client_;
+    const std::string resource_;
+    const kept_options options_;
+    const nesting nesting_;
+
+    mutable std::mutex gate_;  // never held during a call of the client
+    holds holds_;
+};
+
+/// A lease, after a wait of `options.wait`; where that is 0, of `longest_wait`. Throws
+/// `std::system_error` if there is none, also after a stop.
+lease acquire_or_throw(blocking_client& client, const std::string& resource,
+                       acquire_options options, std::stop_token stop = {});
+
+/// A lease, after `wait` at most; empty if there is none and the same call may succeed later, or a
+/// stop was requested. Throws `std::system_error` if it would fail again.
+lease acquire_within(std::chrono::milliseconds wait, blocking_client& client,
+                     const std::string& resource, acquire_options options,
+                     std::stop_token stop = {});
+
+/// Throws `std::system_error` with a text that names the resource, and says more if `detail` does.
+[[noreturn]] void fail(errc why, const std::string& resource, const std::string& detail = {});
+[[noreturn]] void fail(const refusal& why, const std::string& resource);
+
+/// A thread can see by the clock that a lease is over before the client's thread has reported that:
+/// waits for the report, for a second at most, so that `lost_token()` fires before an exception is
+/// thrown. Returns at once for an empty lease.
+void await_report(const lease& lost);
+
+/// Releases it. False if that shows that the lease was lost: it was not held until then.
+bool release_held(blocking_client& client, lease held);
+
+}  // namespace redlock::detail

@@ -1,0 +1,190 @@
+// A server in memory: its commands on strings, sorted sets and channels.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "testing/keyspace.hpp"
+#include "testing/script_host.hpp"
+#include "value/clock.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::fakes {
+
+class channels;
+
+/// A connection as one sees it that publishes. It and the server may end in any order.
+class subscriber {
+public:
+    subscriber() = default;
+    ~subscriber() { leave(); }
+    subscriber(const subscriber&) = delete;  // the server knows it by its address
+    subscriber& operator=(const subscriber&) = delete;
+
+    /// Takes each message, as bytes in RESP2, while the command that publishes it is carried out.
+    /// Messages for which there is none are lost, and yet count as received. Throws nothing and
+    /// has the server execute nothing; it may end connections, this one too.
+    std::function<void(std::string)> push{};
+
+    /// Ends all of them.
+    void leave() noexcept;
+    /// Those that the process it talks to knows of: none after a crash.
+    std::size_t subscriptions() const noexcept { return in_.expired() ? 0 : names_.size(); }
+
+private:
+    friend class channels;
+
+    std::weak_ptr<channels> in_{};
+    std::set<std::string> names_{};  // outdated where that is gone
+};
+
+/// The channels of one process of a server. They end with it.
+class channels : public std::enable_shared_from_this<channels> {
+public:
+    void subscribe(subscriber& client, const std::string& name);
+    void unsubscribe(subscriber& client, const std::string& name) noexcept;
+    /// The first of the channels that `client` is subscribed to; null where there is none.
+    const std::string* first_of(const subscriber& client) const noexcept;
+    /// Sends to the subscribers in the order in which they subscribed. Returns their number.
+    std::int64_t publish(const std::string& name, const std::string& message);
+
+private:
+    friend class subscriber;
+
+    bool has(const std::string& name, const subscriber* client) const noexcept;
+    void forget(const std::string& name, const subscriber* client) noexcept;
+
+    std::map<std::string, std::vector<subscriber*>> by_name_;
+};
+
+/// Null where there is none of that name, which is in upper case.
+const data_command* find_data_command(std::string_view name);
+
+/// What the server keeps of one connection. Messages go to its `push`.
+struct client_state : subscriber {
+    bool is_authenticated = false;
+    std::size_t database = 0;
+};
+
+class redis_model {
+public:
+    enum class data {
+        kept,
+        lost,
+        saved,   ///< As they were at the last `save`.
+        others,  ///< As they were when it was last run with its other files; at first there are none.
+    };
+
+    /// Every seed makes other run_ids.
+    explicit redis_model(std::uint64_t seed = 0);
+
+    /// Carries out one command, which has at least one word.
+    model_reply execute(client_state& from, const command& c, time_point now);
+
+    std::string username = "default";
+    std::string password{};  ///< Empty: the server needs none.
+    wall_clock wall{};
+
+    // Faults and roles. A server starts as a master that is durable in nothing.
+    void set_loading(bool is) noexcept { is_loading_ = is; }
+    void set_out_of_memory(bool is) noexcept { is_out_of_memory_ = is; }
+    /// Of another server, whose replication id it has from then on; or a master again, with one of
+    /// its own. What becomes of its data is the caller's to say.
+    void set_replica(bool is);
+    /// The first that ever attaches to the process changes its replication id.
+    void set_attached_replicas(std::size_t n);
+    void set_durable(bool is) noexcept { is_durable_ = is; }
+    bool is_durable() const noexcept { return is_durable_; }
+    /// By its name in upper case, as "GET" or "SCRIPT|LOAD".
+    void forbid(std::string name) { forbidden_.insert(std::move(name)); }
+    void permit(std::string_view name) { forbidden_.erase(std::string(name)); }
+    /// Another process of the server, to which nobody is subscribed: connections to the old one are
+    /// the caller's to break.
+    void crash(data what);
+    /// A snapshot, as a server writes it now and then.
+    void save() { saved_ = databases_; }
+    /// Takes the data of the last `save` without a restart, as a replica takes its master's.
+    void load_saved() { databases_ = saved_; }
+    void flush() noexcept;
+    void flush_scripts() noexcept { cached_.clear(); }
+    /// The clock jumps. What had run out by then stays gone, even where the clock goes back.
+    void step_clock(duration by, time_point now);
+
+    const std::string& run_id() const noexcept { return run_id_; }
+    const std::string& replid() const noexcept { return replid_; }
+    keyspace& database(std::size_t i = 0) { return databases_.at(i); }
+    const keyspace& database(std::size_t i = 0) const { return databases_.at(i); }
+
+private:
+    class script_run;
+    struct server_command;
+    struct known_command {
+        std::string name{};
+        command_traits traits{};
+        const data_command* on_data = nullptr;
+        const server_command* on_server = nullptr;
+    };
+
+    static const server_command* find_server_command(std::string_view name);
+    static std::optional<known_command> look_up(const command& c);
+    std::optional<model_reply> refuse(const client_state& from, const known_command& what) const;
+    model_reply carry_out(client_state& from, const known_command& what, const command& c,
+                          time_point now);
+
+    model_reply auth(client_state& from, const command& c, time_point now);
+    model_reply select(client_state& from, const command& c, time_point now);
+    model_reply ping(client_state& from, const command& c, time_point now);
+    model_reply time(client_state& from, const command& c, time_point now);
+    model_reply info(client_state& from, const command& c, time_point now);
+    model_reply subscribe(client_state& from, const command& c, time_point now);
+    model_reply unsubscribe(client_state& from, const command& c, time_point now);
+    model_reply publish(client_state& from, const command& c, time_point now);
+    model_reply flush_all(client_state& from, const command& c, time_point now);
+    model_reply client_set_name(client_state& from, const command& c, time_point now);
+    model_reply config_get(client_state& from, const command& c, time_point now);
+    model_reply script_exists(client_state& from, const command& c, time_point now);
+    model_reply script_load(client_state& from, const command& c, time_point now);
+    model_reply script_flush(client_state& from, const command& c, time_point now);
+    model_reply eval(client_state& from, const command& c, time_point now);
+    model_reply evalsha(client_state& from, const command& c, time_point now);
+    static std::optional<model_reply> refuse_keys(const command& c);
+    model_reply load(const std::string& text);
+    model_reply run_script(const client_state& from, const std::string& sha1, const command& c,
+                           time_point now);
+    void start_process();
+    std::string next_replid();
+
+    std::array<keyspace, 16> databases_{};
+    std::array<keyspace, 16> saved_{};
+    std::array<keyspace, 16> others_{};
+    std::shared_ptr<channels> channels_{};       // of this process
+    std::map<std::string, std::string> cached_;  // the scripts that this process knows, by SHA1
+    std::set<std::string> forbidden_;
+    std::string run_id_;
+    std::string replid_;
+    std::string replid2_;  // that it had as a replica
+    std::uint64_t seed_;
+    std::uint64_t starts_ = 0;
+    std::uint64_t replids_ = 0;
+    std::size_t attached_replicas_ = 0;
+    bool has_backlog_ = false;  // of what it wrote, for replicas
+    bool is_loading_ = false;
+    bool is_out_of_memory_ = false;
+    bool is_replica_ = false;
+    bool is_durable_ = false;
+};
+
+/// Null where there is none of that name, which is in upper case.
+const data_command* find_sorted_set_command(std::string_view name);
+
+}  // namespace redlock::fakes

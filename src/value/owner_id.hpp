@@ -1,0 +1,23 @@
+// Owner values as the caller, a node and a log see them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/owner_id.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace redlock::text {
+
+/// Base64url without padding.
+std::array<char, 22> whole(const owner_id& id) noexcept;
+
+/// The inverse. What is no base64url counts as "A".
+owner_id read_whole(std::string_view text) noexcept;
+
+/// Behind the owner value in a key that stays in the way of others once its lease was released.
+inline constexpr std::string_view kept_mark = "#kept";
+/// Behind the owner value of a lease that has a note.
+inline constexpr std::string_view note_mark = "#note";
+
+}  // namespace redlock::text

@@ -1,0 +1,47 @@
+// AUTH and SELECT, and the names of connected clients.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "wire/failure.hpp"
+#include "wire/resp/reply.hpp"
+
+#include <redlock/options.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::wire {
+
+/// AUTH, if there is a password for the node. Returns whether there is.
+bool append_auth(std::string& out, const node_options& node);
+/// CLIENT SETNAME: a courtesy, which an ACL may forbid.
+void append_name(std::string& out, const client_options& client);
+
+/// Why AUTH failed, or why a command without it was refused; secrets never appear.
+failure read_auth_refusal(const resp::reply& error);
+/// What a server says before it has read anything, and hangs up; nothing where it is not that.
+std::optional<failure> read_turned_away(const resp::reply& error);
+
+/// What follows the client's name in that of its connections: "#", the sets that its list names
+/// (">" between the two of a joint one), and where there is a key prefix, "#" and its fingerprint.
+std::string mark_of_connection(const client_options& client);
+
+/// A connection of a client whose list is another.
+struct connected {
+    std::string id{};    ///< For CLIENT KILL ID.
+    std::string name{};  ///< Of the client, for people.
+    std::string address{};
+};
+/// What CLIENT LIST answered: the connections to the same database, under the same key prefix, of
+/// clients that name other sets than `client` does. Those without a mark are other programs', or
+/// those of an earlier version: they can't be recognised.
+std::vector<connected> read_connected(const resp::reply& list, const client_options& client,
+                                      std::uint16_t database);
+
+void write_connected_query(std::string& out);
+void write_disconnection(std::string& out, const connected& which);
+
+}  // namespace redlock::wire

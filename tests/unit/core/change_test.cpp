@@ -1,0 +1,505 @@
+// The list of nodes while it changes: of which list a node is, and how the change is ended, step
+// by step.
+// SPDX-License-Identifier: MIT
+#include "core/change.hpp"
+
+#include "tests/support/catch.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Of which list nodes are, by their records: stories of changes, step by step.
+namespace membership_test {
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::list_facts;
+using core::membership;
+using standing = core::membership::standing;
+using change = core::list_facts::change;
+
+namespace {
+
+constexpr time_point start{1h};
+
+// Nodes a, b, c and d, by their numbers: S is {a, b, c}, T is {a, b, d}.
+constexpr std::size_t a = 0, b = 1, c = 2, d = 3;
+
+node_mask nodes(std::initializer_list<std::size_t> all) {
+    node_mask out;
+    for (const std::size_t i : all) out.insert(i);
+    return out;
+}
+
+membership joint() { return {node_lists(nodes({a, b, c}), nodes({a, b, d})), {"S", "T"}}; }
+/// With the new list alone; its third node is d.
+membership of_new() { return {node_lists(3), {"T", "T"}}; }
+membership of_old() { return {node_lists(3), {"S", "S"}}; }
+
+list_facts member(std::string set, std::uint64_t number,
+                  std::vector<std::pair<std::uint64_t, std::string>> history = {}) {
+    return {.set = std::move(set), .number = number, .history = std::move(history)};
+}
+list_facts closed_for(std::string next, std::string ballot, std::uint64_t number = 0) {
+    list_facts f{.set = "S", .number = number, .is = change::closed};
+    f.closed_for = std::move(next);
+    f.promised = f.accepted = std::move(ballot);
+    return f;
+}
+list_facts joining(std::uint64_t number = 0) {
+    return {.set = "S", .number = number, .is = change::joining};
+}
+const list_facts changed = member("T", 1, {{0, "S"}});
+
+void read(membership& m, std::size_t node, std::optional<list_facts> f, time_point at = start) {
+    m.read(node, std::move(f), "epoch", at, at);
+}
+
+}  // namespace
+
+TEST_CASE("with an ordinary list a node of the set fits, and any other is a misfit") {
+    membership m = of_old();
+    CHECK(m.of(a) == standing::unknown);
+    read(m, a, member("S", 0));
+    read(m, b, member("", 0));
+    read(m, c, member("X", 0));
+    CHECK(m.of(a) == standing::fits);
+    CHECK(m.of(b) == standing::fits);
+    CHECK(m.of(c) == standing::misfit);
+    CHECK_FALSE(m.is_strict());
+    CHECK_FALSE(m.turn_of(c));
+}
+
+TEST_CASE("a program with the joint list takes nodes of each step of its change") {
+    membership m = joint();
+    read(m, a, member("S", 0));
+    read(m, b, closed_for("T", "1.x"));
+    read(m, c, changed);
+    read(m, d, joining());
+    for (const std::size_t i : {a, b, c, d}) CHECK(m.of(i) == standing::fits);
+    CHECK(m.is_after(c));
+    CHECK_FALSE(m.is_after(b));
+    CHECK(m.number() == 1);
+    SECTION("and turns them into the new list") {
+        for (const std::size_t i : {a, b, d}) {
+            const auto turn = m.turn_of(i);
+            REQUIRE(turn);
+            CHECK(turn->to.set == "T");
+            CHECK(turn->to.number == 1);
+            CHECK_FALSE(turn->forgets);
+        }
+        CHECK_FALSE(m.turn_of(c));
+    }
+}
+
+TEST_CASE("a program with another list has no vote of a closed node, and of no other for its sake") {
+    for (membership m : {of_old(), membership(node_lists(nodes({a, b, c}), nodes({a, b})), {"S", "U"})}) {
+        read(m, a, closed_for("T", "1.x"));
+        read(m, b, member("S", 0));
+        CHECK(m.of(a) == standing::closed);
+        CHECK(m.of(b) == standing::fits);
+    }
+}
+
+TEST_CASE("a program with the new list alone waits at a node that has just become one of it") {
+    membership m = of_new();
+    list_facts young = changed;
+    young.became_us = 5;
+    read(m, a, young);
+    CHECK(m.of(a) == standing::fits);
+    CHECK(m.waits_for_earlier(a));
+    membership j = joint();
+    read(j, a, young);
+    CHECK_FALSE(j.waits_for_earlier(a));
+    SECTION("so does one with the next joint list") {
+        membership next(node_lists(nodes({a, b, c}), nodes({a, c, d})), {"T", "U"});
+        read(next, a, young);
+        CHECK(next.of(a) == standing::fits);
+        CHECK(next.waits_for_earlier(a));
+    }
+}
+
+TEST_CASE("a node that missed a change has no vote until it is turned, and stops no program") {
+    membership m = of_new();
+    read(m, a, member("S", 0));
+    CHECK(m.of(a) == standing::misfit);  // as far as is known
+    read(m, b, changed);
+    CHECK(m.of(a) == standing::behind);
+    const auto turn = m.turn_of(a);
+    REQUIRE(turn);
+    CHECK(turn->from.set == "S");
+    CHECK(turn->to == member("T", 1, {{0, "S"}}));
+    CHECK_FALSE(turn->forgets);
+    SECTION("of two changes it may have missed leases") {
+        membership u = {node_lists(3), {"U", "U"}};
+        read(u, a, member("S", 0));
+        read(u, b, member("U", 2, {{1, "T"}, {0, "S"}}));
+        CHECK(u.of(a) == standing::behind);
+        CHECK(u.turn_of(a)->forgets);
+    }
+    SECTION("on the way back the same set under a smaller number is behind, too") {
+        membership s = of_old();
+        read(s, a, member("S", 0));
+        CHECK(s.of(a) == standing::fits);
+        read(s, b, member("S", 2, {{1, "T"}, {0, "S"}}));
+        CHECK(s.of(a) == standing::behind);
+        CHECK(s.turn_of(a)->to.number == 2);
+        CHECK(s.turn_of(a)->forgets);
+    }
+    SECTION("a set that no history names is a misfit") {
+        read(m, c, member("X", 0));
+        CHECK(m.of(c) == standing::misfit);
+    }
+}
+
+TEST_CASE("an overlooked program turns no node back") {
+    membership m = of_old();
+    read(m, a, member("S", 0));
+    read(m, b, changed);
+    CHECK(m.of(b) == standing::misfit);
+    CHECK_FALSE(m.turn_of(b));
+    CHECK_FALSE(m.turn_of(a));
+}
+
+TEST_CASE("a joining node with a record of another set costs only its own vote") {
+    membership m = joint();
+    read(m, a, member("S", 0));
+    read(m, d, member("X", 0));
+    CHECK(m.of(d) == standing::foreign);
+    CHECK(m.of(a) == standing::fits);
+}
+
+TEST_CASE("where nothing was changed a record is made as soon as the bootstrap wants one") {
+    membership m = of_old();
+    read(m, a, std::nullopt);
+    CHECK(m.makeable() == nodes({a}));
+    CHECK(m.to_read().empty());
+}
+
+TEST_CASE("the record of an empty node is made after more than half of each list was read again") {
+    membership m = joint();
+    list_facts announced = member("S", 0);
+    announced.announced = "T";
+    announced.promised = "3.y";
+    read(m, a, announced);
+    read(m, b, closed_for("T", "2.x"));
+    read(m, c, std::nullopt, start + 1s);
+    CHECK(m.makeable().empty());
+    CHECK(m.to_read() == nodes({a, b, d}));
+    read(m, a, announced, start + 2s);
+    CHECK(m.makeable().empty());
+    read(m, b, closed_for("T", "2.x"), start + 2s);
+    REQUIRE(m.makeable() == nodes({c}));
+    const auto made = m.made(c);
+    REQUIRE(made);
+    SECTION("as the latest has it, with the highest promise") {
+        CHECK(made->is == change::closed);
+        CHECK(made->closed_for == "T");
+        CHECK(made->accepted == "2.x");
+        CHECK(made->promised == "3.y");
+    }
+    SECTION("a node of the new list joins") {
+        read(m, d, std::nullopt, start + 3s);
+        read(m, a, announced, start + 4s);
+        read(m, b, closed_for("T", "2.x"), start + 4s);
+        REQUIRE(m.makeable().contains(d));
+        CHECK(m.made(d)->is == change::joining);
+        CHECK(m.made(d)->set == "S");
+    }
+    SECTION("once the change is known to be committed, it is of the new list") {
+        read(m, a, changed, start + 5s);
+        CHECK(m.made(c)->set == "T");
+        CHECK(m.made(c)->number == 1);
+        CHECK(m.made(c)->is == change::none);
+    }
+}
+
+TEST_CASE("a program with the old list makes no record where a change is under way") {
+    membership m = of_old();
+    read(m, a, closed_for("T", "1.x"), start + 2s);
+    read(m, b, closed_for("T", "1.x"), start + 2s);
+    read(m, c, std::nullopt, start + 1s);
+    CHECK(m.makeable().empty());
+    SECTION("nor where one was announced and the others were not read") {
+        membership o = of_old();
+        list_facts announced = member("S", 0);
+        announced.announced = "T";
+        read(o, a, announced);
+        read(o, b, std::nullopt, start + 1s);
+        CHECK(o.makeable().empty());
+        CHECK(o.to_read() == nodes({a, c}));
+        read(o, a, announced, start + 2s);
+        CHECK(o.makeable().empty());
+        read(o, c, announced, start + 2s);
+        CHECK(o.makeable() == nodes({b}));
+    }
+}
+
+TEST_CASE("a record of a list that was changed keeps its number and history") {
+    membership m = of_new();
+    read(m, a, changed);
+    read(m, b, changed);
+    read(m, c, std::nullopt, start + 1s);
+    REQUIRE(m.makeable() == nodes({c}));
+    CHECK(m.made(c) == changed);
+    CHECK(m.number_to_declare() == 2);
+}
+
+TEST_CASE("ballots are ordered by number, then by id") {
+    CHECK(core::is_above("1.a", ""));
+    CHECK_FALSE(core::is_above("", ""));
+    CHECK(core::is_above("10.a", "9.b"));
+    CHECK(core::is_above("9.b", "9.a"));
+    CHECK_FALSE(core::is_above("9.a", "9.a"));
+    CHECK(core::ballot_above("9.z", "a") == "10.a");
+    CHECK(core::ballot_above("", "a") == "1.a");
+}
+
+}  // namespace membership_test
+
+// Ending a change of the list against nodes that answer by the rules of lua/seldom/change.lua.
+namespace list_commit_test {
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::list_commit;
+using core::list_facts;
+using change = core::list_facts::change;
+using step = core::list_commit::step;
+using answer = core::list_commit::answer;
+
+namespace {
+
+constexpr std::size_t a = 0, b = 1, c = 2, d = 3;
+
+node_mask nodes(std::initializer_list<std::size_t> all) {
+    node_mask out;
+    for (const std::size_t i : all) out.insert(i);
+    return out;
+}
+
+/// {a, b, c} becomes {a, b, d}; nodes as the script has them.
+struct cluster {
+    node_lists lists{nodes({a, b, c}), nodes({a, b, d})};
+    std::vector<std::optional<list_facts>> records{list_facts{.set = "S"}, list_facts{.set = "S"},
+                                                   list_facts{.set = "S"},
+                                                   list_facts{.set = "S", .is = change::joining}};
+    node_mask away;
+    node_mask young;
+
+    list_commit begun(const std::string& id, bool gives_up = false) const {
+        return {lists, {"S", "T"}, id, gives_up};
+    }
+    answer act(const list_commit& by, std::size_t node) {
+        auto& r = records[node];
+        const list_facts from = by.from();
+        if (by.now() == step::read || by.now() == step::confirm) return answer::other;
+        if (!r || r->set != from.set || r->number != from.number) return answer::other;
+        if (by.now() == step::become) {
+            r = by.to(node);
+            return answer::done;
+        }
+        if (r->is == change::joining) return answer::other;
+        if (young.contains(node)) return answer::too_young;
+        const bool is_promise = by.now() == step::promise;
+        if (core::is_above(r->promised, by.ballot()) ||
+            is_promise == (r->promised == by.ballot())) {
+            return answer::outbid;
+        }
+        r->promised = by.ballot();
+        if (is_promise) return answer::done;
+        r->is = change::closed;
+        r->closed_for = by.to(node).set;
+        r->accepted = by.ballot();
+        return answer::done;
+    }
+    void ask(list_commit& by, std::size_t node) {
+        if (away.contains(node)) return by.answered(node, answer::failed, std::nullopt, 0ms, 0ms);
+        const answer said = act(by, node);
+        by.answered(node, said, records[node], 1'000ms + node * 1ms, 900ms);
+    }
+    void take_step(list_commit& by) {
+        for (const std::size_t i : by.requested()) ask(by, i);
+        by.advance();
+    }
+    void run(list_commit& by) {
+        while (by.now() != step::over) take_step(by);
+    }
+    std::size_t members(const std::string& set) const {
+        std::size_t count = 0;
+        for (const auto& r : records) count += r && r->set == set && r->is == change::none ? 1 : 0;
+        return count;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a commit closes a majority, and gives every node the new list") {
+    cluster all;
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK_FALSE(one.outcome());
+    CHECK(one.decided() == "T");
+    CHECK(one.changed() == all.lists.all());
+    CHECK(all.members("T") == 4);
+    CHECK(all.records[d]->number == 1);
+    CHECK(all.records[d]->history.front() == std::pair<std::uint64_t, std::string>(0, "S"));
+    CHECK(one.quarantine() == 1'003ms);
+    SECTION("repeated it changes nothing") {
+        const auto before = all.records;
+        list_commit again = all.begun("y");
+        all.run(again);
+        CHECK_FALSE(again.outcome());
+        CHECK(all.records == before);
+    }
+    SECTION("it can't be given up any more") {
+        list_commit back = all.begun("y", true);
+        all.run(back);
+        CHECK(back.outcome() == errc::other_set);
+        CHECK(back.decided() == "T");
+    }
+}
+
+TEST_CASE("a minority that is away does not hinder a commit, and a repetition turns it") {
+    cluster all;
+    all.away = nodes({b});
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK_FALSE(one.outcome());
+    CHECK(one.changed() == nodes({a, c, d}));
+    all.away = {};
+    list_commit again = all.begun("y");
+    all.run(again);
+    CHECK(again.changed() == all.lists.all());
+    CHECK(all.members("T") == 4);
+}
+
+TEST_CASE("without a majority of the old list nothing is written") {
+    cluster all;
+    all.away = nodes({a, b});
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK(one.outcome() == errc::no_quorum);
+    CHECK(all.members("T") == 0);
+    SECTION("also where one was closed before the others went away") {
+        all.away = {};
+        list_commit other = all.begun("y");
+        while (other.now() != step::close) all.take_step(other);
+        all.ask(other, a);
+        all.away = nodes({b, c});
+        for (const std::size_t i : {b, c}) all.ask(other, i);
+        other.advance();
+        CHECK(other.outcome() == errc::no_quorum);
+        CHECK(all.records[a]->is == change::closed);
+        // Then the old list may still stand: it was closed nowhere else.
+        all.away = nodes({a});
+        list_commit back = all.begun("z", true);
+        all.run(back);
+        CHECK_FALSE(back.outcome());
+        CHECK(all.members("S") == 2);
+        // What was closed follows.
+        all.away = {};
+        list_commit late = all.begun("w", true);
+        all.run(late);
+        CHECK_FALSE(late.outcome());
+    }
+}
+
+TEST_CASE("a closed node that lost its record no longer counts") {
+    cluster all;
+    list_commit one = all.begun("x");
+    while (one.now() != step::close) all.take_step(one);
+    all.away = nodes({c});
+    all.take_step(one);  // a and b are closed
+    REQUIRE(one.now() == step::confirm);
+    all.records[a] = list_facts{.set = "S", .promised = one.ballot()};
+    all.away = nodes({c});
+    all.take_step(one);
+    CHECK(one.now() != step::become);
+    CHECK(all.members("T") == 0);
+}
+
+TEST_CASE("the record of a joining node that is of another set decides nothing") {
+    cluster all;
+    all.records[d] = list_facts{.set = "X", .number = 1, .history = {{0, "W"}}};
+    all.away = nodes({b});
+    list_commit other = all.begun("y");
+    while (other.now() != step::close) all.take_step(other);
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK(one.decided() == "T");
+    CHECK(all.members("X") == 1);
+    CHECK(one.outcome() == errc::no_quorum);  // the new list has but node a
+}
+
+TEST_CASE("a change that is too recent comes first") {
+    cluster all;
+    all.young = nodes({a, b});
+    list_commit one = all.begun("x");
+    all.run(one);
+    CHECK(one.outcome() == errc::in_quarantine);
+    SECTION("one young node does not hinder the others") {
+        all.young = nodes({a});
+        list_commit two = all.begun("y");
+        all.run(two);
+        CHECK_FALSE(two.outcome());
+    }
+}
+
+TEST_CASE("giving up before anything is closed leaves the old list, and a joining node joining") {
+    cluster all;
+    list_commit one = all.begun("x", true);
+    all.run(one);
+    CHECK_FALSE(one.outcome());
+    CHECK(one.is_undisturbed());
+    CHECK(all.members("S") == 3);
+    CHECK(all.records[d]->is == change::joining);
+}
+
+TEST_CASE("of two operators, in whatever order their messages arrive, one change stands") {
+    std::minstd_rand random(7);
+    for (int round = 0; round < 20'000; ++round) {
+        cluster all;
+        std::vector<list_commit> operators;
+        operators.push_back(all.begun("x"));
+        operators.push_back(all.begun("y", true));
+        std::vector<node_mask> open{operators[0].requested(), operators[1].requested()};
+        while (operators[0].now() != step::over || operators[1].now() != step::over) {
+            const std::size_t who = random() % 2;
+            list_commit& o = operators[who];
+            if (o.now() == step::over) continue;
+            if (!open[who].empty()) {
+                std::size_t skip = random() % open[who].size();
+                for (const std::size_t i : open[who]) {
+                    if (skip-- != 0) continue;
+                    all.away = random() % 16 == 0 ? node_mask::only(i) : node_mask();
+                    all.ask(o, i);
+                    open[who].erase(i);
+                    break;
+                }
+            }
+            if (open[who].empty() && o.now() != step::over) {
+                o.advance();
+                open[who] = o.requested();
+            }
+            if (random() % 400 == 0) break;  // both stop there
+        }
+        bool has_old = false;
+        bool has_new = false;
+        for (const auto& r : all.records) {
+            // A change of the list that one of them left is another one.
+            if (!r || r->number != 1 || r->is != change::none) continue;
+            has_old = has_old || r->set == "S";
+            has_new = has_new || r->set == "T";
+        }
+        if (has_old && has_new) FAIL("both were written in round " << round);
+    }
+}
+
+}  // namespace list_commit_test

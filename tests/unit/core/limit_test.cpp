@@ -1,0 +1,425 @@
+// A rate limiter: which call asks the nodes for a slot, when, for how long, and which grants
+// count.
+// SPDX-License-Identifier: MIT
+#include "core/limit.hpp"
+
+#include "tests/support/catch.hpp"
+#include "tests/support/windows.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+// Which calls of a rate limiter ask the nodes, and when: the machine stepped by hand.
+namespace rate_limit_test {
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using core::rate_limit;
+using std::chrono::milliseconds;
+using verdict = rate_limit::verdict;
+using start = rate_limit::start;
+
+namespace {
+
+constexpr time_point began{1h};
+
+/// A caller, which notes what the machine told it.
+struct caller final : core::limited {
+    void on_turn(time_point) override { ++turns; }
+    void on_rest(time_point until) override { rests_until = until; }
+
+    int turns = 0;
+    time_point rests_until{};
+};
+
+std::vector<node_vote> all_held(milliseconds left) {
+    node_vote v;
+    v.answer = vote::held;
+    v.retry_in = left;
+    return {3, v};
+}
+
+struct limiter_desk {
+    explicit limiter_desk(std::uint16_t slots, milliseconds period = 1s)
+        : of(slots, period, 60s, {}) {}
+
+    /// A call that waits, and whose turn it is or is not.
+    caller& wait(milliseconds limit, time_point now) {
+        caller& made = callers.emplace_back();
+        REQUIRE(of.begin(made, limit, now) == start::wait);
+        of.admit(now);
+        return made;
+    }
+    verdict allow(caller& c, time_point now) {
+        const auto how = of.request(c);
+        return of.granted(c, now + how.ttl - drift_policy{}.allowance(how.ttl), now);
+    }
+    /// The limit is reached for so long.
+    verdict refuse(caller& c, milliseconds left, time_point now) {
+        (void)of.request(c);
+        return of.refused(c, errc::contended, all_held(left), 3, now);
+    }
+
+    std::deque<caller> callers;
+    rate_limit of;
+};
+
+}  // namespace
+
+TEST_CASE("a call that does not wait asks once, and learns when a slot will be free") {
+    limiter_desk d(4, 1s);
+    caller first;
+    REQUIRE(d.of.begin(first, 0ms, began) == start::ask);
+    const auto how = d.of.request(first);
+    CHECK(how.slots == 4);
+    CHECK_FALSE(how.renew);
+    CHECK(how.wait == 0ms);
+    CHECK(how.ttl > 1s);
+    CHECK(d.of.refused(first, errc::contended, all_held(300ms), 3, began) == verdict::over);
+    CHECK(d.of.retry_after(began) == 300ms);
+    CHECK(d.of.retry_after(began + 100ms) == 200ms);
+    CHECK(d.of.retry_after(began + 300ms) == 250ms);  // a fourth of the period
+    CHECK(first.turns == 0);
+}
+
+TEST_CASE("calls that wait ask at once while nothing was refused, as many as there are slots") {
+    limiter_desk d(3);
+    for (int i = 0; i < 5; ++i) (void)d.wait(1s, began);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(d.callers[i].turns == (i < 3 ? 1 : 0));
+    CHECK(d.allow(d.callers[0], began) == verdict::allowed);
+    d.of.admit(began);
+    CHECK(d.callers[3].turns == 1);
+    CHECK(d.callers[4].turns == 0);
+}
+
+TEST_CASE("after a refusal nobody in line asks before a slot is free, and then the first alone") {
+    limiter_desk d(3);
+    for (int i = 0; i < 3; ++i) (void)d.wait(5s, began);
+    // Of three that ask at once none is allowed, and they answer in any order.
+    for (const std::size_t i : {1U, 0U, 2U}) {
+        CHECK(d.refuse(d.callers[i], 400ms, began) == verdict::rest);
+        d.of.admit(began);
+    }
+    CHECK(d.callers[0].rests_until == began + 400ms);
+    caller& late = d.wait(5s, began + 100ms);
+    d.of.admit(began + 400ms - 1ns);
+    for (const caller& c : d.callers) CHECK(c.turns <= 1);
+    CHECK(late.turns == 0);
+    d.of.admit(began + 400ms);
+    CHECK(d.callers[0].turns == 2);
+    CHECK(d.callers[1].turns == 1);
+    // Each that is allowed lets one more ask.
+    CHECK(d.allow(d.callers[0], began + 401ms) == verdict::allowed);
+    d.of.admit(began + 401ms);
+    CHECK(d.callers[1].turns == 2);
+    CHECK(d.callers[2].turns == 2);
+    CHECK(late.turns == 0);
+    CHECK(d.allow(d.callers[2], began + 402ms) == verdict::allowed);
+    CHECK(d.refuse(d.callers[1], 600ms, began + 402ms) == verdict::rest);
+    d.of.admit(began + 402ms);
+    CHECK(late.turns == 0);
+    CHECK(d.callers[1].rests_until == began + 1002ms);  // it stands before the late one again
+}
+
+TEST_CASE("a call that would not wait is refused while others do") {
+    limiter_desk d(1);
+    caller& first = d.wait(1s, began);
+    caller hasty;
+    CHECK(d.of.begin(hasty, 0ms, began) == start::stand_aside);
+    CHECK(d.refuse(first, 100ms, began) == verdict::rest);
+    d.of.admit(began);
+    CHECK(d.of.begin(hasty, 0ms, began) == start::stand_aside);
+    CHECK(d.of.retry_after(began) == 100ms);
+    d.of.leave(first);
+    CHECK(d.of.begin(hasty, 0ms, began) == start::ask);
+}
+
+TEST_CASE("a call that waits ends at its deadline, not before and not much later") {
+    limiter_desk d(1);
+    caller& c = d.wait(200ms, began);
+    CHECK(d.of.deadline(c) == began + 200ms);
+    CHECK(d.refuse(c, 100ms, began) == verdict::rest);
+    d.of.admit(began + 100ms);
+    CHECK(d.refuse(c, 100ms, began + 200ms - 1ns) == verdict::rest);
+    d.of.leave(c);
+    caller& asks = d.wait(200ms, began + 1s);
+    CHECK(d.refuse(asks, 100ms, began + 1200ms) == verdict::over);
+}
+
+TEST_CASE("a call that leaves makes room for the next, whether it waits or asks") {
+    limiter_desk d(1);
+    caller& asks = d.wait(1s, began);
+    caller& waits = d.wait(1s, began);
+    caller& next = d.wait(1s, began);
+    d.of.leave(waits);
+    d.of.leave(asks);
+    d.of.admit(began);
+    CHECK(waits.turns == 0);
+    CHECK(next.turns == 1);
+}
+
+TEST_CASE("a call that waits rides out what may pass, and no other error") {
+    limiter_desk d(1);
+    caller& c = d.wait(1s, began);
+    (void)d.of.request(c);
+    CHECK(d.of.refused(c, errc::no_quorum, {}, 3, began + 50ms) == verdict::rest);
+    d.of.admit(began + 50ms);
+    CHECK(c.rests_until == began + 50ms + rate_limit::rest_of_failure);
+    d.of.admit(c.rests_until);
+    (void)d.of.request(c);
+    CHECK(d.of.refused(c, errc::client_closed, {}, 3, began + 200ms) == verdict::over);
+    caller hasty;
+    REQUIRE(d.of.begin(hasty, 0ms, began) == start::ask);
+    (void)d.of.request(hasty);
+    CHECK(d.of.refused(hasty, errc::no_quorum, {}, 3, began) == verdict::over);
+}
+
+TEST_CASE("a grant that comes too late is tried again with a longer ttl, a few times") {
+    limiter_desk d(2);
+    caller c;
+    REQUIRE(d.of.begin(c, 0ms, began) == start::ask);
+    milliseconds last{0};
+    for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
+        const auto ttl = d.of.request(c).ttl;
+        CHECK(ttl > last);
+        last = ttl;
+        const bool is_last = i == rate_limit::most_tries;
+        const auto how = i % 2 == 0
+                             ? d.of.refused(c, errc::validity_exhausted, {}, 3, began + ttl)
+                             : d.of.granted(c, began + ttl - drift_policy{}.allowance(ttl),
+                                            began + ttl - 500ms);
+        CHECK(how == (is_last ? verdict::over : verdict::again));
+    }
+}
+
+TEST_CASE("a call that waits rests where grants come too late again and again") {
+    limiter_desk d(1);
+    caller& c = d.wait(1h, began);
+    const caller& next = d.wait(1h, began);
+    for (unsigned i = 1; i <= rate_limit::most_tries; ++i) {
+        (void)d.of.request(c);
+        CHECK(d.of.granted(c, began + 500ms, began) ==  // half a period
+              (i < rate_limit::most_tries ? verdict::again : verdict::rest));
+    }
+    d.of.admit(began);
+    CHECK(c.turns == 1);
+    CHECK(c.rests_until == began + rate_limit::rest_of_failure);
+    d.of.admit(c.rests_until);
+    CHECK(c.turns == 2);
+    CHECK(next.turns == 0);
+}
+
+TEST_CASE("where many leave at once none of them gets a turn, and one that stays has the next") {
+    limiter_desk d(1);
+    for (int i = 0; i < 6; ++i) (void)d.wait(1s, began);
+    for (std::size_t i = 0; i < 5; ++i) {
+        d.of.leave(d.callers[i]);
+        d.of.look_again(began);
+    }
+    for (std::size_t i = 1; i < 6; ++i) CHECK(d.callers[i].turns == 0);
+    CHECK(d.callers[5].rests_until == began);
+    d.of.admit(began);
+    CHECK(d.callers[5].turns == 1);
+}
+
+TEST_CASE("what can't be a limit is named with its bounds") {
+    client_options client;
+    client.ttl_max = 10s;
+    CHECK(core::why_no_limit(client, "r", 1, 9s).empty());
+    CHECK(core::why_no_limit(client, "r", max_slots, 1ms).empty());
+    const auto names = [&](const std::string& why, const std::string& part) {
+        INFO(why);
+        return why.find(part) != std::string::npos;
+    };
+    CHECK(names(core::why_no_limit(client, "r", 0, 1s), "1 to 1000"));
+    CHECK(names(core::why_no_limit(client, "r", max_slots + 1, 1s), "a limit of 1001"));
+    CHECK(names(core::why_no_limit(client, "r", 1, 0ms), "longer than 0"));
+    CHECK(names(core::why_no_limit(client, "r", 1, 10s), "10000 ms is above 9698 ms"));
+    CHECK_FALSE(core::why_no_limit(client, "", 1, 1s).empty());
+    client.fencing = false;
+    CHECK(names(core::why_no_limit(client, "r", 1, 1s), "fencing"));
+}
+
+}  // namespace rate_limit_test
+
+// For how long a limiter takes slots, and which grants count: no window holds more than the limit.
+namespace pacing_test {
+
+using namespace redlock;
+using namespace redlock::testing;
+using namespace std::chrono_literals;
+using core::pacing;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr drift_policy usual_drift{};
+constexpr milliseconds most_ttl = 60s;
+
+duration validity_of(milliseconds ttl) { return ttl - usual_drift.allowance(ttl); }
+
+node_vote vote_of(vote answer, milliseconds retry_in = 0ms) {
+    node_vote v;
+    v.answer = answer;
+    v.retry_in = retry_in;
+    return v;
+}
+
+// Slots on a quorum that behaves as one node whose clock runs fast by what the drift allowance
+// covers, and programs that want them all the time. Sending, granting and using are apart.
+struct limiter_scene {
+    std::mt19937 random{};
+    int limit = 3;
+    milliseconds period = 1s;
+    duration longest_way = 10ms;
+
+    duration way() {
+        return duration(static_cast<duration::rep>(
+            random() % static_cast<std::uint64_t>(longest_way.count() + 1)));
+    }
+
+    using rule = std::function<bool(milliseconds ttl, time_point valid_until, time_point now)>;
+
+    // The instants that the rule lets count.
+    std::vector<time_point> run(pacing& pace, const rule& counts) {
+        std::vector<time_point> free_at(static_cast<std::size_t>(limit));
+        std::vector<time_point> used;
+        time_point now{1h};
+        while (used.size() < 300) {
+            const auto slot = std::min_element(free_at.begin(), free_at.end());
+            const milliseconds ttl = pace.ttl();
+            const time_point sent = std::max(now, *slot - way());
+            const time_point granted = std::max(sent + way(), *slot);
+            const time_point at = granted + way();
+            now = sent;  // others go on meanwhile
+            const double ns = static_cast<double>(duration(ttl).count());
+            *slot = granted + duration(static_cast<duration::rep>(ns * (1 - usual_drift.factor)));
+            if (counts(ttl, valid_until(sent, ttl, usual_drift), at)) {
+                used.push_back(at);
+            } else {
+                *slot = at;  // given back
+            }
+        }
+        return used;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a slot's ttl is long enough for a quick grant to count, and little longer") {
+    for (const milliseconds period : {1ms, 10ms, 500ms, 1000ms, 20000ms, 58000ms}) {
+        pacing pace(period, most_ttl, usual_drift);
+        const auto ttl = pace.ttl();
+        INFO(period.count() << " ms: " << ttl.count() << " ms");
+        CHECK(validity_of(ttl) >= period + std::max<duration>(1ms, period / 100));
+        CHECK(validity_of(ttl) <= period + std::max<duration>(1ms, period / 100) + 3ms);
+        CHECK(ttl <= most_ttl);
+    }
+}
+
+TEST_CASE("a grant counts if it is valid for a period from its use, to the nanosecond") {
+    pacing pace(1s, most_ttl, usual_drift);
+    const auto ttl = pace.ttl();
+    const time_point sent{1h};
+    const time_point until = valid_until(sent, ttl, usual_drift);
+    CHECK(pace.counts(ttl, until, sent));
+    CHECK(pace.counts(ttl, until, until - 1s));
+    CHECK_FALSE(pace.counts(ttl, until, until - 1s + 1ns));
+    CHECK_FALSE(pace.counts(ttl, until, until + 1s));
+}
+
+TEST_CASE("after a late grant the ttl of slots grows, and soon is what it was before") {
+    pacing pace(1s, most_ttl, usual_drift);
+    const auto usual = pace.ttl();
+    const time_point sent{1h};
+    CHECK_FALSE(pace.counts(usual, valid_until(sent, usual, usual_drift), sent + 80ms));
+    const auto longer = pace.ttl();
+    CHECK(pace.counts(longer, valid_until(sent, longer, usual_drift), sent + 80ms));
+    CHECK(pace.counts(longer, valid_until(sent, longer, usual_drift), sent + 150ms));
+    int grants = 0;
+    for (; pace.ttl() > usual; ++grants) {
+        const auto ttl = pace.ttl();
+        REQUIRE(pace.counts(ttl, valid_until(sent, ttl, usual_drift), sent + 1ms));
+    }
+    CHECK(grants <= 8);
+    pace.was_too_late(usual);
+    CHECK(validity_of(pace.ttl()) >= 1s + 2 * usual);
+}
+
+TEST_CASE("the longest period leaves room for the drift and the way, and no ttl is too long") {
+    for (const milliseconds longest : {20ms, 1000ms, 60000ms, 86400000ms}) {
+        const auto period = pacing::longest_period(longest, usual_drift);
+        INFO(longest.count() << " ms: " << period.count() << " ms");
+        CHECK(period < longest);
+        if (period <= 0ms) continue;
+        pacing pace(period, longest, usual_drift);
+        CHECK(pace.ttl() <= longest);
+        CHECK(validity_of(pace.ttl()) > period);
+        pace.was_too_late(longest);
+        CHECK(pace.ttl() == longest);
+        CHECK(validity_of(longest) >= period + std::max<duration>(5ms, longest / 50) - 1ms);
+    }
+    CHECK(pacing::longest_period(1ms, usual_drift) <= 0ms);
+}
+
+TEST_CASE("no window holds more than the limit, however long the answers take") {
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+        limiter_scene s{.random = std::mt19937(seed),
+                .limit = static_cast<int>(1 + seed % 5),
+                .longest_way = seed % 2 == 0 ? 5ms : 60ms};
+        pacing pace(s.period, most_ttl, usual_drift);
+        const auto used = s.run(pace, [&](milliseconds ttl, time_point until, time_point now) {
+            return pace.counts(ttl, until, now);
+        });
+        CAPTURE(seed);
+        CHECK(most_in_a_window(used, s.period) <= static_cast<std::size_t>(s.limit));
+    }
+}
+
+TEST_CASE("windows that are counted from the sending hold more than the limit") {
+    // The rule that is not ours: the slot is taken for a period from the instant of its request.
+    std::size_t found = 0;
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+        limiter_scene s{.random = std::mt19937(seed), .longest_way = 60ms};
+        pacing pace(s.period, most_ttl, usual_drift);
+        const auto used = s.run(pace, [&](milliseconds ttl, time_point until, time_point now) {
+            (void)pace.counts(ttl, until, now);
+            const time_point sent = until - validity_of(ttl);
+            return until - sent >= s.period;
+        });
+        found += most_in_a_window(used, s.period) > static_cast<std::size_t>(s.limit) ? 1 : 0;
+    }
+    CHECK(found > 0);
+}
+
+TEST_CASE("the time until a slot is free is the quorum-th smallest that the nodes name") {
+    const auto held = [](milliseconds left) { return vote_of(vote::held, left); };
+    const auto until_free = [](const std::vector<node_vote>& votes) {
+        return core::time_until_free(votes, votes.size(), 25ms);
+    };
+    CHECK(until_free({held(300ms), held(100ms), held(200ms)}) == 200ms);
+    CHECK(until_free({held(300ms), vote_of(vote::pending), held(200ms)}) == 300ms);
+    CHECK(until_free({held(50ms), held(40ms), held(30ms), held(20ms), held(10ms)}) == 30ms);
+    CHECK(until_free({vote_of(vote::granted), held(100ms), held(200ms)}) == 100ms);
+    CHECK(until_free({vote_of(vote::stale), vote_of(vote::granted), held(200ms)}) == 1ms);
+    CHECK(until_free({held(70ms), vote_of(vote::quarantine, 9s), vote_of(vote::unreachable)}) ==
+          70ms);
+    CHECK(until_free({}) == 1ms);
+}
+
+TEST_CASE("where others wait before the caller and no time is named, it waits for one turn") {
+    const node_vote behind = vote_of(vote::queued);
+    const auto until_free = [](const std::vector<node_vote>& votes) {
+        return core::time_until_free(votes, votes.size(), 25ms);
+    };
+    CHECK(until_free({behind, behind, behind}) == 25ms);
+    CHECK(until_free({behind, vote_of(vote::queued, 90ms), vote_of(vote::held, 80ms)}) == 80ms);
+}
+
+}  // namespace pacing_test

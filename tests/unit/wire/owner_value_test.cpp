@@ -1,0 +1,78 @@
+// The text of a token: what was written is read, and nothing else is.
+// SPDX-License-Identifier: MIT
+#include "wire/owner_value.hpp"
+
+#include "support/catch.hpp"
+
+using namespace redlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string its_value = "AAAAAAAAAAAAAAAAAAAAAA@host:1";
+
+wire::lease_proof some_proof() { return {its_value.c_str(), {}, false, 0ms}; }
+
+std::string some_token() {
+    return wire::write_token(std::vector<std::string>{"stock"}, 7, some_proof());
+}
+
+}  // namespace
+
+TEST_CASE("what was written into a token is read from it", "[token]") {
+    std::vector<std::string> resources{"stock"};
+    wire::lease_proof proof = some_proof();
+    std::uint64_t fence = 1'700'000'000'000'000;
+    SECTION("one resource") {}
+    SECTION("several, with names of any bytes") {
+        resources = {"a:b", std::string("\0\n:9:", 5), "ü", std::string(512, '"')};
+    }
+    SECTION("a slot, held for a while, without a fence") {
+        proof.slot = {3, 8};
+        proof.min_hold = 50s;
+        fence = 0;
+    }
+    SECTION("a reader, with an owner that the caller gave") {
+        proof.is_shared = true;
+        proof.value += "#18446744073709551615";
+    }
+    const auto text = wire::write_token(resources, fence, proof);
+    CHECK(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.") == text.npos);
+    const auto read = wire::read_token(text);
+    REQUIRE(read);
+    CHECK(read->resources == resources);
+    CHECK(read->fence == fence);
+    CHECK(read->proof.value == proof.value);
+    CHECK(read->proof.slot.number == proof.slot.number);
+    CHECK(read->proof.slot.of == proof.slot.of);
+    CHECK(read->proof.is_shared == proof.is_shared);
+    CHECK(read->proof.min_hold == proof.min_hold);
+}
+
+TEST_CASE("a token that was changed anywhere, or cut, is none", "[token]") {
+    const std::string whole = some_token();
+    REQUIRE(wire::read_token(whole));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        INFO("position " << i);
+        CHECK_FALSE(wire::read_token(whole.substr(0, i)));
+        std::string changed = whole;
+        changed[i] = changed[i] == '1' ? '2' : '1';
+        CHECK_FALSE(wire::read_token(changed));
+    }
+    CHECK_FALSE(wire::read_token(whole + "00"));
+    CHECK_FALSE(wire::read_token(whole + "\n"));
+    CHECK_FALSE(wire::read_token(std::string(wire::longest_token + 1, 'a')));
+}
+
+TEST_CASE("a token whose parts make no sense is none, whatever its checksum", "[token]") {
+    wire::lease_proof proof = some_proof();
+    std::vector<std::string> resources{"stock"};
+    SECTION("no resource") { resources.clear(); }
+    SECTION("too many resources") { resources.assign(65, "r"); }
+    SECTION("a value that this library never writes") { proof.value = "redlock:shared"; }
+    SECTION("a slot that does not exist") { proof.slot = {8, 8}; }
+    SECTION("a slot of none") { proof.slot = {1, 0}; }
+    SECTION("more slots than there can be") { proof.slot = {0, 1'001}; }
+    SECTION("kept for longer than any ttl") { proof.min_hold = 25h; }
+    CHECK_FALSE(wire::read_token(wire::write_token(resources, 7, proof)));
+}
