@@ -37,7 +37,7 @@ public:
     /// `over`, also after that client is moved. Once they are closed, each operation completes
     /// with `errc::client_closed`; so the client may be destroyed before the election.
     async_election(client& over, std::string name, acquire_options options = {})
-        : impl_(over.impl()), state_(detail::make_election(impl_, std::move(name), options)) {}
+        : state_(detail::make_election(over.impl(), std::move(name), options)) {}
     ~async_election() { detail::abandon_election(*state_); }
     async_election(const async_election&) = delete;
     async_election& operator=(const async_election&) = delete;
@@ -53,7 +53,7 @@ public:
     template <detail::token_for<void(error_code, refusal)> T = detail::default_token>
     auto async_campaign(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, refusal)>(
-            detail::initiate_campaign{impl_, state_}, token);
+            detail::initiate<&detail::start_campaign, detail::election_ptr>{state_}, token);
     }
 
     /// Gives the leadership up; the next campaigner is woken. The leadership is over with this
@@ -66,7 +66,7 @@ public:
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_resign(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
-            detail::initiate_resign{impl_, state_}, token);
+            detail::initiate<&detail::start_resign, detail::election_ptr>{state_}, token);
     }
 
     /// Waits until the leadership of this term is lost. A loss is a value, not an error.
@@ -76,7 +76,7 @@ public:
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
     auto async_lost(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, loss)>(
-            detail::initiate_term_lost{impl_, state_}, token);
+            detail::initiate<&detail::start_term_lost, detail::election_ptr>{state_}, token);
     }
 
     /// The leader that a quorum of nodes names; empty if there is none. See `election::leader`.
@@ -87,7 +87,7 @@ public:
                   detail::default_token>
     auto async_leader(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::optional<leader_info>)>(
-            detail::initiate_leader{impl_, state_}, token);
+            detail::initiate<&detail::start_leader, detail::election_ptr>{state_}, token);
     }
 
     /// Completes with the leader as soon as it is another one than `last`, or was elected again;
@@ -99,7 +99,8 @@ public:
                   detail::default_token>
     auto async_observe(std::optional<leader_info> last, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::optional<leader_info>)>(
-            detail::initiate_observe{impl_, state_}, token, std::move(last));
+            detail::initiate<&detail::start_observe, detail::election_ptr>{state_}, token,
+            std::move(last));
     }
 
     /// See `election::held`, `election::fence`, `election::lost_token` and `election::touch`.
@@ -109,7 +110,6 @@ public:
     void touch() const noexcept { detail::touch_term_of(*state_); }
 
 private:
-    detail::impl_ptr impl_;
     detail::election_ptr state_;
 };
 

@@ -86,8 +86,8 @@ public:
     /// Gives a slot back, and wakes the next waiter: `client::async_release`.
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_release(lease held, T&& token = T{}) {
-        return boost::asio::async_initiate<T, void(error_code)>(detail::initiate_release{impl_},
-                                                                token, std::move(held));
+        return boost::asio::async_initiate<T, void(error_code)>(
+            detail::initiate<&detail::start_release>{impl_}, token, std::move(held));
     }
 
 private:
@@ -96,7 +96,7 @@ private:
         acquire_options how = options_.get();
         how.wait = wait;
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_acquire{impl_, flavour}, token, resource_,
+            detail::initiate<&detail::start_acquire>{impl_}, token, flavour, resource_,
             detail::kept_options(how));
     }
 

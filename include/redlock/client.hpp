@@ -113,7 +113,7 @@ public:
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_close(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
-            detail::initiate_close{impl_}, token);
+            detail::initiate<&detail::start_close>{impl_}, token);
     }
 
     /// Cancels every operation that was started earlier, as a cancellation slot does.
@@ -166,7 +166,8 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_acquire{impl_, detail::acquire_flavour::contention_is_an_error}, token,
+            detail::initiate<&detail::start_acquire>{impl_}, token,
+            detail::acquire_flavour::contention_is_an_error,
             std::move(resource), detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
@@ -180,7 +181,8 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_try_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_acquire{impl_, detail::acquire_flavour::contention_is_a_value}, token,
+            detail::initiate<&detail::start_acquire>{impl_}, token,
+            detail::acquire_flavour::contention_is_a_value,
             std::move(resource), detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
@@ -206,7 +208,7 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire_all(resource_list resources, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_acquire_all{impl_}, token, std::move(resources),
+            detail::initiate<&detail::start_acquire_all>{impl_}, token, std::move(resources),
             detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
@@ -239,7 +241,7 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_adopt(std::string token, acquire_options options, T&& completion = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate_adopt{impl_}, completion, std::move(token),
+            detail::initiate<&detail::start_adopt>{impl_}, completion, std::move(token),
             detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
@@ -263,7 +265,7 @@ public:
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_extend(const lease& held, std::chrono::milliseconds ttl, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
-            detail::initiate_extend{impl_}, token, held.state(), ttl);
+            detail::initiate<&detail::start_extend>{impl_}, token, held.state(), ttl);
     }
 
     /// Turns an exclusive lease into a shared one, without a moment in which nobody holds the
@@ -297,7 +299,7 @@ public:
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_downgrade(const lease& held, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
-            detail::initiate_downgrade{impl_}, token, held.state());
+            detail::initiate<&detail::start_downgrade>{impl_}, token, held.state());
     }
 
     /// Releases a lease on every node. The lease ends with this call, whatever the outcome is.
@@ -317,7 +319,7 @@ public:
     template <detail::token_for<void(error_code)> T = detail::default_token>
     auto async_release(lease held, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code)>(
-            detail::initiate_release{impl_}, token, std::move(held));
+            detail::initiate<&detail::start_release>{impl_}, token, std::move(held));
     }
 
     /// Waits until a lease is lost. A loss is a value, not an error.
@@ -331,7 +333,7 @@ public:
     template <detail::token_for<void(error_code, loss)> T = detail::default_token>
     auto async_lost(const lease& held, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, loss)>(
-            detail::initiate_lost{impl_}, token, held.state());
+            detail::initiate<&detail::start_lost>{impl_}, token, held.state());
     }
 
     /// Acquires `resource`, runs `f(lease, lost)`, a function or a coroutine, and releases the lease,
@@ -357,7 +359,7 @@ public:
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
     auto async_inspect(std::string resource, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, resource_state)>(
-            detail::initiate_inspect{impl_}, token, std::move(resource));
+            detail::initiate<&detail::start_inspect>{impl_}, token, std::move(resource));
     }
 
     /// Completes when `resource` has changed hands compared with `last`, with its state: it is taken,
@@ -387,7 +389,7 @@ public:
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
     auto async_watch(std::string resource, const resource_state& last, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, resource_state)>(
-            detail::initiate_watch{impl_}, token, std::move(resource), last);
+            detail::initiate<&detail::start_watch>{impl_}, token, std::move(resource), last);
     }
     template <detail::token_for<void(error_code, resource_state)> T = detail::default_token>
     auto async_watch(std::string resource, T&& token = T{}) {
@@ -412,7 +414,7 @@ public:
                   detail::default_token>
     auto async_list(std::string prefix, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::vector<std::string>)>(
-            detail::initiate_list{impl_}, token, std::move(prefix));
+            detail::initiate<&detail::start_list>{impl_}, token, std::move(prefix));
     }
 
     /// Revokes the leases of a resource, as an operator does when a program hangs. The owners,
@@ -434,7 +436,7 @@ public:
     template <detail::token_for<void(error_code, revocation)> T = detail::default_token>
     auto async_revoke(const resource_state& shown, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, revocation)>(
-            detail::initiate_revoke{impl_}, token, shown);
+            detail::initiate<&detail::start_revoke>{impl_}, token, shown);
     }
 
     /// Asks every node for what an operator should know of it: whether it votes, how it keeps its
@@ -451,7 +453,7 @@ public:
                   detail::default_token>
     auto async_probe(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::vector<node_report>)>(
-            detail::initiate_probe{impl_}, token);
+            detail::initiate<&detail::start_probe>{impl_}, token);
     }
 
     /// Declares that no lease granted earlier is still valid, so that the nodes vote at once. An
@@ -476,7 +478,7 @@ public:
     template <detail::token_for<void(error_code, std::vector<node_vote>)> T = detail::default_token>
     auto async_init(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, std::vector<node_vote>)>(
-            detail::initiate_init{impl_}, token);
+            detail::initiate<&detail::start_init>{impl_}, token);
     }
 
     /// Ends a change of the list of nodes while locks are held: from then on the new list stands, and
@@ -502,7 +504,7 @@ public:
     template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
     auto async_commit(const commit_options& how, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, commit_report)>(
-            detail::initiate_commit{impl_}, token, how);
+            detail::initiate<&detail::start_commit>{impl_}, token, how);
     }
     template <detail::token_for<void(error_code, commit_report)> T = detail::default_token>
     auto async_commit(T&& token = T{}) {

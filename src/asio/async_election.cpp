@@ -149,6 +149,10 @@ election_ptr make_election(const impl_ptr& impl, std::string name,
     return std::make_shared<election_state>(impl, std::move(name), options);
 }
 
+asio::any_io_executor executor_of(const election_ptr& state) noexcept {
+    return executor_of(state->impl);
+}
+
 void abandon_election(election_state& state) noexcept { state.resign(); }
 
 bool holds_office(const election_state& state) noexcept { return state.is_held(); }
@@ -172,8 +176,7 @@ void start_campaign(const election_ptr& state, campaign_handler handler) {
             if (self && type != asio::cancellation_type::none) self->of->withdraw(*self);
         });
     }
-    start_acquire(state->impl, acquire_flavour::contention_is_an_error, state->name,
-                  state->options.get(),
+    start_acquire(state->impl, acquire_flavour::contention_is_an_error, state->name, state->options,
                   asio::bind_cancellation_slot(made->signal.slot(),
                                                [made](error_code why, lease got) {
                                                    complete(*made, why, std::move(got));

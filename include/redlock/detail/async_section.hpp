@@ -115,8 +115,8 @@ public:
         auto acquired = [self = this->shared_from_this()](error_code ec, lease got) {
             self->acquired(ec, std::move(got));
         };
-        initiate_acquire_all{impl_}(cancellable(std::move(acquired)), std::move(resources),
-                                    options);
+        initiate<&start_acquire_all>{impl_}(cancellable(std::move(acquired)), std::move(resources),
+                                            options);
     }
 
 private:
@@ -191,7 +191,7 @@ private:
         };
         try {
             auto work = std::invoke(*f_, std::as_const(held_), held_.lost_token());
-            initiate_lost{impl_}(here(std::move(over)), held_.state());
+            initiate<&start_lost>{impl_}(here(std::move(over)), held_.state());
             if constexpr (has_value) {
                 asio::co_spawn(strand_, std::move(work),
                                cancellable([self](std::exception_ptr failure, value done) {
@@ -215,7 +215,7 @@ private:
         auto released = [self = this->shared_from_this(), end = section_end(held_)](error_code ec) {
             self->released(end.after_release(ec));
         };
-        initiate_release{impl_}(here(std::move(released)), std::move(held_));
+        initiate<&start_release>{impl_}(here(std::move(released)), std::move(held_));
     }
 
     void released(const refusal& why) {
@@ -265,14 +265,14 @@ private:
 };
 
 template <bool GivesCode>
-class initiate_section : public initiate {
+class initiate_section : public initiation<> {
 public:
-    using initiate::initiate;
+    using initiation<>::initiation;
     template <class Handler, class F>
     void operator()(Handler&& handler, resource_list resources, kept_options options,
                     F f) const {
         std::make_shared<async_section<F, std::decay_t<Handler>, GivesCode>>(
-            impl_, std::move(f), std::forward<Handler>(handler))
+            of_, std::move(f), std::forward<Handler>(handler))
             ->start(std::move(resources), options);
     }
 };

@@ -55,12 +55,12 @@ using probe_handler = asio::any_completion_handler<void(error_code, std::vector<
 // client_closed, and `executor_of` returns Asio's system executor.
 REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
 REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
-                                  std::string resource, const acquire_options& options,
+                                  std::string resource, const kept_options& options,
                                   acquire_handler handler);
 REDLOCK_EXPORT void start_acquire_all(const impl_ptr& impl, resource_list resources,
-                                      const acquire_options& options, acquire_handler handler);
+                                      const kept_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_adopt(const impl_ptr& impl, std::string token,
-                                const acquire_options& options, acquire_handler handler);
+                                const kept_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_extend(const impl_ptr& impl, state_ptr state,
                                  std::chrono::milliseconds ttl, plain_handler handler);
 REDLOCK_EXPORT void start_downgrade(const impl_ptr& impl, state_ptr state, plain_handler handler);
@@ -79,165 +79,32 @@ REDLOCK_EXPORT void start_commit(const impl_ptr& impl, const commit_options& how
 REDLOCK_EXPORT void start_probe(const impl_ptr& impl, probe_handler handler);
 REDLOCK_EXPORT void start_close(const impl_ptr& impl, plain_handler handler);
 
-// Classes with constructors, not lambdas: g++ 12 destroys capturing temporaries of a co_await
-// expression twice.
-class initiate {
+/// What a completion token finds in an initiation. `Of` is a pointer to what the operation is of: a
+/// client or an election.
+template <class Of = impl_ptr>
+class initiation {
 public:
     // Completion tokens that need a timer, such as `cancel_after` of Boost 1.86, use these.
     using executor_type = asio::any_io_executor;
-    executor_type get_executor() const noexcept { return executor_of(impl_); }
+    executor_type get_executor() const noexcept { return executor_of(of_); }
 
-    explicit initiate(impl_ptr impl) noexcept : impl_(std::move(impl)) {}
+    explicit initiation(Of of) noexcept : of_(std::move(of)) {}
 
 protected:
-    template <class Handler>
-    auto homing(Handler&& handler) const {
-        return homing_handler<std::decay_t<Handler>>(std::forward<Handler>(handler),
-                                                     get_executor());
-    }
-
-    impl_ptr impl_;
+    Of of_;
 };
 
-class initiate_acquire : public initiate {
+/// Calls `start(of, arguments..., handler)`. A class with a constructor, not a lambda: g++ 12
+/// destroys capturing temporaries of a co_await expression twice.
+template <auto start, class Of = impl_ptr>
+class initiate : public initiation<Of> {
 public:
-    initiate_acquire(impl_ptr impl, acquire_flavour flavour) noexcept
-        : initiate(std::move(impl)), flavour_(flavour) {}
-    template <class Handler>
-    void operator()(Handler&& handler, std::string resource, kept_options options) const {
-        start_acquire(impl_, flavour_, std::move(resource), options.get(),
-                      homing(std::forward<Handler>(handler)));
-    }
-
-private:
-    acquire_flavour flavour_;
-};
-
-class initiate_acquire_all : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, resource_list resources, kept_options options) const {
-        start_acquire_all(impl_, std::move(resources), options.get(),
-                          homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_adopt : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, std::string token, kept_options options) const {
-        start_adopt(impl_, std::move(token), options.get(), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_extend : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, state_ptr state, std::chrono::milliseconds ttl) const {
-        start_extend(impl_, std::move(state), ttl, homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_downgrade : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, state_ptr state) const {
-        start_downgrade(impl_, std::move(state), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_release : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, lease held) const {
-        start_release(impl_, std::move(held), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_lost : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, state_ptr state) const {
-        start_lost(impl_, std::move(state), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_init : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler) const {
-        start_init(impl_, homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_commit : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, const commit_options& how) const {
-        start_commit(impl_, how, homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_inspect : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, std::string resource) const {
-        start_inspect(impl_, std::move(resource), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_watch : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, std::string resource, resource_state last) const {
-        start_watch(impl_, std::move(resource), std::move(last),
-                    homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_list : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, std::string prefix) const {
-        start_list(impl_, std::move(prefix), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_revoke : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler, resource_state shown) const {
-        start_revoke(impl_, std::move(shown), homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_probe : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler) const {
-        start_probe(impl_, homing(std::forward<Handler>(handler)));
-    }
-};
-
-class initiate_close : public initiate {
-public:
-    using initiate::initiate;
-    template <class Handler>
-    void operator()(Handler&& handler) const {
-        start_close(impl_, homing(std::forward<Handler>(handler)));
+    using initiation<Of>::initiation;
+    template <class Handler, class... Args>
+    void operator()(Handler&& handler, Args&&... args) const {
+        start(this->of_, std::forward<Args>(args)...,
+              homing_handler<std::decay_t<Handler>>(std::forward<Handler>(handler),
+                                                    this->get_executor()));
     }
 };
 

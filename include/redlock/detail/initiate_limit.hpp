@@ -24,19 +24,4 @@ REDLOCK_EXPORT void start_limited(const impl_ptr& impl, acquire_flavour flavour,
                                   const limiter_ptr& of, std::chrono::milliseconds wait,
                                   limit_handler handler);
 
-// A class with a constructor, as those of the client are.
-class initiate_limited : public initiate {
-public:
-    initiate_limited(impl_ptr impl, acquire_flavour flavour, limiter_ptr of) noexcept
-        : initiate(std::move(impl)), flavour_(flavour), of_(std::move(of)) {}
-    template <class Handler>
-    void operator()(Handler&& handler, std::chrono::milliseconds wait) const {
-        start_limited(impl_, flavour_, of_, wait, homing(std::forward<Handler>(handler)));
-    }
-
-private:
-    acquire_flavour flavour_;
-    limiter_ptr of_;
-};
-
 }  // namespace redlock::detail

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/unreachable.hpp"
 
+#include <redlock/async_election.hpp>
+#include <redlock/async_rate_limiter.hpp>
 #include <redlock/client.hpp>
 #include <redlock/error.hpp>
 
@@ -13,7 +15,10 @@
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -100,10 +105,46 @@ TEST_CASE("a completion token may ask each initiation for the client's executor"
     c.async_release(lease(), timed{1h, note});
     c.async_lost(lease(), timed{1h, note});
     c.async_inspect("", timed{1h, note});
+    const resource_state nothing;
+    c.async_watch("", nothing, timed{1h, note});
+    c.async_list("", timed{10ms, note});
+    c.async_revoke(nothing, timed{1h, note});
+    c.async_probe(timed{10ms, note});
     c.async_init(timed{1h, note});
+    c.async_commit(timed{1h, note});
+    c.async_adopt("", timed{1h, note});
+    c.async_acquire_all({"r", "s"}, {.wait = 1h}, timed{10ms, note});
+    while (outcomes.size() < 13 && context.run_one() != 0) {}
     c.async_close(timed{1h, note});
     context.run();
-    CHECK(outcomes.size() == 7);
+    CHECK(outcomes.size() == 14);
+}
+
+TEST_CASE("so it may with those of sections, elections and limiters") {
+    asio::io_context context;
+    client c(context, unreachable());
+    std::vector<error_code> outcomes;
+    const auto note = [&](error_code ec, auto&&...) { outcomes.push_back(ec); };
+    async_election office(c, "r");
+    office.async_campaign(timed{10ms, note});
+    async_rate_limiter limiter(c, "s", 1, 1s);
+    limiter.async_acquire_for(1h, timed{10ms, note});
+    const auto section = [](const lease&, std::stop_token) {};
+    c.async_with_lock("t", {.wait = 1h}, section, timed{10ms, [&](std::exception_ptr why) {
+                                                           outcomes.push_back(code_of(why));
+                                                       }});
+    while (outcomes.size() < 3 && context.run_one() != 0) {}
+    CHECK(outcomes == std::vector<error_code>(3, asio::error::operation_aborted));
+    outcomes.clear();
+    office.async_resign(timed{1h, note});
+    office.async_lost(timed{1h, note});
+    office.async_leader(timed{10ms, note});
+    office.async_observe(std::nullopt, timed{10ms, note});
+    limiter.async_try_acquire(timed{10ms, note});
+    while (outcomes.size() < 5 && context.run_one() != 0) {}
+    c.close();
+    context.run();
+    CHECK(outcomes.size() == 5);
 }
 
 TEST_CASE("a token of a client that was moved from gets an executor, too") {
@@ -111,7 +152,7 @@ TEST_CASE("a token of a client that was moved from gets an executor, too") {
     client c(context, unreachable());
     const client other(std::move(c));
     CHECK_FALSE(c.get_executor());
-    CHECK(detail::initiate_close(nullptr).get_executor());
+    CHECK(detail::initiation<>(nullptr).get_executor());
 }
 
 TEST_CASE("a client is made of an execution context") {
