@@ -4,12 +4,14 @@
 
 #include <redlock/client.hpp>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <array>
 #include <chrono>
@@ -26,6 +28,7 @@ namespace {
 
 constexpr std::array users{"ada", "barbara", "edsger", "grace", "leslie"};
 constexpr int clicks_per_user = 8;
+constexpr auto awaited = asio::as_tuple(asio::use_awaitable);
 
 struct shop {
     std::map<std::string, int> orders;  // of each user
@@ -36,12 +39,12 @@ struct shop {
 // One click on "buy". No other click of the user may look for an order until this one has ended.
 asio::awaitable<void> click(redlock::client& server, shop& shop, std::string user) {
     const redlock::acquire_options options{.ttl = 5s, .wait = 30s};
-    redlock::lease lease =
-        co_await server.async_try_acquire("example:order:" + user, options, asio::use_awaitable);
-    if (!lease) {  // contention is no error here: other clicks of this user are being served
+    auto [why, lease] = co_await server.async_acquire("example:order:" + user, options, awaited);
+    if (why == redlock::errc::contended) {  // other clicks of this user are being served
         ++shop.turned_away;
         co_return;
     }
+    if (why) throw boost::system::system_error(why);
     if (shop.orders[user] > 0) {
         ++shop.placed_already;
     } else {

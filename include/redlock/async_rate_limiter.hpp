@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -57,8 +58,7 @@ public:
     template <detail::token_for<void(error_code, answer)> T = detail::default_token>
     auto async_try_acquire(T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, answer)>(
-            detail::initiate<&detail::start_limited>{impl_}, token,
-            detail::acquire_flavour::contention_is_a_value, limiter_, std::chrono::milliseconds(0));
+            detail::initiate<&detail::start_limited>{impl_}, token, limiter_, std::nullopt);
     }
 
     /// Waits for up to `time` until one more is allowed; with 0 or less it tries once. Those that
@@ -75,8 +75,8 @@ public:
     template <detail::token_for<void(error_code, answer)> T = detail::default_token>
     auto async_acquire_for(std::chrono::milliseconds time, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, answer)>(
-            detail::initiate<&detail::start_limited>{impl_}, token,
-            detail::acquire_flavour::contention_is_an_error, limiter_, detail::waiting_time(time));
+            detail::initiate<&detail::start_limited>{impl_}, token, limiter_,
+            detail::waiting_time(time));
     }
 
 private:

@@ -69,11 +69,6 @@ public:
     result<lease, refusal> acquire(std::string resource, acquire_options options = {},
                                    std::stop_token stop = {});
 
-    /// As `acquire`, except that contention is no error: the result is then an empty lease that
-    /// carries the votes. See `client::async_try_acquire`.
-    result<lease, refusal> try_acquire(std::string resource, acquire_options options = {},
-                                       std::stop_token stop = {});
-
     /// As `acquire`, of several resources at once. See `client::async_acquire_all`.
     result<lease, refusal> acquire_all(resource_list resources, acquire_options options = {},
                                        std::stop_token stop = {});

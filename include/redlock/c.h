@@ -118,11 +118,6 @@ REDLOCK_C_EXPORT void redlock_client_free(redlock_client* client);
 REDLOCK_C_EXPORT int redlock_acquire(redlock_client* client, const char* resource,
                                      const redlock_options* options, redlock_lease** out);
 
-/* As redlock_acquire, except that contention is no error: 0, and null in *out. The votes are then
- * in redlock_last_error_json(). */
-REDLOCK_C_EXPORT int redlock_try_acquire(redlock_client* client, const char* resource,
-                                         const redlock_options* options, redlock_lease** out);
-
 /* As redlock_acquire, of 1 to 64 different resources: all of them, or none. */
 REDLOCK_C_EXPORT int redlock_acquire_all(redlock_client* client, const char* const* resources,
                                          size_t count, const redlock_options* options,

@@ -166,28 +166,12 @@ public:
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire(std::string resource, acquire_options options, T&& token = T{}) {
         return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate<&detail::start_acquire>{impl_}, token,
-            detail::acquire_flavour::contention_is_an_error,
-            std::move(resource), detail::kept_options(options));
+            detail::initiate<&detail::start_acquire>{impl_}, token, std::move(resource),
+            detail::kept_options(options));
     }
     template <detail::token_for<void(error_code, lease)> T = detail::default_token>
     auto async_acquire(std::string resource, T&& token = T{}) {
         return async_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
-    }
-
-    /// As `async_acquire`, except that contention is no error: where `async_acquire` fails with
-    /// `contended`, this completes without an error and with an empty lease that carries the
-    /// votes.
-    template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_try_acquire(std::string resource, acquire_options options, T&& token = T{}) {
-        return boost::asio::async_initiate<T, void(error_code, lease)>(
-            detail::initiate<&detail::start_acquire>{impl_}, token,
-            detail::acquire_flavour::contention_is_a_value,
-            std::move(resource), detail::kept_options(options));
-    }
-    template <detail::token_for<void(error_code, lease)> T = detail::default_token>
-    auto async_try_acquire(std::string resource, T&& token = T{}) {
-        return async_try_acquire(std::move(resource), acquire_options{}, std::forward<T>(token));
     }
 
     /// Acquires several resources at once: each node grants all of them, under one fence, or none.

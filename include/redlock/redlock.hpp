@@ -4,7 +4,6 @@
 
 #include <redlock/async_election.hpp>
 #include <redlock/async_rate_limiter.hpp>
-#include <redlock/async_semaphore.hpp>
 #include <redlock/async_with_lock.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/client.hpp>

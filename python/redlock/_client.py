@@ -7,7 +7,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _interrupts
-from ._errors import CONTENDED, NO_QUORUM, InvalidArgument, error_of
+from ._errors import NO_QUORUM, InvalidArgument, error_of
 from ._lease import Lease
 from ._locks import Election, Lock, RateLimiter, RLock, Semaphore
 from ._native import Options, byref, c_void_p, library, text_of
@@ -74,11 +74,10 @@ class Client:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def acquire(self, resources: Resources, options: Options, contention: bool = True,
-                cancel: Optional[int] = None) -> Optional[Lease]:
-        """The lease of all of them. `contention`: whether that is an error, or else None."""
-        function = (library.acquire_all if not resources.is_one
-                    else library.acquire if contention else library.try_acquire)
+    def acquire(self, resources: Resources, options: Options,
+                cancel: Optional[int] = None) -> Lease:
+        """The lease of all of them."""
+        function = library.acquire if resources.is_one else library.acquire_all
         lease = Lease(self, resources.names)
         out = byref(lease._handle)
         if cancel is None and not _interrupts.is_needed(options.wait_ms):
@@ -90,11 +89,9 @@ class Client:
 
             number = (_interrupts.waiting_call(ask, options.wait_ms) if cancel is None
                       else ask(options.wait_ms, cancel))
-        if number == 0 and lease._handle.value:
-            return lease._granted()
-        if number == 0 or (number == CONTENDED and not contention):
-            return None
-        raise error_of(number, self.process)
+        if number != 0:
+            raise error_of(number, self.process)
+        return lease._granted()
 
     def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
               max_hold: Optional[Seconds] = None) -> Lease:

@@ -33,13 +33,14 @@ class Lock:
 
     def acquire(self) -> Lease:
         """Waits for the lease, which the caller releases."""
-        lease = self._client.acquire(self._resources, self._options)
-        assert lease is not None
-        return lease
+        return self._client.acquire(self._resources, self._options)
 
     def try_acquire(self) -> Optional[Lease]:
         """As `acquire`, except that contention is no error: None."""
-        return self._client.acquire(self._resources, self._options, contention=False)
+        try:
+            return self.acquire()
+        except Contended:
+            return None
 
     def __enter__(self) -> Lease:
         me = threading.get_ident()

@@ -42,7 +42,6 @@ _FUNCTIONS = {
     "client_close": (c_int, c_void_p),
     "client_free": (None, c_void_p),
     "acquire": (c_int, c_void_p, c_char_p, _OPTIONS, _OUT),
-    "try_acquire": (c_int, c_void_p, c_char_p, _OPTIONS, _OUT),
     "acquire_all": (c_int, c_void_p, _TEXTS, c_size_t, _OPTIONS, _OUT),
     "adopt": (c_int, c_void_p, c_char_p, _OPTIONS, _OUT),
     "cancel_new": (c_void_p,),

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _client, _lease, _locks
-from ._errors import NotHeld, WouldDeadlock
+from ._errors import Contended, NotHeld, WouldDeadlock
 from ._native import Options, library
 from ._options import Resources, options_of
 from ._times import Seconds, waiting
@@ -224,20 +224,17 @@ class Lock:
         self._sections: Dict[Any, List[Lease]] = {}  # of each task
 
     async def acquire(self) -> Lease:
-        lease = await self._acquire(True)
-        assert lease is not None
-        return lease
+        def call(cancel: int) -> _lease.Lease:
+            return self._client.acquire(self._resources, self._options, cancel)
+
+        return Lease(await _cancellable(call, lambda lease: None))  # that is dropped, and so released
 
     async def try_acquire(self) -> Optional[Lease]:
         """As `acquire`, except that contention is no error: None."""
-        return await self._acquire(False)
-
-    async def _acquire(self, contention: bool) -> Optional[Lease]:
-        def call(cancel: int) -> Optional[_lease.Lease]:
-            return self._client.acquire(self._resources, self._options, contention, cancel)
-
-        got = await _cancellable(call, lambda lease: None)  # that is dropped, and so released
-        return None if got is None else Lease(got)
+        try:
+            return await self.acquire()
+        except Contended:
+            return None
 
     async def __aenter__(self) -> Lease:
         task = asyncio.current_task()

@@ -176,7 +176,7 @@ void start_campaign(const election_ptr& state, campaign_handler handler) {
             if (self && type != asio::cancellation_type::none) self->of->withdraw(*self);
         });
     }
-    start_acquire(state->impl, acquire_flavour::contention_is_an_error, state->name, state->options,
+    start_acquire(state->impl, state->name, state->options,
                   asio::bind_cancellation_slot(made->signal.slot(),
                                                [made](error_code why, lease got) {
                                                    complete(*made, why, std::move(got));

@@ -7,6 +7,7 @@
 #include "client/limit.hpp"
 #include "value/text.hpp"
 
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -16,21 +17,21 @@ namespace {
 
 class asio_limit final : public asio_operation<limit_operation, error_code, limit_answer> {
 public:
-    asio_limit(std::shared_ptr<client_impl> client, limit_handler h, acquire_flavour flavour,
-               const limiter_ptr& of, std::chrono::milliseconds wait)
-        : asio_operation(std::move(client), std::move(h), of, wait), flavour_(flavour) {}
+    asio_limit(std::shared_ptr<client_impl> client, limit_handler h, const limiter_ptr& of,
+               std::optional<std::chrono::milliseconds> wait)
+        : asio_operation(std::move(client), std::move(h), of,
+                         wait.value_or(std::chrono::milliseconds(0))),
+          has_wait_(wait.has_value()) {}
 
 private:
     void complete(limit_answer answer) override {
         error_code outcome = answer.why.code;
-        if (flavour_ == acquire_flavour::contention_is_a_value && outcome == errc::contended) {
-            outcome.clear();
-        }
+        if (!has_wait_ && outcome == errc::contended) outcome.clear();
         finish(outcome, std::move(answer));
     }
     time_point read_clock() const override { return clock::now(); }
 
-    acquire_flavour flavour_;
+    const bool has_wait_;
 };
 
 }  // namespace
@@ -49,13 +50,13 @@ limiter_ptr make_limiter(const impl_ptr& impl, std::string resource, std::uint16
                         period);
 }
 
-void start_limited(const impl_ptr& impl, acquire_flavour flavour, const limiter_ptr& of,
-                   std::chrono::milliseconds wait, limit_handler handler) {
+void start_limited(const impl_ptr& impl, const limiter_ptr& of,
+                   std::optional<std::chrono::milliseconds> wait, limit_handler handler) {
     if (is_out_of_reach(impl)) {
         const error_code why = errc::client_closed;
         return std::move(handler)(why, limit_answer{.why = {why, {}}});
     }
-    launch<asio_limit>(impl, std::move(handler), flavour, of, wait);
+    launch<asio_limit>(impl, std::move(handler), of, wait);
 }
 
 }  // namespace redlock::detail

@@ -181,14 +181,6 @@ result<lease, refusal> blocking_client::acquire(std::string resource, acquire_op
     });
 }
 
-result<lease, refusal> blocking_client::try_acquire(std::string resource, acquire_options options,
-                                                    std::stop_token stop) {
-    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
-    return acquire_with(worker_->context, stop, [&](auto handler) {
-        worker_->async.async_try_acquire(std::move(resource), options, std::move(handler));
-    });
-}
-
 result<lease, refusal> blocking_client::acquire_all(resource_list resources,
                                                     acquire_options options,
                                                     std::stop_token stop) {
@@ -323,7 +315,7 @@ limit_answer detail::ask_limit(blocking_client& client, const limiter_ptr& of,
     if (stop.stop_requested()) return refused(asio::error::operation_aborted);
     outcome<error_code, limit_answer> done;
     const canceller cancel(worker->context);
-    start_limited(worker->async.impl(), acquire_flavour::contention_is_an_error, of, wait,
+    start_limited(worker->async.impl(), of, wait,
                   asio::bind_cancellation_slot(cancel.slot(), done.handler()));
     const std::stop_callback on_stop(stop, cancel);
     return std::get<1>(done.wait());

@@ -38,23 +38,10 @@ class completing : public asio_operation<Base, error_code, Results...> {
 /// An acquire or an adoption, whose result becomes a lease.
 template <class Base>
 class leasing final : public asio_operation<Base, error_code, lease> {
-public:
-    template <class... Args>
-    leasing(std::shared_ptr<client_impl> client, acquire_handler h, acquire_flavour flavour,
-            Args&&... args)
-        : asio_operation<Base, error_code, lease>(std::move(client), std::move(h),
-                                                  std::forward<Args>(args)...),
-          flavour_(flavour) {}
-
-private:
+    using asio_operation<Base, error_code, lease>::asio_operation;
     void complete(error_code outcome, std::shared_ptr<lease_state> state) override {
-        if (flavour_ == acquire_flavour::contention_is_a_value && outcome == errc::contended) {
-            outcome.clear();
-        }
         this->finish(outcome, lease(std::move(state)));
     }
-
-    acquire_flavour flavour_;
 };
 
 /// The report has the outcome, too.
@@ -80,24 +67,21 @@ asio::any_io_executor executor_of(const impl_ptr& impl) noexcept {
     return impl->executor();
 }
 
-void start_acquire(const impl_ptr& impl, acquire_flavour flavour, std::string resource,
-                   const kept_options& options, acquire_handler handler) {
-    start<leasing<acquire_operation>>(impl, std::move(handler), flavour, std::move(resource),
+void start_acquire(const impl_ptr& impl, std::string resource, const kept_options& options,
+                   acquire_handler handler) {
+    start<leasing<acquire_operation>>(impl, std::move(handler), std::move(resource),
                                       options.get());
 }
 
 void start_acquire_all(const impl_ptr& impl, resource_list resources, const kept_options& options,
                        acquire_handler handler) {
-    start<leasing<acquire_operation>>(impl, std::move(handler),
-                                      acquire_flavour::contention_is_an_error,
-                                      std::move(resources), options.get());
+    start<leasing<acquire_operation>>(impl, std::move(handler), std::move(resources),
+                                      options.get());
 }
 
 void start_adopt(const impl_ptr& impl, std::string token, const kept_options& options,
                  acquire_handler handler) {
-    start<leasing<adopt_operation>>(impl, std::move(handler),
-                                    acquire_flavour::contention_is_an_error, std::move(token),
-                                    options.get());
+    start<leasing<adopt_operation>>(impl, std::move(handler), std::move(token), options.get());
 }
 
 void start_extend(const impl_ptr& impl, state_ptr state, std::chrono::milliseconds ttl,

@@ -73,10 +73,6 @@ int acquire_by(redlock_client* client, const void* what, const char* name,
             ask(client->shared->blocking, as_terms(given, client->shared->defaults),
                 token_of(given.cancel));
         if (!got) return fail(got.error());
-        if (!*got) {  // a try that met contention
-            note({errc::contended, {got->votes().begin(), got->votes().end()}});
-            return static_cast<int>(REDLOCK_OK);
-        }
         made->held = std::move(*got);
         *out = made.release();
         return static_cast<int>(REDLOCK_OK);
@@ -94,14 +90,6 @@ int redlock_acquire(redlock_client* client, const char* resource, const redlock_
     return c::acquire_by(client, resource, "resource", options, out,
                          [&](blocking_client& by, const acquire_options& terms, auto stop) {
                              return by.acquire(resource, terms, std::move(stop));
-                         });
-}
-
-int redlock_try_acquire(redlock_client* client, const char* resource,
-                        const redlock_options* options, redlock_lease** out) {
-    return c::acquire_by(client, resource, "resource", options, out,
-                         [&](blocking_client& by, const acquire_options& terms, auto stop) {
-                             return by.try_acquire(resource, terms, std::move(stop));
                          });
 }
 

@@ -6,12 +6,12 @@
 
 #include <redlock/counting_semaphore.hpp>
 #include <redlock/detail/kept_options.hpp>
-#include <redlock/detail/slot_terms.hpp>
 
 #include <algorithm>
 #include <cassert>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,11 +118,26 @@ void permits::tidy() noexcept {
 
 namespace redlock {
 
+namespace {
+
+/// Throws if there can't be so many: none would be the resource itself, which is another lock.
+acquire_options one_of(std::uint16_t slots, acquire_options how) {
+    if (slots == 0 || slots > max_slots) {
+        throw std::invalid_argument("redlock::counting_semaphore: slots must be 1 to " +
+                                    std::to_string(max_slots));
+    }
+    how.mode = lock_mode::exclusive;
+    how.slots = slots;
+    return how;
+}
+
+}  // namespace
+
 struct counting_semaphore::state {
     state(blocking_client& c, std::string name, std::uint16_t slots, acquire_options how)
         : client(&c),
           resource(std::move(name)),
-          options(detail::slot_terms(how, slots, "counting_semaphore")) {}
+          options(one_of(slots, how)) {}
 
     /// Throws if the thread has lost a slot.
     void arrive();

@@ -6,7 +6,6 @@
 #include "value/text.hpp"
 
 #include <redlock/detail/printable.hpp>
-#include <redlock/detail/slot_terms.hpp>
 #include <redlock/options.hpp>
 
 #include <algorithm>
@@ -15,8 +14,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <stdexcept>
-#include <string>
 #include <unistd.h>
 
 namespace redlock::detail {
@@ -501,19 +498,3 @@ std::string display_name(const node_options& node) {
 }
 
 }  // namespace redlock
-
-namespace redlock::detail {
-
-acquire_options slot_terms(acquire_options options, std::uint16_t slots,
-                           std::string_view semaphore) {
-    // 0 would be the resource itself, which is another lock.
-    if (slots == 0 || slots > max_slots) {
-        throw std::invalid_argument("redlock::" + std::string(semaphore) +
-                                    ": slots must be 1 to " + std::to_string(max_slots));
-    }
-    options.mode = lock_mode::exclusive;
-    options.slots = slots;
-    return options;
-}
-
-}  // namespace redlock::detail

@@ -1,4 +1,4 @@
-// Rate limits and semaphores of programs with an event loop, on real servers: coroutines of several
+// Rate limits and slots of programs with an event loop, on real servers: coroutines of several
 // clients, waits that end early, and all that is destroyed in the middle; knows no internals.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
@@ -8,8 +8,8 @@
 #include "support/waiting.hpp"
 
 #include <redlock/async_rate_limiter.hpp>
-#include <redlock/async_semaphore.hpp>
 #include <redlock/blocking_client.hpp>
+#include <redlock/client.hpp>
 #include <redlock/rate_limiter.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -67,9 +67,9 @@ struct crowd_of_users {
             }
         }
     }
-    asio::awaitable<void> work(async_semaphore& lines, int turns) {
+    asio::awaitable<void> work(client& of, acquire_options one_slot, int turns) {
         for (int i = 0; i < turns; ++i) {
-            lease mine = co_await lines.async_acquire(asio::use_awaitable);
+            lease mine = co_await of.async_acquire("r", one_slot, asio::use_awaitable);
             if (!busy.insert(mine.slot()).second) ++clashes;
             asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
             co_await pause.async_wait(asio::use_awaitable);
@@ -77,7 +77,7 @@ struct crowd_of_users {
             busy.erase(mine.slot());
             ++done;
             if (i % 2 == 0) {
-                co_await lines.async_release(std::move(mine), asio::use_awaitable);
+                co_await of.async_release(std::move(mine), asio::use_awaitable);
             } else {
                 mine = lease();  // in the background
             }
@@ -214,12 +214,10 @@ TEST_CASE("coroutines of several clients have each slot alone, and all finish", 
     found(nodes);
     crowd_of_users all;
     std::vector<std::unique_ptr<client>> clients;
-    std::vector<std::unique_ptr<async_semaphore>> lines;
+    const acquire_options one_slot{.ttl = 20s, .wait = 60s, .slots = slots};
     for (int i = 0; i < 3; ++i) {
         clients.push_back(std::make_unique<client>(all.context, nodes.options()));
-        lines.push_back(std::make_unique<async_semaphore>(
-            *clients.back(), "r", slots, acquire_options{.ttl = 20s, .wait = 60s}));
-        for (int k = 0; k < 3; ++k) all.spawn(all.work(*lines.back(), turns));
+        for (int k = 0; k < 3; ++k) all.spawn(all.work(*clients.back(), one_slot, turns));
     }
     REQUIRE(all.finish());
     CHECK(all.failures == 0);
@@ -236,23 +234,15 @@ TEST_CASE("the next waits for a slot until it is released, and a lost slot is re
     found(nodes);
     driver mine(nodes.options());
     driver other(nodes.options());
-    async_semaphore here(mine.client(), "r", 2, {.ttl = 2s});
-    async_semaphore there(other.client(), "r", 2, {.ttl = 20s});
-    outcome<lease> one;
-    outcome<lease> two;
-    here.async_acquire(one.handler());
-    REQUIRE_FALSE(mine.finish(one).error());
-    there.async_acquire(two.handler());
-    REQUIRE_FALSE(other.finish(two).error());
-    outcome<lease> third;
-    there.async_acquire_for(50ms, third.handler());
-    CHECK(other.finish(third).error() == errc::contended);
-    outcome<lease> waits;
-    there.async_acquire(waits.handler());
+    const auto one = mine.acquire("r", {.ttl = 2s, .wait = 20s, .slots = 2});
+    REQUIRE_FALSE(one.error());
+    const acquire_options there{.ttl = 20s, .wait = 20s, .slots = 2};
+    auto two = other.acquire("r", there);
+    REQUIRE_FALSE(two.error());
+    CHECK(other.acquire("r", {.ttl = 20s, .wait = 50ms, .slots = 2}).error() == errc::contended);
+    const auto waits = other.start_acquire("r", there);
     REQUIRE(other.until([&] { return all_know_of(nodes, 1); }));
-    outcome<> released;
-    there.async_release(std::move(two.value()), released.handler());
-    CHECK_FALSE(other.finish(released).error());
+    CHECK_FALSE(other.release(std::move(two.value())));
     CHECK_FALSE(other.finish(waits).error());
     outcome<loss> lost;
     mine.client().async_lost(one.value(), lost.handler());
@@ -272,17 +262,19 @@ struct busy_life {
     busy_life(const client_options& options, int number)
         : context(std::make_unique<asio::io_context>()),
           user(std::make_unique<client>(context->get_executor(), options)),
-          limiter(*user, "l" + std::to_string(number), 2, 40s),
-          lines(*user, "s" + std::to_string(number), 1, {.ttl = 20s}) {
+          limiter(*user, "l" + std::to_string(number), 2, 40s) {
         for (int i = 0; i < 4; ++i) {
             limiter.async_acquire_for(50ms, [this](error_code, const limit_answer&) { end(); });
         }
         limiter.async_try_acquire([this](error_code, const limit_answer&) { end(); });
-        lines.async_acquire([this](error_code, lease got) {
-            held = std::move(got);
-            end();
-        });
-        lines.async_acquire_for(50ms, [this](error_code, lease) { end(); });
+        const std::string line = "s" + std::to_string(number);
+        user->async_acquire(line, {.ttl = 20s, .wait = 1h, .slots = 1},
+                            [this](error_code, lease got) {
+                                held = std::move(got);
+                                end();
+                            });
+        user->async_acquire(line, {.ttl = 20s, .wait = 50ms, .slots = 1},
+                            [this](error_code, lease) { end(); });
     }
     void end() { ++ended; }
 
@@ -296,14 +288,13 @@ struct busy_life {
     std::unique_ptr<asio::io_context> context;
     std::unique_ptr<client> user;
     async_rate_limiter limiter;
-    async_semaphore lines;
     lease held{};
     int ended = 0;
 };
 
 }  // namespace
 
-TEST_CASE("contexts and clients of limiters and semaphores go at every step",
+TEST_CASE("contexts and clients of limiters and slots go at every step",
           "[limits][lifetime]") {
     cluster nodes(3);
     found(nodes);

@@ -183,11 +183,6 @@ public:
     granted acquire(const std::string& resource, acquire_options options = {}) {
         return finish(start_acquire(resource, options));
     }
-    granted try_acquire(const std::string& resource, acquire_options options = {}) {
-        granted result;
-        client_->async_try_acquire(resource, options, result.handler());
-        return finish(std::move(result));
-    }
     error_code extend(const lease& held, std::chrono::milliseconds ttl) {
         outcome<> result;
         client_->async_extend(held, ttl, result.handler());

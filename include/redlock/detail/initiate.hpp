@@ -38,8 +38,6 @@ class client_impl;
 using impl_ptr = std::shared_ptr<client_impl>;
 using state_ptr = std::shared_ptr<lease_state>;
 
-enum class acquire_flavour : bool { contention_is_an_error, contention_is_a_value };
-
 using acquire_handler = asio::any_completion_handler<void(error_code, lease)>;
 using plain_handler = asio::any_completion_handler<void(error_code)>;
 using lost_handler = asio::any_completion_handler<void(error_code, loss)>;
@@ -54,9 +52,8 @@ using probe_handler = asio::any_completion_handler<void(error_code, std::vector<
 // from (`impl` is null) or its execution context was destroyed, operations complete with
 // client_closed, and `executor_of` returns Asio's system executor.
 REDLOCK_EXPORT asio::any_io_executor executor_of(const impl_ptr& impl) noexcept;
-REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, acquire_flavour flavour,
-                                  std::string resource, const kept_options& options,
-                                  acquire_handler handler);
+REDLOCK_EXPORT void start_acquire(const impl_ptr& impl, std::string resource,
+                                  const kept_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_acquire_all(const impl_ptr& impl, resource_list resources,
                                       const kept_options& options, acquire_handler handler);
 REDLOCK_EXPORT void start_adopt(const impl_ptr& impl, std::string token,

@@ -85,7 +85,7 @@ void check_closed(client& c) {
     CHECK_FALSE(c.get_executor());
     lease held;
     auto acquired = c.async_acquire("r", asio::use_future);
-    auto tried = c.async_try_acquire("r", asio::use_future);
+    auto acquired_all = c.async_acquire_all({"r", "s"}, asio::use_future);
     auto extended = c.async_extend(held, 1s, asio::use_future);
     auto downgraded = c.async_downgrade(held, asio::use_future);
     auto released = c.async_release(std::move(held), asio::use_future);
@@ -94,7 +94,7 @@ void check_closed(client& c) {
     auto declared = c.async_init(asio::use_future);
     auto closed = c.async_close(asio::use_future);
     CHECK(error_of(acquired) == errc::client_closed);
-    CHECK(error_of(tried) == errc::client_closed);
+    CHECK(error_of(acquired_all) == errc::client_closed);
     CHECK(error_of(extended) == errc::client_closed);
     CHECK(error_of(downgraded) == errc::client_closed);
     CHECK(error_of(released) == errc::client_closed);
