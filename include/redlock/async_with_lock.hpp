@@ -37,17 +37,18 @@ namespace redlock {
 /// in a `co_await` expression. `R` is `void` or default-constructible, and no reference.
 ///
 /// **Preconditions.** Those of `async_acquire`.
-/// **Executor.** `f` runs on a strand over the handler's executor; if it has none, or only Asio's system
-/// executor (as `asio::use_future`), over the client's. That strand is also the coroutine's
+/// **Executor.** `f` runs on a strand over the handler's executor; if it has none, or only Asio's
+/// system executor (as `asio::use_future`), over the client's. That strand is also the coroutine's
 /// `this_coro::executor`.
-/// **Completion.** `void(std::exception_ptr, R)`, and `void(std::exception_ptr)` where `R` is void, as
-/// `asio::co_spawn`: so a `co_await` throws what `f` threw, unchanged, and an error of the lock can't
-/// be overlooked. An error of the lock is a `boost::system::system_error`, whose text says why, node
-/// by node. A callback that takes an `error_code` in place of the exception, as `(error_code, R)`,
-/// gets that of `code_of`. No exception: `f` ended while the lease was held. Also if the release then reaches no quorum: the client goes on
-/// to release the keys in the background. With an exception the value is `R{}`. The default token is
-/// `asio::use_awaitable`: in Boost 1.81 a `co_await` takes no `asio::deferred` operation that
-/// completes with an exception and a value, but by `co_await operation(asio::use_awaitable)`.
+/// **Completion.** `void(std::exception_ptr, R)`, and `void(std::exception_ptr)` where `R` is void,
+/// as `asio::co_spawn`: so a `co_await` throws what `f` threw, unchanged, and an error of the lock
+/// can't be overlooked. An error of the lock is a `boost::system::system_error`, whose text says
+/// why, node by node. A callback that takes an `error_code` in place of the exception, as
+/// `(error_code, R)`, gets that of `code_of`. No exception: `f` ended while the lease was held.
+/// Also if the release then reaches no quorum: the client goes on to release the keys in the
+/// background. With an exception the value is `R{}`. The default token is `asio::use_awaitable`: in
+/// Boost 1.81 a `co_await` takes no `asio::deferred` operation that completes with an exception and
+/// a value, but by `co_await operation(asio::use_awaitable)`.
 /// **Cancellation.** Of every type, by any thread. It cancels the acquire, or the coroutine; the
 /// outcome is then usually `operation_aborted`, else how the coroutine ended. A function that has
 /// begun, and the release, end as usual. `client::cancel()` ends an acquire that is under way.

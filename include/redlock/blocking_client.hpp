@@ -31,8 +31,8 @@ namespace redlock {
 /// name in `client`; what differs is said here.
 ///
 /// **Fork.** In a child process a client that the parent made is closed: each call ends at once
-/// with `client_closed`, leases are over, and destructors do nothing; a program that forks makes its
-/// client in the child. The parent's client and leases are not touched. The child keeps the
+/// with `client_closed`, leases are over, and destructors do nothing; a program that forks makes
+/// its client in the child. The parent's client and leases are not touched. The child keeps the
 /// sockets of the parent open until it ends, or executes a program.
 /// **Thread safety.** Any thread may call any member at any time. Only moving, assigning and
 /// destroying the client exclude all other calls to it.
@@ -86,8 +86,8 @@ public:
     result<void> release(lease held);
     /// See `client::async_inspect`.
     result<resource_state> inspect(std::string resource);
-    /// Blocks until the resource has changed hands compared with `last`, and returns its state; with
-    /// `{}` until it is known. See `client::async_watch`. A stop ends it with
+    /// Blocks until the resource has changed hands compared with `last`, and returns its state;
+    /// with `{}` until it is known. See `client::async_watch`. A stop ends it with
     /// `boost::asio::error::operation_aborted`.
     result<resource_state> watch(std::string resource, const resource_state& last,
                                  std::stop_token stop = {});

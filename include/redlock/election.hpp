@@ -27,7 +27,8 @@ namespace redlock {
 /// **The next leader.** Campaigners wait in the queue of the resource, first come, first served.
 /// A leader that resigns wakes the next one: that takes about one round trip to the nodes. After
 /// a leader has died, the next one follows when the ttl of its lease is over. A leader that
-/// reaches no quorum of nodes any more has `lost_token()` stopped before another one can be elected.
+/// reaches no quorum of nodes any more has `lost_token()` stopped before another one can be
+/// elected.
 ///
 /// **Loss.** A leader can lose its lease. `lost_token()` reports that at once, and `held()` is
 /// false from then on. `fence()` and the token stay those of the term that was lost until the

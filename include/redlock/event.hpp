@@ -40,10 +40,11 @@ enum class event_kind : std::uint8_t {
     /// (clock_skew); its round trip exceeds node_timeout (timed_out); its record has another
     /// client's ttl_max (config_invalid); the client can't subscribe to wake-ups there. Without an
     /// `error`, one of: its eviction policy or persistence may lose locks; its memory is 90 % full
-    /// or more; it is the only node; the file of its password, or one for TLS, can't be used at a new
-    /// connection, which uses what was read before; a client that seems to have another key_prefix,
-    /// or fencing off, holds `resource` there (once per resource, for the first 16). `detail` says what was found, how it affects
-    /// locks, and what to do. The severity is info if no lock is in danger.
+    /// or more; it is the only node; the file of its password, or one for TLS, can't be used at a
+    /// new connection, which uses what was read before; a client that seems to have another
+    /// key_prefix, or fencing off, holds `resource` there (once per resource, for the first 16).
+    /// `detail` says what was found, how it affects locks, and what to do. The severity is info if
+    /// no lock is in danger.
     node_reported,
     /// This machine's clock stood still while the clocks of a quorum of nodes went on, as in a
     /// virtual machine that was paused. `duration` is the longest that the gap can have been;

@@ -36,8 +36,8 @@ namespace redlock {
 /// `lost_token()` and call `touch()`.
 class REDLOCK_EXPORT guard {
 public:
-    /// Blocks until the lock is acquired or refused, as `blocking_client::acquire` does: one attempt
-    /// unless `options.wait` says more.
+    /// Blocks until the lock is acquired or refused, as `blocking_client::acquire` does: one
+    /// attempt unless `options.wait` says more.
     ///
     /// **Preconditions.** Those of `client::async_acquire`. If they do not hold, the guard is not
     /// held, and `why()` is `invalid_argument`.
@@ -46,7 +46,8 @@ public:
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
 
-    /// Whether the lock was acquired and can be relied on at this instant. Once false it stays false.
+    /// Whether the lock was acquired and can be relied on at this instant. Once false it stays
+    /// false.
     bool held() const noexcept { return static_cast<bool>(lease_); }
     explicit operator bool() const noexcept { return held(); }
 
@@ -58,9 +59,9 @@ public:
     /// A sign of life, for `acquire_options::watchdog`: see `lease::touch()`.
     void touch() const noexcept { lease_.touch(); }
 
-    /// Why it is not held: the refusal of the acquire, `errc::lost` with the reason in its detail, or
-    /// `errc::client_closed`. The code is zero while it is held. The reference is valid as long as
-    /// the guard; the next call may change what it refers to.
+    /// Why it is not held: the refusal of the acquire, `errc::lost` with the reason in its detail,
+    /// or `errc::client_closed`. The code is zero while it is held. The reference is valid as long
+    /// as the guard; the next call may change what it refers to.
     const refusal& why() const noexcept;
 
 private:

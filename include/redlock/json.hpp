@@ -23,8 +23,8 @@ namespace redlock {
 /// **Thread safety.** Any thread may call them.
 
 /// As `redlock inspect --json` prints it: "resource", "held", "owner", "fence", "valid_ms",
-/// "since_ms" (null: not known), "quorum", with a joint list "quorum_after", "nodes", "slot_count", "slots", "waiting", "readers",
-/// "kept"; with notes "reader_notes" and "note".
+/// "since_ms" (null: not known), "quorum", with a joint list "quorum_after", "nodes", "slot_count",
+/// "slots", "waiting", "readers", "kept"; with notes "reader_notes" and "note".
 REDLOCK_EXPORT std::string to_json(const resource_state& state);
 
 /// As one of "nodes" that `redlock doctor --json` prints, and "findings": a list of objects with

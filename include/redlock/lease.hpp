@@ -61,11 +61,11 @@ public:
     std::uint16_t slot() const noexcept;
 
     /// Text with which another process can prolong or release this lease: `client::async_adopt`. It
-    /// stays the same as long as the lease lives. Empty if the lease is. From then on its release is
-    /// noted on the nodes: a program that has the token can't bring the lease back.
+    /// stays the same as long as the lease lives. Empty if the lease is. From then on its release
+    /// is noted on the nodes: a program that has the token can't bring the lease back.
     ///
-    /// The token is a secret: a program that has it, and reaches the nodes, can end the lease. Write
-    /// it to a file that only its reader can open, and never to logs or to a command line.
+    /// The token is a secret: a program that has it, and reaches the nodes, can end the lease.
+    /// Write it to a file that only its reader can open, and never to logs or to a command line.
     std::string token() const;
 
     /// When the lease ends if nothing prolongs it. The drift allowance is already deducted.

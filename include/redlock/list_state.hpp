@@ -53,8 +53,8 @@ struct commit_options {
 };
 static_assert(std::is_trivially_destructible_v<commit_options>);
 
-/// What an attempt to end a change did. One vote per node: granted where the node is of the list that
-/// stands now; else why it is not.
+/// What an attempt to end a change did. One vote per node: granted where the node is of the list
+/// that stands now; else why it is not.
 struct commit_report {
     error_code error{};                  ///< Why the list that was wanted does not stand.
     std::vector<node_vote> votes{};

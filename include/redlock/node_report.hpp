@@ -37,7 +37,7 @@ enum class node_problem : std::uint8_t {
     refuses_writes,      ///< It grants no lock: a failed save, too few replicas, no memory.
     save_failed,         ///< Its last snapshot failed: it may come to refuse writes.
     keys_fill_memory,    ///< The library's own keys take half of its memory limit or more.
-    list_changes,        ///< A change of the list is under way, or was given up: `node_report::list`.
+    list_changes,        ///< A list change is under way, or was given up: `node_report::list`.
 };
 
 REDLOCK_EXPORT std::string_view to_string(node_problem what) noexcept;
@@ -94,7 +94,8 @@ struct node_report {
     key_memory keys{};                 ///< What the library's own keys take of it.
     std::uint64_t replicas = 0;        ///< That are attached.
     bool is_cluster = false;           ///< The server is in cluster mode.
-    /// How far its clock is ahead of the median of the nodes' clocks; nothing where that is unknown.
+    /// How far its clock is ahead of the median of the nodes' clocks; nothing where that is
+    /// unknown.
     std::optional<std::chrono::microseconds> clock_offset{};
     std::chrono::microseconds round_trip{0};      ///< That the probe took.
     std::chrono::milliseconds node_timeout{0};    ///< That this client gives the node.

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <redlock/export.hpp>
-#include <redlock/list_change.hpp>
+#include <redlock/node_options.hpp>
 #include <redlock/owner_id.hpp>
 #include <redlock/resource_list.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,45 +19,6 @@ namespace redlock {
 
 struct event;
 struct span_report;
-
-/// TLS towards one node, 1.2 or later. The server's certificate has to be signed by a trusted root,
-/// to be valid now, and to have the name of the node. A node that fails that has no connection, and
-/// its votes say why. The session is resumed when the client connects again.
-///
-/// A file that has changed is read again at the next connection, so a rotation needs no restart: the
-/// connections that exist go on, and new ones use the new files. Where one can't be used, as where
-/// the certificate was replaced and its key was not yet, the client goes on with those that it read
-/// before, and reports it as `event_kind::node_reported`.
-struct tls_options {
-    std::string ca_file{};      ///< PEM file of trusted roots; empty: the system's.
-    std::string cert_file{};    ///< Client certificate (PEM), and its chain; empty: none.
-    std::string key_file{};     ///< Its private key (PEM), without a passphrase.
-    std::string server_name{};  ///< Name to verify and to send as SNI; empty: the host.
-    bool verify = true;         ///< false accepts any certificate: for tests only.
-};
-
-/// One independent Redis (or Valkey) master: one vote.
-struct node_options {
-    std::string name{};                  ///< Shown in votes and events; default "host:port".
-    std::string host = "127.0.0.1";      ///< Name or address; resolved at each connection.
-    std::uint16_t port = 6379;           ///< TCP port.
-    std::string unix_socket{};           ///< Path; if set, host and port are not used.
-    std::string username{};              ///< ACL user; empty: the default user.
-    std::string password{};              ///< Empty: no AUTH is sent.
-    /// A file of up to 4096 bytes whose content, without the end of its last line, is the password.
-    /// The client reads it at each connection, so a rotation needs no restart, on the thread that
-    /// runs it: the file should be a local one, and it should be replaced by renaming another one
-    /// to its name. Where it can't be read, the client uses the password that it read last, at first
-    /// `password`, and reports it as `event_kind::node_reported`; where there is no such password,
-    /// the constructors of the clients throw `std::invalid_argument`. Empty: none.
-    std::string password_file{};
-    std::uint16_t database = 0;          ///< SELECTed in the handshake.
-    /// Empty: no TLS. Not for a UNIX socket. If a file of it can't be used, the constructors of the
-    /// clients throw `std::invalid_argument`. In a build of the library without OpenSSL `validate`
-    /// reports an error, and a configuration with "tls" or "rediss://" is `errc::config_invalid`.
-    std::optional<tls_options> tls{};
-    list_change change = list_change::none;
-};
 
 /// How the client treats a node that restarted and may have lost its data. Applies to fenced locks
 /// only: for plain locks (`fencing` off) the client reads no node records.
@@ -77,9 +37,9 @@ struct client_options {
     /// because its machine is busy or a callback takes long, each node has up to
     /// `longest_measured_timeout` more.
     std::chrono::milliseconds node_timeout{0};
-    /// How long a node may be silent until a connection to it serves: to be resolved and reached, for
-    /// the TLS handshake, and before each of its answers in ours; four times that in all. So 500 ms
-    /// reach across an ocean.
+    /// How long a node may be silent until a connection to it serves: to be resolved and reached,
+    /// for the TLS handshake, and before each of its answers in ours; four times that in all. So
+    /// 500 ms reach across an ocean.
     std::chrono::milliseconds connect_timeout{500};
     /// The longest ttl that is accepted, and the length of the quarantine. Should be the same for
     /// all clients of these nodes. The largest counts, as soon as a client that has it has reached
@@ -109,9 +69,10 @@ struct client_options {
     std::function<void(const span_report&)> on_span{};
 };
 
-/// `exclusive`: nobody else holds the resource. `shared`: others may hold it at the same time, all of
-/// them shared: readers. A reader's fence exceeds those of all exclusive leases before it, and an
-/// exclusive one those of all leases before it; the fences of two readers say nothing of each other.
+/// `exclusive`: nobody else holds the resource. `shared`: others may hold it at the same time, all
+/// of them shared: readers. A reader's fence exceeds those of all exclusive leases before it, and
+/// an exclusive one those of all leases before it; the fences of two readers say nothing of each
+/// other.
 enum class lock_mode : std::uint8_t { exclusive, shared };
 
 /// The options of one acquire. The struct is trivially destructible so that temporaries of it are
@@ -126,19 +87,19 @@ struct acquire_options {
     /// The nodes keep the resource for at least so long after the grant, also when it is released
     /// sooner: nobody else is granted it before that, and it then runs out. For what is to be done
     /// once per period. A holder that dies keeps it for the longer of the ttl, and this plus twice
-    /// `node_timeout`. At most `longest_min_hold`; 0: a release frees it at once. A grant that comes
-    /// so late that the keys could run out before is `validity_exhausted`. Not for
+    /// `node_timeout`. At most `longest_min_hold`; 0: a release frees it at once. A grant that
+    /// comes so late that the keys could run out before is `validity_exhausted`. Not for
     /// `lock_mode::shared`.
     std::chrono::milliseconds min_hold{0};
     /// How long before `valid_until()` a loss is reported; at least the smaller of 5 ms and a
     /// twentieth of the ttl.
     std::chrono::milliseconds loss_margin{0};
-    /// The lease is renewed only as long as its holder calls `lease::touch()`, or that of the mutex,
-    /// election or other object that holds it, at least so often; the grant counts as the first
-    /// call. Where it was not called for so long, the client reports the loss at that instant, as
-    /// `loss::stalled`. So a program that hangs does not keep its lock, although the client's
-    /// thread goes on: the keys stay until `valid_until()`, as after each loss, and no longer.
-    /// Needs `renew`. At most 366 days; 0: the lease is renewed whatever its holder does.
+    /// The lease is renewed only as long as its holder calls `lease::touch()`, or that of the
+    /// mutex, election or other object that holds it, at least so often; the grant counts as the
+    /// first call. Where it was not called for so long, the client reports the loss at that
+    /// instant, as `loss::stalled`. So a program that hangs does not keep its lock, although the
+    /// client's thread goes on: the keys stay until `valid_until()`, as after each loss, and no
+    /// longer. Needs `renew`. At most 366 days; 0: the lease is renewed whatever its holder does.
     std::chrono::milliseconds watchdog{0};
     /// A line for people, which the nodes keep as long as the lease: `resource_state::note`, the
     /// votes and the refusals of others, `redlock inspect`, `list` and `watch` show it. Up to
@@ -222,9 +183,5 @@ REDLOCK_EXPORT std::chrono::milliseconds longest_min_hold(const client_options& 
 
 /// The value that an empty client_name stands for: "host:pid" of this process.
 REDLOCK_EXPORT std::string default_client_name();
-
-/// The name that votes and events show for a node: `name`, or else "host:port" or the socket's
-/// path.
-REDLOCK_EXPORT std::string display_name(const node_options& node);
 
 }  // namespace redlock

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/async_acquire.hpp>
 #include <redlock/async_election.hpp>
+#include <redlock/async_inspect.hpp>
+#include <redlock/async_lease.hpp>
+#include <redlock/async_operate.hpp>
 #include <redlock/async_rate_limiter.hpp>
 #include <redlock/async_with_lock.hpp>
 #include <redlock/blocking_client.hpp>
@@ -23,6 +27,7 @@
 #include <redlock/list_state.hpp>
 #include <redlock/loss.hpp>
 #include <redlock/mutex.hpp>
+#include <redlock/node_options.hpp>
 #include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>

@@ -57,8 +57,8 @@ struct resource_state {
     std::string resource{};
     /// On a quorum of nodes the key has the same owner, or is shared by readers.
     bool held = false;
-    /// On a quorum of nodes the key is kept for the same lease, which was released: see `key_state`.
-    /// Nobody holds it, and nobody is granted it before `valid_for` is over.
+    /// On a quorum of nodes the key is kept for the same lease, which was released: see
+    /// `key_state`. Nobody holds it, and nobody is granted it before `valid_for` is over.
     bool kept = false;
     /// Abbreviated; empty if shared, or neither held nor kept.
     std::string owner{};
@@ -69,9 +69,9 @@ struct resource_state {
     std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
     /// The note of each of `readers`, in their order; empty where no reader has a note.
     std::vector<std::string> reader_notes{};
-    /// Those of its slots that have the same owner on a quorum of nodes, or are kept there, in their
-    /// order. The resource itself is another lock than its slots: `held` and `owner` say nothing of
-    /// them.
+    /// Those of its slots that have the same owner on a quorum of nodes, or are kept there, in
+    /// their order. The resource itself is another lock than its slots: `held` and `owner` say
+    /// nothing of them.
     std::vector<slot_state> slots{};
     /// So many slots there are: the smallest number that programs name. 0: none names any.
     std::uint16_t slot_count = 0;
@@ -91,7 +91,7 @@ struct resource_state {
     /// The place of this client in the queue: 1 is next. Empty if it does not wait.
     std::optional<std::size_t> place{};
     std::size_t quorum = 0;
-    std::size_t quorum_after = 0;           ///< Of the new list, where the list is a joint one; else 0.
+    std::size_t quorum_after = 0;           ///< Of the new list of a joint one; else 0.
     bool decided = false;                   ///< At least a quorum of nodes answered.
     std::vector<node_state> nodes{};        ///< In the order of the configuration.
 };

@@ -78,9 +78,9 @@ struct client_stats {
     std::vector<node_stats> nodes{};  ///< In the order of the options.
 };
 
-/// All of it as text for Prometheus: OpenMetrics, except that `# TYPE` and `# HELP` name a counter with
-/// its "_total", as promtool of Debian 12 wants. Every metric begins with "redlock_", durations are in
-/// seconds, and the metrics of a node carry its name as the label `node`.
+/// All of it as text for Prometheus: OpenMetrics, except that `# TYPE` and `# HELP` name a counter
+/// with its "_total", as promtool of Debian 12 wants. Every metric begins with "redlock_",
+/// durations are in seconds, and the metrics of a node carry its name as the label `node`.
 ///
 /// **Thread safety.** Any thread may call it.
 REDLOCK_EXPORT std::string open_metrics(const client_stats& stats);

@@ -71,7 +71,9 @@ result<section_value<F>, refusal> run_section(blocking_client& client,
 /// beginning to its end.
 ///
 ///     const auto sold = redlock::with_lock(client, "stock:4711", {.wait = 5s},
-///         [&](const redlock::lease& held, std::stop_token lost) { return sell(held.fence(), lost); });
+///         [&](const redlock::lease& held, std::stop_token lost) {
+///             return sell(held.fence(), lost);
+///         });
 ///     if (!sold) std::cerr << sold.error().message() << '\n';
 ///
 /// `lost` is `lease::lost_token()`: a function that takes longer than a moment stops when it says
@@ -81,8 +83,8 @@ result<section_value<F>, refusal> run_section(blocking_client& client,
 /// **Preconditions.** Those of `client::async_acquire`. `f` does not return a reference.
 /// **Completion.** A value: `f` returned while the lease was held. Also if the release then reaches
 /// no quorum: the client goes on to release the keys in the background.
-/// **Leaves behind.** What `blocking_client::acquire` leaves if it refuses; then `f` was not called.
-/// Else what a release leaves: it blocks until a quorum has answered or can't, for
+/// **Leaves behind.** What `blocking_client::acquire` leaves if it refuses; then `f` was not
+/// called. Else what a release leaves: it blocks until a quorum has answered or can't, for
 /// `node_timeout` at most.
 /// **Errors.** Those of `blocking_client::acquire`: `f` was not called. `lost`: the lease was lost
 /// before `f` returned, or the nodes deny at the release that they had it. What `f` returned is

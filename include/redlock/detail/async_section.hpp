@@ -55,7 +55,8 @@ struct eventual<asio::awaitable<T, Executor>> {
 
 /// `F` as the operation stores it.
 template <class F>
-using section_outcome = eventual<std::invoke_result_t<std::decay_t<F>&, const lease&, std::stop_token>>;
+using section_outcome =
+    eventual<std::invoke_result_t<std::decay_t<F>&, const lease&, std::stop_token>>;
 
 template <class Failure, class R>
 struct section_completion {
@@ -70,8 +71,8 @@ struct section_completion<Failure, void> {
     static constexpr bool is_taken_by = std::is_invocable_v<T, Failure>;
 };
 
-/// A callback that takes an error code, as those of all other operations, gets one; all other tokens
-/// get an exception.
+/// A callback that takes an error code, as those of all other operations, gets one; all other
+/// tokens get an exception.
 template <class F, class T>
 constexpr bool section_gives_code = section_completion<
     error_code, typename section_outcome<F>::type>::template is_taken_by<std::decay_t<T>>;

@@ -18,6 +18,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <memory>
@@ -33,6 +34,7 @@ namespace asio = boost::asio;  // not in redlock: it would clash with standalone
 template <class T, class Signature>
 concept token_for = asio::completion_token_for<T, Signature>;
 using default_token = asio::deferred_t;
+using section_token = asio::use_awaitable_t<>;
 
 class client_impl;
 using impl_ptr = std::shared_ptr<client_impl>;
