@@ -57,6 +57,29 @@ private:
     std::optional<values> values_;
 };
 
+// Cancels an operation when a stop is requested, from whatever thread. The signal is touched in the
+// worker's thread only, and by the initiation before it can be: `on_stop` is made after that.
+class canceller {
+public:
+    explicit canceller(asio::io_context& where)
+        : where_(&where), signal_(std::make_shared<asio::cancellation_signal>()) {}
+
+    asio::cancellation_slot slot() const { return signal_->slot(); }
+
+    void operator()() const noexcept {
+        try {
+            asio::post(*where_,
+                       [signal = signal_] { signal->emit(asio::cancellation_type::terminal); });
+        } catch (...) {
+            // Out of memory: the operation ends by its own deadline.
+        }
+    }
+
+private:
+    asio::io_context* where_;
+    std::shared_ptr<asio::cancellation_signal> signal_;
+};
+
 // A thread that takes no signals: those of the program are for its own threads.
 template <class F>
 std::thread quiet_thread(F body) {
@@ -97,6 +120,23 @@ struct blocking_client::worker {
         return {};
     }
 
+    /// What `start` completes with: see detail/initiate.hpp. A stop cancels it.
+    template <auto start, class... Results, class... Args>
+    static std::tuple<error_code, Results...> run(const std::unique_ptr<worker>& of,
+                                                  const std::stop_token& stop, Args&&... args) {
+        if (const auto ec = unusable(of)) return {ec, Results{}...};
+        if (stop.stop_requested()) return {asio::error::operation_aborted, Results{}...};
+        outcome<error_code, Results...> done;
+        std::optional<canceller> cancel;
+        if (stop.stop_possible()) cancel.emplace(of->context);
+        const auto slot = cancel ? cancel->slot() : asio::cancellation_slot();
+        detail::initiate<start>{of->async.impl()}(
+            asio::bind_cancellation_slot(slot, done.handler()), std::forward<Args>(args)...);
+        std::optional<std::stop_callback<canceller>> on_stop;
+        if (cancel) on_stop.emplace(stop, *cancel);
+        return done.wait();
+    }
+
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
 
     /// A fork copies neither the thread nor the state in which it left the mutexes.
@@ -115,46 +155,22 @@ struct blocking_client::worker {
 
 namespace {
 
-// Cancels an operation when a stop is requested, from whatever thread. The signal is touched in the
-// worker's thread only, and by the initiation before it can be: `on_stop` is made after that.
-class canceller {
-public:
-    explicit canceller(asio::io_context& where)
-        : where_(&where), signal_(std::make_shared<asio::cancellation_signal>()) {}
-
-    asio::cancellation_slot slot() const { return signal_->slot(); }
-
-    void operator()() const noexcept {
-        try {
-            asio::post(*where_,
-                       [signal = signal_] { signal->emit(asio::cancellation_type::terminal); });
-        } catch (...) {
-            // Out of memory: the operation ends by its own deadline.
-        }
-    }
-
-private:
-    asio::io_context* where_;
-    std::shared_ptr<asio::cancellation_signal> signal_;
-};
-
-// `start(handler)` initiates an acquire.
-template <class F>
-result<lease, refusal> acquire_with(asio::io_context& context, const std::stop_token& stop,
-                                    F&& start) {
-    if (stop.stop_requested()) return refusal{asio::error::operation_aborted, {}};
-    outcome<error_code, lease> done;
-    const canceller cancel(context);
-    start(asio::bind_cancellation_slot(cancel.slot(), done.handler()));
-    const std::stop_callback on_stop(stop, cancel);
-    auto [ec, got] = done.wait();
-    if (ec) return refusal{ec, {got.votes().begin(), got.votes().end()}, got.why()};
-    return std::move(got);
+result<void> as_result(std::tuple<error_code> done) {
+    if (const auto ec = std::get<0>(done)) return ec;
+    return {};
 }
 
-result<void> as_result(error_code ec) {
+template <class T>
+result<T> as_result(std::tuple<error_code, T> done) {
+    auto& [ec, value] = done;
     if (ec) return ec;
-    return {};
+    return std::move(value);
+}
+
+result<lease, refusal> as_lease(std::tuple<error_code, lease> done) {
+    auto& [ec, got] = done;
+    if (ec) return refusal{ec, {got.votes().begin(), got.votes().end()}, got.why()};
+    return std::move(got);
 }
 
 }  // namespace
@@ -175,128 +191,77 @@ blocking_client& blocking_client::operator=(blocking_client&& other) noexcept {
 
 result<lease, refusal> blocking_client::acquire(std::string resource, acquire_options options,
                                                 std::stop_token stop) {
-    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
-    return acquire_with(worker_->context, stop, [&](auto handler) {
-        worker_->async.async_acquire(std::move(resource), options, std::move(handler));
-    });
+    return as_lease(worker::run<&detail::start_acquire, lease>(
+        worker_, stop, std::move(resource), detail::kept_options(options)));
 }
 
 result<lease, refusal> blocking_client::acquire_all(resource_list resources,
                                                     acquire_options options,
                                                     std::stop_token stop) {
-    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
-    return acquire_with(worker_->context, stop, [&](auto handler) {
-        worker_->async.async_acquire_all(std::move(resources), options, std::move(handler));
-    });
+    return as_lease(worker::run<&detail::start_acquire_all, lease>(
+        worker_, stop, std::move(resources), detail::kept_options(options)));
 }
 
 result<lease, refusal> blocking_client::adopt(std::string token, acquire_options options,
                                               std::stop_token stop) {
-    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
-    return acquire_with(worker_->context, stop, [&](auto handler) {
-        worker_->async.async_adopt(std::move(token), options, std::move(handler));
-    });
+    return as_lease(worker::run<&detail::start_adopt, lease>(
+        worker_, stop, std::move(token), detail::kept_options(options)));
 }
 
 result<void> blocking_client::extend(const lease& held, std::chrono::milliseconds ttl) {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code> done;
-    worker_->async.async_extend(held, ttl, done.handler());
-    return as_result(std::get<0>(done.wait()));
+    return as_result(worker::run<&detail::start_extend>(worker_, {}, held.state(), ttl));
 }
 
 result<void> blocking_client::downgrade(const lease& held) {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code> done;
-    worker_->async.async_downgrade(held, done.handler());
-    return as_result(std::get<0>(done.wait()));
+    return as_result(worker::run<&detail::start_downgrade>(worker_, {}, held.state()));
 }
 
 result<void> blocking_client::release(lease held) {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code> done;
-    worker_->async.async_release(std::move(held), done.handler());
-    return as_result(std::get<0>(done.wait()));
+    return as_result(worker::run<&detail::start_release>(worker_, {}, std::move(held)));
 }
 
 result<resource_state> blocking_client::inspect(std::string resource) {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code, resource_state> done;
-    worker_->async.async_inspect(std::move(resource), done.handler());
-    auto [ec, state] = done.wait();
-    if (ec) return ec;
-    return std::move(state);
+    return as_result(worker::run<&detail::start_inspect, resource_state>(worker_, {},
+                                                                         std::move(resource)));
 }
 
 result<resource_state> blocking_client::watch(std::string resource, const resource_state& last,
                                               std::stop_token stop) {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    if (stop.stop_requested()) return error_code(asio::error::operation_aborted);
-    outcome<error_code, resource_state> done;
-    const canceller cancel(worker_->context);
-    worker_->async.async_watch(std::move(resource), last,
-                               asio::bind_cancellation_slot(cancel.slot(), done.handler()));
-    const std::stop_callback on_stop(stop, cancel);
-    auto [ec, state] = done.wait();
-    if (ec) return ec;
-    return std::move(state);
+    return as_result(worker::run<&detail::start_watch, resource_state>(
+        worker_, stop, std::move(resource), last));
 }
 
 result<std::vector<std::string>> blocking_client::list(std::string prefix) {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code, std::vector<std::string>> done;
-    worker_->async.async_list(std::move(prefix), done.handler());
-    auto [ec, resources] = done.wait();
-    if (ec) return ec;
-    return std::move(resources);
+    return as_result(worker::run<&detail::start_list, std::vector<std::string>>(
+        worker_, {}, std::move(prefix)));
 }
 
 result<revocation, refusal> blocking_client::revoke(const resource_state& shown) {
-    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
-    outcome<error_code, revocation> done;
-    worker_->async.async_revoke(shown, done.handler());
-    auto [ec, what] = done.wait();
-    if (ec) return refusal{ec, std::move(what.votes)};
-    return std::move(what);
+    auto [ec, done] = worker::run<&detail::start_revoke, revocation>(worker_, {}, shown);
+    if (ec) return refusal{ec, std::move(done.votes)};
+    return std::move(done);
 }
 
 result<std::vector<node_report>> blocking_client::probe() {
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code, std::vector<node_report>> done;
-    worker_->async.async_probe(done.handler());
-    auto [ec, reports] = done.wait();
-    if (ec) return ec;
-    return std::move(reports);
+    return as_result(
+        worker::run<&detail::start_probe, std::vector<node_report>>(worker_, {}));
 }
 
 result<std::vector<node_vote>, refusal> blocking_client::init() {
-    if (const auto ec = worker::unusable(worker_)) return refusal{ec, {}};
-    outcome<error_code, std::vector<node_vote>> done;
-    worker_->async.async_init(done.handler());
-    auto [ec, votes] = done.wait();
+    auto [ec, votes] = worker::run<&detail::start_init, std::vector<node_vote>>(worker_, {});
     if (ec) return refusal{ec, std::move(votes)};
     return std::move(votes);
 }
 
 commit_report blocking_client::commit(const commit_options& how, std::stop_token stop) {
-    const auto refused = [](error_code why) { return commit_report{.error = why}; };
-    if (const auto ec = worker::unusable(worker_)) return refused(ec);
-    if (stop.stop_requested()) return refused(asio::error::operation_aborted);
-    outcome<error_code, commit_report> done;
-    const canceller cancel(worker_->context);
-    worker_->async.async_commit(how, asio::bind_cancellation_slot(cancel.slot(), done.handler()));
-    const std::stop_callback on_stop(stop, cancel);
-    auto [ec, report] = done.wait();
+    auto [ec, report] = worker::run<&detail::start_commit, commit_report>(worker_, stop, how);
     report.error = ec;
     return std::move(report);
 }
 
 result<void> blocking_client::close() {
     if (!worker_) return {};
-    if (const auto ec = worker::unusable(worker_)) return ec;
-    outcome<error_code> done;
-    worker_->async.async_close(done.handler());
-    return as_result(std::get<0>(done.wait()));
+    return as_result(worker::run<&detail::start_close>(worker_, {}));
 }
 
 client_stats blocking_client::stats() const {
@@ -309,16 +274,10 @@ client_options blocking_client::options() const {
 
 limit_answer detail::ask_limit(blocking_client& client, const limiter_ptr& of,
                                std::chrono::milliseconds wait, std::stop_token stop) {
-    const auto refused = [](error_code why) { return limit_answer{.why = {why, {}}}; };
-    const auto& worker = client.worker_;
-    if (const auto ec = blocking_client::worker::unusable(worker)) return refused(ec);
-    if (stop.stop_requested()) return refused(asio::error::operation_aborted);
-    outcome<error_code, limit_answer> done;
-    const canceller cancel(worker->context);
-    start_limited(worker->async.impl(), of, wait,
-                  asio::bind_cancellation_slot(cancel.slot(), done.handler()));
-    const std::stop_callback on_stop(stop, cancel);
-    return std::get<1>(done.wait());
+    auto [ec, answer] = blocking_client::worker::run<&start_limited, limit_answer>(
+        client.worker_, stop, of, wait);
+    answer.why.code = ec;
+    return std::move(answer);
 }
 
 }  // namespace redlock

@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,10 +57,10 @@ acquire_options as_terms(const redlock_options& given, const acquire_options& de
     return out;
 }
 
-// `ask(client, terms, stop)` acquires. The object is there before the lease is: no lease is lost
-// for want of memory.
-template <class F>
-int acquire_by(redlock_client* client, const void* what, const char* name,
+// `ask(client, what, terms, stop)` acquires. The object is there before the lease is: no lease is
+// lost for want of memory.
+template <class What, class F>
+int acquire_by(redlock_client* client, const What* what, const char* name,
                const redlock_options* options, redlock_lease** out, F&& ask) noexcept {
     return guarded([&] {
         if (out == nullptr) return refuse("out is null");
@@ -69,9 +71,9 @@ int acquire_by(redlock_client* client, const void* what, const char* name,
         if (auto why = read(options, given); !why.empty()) return refuse(std::move(why));
         auto made = std::make_unique<redlock_lease>();
         made->client = client->shared;
-        result<lease, refusal> got =
-            ask(client->shared->blocking, as_terms(given, client->shared->defaults),
-                token_of(given.cancel));
+        result<lease, refusal> got = std::invoke(
+            ask, client->shared->blocking, what, as_terms(given, client->shared->defaults),
+            token_of(given.cancel));
         if (!got) return fail(got.error());
         made->held = std::move(*got);
         *out = made.release();
@@ -87,26 +89,23 @@ using namespace redlock;
 
 int redlock_acquire(redlock_client* client, const char* resource, const redlock_options* options,
                     redlock_lease** out) {
-    return c::acquire_by(client, resource, "resource", options, out,
-                         [&](blocking_client& by, const acquire_options& terms, auto stop) {
-                             return by.acquire(resource, terms, std::move(stop));
-                         });
+    return c::acquire_by(client, resource, "resource", options, out, &blocking_client::acquire);
 }
 
 int redlock_acquire_all(redlock_client* client, const char* const* resources, size_t count,
                         const redlock_options* options, redlock_lease** out) {
     return c::acquire_by(
         client, resources, "resources", options, out,
-        [&](blocking_client& by, const acquire_options& terms,
-            auto stop) -> result<lease, refusal> {
+        [count](blocking_client& by, const char* const* given, const acquire_options& terms,
+                std::stop_token stop) -> result<lease, refusal> {
             // More than the library takes are refused by it, with the bound.
             std::vector<std::string> names;
             for (size_t i = 0; i < std::min(count, resource_list::most + 1); ++i) {
-                if (resources[i] == nullptr) {
+                if (given[i] == nullptr) {
                     return refusal{errc::invalid_argument, {},
                                    "resources[" + std::to_string(i) + "] is null"};
                 }
-                names.emplace_back(resources[i]);
+                names.emplace_back(given[i]);
             }
             return by.acquire_all(std::move(names), terms, std::move(stop));
         });
@@ -114,10 +113,7 @@ int redlock_acquire_all(redlock_client* client, const char* const* resources, si
 
 int redlock_adopt(redlock_client* client, const char* token, const redlock_options* options,
                   redlock_lease** out) {
-    return c::acquire_by(client, token, "token", options, out,
-                         [&](blocking_client& by, const acquire_options& terms, auto stop) {
-                             return by.adopt(token, terms, std::move(stop));
-                         });
+    return c::acquire_by(client, token, "token", options, out, &blocking_client::adopt);
 }
 
 redlock_cancel* redlock_cancel_new(void) {

@@ -129,11 +129,9 @@ const char* shown(std::string& kept, const char* without_memory, F&& text_of) no
 
 void begin() noexcept { last().why = std::monostate{}; }
 
-void note(refusal why) noexcept { last().why = std::move(why); }
-
 int fail(refusal why) noexcept {
     const int number = number_of(why.code);
-    note(std::move(why));
+    last().why = std::move(why);
     return number;
 }
 
@@ -197,6 +195,13 @@ int report(redlock_client* client, char** out, F&& ask) noexcept {
     });
 }
 
+template <class T>
+int write(const result<T>& got, std::string& text) {
+    if (!got) return fail(refusal{got.error(), {}});
+    text = to_json(*got);
+    return REDLOCK_OK;
+}
+
 refusal without_quorum(const resource_state& state) {
     refusal out{errc::no_quorum, {}, {}};
     for (const node_state& node : state.nodes) {
@@ -219,27 +224,20 @@ int redlock_inspect(redlock_client* client, const char* resource, char** json) {
         if (!state && state.error() == errc::invalid_argument) {
             return c::refuse(validate_resource(by.options(), resource));
         }
-        if (!state) return c::fail(refusal{state.error(), {}});
-        text = to_json(*state);
-        return state->decided ? static_cast<int>(REDLOCK_OK) : c::fail(c::without_quorum(*state));
+        const int number = c::write(state, text);
+        return state && !state->decided ? c::fail(c::without_quorum(*state)) : number;
     });
 }
 
 int redlock_list(redlock_client* client, const char* prefix, char** json) {
     return c::report(client, json, [&](blocking_client& by, std::string& text) {
-        const auto names = by.list(prefix == nullptr ? "" : prefix);
-        if (!names) return c::fail(refusal{names.error(), {}});
-        text = to_json(*names);
-        return static_cast<int>(REDLOCK_OK);
+        return c::write(by.list(prefix == nullptr ? "" : prefix), text);
     });
 }
 
 int redlock_probe(redlock_client* client, char** json) {
     return c::report(client, json, [&](blocking_client& by, std::string& text) {
-        const auto reports = by.probe();
-        if (!reports) return c::fail(refusal{reports.error(), {}});
-        text = to_json(*reports);
-        return static_cast<int>(REDLOCK_OK);
+        return c::write(by.probe(), text);
     });
 }
 

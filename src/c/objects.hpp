@@ -92,9 +92,6 @@ int fail(config_error why) noexcept;
 /// An argument that is refused: "client is null".
 int refuse(std::string what);
 
-/// Keeps the reason of what is no error: a try that met contention.
-void note(refusal why) noexcept;
-
 /// Forgets the reason of the call before.
 void begin() noexcept;
 
