@@ -1,4 +1,4 @@
-// What a client reads of the nodes: who holds what, and how they are. Changes nothing there.
+// What a client reads of the nodes: holders, names, and how the nodes are. Changes nothing there.
 // SPDX-License-Identifier: MIT
 #pragma once
 

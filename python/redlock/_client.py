@@ -7,7 +7,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _interrupts
-from ._errors import NO_QUORUM, InvalidArgument, error_of
+from ._errors import NO_QUORUM, InvalidArgument, check, error_of
 from ._lease import Lease
 from ._locks import Election, Lock, RateLimiter, RLock, Semaphore
 from ._native import Options, byref, c_void_p, library, text_of
@@ -55,9 +55,7 @@ class Client:
     def _open(self, make: Callable[[Any], Any]) -> None:
         self._handle = c_void_p()
         self.process = os.getpid()
-        number = int(make(byref(self._handle)))
-        if number != 0:
-            raise error_of(number)
+        check(int(make(byref(self._handle))))
         _clients.add(self)
 
     def __del__(self, free: Any = library.client_free) -> None:
@@ -89,19 +87,16 @@ class Client:
 
             number = (_interrupts.waiting_call(ask, options.wait_ms) if cancel is None
                       else ask(options.wait_ms, cancel))
-        if number != 0:
-            raise error_of(number, self.process)
+        check(number, self.process)
         return lease._granted()
 
     def adopt(self, token: str, *, ttl: Optional[Seconds] = None, renew: bool = True,
               max_hold: Optional[Seconds] = None) -> Lease:
         """Takes over a lease that another process acquired, by its `Lease.token`."""
         lease = Lease(self, ())
-        number = library.adopt(self._handle, as_bytes("token", token),
-                               byref(options_of(ttl, max_hold=max_hold, renew=renew)),
-                               byref(lease._handle))
-        if number != 0:
-            raise error_of(number, self.process)
+        options = options_of(ttl, max_hold=max_hold, renew=renew)
+        check(library.adopt(self._handle, as_bytes("token", token), byref(options),
+                            byref(lease._handle)), self.process)
         return lease._granted()
 
     def inspect(self, resource: str) -> Dict[str, Any]:
@@ -135,9 +130,7 @@ class Client:
 
     def _report(self, function: Any, *what: Any) -> str:
         out = c_void_p()
-        number = function(self._handle, *what, byref(out))
-        if number != 0:
-            raise error_of(number, self.process)
+        check(function(self._handle, *what, byref(out)), self.process)
         return text_of(out)
 
     # What is made of a client: see the classes. `how`: max_hold, min_hold, margin and watchdog, which are

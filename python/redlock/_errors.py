@@ -127,3 +127,9 @@ def error_of(number: int, born: Optional[int] = None) -> Error:
     except ValueError:  # nothing was said
         said = None
     return _CLASSES.get(number, Error)(message, said)
+
+
+def check(number: int, born: Optional[int] = None) -> None:
+    """Raises what the last call of this thread returned, unless it succeeded. `born`: as above."""
+    if number != 0:
+        raise error_of(number, born)

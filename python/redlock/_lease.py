@@ -5,7 +5,7 @@ import select
 import threading
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
-from ._errors import CLIENT_CLOSED, LeaseLost, NotHeld, error_of
+from ._errors import CLIENT_CLOSED, LeaseLost, NotHeld, check, error_of
 from ._native import c_void_p, library
 from ._times import Seconds, milliseconds, waiting
 
@@ -115,17 +115,13 @@ class Lease:
         """Prolongs it, and lets renewal go on with this ttl."""
         ttl_ms = milliseconds("ttl", ttl)
         with self._gate:
-            number = library.extend(self._living(), ttl_ms)
-            if number != 0:
-                raise error_of(number, self._client.process)
+            check(library.extend(self._living(), ttl_ms), self._client.process)
 
     def release(self) -> None:
         """Releases it, and waits until a quorum of nodes has answered. The lease is over with this
         call, whatever it raises: LeaseLost, NotHeld, NoQuorum; in that case the client goes on in the
         background."""
-        number = self._release()
-        if number != 0:
-            raise error_of(number, self._client.process)
+        check(self._release(), self._client.process)
 
     def detach(self) -> None:
         """Ends renewal without a release: it stays held until its ttl ends, for another process that

@@ -5,7 +5,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from . import _interrupts
-from ._errors import CONTENDED, Contended, InvalidArgument, NoQuorum, NotHeld, WouldDeadlock, error_of
+from ._errors import CONTENDED, Contended, InvalidArgument, NoQuorum, NotHeld, WouldDeadlock, check, error_of
 from ._lease import Lease, Lost
 from ._native import Options, byref, c_int64, c_void_p, library
 from ._options import Resources, as_bytes
@@ -117,10 +117,9 @@ class RateLimiter:
             raise InvalidArgument(f"limit must be 1 to 1000, not {limit}")
         self._handle = c_void_p()
         self._client = client
-        number = library.limiter_new(client._handle, as_bytes("resource", resource), limit,
-                                     milliseconds("period", period), byref(self._handle))
-        if number != 0:
-            raise error_of(number, client.process)
+        check(library.limiter_new(client._handle, as_bytes("resource", resource), limit,
+                                  milliseconds("period", period), byref(self._handle)),
+              client.process)
 
     def __del__(self, free: Any = library.limiter_free) -> None:
         if self._handle.value:

@@ -65,9 +65,9 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
     return await asyncio.shield(asyncio.wrap_future(_threads.start(call)))
 
 
-async def _cancellable(call: Callable[[int], Any], give_back: Callable[[Any], None]) -> Any:
-    """`call(cancel)` in a thread. Where the task is cancelled, the call is, too; what it was granted in
-    that moment is given back."""
+async def _cancellable(call: Callable[[int], Any]) -> Any:
+    """`call(cancel)` in a thread. Where the task is cancelled, the call is, too; a lease that it was
+    granted in that moment is dropped, and so released."""
     cancel = library.cancel_new()
     if cancel is None:
         raise MemoryError("redlock: no memory for a call")
@@ -81,13 +81,7 @@ async def _cancellable(call: Callable[[int], Any], give_back: Callable[[Any], No
     except asyncio.CancelledError:
         if not running.cancel():
             library.cancel_request(cancel)
-
-        def undo(done: "Future[Any]") -> None:
-            if not done.cancelled() and done.exception() is None:
-                give_back(done.result())
-            is_over(done)
-
-        running.add_done_callback(undo)
+        running.add_done_callback(is_over)
         raise
     except BaseException:
         is_over(running)
@@ -227,7 +221,7 @@ class Lock:
         def call(cancel: int) -> _lease.Lease:
             return self._client.acquire(self._resources, self._options, cancel)
 
-        return Lease(await _cancellable(call, lambda lease: None))  # that is dropped, and so released
+        return Lease(await _cancellable(call))
 
     async def try_acquire(self) -> Optional[Lease]:
         """As `acquire`, except that contention is no error: None."""
@@ -261,7 +255,7 @@ class RateLimiter:
 
     async def acquire(self, wait: Seconds = 0) -> None:
         wait_ms = waiting(wait)
-        await _cancellable(lambda cancel: self._sync.use(wait_ms, cancel), lambda _: None)
+        await _cancellable(lambda cancel: self._sync.use(wait_ms, cancel))
 
     async def try_acquire(self) -> bool:
         return bool(await _in_thread(self._sync.try_acquire))
