@@ -121,7 +121,9 @@ TEST_CASE("a completion token may ask each initiation for the client's executor"
 
 TEST_CASE("so it may with those of sections, elections and limiters") {
     asio::io_context context;
-    client c(context, unreachable());
+    auto options = unreachable();
+    options.fencing = true;  // a limiter has slots
+    client c(context, options);
     std::vector<error_code> outcomes;
     const auto note = [&](error_code ec, auto&&...) { outcomes.push_back(ec); };
     async_election office(c, "r");
