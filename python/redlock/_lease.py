@@ -1,18 +1,28 @@
-# A lease, and the event of its loss; knows no way to acquire one.
+# A lease, the event of its loss, and what it uses of its client.
 # SPDX-License-Identifier: MIT
 import os
 import select
 import threading
-from typing import TYPE_CHECKING, Any, Optional, Tuple
+from typing import Any, Dict, Optional, Protocol, Tuple
 
 from ._errors import CLIENT_CLOSED, LeaseLost, NotHeld, check, error_of
-from ._native import c_void_p, library
+from ._native import Options, c_void_p, library
+from ._options import Resources
 from ._times import Seconds, milliseconds, waiting
 
-if TYPE_CHECKING:
-    from ._client import Client
-
 _LOST = 5
+
+
+class Nodes(Protocol):
+    """The client, as leases and locks use it."""
+
+    _handle: c_void_p
+    process: int
+
+    def acquire(self, resources: Resources, options: Options, contention: bool = True,
+                cancel: Optional[int] = None) -> "Optional[Lease]": ...
+
+    def inspect(self, resource: str) -> Dict[str, Any]: ...
 
 
 class Lost:
@@ -40,7 +50,7 @@ class Lease:
 
     __slots__ = ("_handle", "_client", "_gate", "_waiters", "_was_lost", "_fence", "resources")
 
-    def __init__(self, client: "Client", resources: Tuple[str, ...]) -> None:
+    def __init__(self, client: Nodes, resources: Tuple[str, ...]) -> None:
         # The library writes the lease here: no signal can come between the two.
         self._handle = c_void_p()
         self._client = client

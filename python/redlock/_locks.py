@@ -2,17 +2,14 @@
 # SPDX-License-Identifier: MIT
 import dataclasses
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import _interrupts
 from ._errors import CONTENDED, Contended, InvalidArgument, NoQuorum, NotHeld, WouldDeadlock, check, error_of
-from ._lease import Lease, Lost
+from ._lease import Lease, Lost, Nodes
 from ._native import Options, byref, c_int64, c_void_p, library
 from ._options import Resources, as_bytes
 from ._times import NO_WAIT, Seconds, milliseconds, waiting
-
-if TYPE_CHECKING:
-    from ._client import Client
 
 
 class Lock:
@@ -21,7 +18,7 @@ class Lock:
 
     _may_nest = False
 
-    def __init__(self, client: "Client", resources: Tuple[str, ...], options: Options) -> None:
+    def __init__(self, client: Nodes, resources: Tuple[str, ...], options: Options) -> None:
         self._client = client
         self._resources = Resources(resources)
         self._options = options
@@ -74,7 +71,7 @@ class Semaphore(Lock):
 class RLock:
     """A lock that its thread may acquire again; one lease stands behind all levels."""
 
-    def __init__(self, client: "Client", resources: Tuple[str, ...], options: Options) -> None:
+    def __init__(self, client: Nodes, resources: Tuple[str, ...], options: Options) -> None:
         self._lock = Lock(client, resources, options)
         self._owner: Optional[int] = None
         self._levels = 0
@@ -112,7 +109,7 @@ class RLock:
 class RateLimiter:
     """At most `limit` times per period, of all programs that name the resource."""
 
-    def __init__(self, client: "Client", resource: str, limit: int, period: Seconds) -> None:
+    def __init__(self, client: Nodes, resource: str, limit: int, period: Seconds) -> None:
         if not 0 <= limit <= 0xffff:
             raise InvalidArgument(f"limit must be 1 to 1000, not {limit}")
         self._handle = c_void_p()
@@ -195,7 +192,7 @@ class Election(Candidate):
     """At most one leader of all programs that campaign under a name. A leader has the lease of the
     resource with that name, which a lock of that name excludes."""
 
-    def __init__(self, client: "Client", name: str, options: Options) -> None:
+    def __init__(self, client: Nodes, name: str, options: Options) -> None:
         self._client = client
         self._name = name
         self._lock = Lock(client, (name,), options)
