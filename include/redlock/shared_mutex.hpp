@@ -2,22 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <redlock/blocking_client.hpp>
-#include <redlock/detail/waiting_time.hpp>
-#include <redlock/export.hpp>
-#include <redlock/options.hpp>
+#include <redlock/mutex.hpp>
 
 #include <chrono>
-#include <cstdint>
-#include <memory>
-#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace redlock {
-
-namespace detail {
-class lockable;
-}
 
 /// As `mutex`, but threads may also share it: any number of them, in all programs that name the
 /// resource, hold it *shared* at the same time, and none of them while another holds it as a
@@ -28,36 +19,18 @@ class lockable;
 /// `would_deadlock` (from the `try_lock` functions: false): to change from shared to exclusive it
 /// has to unlock first. From exclusive to shared it gets by `unlock_and_lock_shared()`.
 ///
-/// `unlock()` and `unlock_shared()` end whichever hold the thread has. Everything else is as in
-/// `mutex`, above all which operation throws `errc::lost`.
-class REDLOCK_EXPORT shared_mutex {
+/// `unlock()` and `unlock_shared()` end whichever hold the thread has. `lock_mode` says what the
+/// fences of those that share it mean. Everything else is as in `mutex`, above all which operation
+/// throws `errc::lost`.
+class REDLOCK_EXPORT shared_mutex : public basic_mutex {
 public:
     /// See `mutex`. To share needs `client_options::fencing`, and `options.min_hold` to be 0:
     /// otherwise the functions that lock it shared throw `invalid_argument`.
-    shared_mutex(blocking_client& client, std::string resource, acquire_options options = {});
-    ~shared_mutex();
-    shared_mutex(const shared_mutex&) = delete;
-    shared_mutex& operator=(const shared_mutex&) = delete;
-
-    /// Blocks until the calling thread alone holds the mutex. See `mutex::lock`.
-    void lock();
-    /// One attempt. See `mutex::try_lock`.
-    bool try_lock() { return try_lock_within(std::chrono::milliseconds(0), lock_mode::exclusive); }
-    /// See `mutex::try_lock_for`.
-    template <class Rep, class Period>
-    bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
-        return try_lock_within(detail::waiting_time(time), lock_mode::exclusive);
-    }
-    /// See `mutex::try_lock_until`.
-    template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-        return try_lock_within(detail::waiting_time(time), lock_mode::exclusive);
-    }
-    /// See `mutex::unlock`.
-    void unlock();
+    shared_mutex(blocking_client& client, std::string resource, acquire_options options = {})
+        : basic_mutex(client, std::move(resource), options, nesting::refused) {}
 
     /// Blocks until the calling thread holds the mutex, perhaps beside others that share it.
-    void lock_shared();
+    void lock_shared() { lock_as(lock_mode::shared); }
     /// One attempt to share it. See `mutex::try_lock`.
     bool try_lock_shared() {
         return try_lock_within(std::chrono::milliseconds(0), lock_mode::shared);
@@ -73,7 +46,7 @@ public:
         return try_lock_within(detail::waiting_time(time), lock_mode::shared);
     }
     /// See `mutex::unlock`. The others that share it keep it.
-    void unlock_shared();
+    void unlock_shared() { unlock(); }
 
     /// Goes on as one that shares the mutex, which the calling thread holds alone: those that wait
     /// to share it get it, and nobody has it alone in between. What has to be done alone is done
@@ -83,19 +56,7 @@ public:
     /// **Errors.** Throws `std::system_error`: `not_held` if the thread does not hold it; and, with
     /// the hold as it was, `invalid_argument` if `options.min_hold` is not over, or `fencing` is
     /// off. If the hold is lost, `unlock()` or `unlock_shared()` reports it.
-    void unlock_and_lock_shared();
-
-    /// See `mutex::fence`, and `lock_mode` for what the fences of those that share say.
-    std::uint64_t fence() const noexcept;
-    /// See `mutex::lost_token`.
-    std::stop_token lost_token() const noexcept;
-    /// See `mutex::touch`. Each thread that shares it has a lease of its own, and touches that.
-    void touch() const noexcept;
-
-private:
-    bool try_lock_within(std::chrono::milliseconds wait, lock_mode mode);
-
-    std::unique_ptr<detail::lockable> state_;
+    void unlock_and_lock_shared() { share(); }
 };
 
 }  // namespace redlock

@@ -5,12 +5,11 @@
 #include "value/error.hpp"
 #include "value/text.hpp"
 
+#include <redlock/detail/kept_options.hpp>
 #include <redlock/detail/section.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/guard.hpp>
 #include <redlock/mutex.hpp>
-#include <redlock/recursive_mutex.hpp>
-#include <redlock/shared_mutex.hpp>
 #include <redlock/with_lock.hpp>
 
 #include <boost/system/errc.hpp>
@@ -21,6 +20,7 @@
 #include <chrono>
 #include <exception>
 #include <future>
+#include <mutex>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -129,102 +129,142 @@ void holds::tidy() noexcept {
     }
 }
 
-void lockable::lock(lock_mode mode) {
-    if (arrive() == holds::standing::held) {
-        if (nesting_ == nesting::refused) fail(errc::would_deadlock, resource_);
-        return;
-    }
-    begin(acquire_or_throw(*client_, resource_, options(mode)));
-}
+}  // namespace redlock::detail
 
-bool lockable::try_lock(std::chrono::milliseconds wait, lock_mode mode) {
-    if (arrive() == holds::standing::held) return nesting_ == nesting::counted;
-    lease granted = acquire_within(wait, *client_, resource_, options(mode));
-    if (!granted) return false;
-    begin(std::move(granted));
-    return true;
-}
+namespace redlock {
 
-void lockable::unlock() {
-    const auto thread = this_thread_number();
-    const bool may_throw = std::uncaught_exceptions() == 0;
-    holds::departure done = [&] {
-        const std::lock_guard lock(gate_);
-        return holds_.depart(thread, may_throw);
-    }();
-    switch (done.what) {
-        case holds::leaving::level:
-        case holds::leaving::excused: return;
-        case holds::leaving::not_held: fail(errc::not_held, resource_);
-        case holds::leaving::lost: await_report(done.ended); fail(errc::lost, resource_);
-        case holds::leaving::hold: break;
-    }
-    if (release_held(*client_, std::move(done.ended))) return;
-    {
-        const std::lock_guard lock(gate_);
-        holds_.note_loss(thread, may_throw);
-    }
-    if (may_throw) fail(errc::lost, resource_);
-}
+using detail::holds;
 
-void lockable::share() {
-    const lease* const held = [&] {
-        const std::lock_guard lock(gate_);
-        return holds_.find(this_thread_number());
-    }();
-    if (held == nullptr) fail(errc::not_held, resource_);
-    const auto done = client_->downgrade(*held);
-    // After any other error it is shared, and the client sends the change again, or it is lost.
-    for (const errc refusal : {errc::invalid_argument, errc::would_deadlock}) {
-        if (!done && done.error() == refusal) fail(refusal, resource_);
-    }
-}
+// Threads that wait do so in the client's queue, and hold nothing of this object meanwhile.
+struct basic_mutex::state {
+    holds::standing arrive();
+    void begin(lease granted);
+    acquire_options terms(lock_mode mode) const;
+    template <class F>
+    auto of_hold(F&& get) const;
 
-std::uint64_t lockable::fence() const noexcept {
-    const std::lock_guard lock(gate_);
-    const lease* const held = holds_.find(this_thread_number());
-    return held == nullptr ? 0 : held->fence();
-}
+    blocking_client* const client;
+    const std::string resource;
+    const detail::kept_options options;
+    const nesting again;
 
-std::stop_token lockable::lost_token() const noexcept {
-    const std::lock_guard lock(gate_);
-    const lease* const held = holds_.find(this_thread_number());
-    return held == nullptr ? std::stop_token() : held->lost_token();
-}
-
-void lockable::touch() const noexcept {
-    const std::lock_guard lock(gate_);
-    if (const lease* const held = holds_.find(this_thread_number())) held->touch();
-}
-
-acquire_options lockable::options(lock_mode mode) const {
-    acquire_options out = options_.get();
-    out.mode = mode;
-    return out;
-}
+    mutable std::mutex gate{};  // never held during a call of the client
+    holds threads{};
+};
 
 // Throws if the thread's last hold was lost. Goes one level deeper where that is allowed.
-holds::standing lockable::arrive() {
-    const auto thread = this_thread_number();
+holds::standing basic_mutex::state::arrive() {
+    const auto thread = detail::this_thread_number();
     holds::arrival now = [&] {
-        const std::lock_guard lock(gate_);
-        holds::arrival found = holds_.arrive(thread);
-        if (found.what == holds::standing::held && nesting_ == nesting::counted) {
-            holds_.deepen(thread);
+        const std::lock_guard lock(gate);
+        holds::arrival found = threads.arrive(thread);
+        if (found.what == holds::standing::held && again == nesting::counted) {
+            threads.deepen(thread);
         }
         return found;
     }();
     if (now.what == holds::standing::lost) {
-        await_report(now.ended);
-        fail(errc::lost, resource_);
+        detail::await_report(now.ended);
+        detail::fail(errc::lost, resource);
     }
     return now.what;
 }
 
-void lockable::begin(lease granted) {
-    const std::lock_guard lock(gate_);
-    holds_.begin(this_thread_number(), std::move(granted));
+void basic_mutex::state::begin(lease granted) {
+    const std::lock_guard lock(gate);
+    threads.begin(detail::this_thread_number(), std::move(granted));
 }
+
+acquire_options basic_mutex::state::terms(lock_mode mode) const {
+    acquire_options out = options.get();
+    out.mode = mode;
+    return out;
+}
+
+// `get` of the lease that the calling thread holds; null if it holds none.
+template <class F>
+auto basic_mutex::state::of_hold(F&& get) const {
+    const std::lock_guard lock(gate);
+    return get(threads.find(detail::this_thread_number()));
+}
+
+basic_mutex::basic_mutex(blocking_client& client, std::string resource, acquire_options options,
+                         nesting again)
+    : state_(new state{&client, std::move(resource), detail::kept_options(options), again}) {}
+
+basic_mutex::~basic_mutex() = default;
+
+void basic_mutex::lock_as(lock_mode mode) {
+    const state& s = *state_;
+    if (state_->arrive() == holds::standing::held) {
+        if (s.again == nesting::refused) detail::fail(errc::would_deadlock, s.resource);
+        return;
+    }
+    state_->begin(detail::acquire_or_throw(*s.client, s.resource, s.terms(mode)));
+}
+
+bool basic_mutex::try_lock_within(std::chrono::milliseconds wait, lock_mode mode) {
+    const state& s = *state_;
+    if (state_->arrive() == holds::standing::held) return s.again == nesting::counted;
+    lease granted = detail::acquire_within(wait, *s.client, s.resource, s.terms(mode));
+    if (!granted) return false;
+    state_->begin(std::move(granted));
+    return true;
+}
+
+void basic_mutex::unlock() {
+    state& s = *state_;
+    const auto thread = detail::this_thread_number();
+    const bool may_throw = std::uncaught_exceptions() == 0;
+    holds::departure done = [&] {
+        const std::lock_guard lock(s.gate);
+        return s.threads.depart(thread, may_throw);
+    }();
+    switch (done.what) {
+        case holds::leaving::level:
+        case holds::leaving::excused: return;
+        case holds::leaving::not_held: detail::fail(errc::not_held, s.resource);
+        case holds::leaving::lost:
+            detail::await_report(done.ended);
+            detail::fail(errc::lost, s.resource);
+        case holds::leaving::hold: break;
+    }
+    if (detail::release_held(*s.client, std::move(done.ended))) return;
+    {
+        const std::lock_guard lock(s.gate);
+        s.threads.note_loss(thread, may_throw);
+    }
+    if (may_throw) detail::fail(errc::lost, s.resource);
+}
+
+void basic_mutex::share() {
+    const lease* const held = state_->of_hold([](const lease* of) { return of; });
+    if (held == nullptr) detail::fail(errc::not_held, state_->resource);
+    const auto done = state_->client->downgrade(*held);
+    // After any other error it is shared, and the client sends the change again, or it is lost.
+    for (const errc refusal : {errc::invalid_argument, errc::would_deadlock}) {
+        if (!done && done.error() == refusal) detail::fail(refusal, state_->resource);
+    }
+}
+
+std::uint64_t basic_mutex::fence() const noexcept {
+    return state_->of_hold([](const lease* of) { return of == nullptr ? 0 : of->fence(); });
+}
+
+std::stop_token basic_mutex::lost_token() const noexcept {
+    return state_->of_hold(
+        [](const lease* of) { return of == nullptr ? std::stop_token() : of->lost_token(); });
+}
+
+void basic_mutex::touch() const noexcept {
+    state_->of_hold([](const lease* of) {
+        if (of != nullptr) of->touch();
+    });
+}
+
+}  // namespace redlock
+
+namespace redlock::detail {
 
 void fail(errc why, const std::string& resource, const std::string& detail) {
     throw std::system_error(why,
@@ -282,71 +322,6 @@ bool release_held(blocking_client& client, lease held) {
 }  // namespace redlock::detail
 
 namespace redlock {
-
-mutex::mutex(blocking_client& client, std::string resource, acquire_options options)
-    : state_(std::make_unique<detail::lockable>(client, std::move(resource), options,
-                                                detail::lockable::nesting::refused)) {}
-
-mutex::~mutex() = default;
-
-void mutex::lock() { state_->lock(); }
-
-bool mutex::try_lock_within(std::chrono::milliseconds wait) { return state_->try_lock(wait); }
-
-void mutex::unlock() { state_->unlock(); }
-
-std::uint64_t mutex::fence() const noexcept { return state_->fence(); }
-
-std::stop_token mutex::lost_token() const noexcept { return state_->lost_token(); }
-
-void mutex::touch() const noexcept { state_->touch(); }
-
-recursive_mutex::recursive_mutex(blocking_client& client, std::string resource,
-                                 acquire_options options)
-    : state_(std::make_unique<detail::lockable>(client, std::move(resource), options,
-                                                detail::lockable::nesting::counted)) {}
-
-recursive_mutex::~recursive_mutex() = default;
-
-void recursive_mutex::lock() { state_->lock(); }
-
-bool recursive_mutex::try_lock_within(std::chrono::milliseconds wait) {
-    return state_->try_lock(wait);
-}
-
-void recursive_mutex::unlock() { state_->unlock(); }
-
-std::uint64_t recursive_mutex::fence() const noexcept { return state_->fence(); }
-
-std::stop_token recursive_mutex::lost_token() const noexcept { return state_->lost_token(); }
-
-void recursive_mutex::touch() const noexcept { state_->touch(); }
-
-shared_mutex::shared_mutex(blocking_client& client, std::string resource, acquire_options options)
-    : state_(std::make_unique<detail::lockable>(client, std::move(resource), options,
-                                                detail::lockable::nesting::refused)) {}
-
-shared_mutex::~shared_mutex() = default;
-
-void shared_mutex::lock() { state_->lock(); }
-
-void shared_mutex::lock_shared() { state_->lock(lock_mode::shared); }
-
-bool shared_mutex::try_lock_within(std::chrono::milliseconds wait, lock_mode mode) {
-    return state_->try_lock(wait, mode);
-}
-
-void shared_mutex::unlock() { state_->unlock(); }
-
-void shared_mutex::unlock_shared() { state_->unlock(); }
-
-void shared_mutex::unlock_and_lock_shared() { state_->share(); }
-
-std::uint64_t shared_mutex::fence() const noexcept { return state_->fence(); }
-
-std::stop_token shared_mutex::lost_token() const noexcept { return state_->lost_token(); }
-
-void shared_mutex::touch() const noexcept { state_->touch(); }
 
 guard::guard(blocking_client& client, std::string resource, acquire_options options) noexcept {
     try {
