@@ -3,7 +3,6 @@
 #pragma once
 
 #include <redlock/config.hpp>
-#include <redlock/detail/limit_call.hpp>
 #include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/node_report.hpp>
@@ -22,6 +21,10 @@
 #include <vector>
 
 namespace redlock {
+
+namespace detail {
+struct blocking_access;
+}
 
 /// Acquires, keeps and releases locks over N independent Redis masters. Each call blocks the
 /// thread that makes it.
@@ -115,8 +118,7 @@ public:
     client_options options() const;
 
 private:
-    friend limit_answer detail::ask_limit(blocking_client&, const detail::limiter_ptr&,
-                                          std::chrono::milliseconds, std::stop_token);
+    friend struct detail::blocking_access;
     struct worker;
     std::unique_ptr<worker> worker_;
 };

@@ -1,8 +1,8 @@
-// The election over the nodes, for programs that block: one leader of a name at a time; shows no
-// Asio.
+// The election over the nodes, for programs that block: one leader of a name at a time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/async_election.hpp>
 #include <redlock/blocking_client.hpp>
 #include <redlock/export.hpp>
 #include <redlock/leader_info.hpp>
@@ -47,7 +47,7 @@ public:
     ///
     /// **Preconditions.** The client outlives the election and is not moved from.
     election(blocking_client& client, std::string name, acquire_options options = {});
-    ~election();
+    ~election() = default;
     election(const election&) = delete;
     election& operator=(const election&) = delete;
 
@@ -75,15 +75,15 @@ public:
     result<void> resign();
 
     /// Whether this election leads, by a reading of the clock in this call.
-    bool held() const noexcept;
+    bool held() const noexcept { return detail::holds_office(*state_); }
     /// The fence of this term. 0 before the first one, after `resign()`, and without `fencing`.
-    std::uint64_t fence() const noexcept;
+    std::uint64_t fence() const noexcept { return detail::fence_of(*state_); }
     /// Stop is requested when the leadership of this term is lost: see `lease::lost_token()`, also
     /// for what its callbacks may do. Empty before the first term and after `resign()`.
-    std::stop_token lost_token() const noexcept;
+    std::stop_token lost_token() const noexcept { return detail::lost_token_of(*state_); }
     /// A sign of life of the leader, for `acquire_options::watchdog`: see `lease::touch()`. Does
     /// nothing if this election does not lead.
-    void touch() const noexcept;
+    void touch() const noexcept { detail::touch_term_of(*state_); }
 
     /// The leader that a quorum of nodes names; empty if there is none. Also for programs that do
     /// not campaign. Readers (`lock_mode::shared`) of the resource are no leader.
@@ -129,11 +129,8 @@ public:
                                const lost_callback& on_lost = {}, std::stop_token stop = {});
 
 private:
-    struct state;
-
-    std::unique_ptr<state> state_;
+    blocking_client* client_;
+    detail::election_ptr state_;
 };
 
 }  // namespace redlock
-
-#include <redlock/async_election.hpp>

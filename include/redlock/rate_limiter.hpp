@@ -3,13 +3,13 @@
 #pragma once
 
 #include <redlock/blocking_client.hpp>
+#include <redlock/detail/limit_call.hpp>
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/export.hpp>
 #include <redlock/limit_answer.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -48,7 +48,7 @@ public:
     /// allows (the text names both), or if the client has no `fencing`.
     rate_limiter(blocking_client& client, std::string resource, std::uint16_t limit,
                  std::chrono::milliseconds period);
-    ~rate_limiter();
+    ~rate_limiter() = default;
     rate_limiter(const rate_limiter&) = delete;
     rate_limiter& operator=(const rate_limiter&) = delete;
 
@@ -74,11 +74,11 @@ public:
     }
 
 private:
-    struct state;
-
     answer acquire_within(std::chrono::milliseconds wait, std::stop_token stop);
 
-    std::unique_ptr<state> state_;
+    blocking_client* client_;
+    std::string resource_;
+    detail::limiter_ptr limiter_;
 };
 
 }  // namespace redlock

@@ -2,14 +2,21 @@
 // SPDX-License-Identifier: MIT
 #include "asio/async_election.hpp"
 
+#include "asio/blocking_client.hpp"
+#include "core/retry.hpp"
 #include "value/state.hpp"
 
-#include <redlock/async_election.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/election.hpp>
+#include <redlock/with_lock.hpp>
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/error.hpp>
 
+#include <condition_variable>
+#include <mutex>
+#include <random>
 #include <utility>
 
 namespace redlock::detail {
@@ -20,7 +27,7 @@ election_state::election_state(impl_ptr client, std::string called, const acquir
 bool election_state::begin(const std::shared_ptr<campaign>& what) {
     std::optional<lease> lost;
     const std::lock_guard lock(gate_);
-    if (!running_.expired() || (term_ && *term_)) return false;
+    if (!running_.expired() || work_ || (term_ && *term_)) return false;
     lost = std::exchange(term_, std::nullopt);
     running_ = what;
     return true;
@@ -48,16 +55,37 @@ bool election_state::end(campaign& what, lease& granted) {
     running_.reset();
     if (!granted || what.is_withdrawn) return false;
     term_ = std::move(granted);
+    if (what.follows == campaign::then::work) work_.emplace();
     return true;
 }
 
 election_state::departure election_state::resign() {
-    const std::lock_guard lock(gate_);
+    std::unique_lock lock(gate_);
     if (const auto under_way = running_.lock()) {
         withdraw_locked(*under_way);
         return {true};
     }
-    return {false, std::exchange(term_, std::nullopt)};
+    if (!work_) return {false, std::exchange(term_, std::nullopt)};
+    std::stop_source stop = *work_;
+    lock.unlock();  // what a stop calls may ask for the term
+    stop.request_stop();
+    return {true};
+}
+
+void election_state::work(const std::function<void(const lease&, std::stop_token)>& callback,
+                          const std::stop_token& stop) {
+    const auto stop_work = [source = *work_]() mutable { source.request_stop(); };
+    const std::stop_callback on_stop(stop, stop_work);
+    const std::stop_callback on_loss(term_->lost_token(), stop_work);
+    callback(*term_, work_->get_token());
+}
+
+lease election_state::end_work() {
+    const std::lock_guard lock(gate_);
+    work_.reset();
+    lease over = std::move(*term_);
+    term_.reset();
+    return over;
 }
 
 bool election_state::is_held() const {
@@ -142,29 +170,8 @@ void complete(campaign& of, error_code why, lease got) {
     campaign_handler(std::move(of.handler))(why, std::move(reasons));
 }
 
-}  // namespace
-
-election_ptr make_election(const impl_ptr& impl, std::string name,
-                           const acquire_options& options) {
-    return std::make_shared<election_state>(impl, std::move(name), options);
-}
-
-asio::any_io_executor executor_of(const election_ptr& state) noexcept {
-    return executor_of(state->impl);
-}
-
-void abandon_election(election_state& state) noexcept { state.resign(); }
-
-bool holds_office(const election_state& state) noexcept { return state.is_held(); }
-
-std::uint64_t fence_of(const election_state& state) noexcept { return state.fence(); }
-
-std::stop_token lost_token_of(const election_state& state) noexcept { return state.lost_token(); }
-
-void touch_term_of(const election_state& state) noexcept { state.touch(); }
-
-void start_campaign(const election_ptr& state, campaign_handler handler) {
-    const auto made = std::make_shared<campaign>(state, std::move(handler));
+void begin_campaign(const election_ptr& state, campaign::then what, campaign_handler handler) {
+    const auto made = std::make_shared<campaign>(state, std::move(handler), what);
     if (!state->begin(made)) {
         const error_code why = errc::would_deadlock;
         return campaign_handler(std::move(made->handler))(why, refusal{why, {}});
@@ -184,10 +191,31 @@ void start_campaign(const election_ptr& state, campaign_handler handler) {
     state->has_begun(*made);
 }
 
+}  // namespace
+
+election_ptr make_election(const impl_ptr& impl, std::string name,
+                           const acquire_options& options) {
+    return std::make_shared<election_state>(impl, std::move(name), options);
+}
+
+void abandon_election(election_state& state) noexcept { state.resign(); }
+
+bool holds_office(const election_state& state) noexcept { return state.is_held(); }
+
+std::uint64_t fence_of(const election_state& state) noexcept { return state.fence(); }
+
+std::stop_token lost_token_of(const election_state& state) noexcept { return state.lost_token(); }
+
+void touch_term_of(const election_state& state) noexcept { state.touch(); }
+
+void start_campaign(const election_ptr& state, campaign_handler handler) {
+    begin_campaign(state, campaign::then::lead, std::move(handler));
+}
+
 void start_resign(const election_ptr& state, plain_handler handler) {
     auto left = state->resign();
     if (left.term) return start_release(state->impl, std::move(*left.term), std::move(handler));
-    std::move(handler)(left.was_campaign ? error_code() : error_code(errc::not_held));
+    std::move(handler)(left.was_under_way ? error_code() : error_code(errc::not_held));
 }
 
 void start_term_lost(const election_ptr& state, lost_handler handler) {
@@ -217,3 +245,112 @@ void start_observe(const election_ptr& state, std::optional<leader_info> last,
 }
 
 }  // namespace redlock::detail
+
+namespace redlock {
+
+namespace asio = boost::asio;
+
+using detail::blocking_access;
+
+namespace {
+
+const error_code aborted = asio::error::operation_aborted;
+
+result<void, refusal> campaign_with(blocking_client& client, const detail::election_ptr& state,
+                                    detail::campaign::then what, const std::stop_token& stop) {
+    refusal why;
+    why.code = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
+        detail::begin_campaign(
+            state, what, asio::bind_cancellation_slot(slot, [&why, done](error_code ec, refusal r) {
+                why = std::move(r);
+                done(ec);
+            }));
+    });
+    if (why.code) return why;
+    return {};
+}
+
+// `start(handler)` initiates an operation that finds a leader.
+template <class F>
+result<std::optional<leader_info>> find_leader(blocking_client& client, const std::stop_token& stop,
+                                               F&& start) {
+    std::optional<leader_info> found;
+    const error_code why = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
+        start(asio::bind_cancellation_slot(
+            slot, [&found, done](error_code ec, std::optional<leader_info> now) {
+                found = std::move(now);
+                done(ec);
+            }));
+    });
+    if (why) return why;
+    return found;
+}
+
+/// False if a stop was requested before or meanwhile.
+bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop) {
+    std::mutex gate;
+    std::condition_variable_any never;
+    std::unique_lock lock(gate);
+    never.wait_for(lock, stop, time, [] { return false; });
+    return !stop.stop_requested();
+}
+
+}  // namespace
+
+election::election(blocking_client& client, std::string name, acquire_options options)
+    : client_(&client),
+      state_(detail::make_election(blocking_access::impl(client), std::move(name), options)) {}
+
+result<void, refusal> election::campaign(std::stop_token stop) {
+    return campaign_with(*client_, state_, detail::campaign::then::lead, stop);
+}
+
+result<void> election::resign() {
+    auto left = state_->resign();
+    if (left.term) return client_->release(std::move(*left.term));
+    if (!left.was_under_way) return error_code(errc::not_held);
+    return {};
+}
+
+result<std::optional<leader_info>> election::leader() {
+    return find_leader(*client_, {}, [this](auto handler) {
+        detail::start_leader(state_, std::move(handler));
+    });
+}
+
+result<std::optional<leader_info>> election::observe(std::optional<leader_info> last,
+                                                     std::stop_token stop) {
+    return find_leader(*client_, stop, [&](auto handler) {
+        detail::start_observe(state_, std::move(last), std::move(handler));
+    });
+}
+
+result<void, refusal> election::lead(const elected_callback& on_elected,
+                                     const lost_callback& on_lost, std::stop_token stop) {
+    const auto end_term = [&] {
+        lease over = state_->end_work();
+        const std::uint64_t fence = over.fence();
+        const bool was_lost{detail::blocking_section(*client_, std::move(over)).end().code};
+        if (was_lost && on_lost) on_lost(fence);
+    };
+    core::term_pauses pauses;
+    do {
+        const auto elected = campaign_with(*client_, state_, detail::campaign::then::work, stop);
+        const auto began = clock::now();
+        if (elected) {
+            try {
+                state_->work(on_elected, stop);
+            } catch (...) {
+                end_term();
+                throw;
+            }
+            end_term();
+        } else if (elected.error() != aborted) {
+            return elected.error();
+        }
+        const auto pause = pauses.after(clock::now() - began, std::random_device{}());
+        if (!pause_for(pause, stop)) return {};
+    } while (true);
+}
+
+}  // namespace redlock

@@ -10,20 +10,26 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
 namespace redlock::detail {
 
-/// One `async_campaign`. Its acquire owns it.
+/// One campaign. Its acquire owns it.
 struct campaign {
-    campaign(election_ptr in, campaign_handler h) : of(std::move(in)), handler(std::move(h)) {}
+    /// What follows where it succeeds: the term alone, or a callback that works under it.
+    enum class then : bool { lead, work };
+    campaign(election_ptr in, campaign_handler h, then what)
+        : of(std::move(in)), handler(std::move(h)), follows(what) {}
 
     const election_ptr of;
     campaign_handler handler;
+    const then follows;
     // Under the election's mutex:
     asio::cancellation_signal signal{};  // of the acquire
     bool has_begun = false;              // the acquire, so that the signal reaches it
@@ -34,21 +40,28 @@ class election_state {
 public:
     election_state(impl_ptr client, std::string called, const acquire_options& how);
 
-    /// False, and nothing changes, if there is a campaign or a term. A term that was lost makes
-    /// room.
+    /// False, and nothing changes, if there is a campaign, a callback or a term. A term that was
+    /// lost makes room.
     bool begin(const std::shared_ptr<campaign>& what);
     /// The acquire of the campaign was started: it can be cancelled.
     void has_begun(campaign& what);
     void withdraw(campaign& what);
     /// Whether the election leads from now on. If not, the lease is to be given back.
     bool end(campaign& what, lease& granted);
-    /// Takes the term away; empty if there is none. If a campaign is under way withdraws that, and
-    /// says so.
+    /// Takes the term away; empty if there is none. A campaign is withdrawn instead, and a callback
+    /// is to stop.
     struct departure {
-        bool was_campaign = false;
+        bool was_under_way = false;  ///< A campaign or a callback.
         std::optional<lease> term{};
     };
     departure resign();
+
+    /// Runs the callback of a campaign that ended with `then::work`. It is to stop when `stop` is
+    /// requested, at a loss, and by `resign()`.
+    void work(const std::function<void(const lease&, std::stop_token)>& callback,
+              const std::stop_token& stop);
+    /// The callback has ended: takes the term away.
+    lease end_work();
 
     bool is_held() const;
     std::uint64_t fence() const;
@@ -64,7 +77,8 @@ private:
     static void withdraw_locked(campaign& what);
 
     mutable std::mutex gate_;
-    std::optional<lease> term_;
+    std::optional<lease> term_;  // under a callback only the thread that runs it takes it away
+    std::optional<std::stop_source> work_;  // of that callback
     std::weak_ptr<campaign> running_;
 };
 

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <redlock/async_rate_limiter.hpp>
 
+#include "asio/blocking_client.hpp"
 #include "asio/client.hpp"
 #include "asio/client_impl.hpp"
 #include "client/limit.hpp"
 #include "value/text.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
 
 #include <optional>
 #include <system_error>
@@ -57,6 +60,20 @@ void start_limited(const impl_ptr& impl, const limiter_ptr& of,
         return std::move(handler)(why, limit_answer{.why = {why, {}}});
     }
     launch<asio_limit>(impl, std::move(handler), of, wait);
+}
+
+limit_answer ask_limit(blocking_client& client, const limiter_ptr& of,
+                       std::chrono::milliseconds wait, std::stop_token stop) {
+    limit_answer said;
+    said.why.code = blocking_access::run(client, stop, [&](auto slot, const auto& done) {
+        start_limited(blocking_access::impl(client), of, wait,
+                      asio::bind_cancellation_slot(slot, [&said, done](error_code ec,
+                                                                             limit_answer answer) {
+                          said = std::move(answer);
+                          done(ec);
+                      }));
+    });
+    return said;
 }
 
 }  // namespace redlock::detail

@@ -1,11 +1,10 @@
 // The blocking client: waits, in the caller's thread, for the asynchronous one; knows no nodes.
 // SPDX-License-Identifier: MIT
-#include <redlock/blocking_client.hpp>
-
-#include <redlock/client.hpp>
-#include <redlock/detail/initiate_limit.hpp>
+#include "asio/blocking_client.hpp"
 
 #include "value/clock.hpp"
+
+#include <redlock/client.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -120,21 +119,30 @@ struct blocking_client::worker {
         return {};
     }
 
-    /// What `start` completes with: see detail/initiate.hpp. A stop cancels it.
-    template <auto start, class... Results, class... Args>
-    static std::tuple<error_code, Results...> run(const std::unique_ptr<worker>& of,
-                                                  const std::stop_token& stop, Args&&... args) {
+    /// What the operation that `begin(slot, handler)` begins completes with. A stop cancels it.
+    template <class... Results, class Begin>
+    static std::tuple<error_code, Results...> wait_for(const std::unique_ptr<worker>& of,
+                                                       const std::stop_token& stop,
+                                                       const Begin& begin) {
         if (const auto ec = unusable(of)) return {ec, Results{}...};
         if (stop.stop_requested()) return {asio::error::operation_aborted, Results{}...};
         outcome<error_code, Results...> done;
         std::optional<canceller> cancel;
         if (stop.stop_possible()) cancel.emplace(of->context);
-        const auto slot = cancel ? cancel->slot() : asio::cancellation_slot();
-        detail::initiate<start>{of->async.impl()}(
-            asio::bind_cancellation_slot(slot, done.handler()), std::forward<Args>(args)...);
+        begin(cancel ? cancel->slot() : asio::cancellation_slot(), done.handler());
         std::optional<std::stop_callback<canceller>> on_stop;
         if (cancel) on_stop.emplace(stop, *cancel);
         return done.wait();
+    }
+    /// What `start` completes with: see detail/initiate.hpp.
+    template <auto start, class... Results, class... Args>
+    static std::tuple<error_code, Results...> run(const std::unique_ptr<worker>& of,
+                                                  const std::stop_token& stop, Args&&... args) {
+        return wait_for<Results...>(of, stop, [&](const auto& slot, auto handler) {
+            detail::initiate<start>{of->async.impl()}(
+                asio::bind_cancellation_slot(slot, std::move(handler)),
+                std::forward<Args>(args)...);
+        });
     }
 
     bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread.get_id(); }
@@ -272,12 +280,13 @@ client_options blocking_client::options() const {
     return worker_ ? worker_->options : client_options{};
 }
 
-limit_answer detail::ask_limit(blocking_client& client, const limiter_ptr& of,
-                               std::chrono::milliseconds wait, std::stop_token stop) {
-    auto [ec, answer] = blocking_client::worker::run<&start_limited, limit_answer>(
-        client.worker_, stop, of, wait);
-    answer.why.code = ec;
-    return std::move(answer);
+detail::impl_ptr detail::blocking_access::impl(const blocking_client& of) noexcept {
+    return of.worker_ ? of.worker_->async.impl() : nullptr;
+}
+
+error_code detail::blocking_access::run(blocking_client& of, const std::stop_token& stop,
+                                        const starter& start) {
+    return std::get<0>(blocking_client::worker::wait_for<>(of.worker_, stop, start));
 }
 
 }  // namespace redlock

@@ -117,4 +117,15 @@ time_point retry::free_for_a_quorum() const noexcept {
     return for_a_quorum(at);
 }
 
+std::chrono::milliseconds term_pauses::after(std::chrono::nanoseconds term,
+                                             std::uint64_t random) noexcept {
+    if (term >= at_once) {
+        next_ = first;
+        return std::chrono::milliseconds(0);
+    }
+    const auto pause = std::exchange(next_, std::min(2 * next_, longest));
+    const auto jitter = random % (static_cast<std::uint64_t>(pause.count() / 2) + 1);
+    return pause - std::chrono::milliseconds(jitter);
+}
+
 }  // namespace redlock::core

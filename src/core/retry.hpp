@@ -9,6 +9,7 @@
 #include <redlock/options.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -123,6 +124,22 @@ private:
     time_point rest_until_{};
     std::uint32_t rests_ = 0;    // one after the other
     bool lacks_quorum_ = false;  // in the last try too few nodes could be queried
+};
+
+/// How long a leader that fails at once stays away before it campaigns again. A term that ends
+/// within `at_once` counts as a failure. Each failure in a row doubles the pause, from `first` to
+/// `longest`; jitter takes up to half of it.
+class term_pauses {
+public:
+    static constexpr std::chrono::milliseconds at_once{1'000};
+    static constexpr std::chrono::milliseconds first{100};
+    static constexpr std::chrono::milliseconds longest{30'000};
+
+    /// The pause after a term that lasted so long; 0 after one that was no failure.
+    std::chrono::milliseconds after(std::chrono::nanoseconds term, std::uint64_t random) noexcept;
+
+private:
+    std::chrono::milliseconds next_ = first;
 };
 
 }  // namespace redlock::core

@@ -309,14 +309,8 @@ void await_report(const lease& lost) {
     reported.get_future().wait_for(longest_stall);
 }
 
-// To nodes that did not answer the client sends the release again. A key may be gone since the
-// validity ended meanwhile.
 bool release_held(blocking_client& client, lease held) {
-    const auto valid_until = held.valid_until();
-    const auto released = client.release(std::move(held));
-    if (released) return true;
-    const error_code why = released.error();
-    return why != errc::lost && (why != errc::not_held || clock::now() >= valid_until);
+    return !blocking_section(client, std::move(held)).end().code;
 }
 
 }  // namespace redlock::detail

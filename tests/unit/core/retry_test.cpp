@@ -11,7 +11,8 @@
 #include <random>
 #include <vector>
 
-// When a waiter tries again: what the nodes told, wake-ups, the bounds of its rest, the deadline.
+// When a waiter tries again: what the nodes told, wake-ups, the bounds of its rest, the deadline;
+// and the pauses of a leader whose work fails at once.
 namespace retry_test {
 
 using namespace redlock;
@@ -411,6 +412,35 @@ TEST_CASE("a holder that leaves early without a wake-up counts as foreign, and s
     // Until a wake-up comes.
     w.woken(0, now + 1ms);
     CHECK(look(w, 3, now + 2ms, 0) == duration(60s + 1ms));
+}
+
+TEST_CASE("each failure in a row doubles the pause, up to half a minute", "[retry]") {
+    core::term_pauses pauses;
+    CHECK(pauses.after(0s, 0) == 100ms);
+    CHECK(pauses.after(999ms, 0) == 200ms);
+    CHECK(pauses.after(5ms, 0) == 400ms);
+    for (int i = 0; i < 20; ++i) pauses.after(1ms, 0);
+    CHECK(pauses.after(1ms, 0) == 30s);
+}
+
+TEST_CASE("a term of a second is no failure, and ends the row", "[retry]") {
+    core::term_pauses pauses;
+    pauses.after(0s, 0);
+    pauses.after(0s, 0);
+    CHECK(pauses.after(1s, 0) == 0ms);
+    CHECK(pauses.after(0s, 0) == 100ms);
+}
+
+TEST_CASE("jitter takes up to half of a pause", "[retry]") {
+    for (const std::uint64_t random : {std::uint64_t{0}, std::uint64_t{50}, std::uint64_t{51},
+                                       std::uint64_t{12345678901}, UINT64_MAX}) {
+        core::term_pauses pauses;
+        const auto pause = pauses.after(0s, random);
+        CHECK(pause >= 50ms);
+        CHECK(pause <= 100ms);
+    }
+    core::term_pauses pauses;
+    CHECK(pauses.after(0s, 50) == 50ms);
 }
 
 }  // namespace retry_test

@@ -1,0 +1,27 @@
+// How the files of this folder block on the client behind a blocking client.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <redlock/blocking_client.hpp>
+#include <redlock/detail/initiate.hpp>
+#include <redlock/error.hpp>
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <functional>
+#include <stop_token>
+
+namespace redlock::detail {
+
+struct blocking_access {
+    /// Null if the client was moved from.
+    static impl_ptr impl(const blocking_client& of) noexcept;
+
+    using starter = std::function<void(asio::cancellation_slot,
+                                       const std::function<void(error_code)>& done)>;
+    /// Calls `start`, and blocks until that has called `done`, now or in the client's own thread. A
+    /// stop is emitted to the slot, in that thread. Returns the error, or why nothing was started.
+    static error_code run(blocking_client& of, const std::stop_token& stop, const starter& start);
+};
+
+}  // namespace redlock::detail
