@@ -1,16 +1,15 @@
-// Operations of one client, one after the other, for a command that prints what came of them; knows
-// no operation in particular.
+// A client whose operations a command waits for: its first connections, its operations one after
+// the other, and its end.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/drain.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
 #include "tools/signals.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/event.hpp>
+#include <redlock/options.hpp>
 #include <redlock/resource_state.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -23,11 +22,53 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <functional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 namespace redlock::tool {
+
+/// Lets a closed client send its last releases. The system's resolver can't be interrupted, and the
+/// context's destructor waits for it: where it hangs, `leave` must end the process.
+void drain(boost::asio::io_context& context, std::chrono::milliseconds limit,
+           const std::function<void()>& leave);
+/// The same; the process ends with `status`.
+void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, int status);
+
+/// The most that a node may take over one command: `node_timeout`, or what is measured at most.
+std::chrono::milliseconds longest_answer(const client_options& client);
+
+/// On a busy machine the handshake with a healthy node may take longer than `connect_timeout`. A
+/// service has time to try again; a command that asks once would say that the nodes are down. So it
+/// first waits until a quorum of nodes is connected. It does not wait where so many nodes have
+/// refused the connection that there can be no quorum, and for three seconds at most.
+class first_contact {
+public:
+    /// Observes the client that will be made with these options, and must outlive it.
+    explicit first_contact(client_options& options);
+    first_contact(const first_contact&) = delete;
+    first_contact& operator=(const first_contact&) = delete;
+
+    /// Runs the loop of the client's events until that is known, or until `is_called_off`. Whether a
+    /// quorum has been connected.
+    bool wait(boost::asio::io_context& context, const std::function<bool()>& is_called_off = {});
+
+private:
+    void happened(const event& e);
+    bool is_made() const { return met_.size() >= quorum_; }
+    bool is_hopeless() const { return refused_.size() > nodes_ - quorum_; }
+
+    static constexpr auto longest = std::chrono::seconds(3);
+
+    std::size_t nodes_;
+    std::size_t quorum_;
+    std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::now() + longest;
+    std::set<std::string> met_;
+    std::set<std::string> refused_;  // not by silence, when last tried
+};
 
 /// A client whose operations run one after the other, once it has met the nodes. A signal calls them
 /// off, so that nothing of them stays on the nodes.

@@ -1,13 +1,10 @@
 // `redlock bench`: latency, throughput and hand-off on the operator's own nodes.
 // SPDX-License-Identifier: MIT
-#include "tools/bench.hpp"
+#include "tools/commands.hpp"
 
-#include "tools/drain.hpp"
-#include "tools/duration.hpp"
+#include "tools/asking.hpp"
+#include "tools/formats.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/json_text.hpp"
-#include "tools/question.hpp"
-#include "tools/refusal.hpp"
 #include "tools/report.hpp"
 #include "tools/signals.hpp"
 

@@ -3,12 +3,8 @@
 #include "tools/command_line.hpp"
 
 #include "tools/completion.hpp"
-#include "tools/duration.hpp"
-#include "tools/guide.hpp"
+#include "tools/formats.hpp"
 #include "tools/help.hpp"
-#include "tools/json_text.hpp"
-#include "tools/manual.hpp"
-#include "tools/outline.hpp"
 
 #include <redlock/detail/nearest.hpp>
 #include <redlock/detail/waiting_time.hpp>

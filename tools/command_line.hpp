@@ -2,15 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/bench.hpp"
-#include "tools/doctor.hpp"
-#include "tools/commit.hpp"
-#include "tools/init.hpp"
-#include "tools/inspect.hpp"
-#include "tools/list.hpp"
-#include "tools/revoke.hpp"
-#include "tools/run.hpp"
-#include "tools/token.hpp"
+#include "tools/commands.hpp"
 
 #include <string>
 #include <variant>

@@ -1,17 +1,15 @@
 // `redlock commit`: asks the operator to confirm, then ends a change of the list of nodes.
 // SPDX-License-Identifier: MIT
-#include "tools/commit.hpp"
+#include "tools/commands.hpp"
 
-#include "tools/drain.hpp"
+#include "tools/asking.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
-#include "tools/json_text.hpp"
-#include "tools/list_text.hpp"
-#include "tools/question.hpp"
+#include "tools/formats.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/json.hpp>
+#include <redlock/list_state.hpp>
 
 #include <boost/asio/io_context.hpp>
 
@@ -27,6 +25,30 @@ namespace redlock::tool {
 namespace asio = boost::asio;
 
 namespace {
+
+std::string_view meaning(list_state what) {
+    switch (what) {
+        case list_state::unknown: return "not reached";
+        case list_state::empty: return "has no record yet";
+        case list_state::member: return "of the old list";
+        case list_state::joining: return "joining";
+        case list_state::closed: return "closed: it takes only programs with the joint list";
+        case list_state::changed: return "of the new list";
+        case list_state::behind: return "missed a change, and is to follow";
+        case list_state::other: return "of another list";
+    }
+    return "unknown";
+}
+
+std::string to_text(const list_standing& of) {
+    std::string out(meaning(of.state));
+    if (of.number != 0) out += ", after " + std::to_string(of.number) +
+                               (of.number == 1 ? " change" : " changes");
+    if (of.settles_in.count() > 0) {
+        out += "; counts for programs with the new list alone in " + format_duration(of.settles_in);
+    }
+    return out;
+}
 
 std::string names(const client_options& client, list_change without) {
     std::string out;

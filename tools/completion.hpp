@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/outline.hpp"
+#include "tools/help.hpp"
 
 #include <string>
 #include <string_view>

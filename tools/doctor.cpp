@@ -1,11 +1,10 @@
 // `redlock doctor`: what is wrong with the nodes, and what to do about it.
 // SPDX-License-Identifier: MIT
-#include "tools/doctor.hpp"
+#include "tools/commands.hpp"
 
-#include "tools/drain.hpp"
+#include "tools/asking.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
-#include "tools/json_text.hpp"
+#include "tools/formats.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>

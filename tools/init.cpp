@@ -1,13 +1,10 @@
 // `redlock init`: asks the operator to confirm, then declares the nodes new.
 // SPDX-License-Identifier: MIT
-#include "tools/init.hpp"
+#include "tools/commands.hpp"
 
-#include "tools/drain.hpp"
-#include "tools/duration.hpp"
+#include "tools/asking.hpp"
+#include "tools/formats.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
-#include "tools/json_text.hpp"
-#include "tools/question.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>

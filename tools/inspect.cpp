@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/inspect.hpp"
 
-#include "tools/columns.hpp"
-#include "tools/drain.hpp"
+#include "tools/formats.hpp"
+#include "tools/asking.hpp"
+#include "tools/commands.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
-#include "tools/json_text.hpp"
-#include "tools/refusal.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>

@@ -1,9 +1,8 @@
-// `redlock inspect`: which owner holds a resource, node by node; knows no lease.
+// How the state of a resource is shown, by inspect and by all that name its holders.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/json_text.hpp"
-#include "tools/nodes.hpp"
+#include "tools/formats.hpp"
 
 #include <redlock/resource_state.hpp>
 
@@ -13,15 +12,6 @@
 #include <string>
 
 namespace redlock::tool {
-
-struct inspect_request {
-    node_source nodes;
-    std::string resource;
-    bool json = false;
-};
-
-/// The exit status: 0 when a quorum of nodes answered.
-int inspect(const inspect_request& request);
 
 /// What a slot's key looks like on the nodes: "R#3" is slot 3 of R, unless a resource has that name.
 struct slot_name {

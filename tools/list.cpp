@@ -1,12 +1,11 @@
 // `redlock list` and `redlock watch`: who holds what.
 // SPDX-License-Identifier: MIT
-#include "tools/list.hpp"
+#include "tools/commands.hpp"
 
-#include "tools/drain.hpp"
+#include "tools/asking.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
 #include "tools/inspect.hpp"
-#include "tools/json_text.hpp"
+#include "tools/formats.hpp"
 #include "tools/report.hpp"
 
 #include <redlock/client.hpp>

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/narrator.hpp"
 
-#include "tools/columns.hpp"
+#include "tools/formats.hpp"
 #include "tools/inspect.hpp"
-#include "tools/json_text.hpp"
 #include "tools/report.hpp"
 
 #include <poll.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/run.hpp"
+#include "tools/commands.hpp"
 
 #include <redlock/event.hpp>
 #include <redlock/lease.hpp>

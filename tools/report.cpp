@@ -11,12 +11,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
+#include <iostream>
 
 namespace redlock::tool {
 
@@ -243,6 +246,57 @@ bool print(std::string_view text) {
     if (write_all(STDOUT_FILENO, text)) return true;
     complain("standard output: " + std::string(std::strerror(errno)));
     return false;
+}
+
+bool is_confirmed(const std::string& command, const std::string& condition,
+                  const std::string& what) {
+    if (::isatty(STDIN_FILENO) == 0) {
+        complain(command + " asks before it does anything, and there is no terminal to ask on: " +
+                 condition + ", say --yes");
+        return false;
+    }
+    std::cerr << what << "\nType yes to go on: " << std::flush;
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer == "yes") return true;
+    complain("nothing was changed");
+    return false;
+}
+
+namespace {
+
+bool put_all(int to, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(to, bytes.data(), bytes.size());
+        if (n < 0 && errno != EINTR) return false;
+        if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+}
+
+mode_t usual_mode() {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    return 0666 & ~mask;
+}
+
+}  // namespace
+
+std::string replace_file(const std::string& file, std::string_view text, readers who) {
+    struct stat there {};
+    if (::lstat(file.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+        return file + ": it is no regular file, and would be one afterwards";
+    }
+    std::string draft = file + ".XXXXXX";
+    const int made = ::mkostemp(draft.data(), O_CLOEXEC);  // which only its owner can read
+    if (made < 0) return file + ": " + std::strerror(errno);
+    bool is_written = put_all(made, text);
+    is_written = is_written && (who == readers::owner || ::fchmod(made, usual_mode()) == 0);
+    const bool is_closed = ::close(made) == 0;
+    if (is_written && is_closed && ::rename(draft.c_str(), file.c_str()) == 0) return {};
+    std::string why = file + ": " + std::strerror(errno);
+    ::unlink(draft.c_str());
+    return why;
 }
 
 }  // namespace redlock::tool

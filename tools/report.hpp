@@ -1,8 +1,9 @@
-// What the command writes to standard output and standard error; knows no operation.
+// What the command writes to standard output, standard error and files, and what it asks the
+// operator.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/json_text.hpp"
+#include "tools/formats.hpp"
 
 #include <chrono>
 #include <string>
@@ -54,5 +55,16 @@ void tell(const json_value& what);
 
 /// Writes `text` unchanged to standard output. Where that fails, complains and returns false.
 bool print(std::string_view text);
+
+/// Asks on the terminal whether to go on. Where there is none, complains that `command` asks before
+/// it does anything, and that a script has to say --yes, `condition` given. `what`: what will happen.
+bool is_confirmed(const std::string& command, const std::string& condition,
+                  const std::string& what);
+
+enum class readers { owner, all };  ///< Who may read it; `all` as far as the umask allows.
+
+/// A program that opens the file sees the old text or the new one, never a part. A device, a pipe and
+/// a symbolic link are not replaced. Returns what failed; empty where nothing did.
+std::string replace_file(const std::string& file, std::string_view text, readers who);
 
 }  // namespace redlock::tool

@@ -1,13 +1,11 @@
 // `redlock release --force`: shows the holders, asks the operator to confirm, then revokes their leases.
 // SPDX-License-Identifier: MIT
-#include "tools/revoke.hpp"
+#include "tools/commands.hpp"
 
 #include "tools/asking.hpp"
 #include "tools/exit_status.hpp"
 #include "tools/inspect.hpp"
-#include "tools/json_text.hpp"
-#include "tools/question.hpp"
-#include "tools/refusal.hpp"
+#include "tools/formats.hpp"
 #include "tools/report.hpp"
 
 #include <algorithm>

@@ -1,23 +1,19 @@
 // `redlock run`: acquire, run, and end the command's process group before the validity ends.
 // SPDX-License-Identifier: MIT
-#include "tools/run.hpp"
+#include "tools/commands.hpp"
 
+#include "tools/asking.hpp"
 #include "tools/child.hpp"
-#include "tools/drain.hpp"
-#include "tools/event_file.hpp"
-#include "tools/duration.hpp"
 #include "tools/exit_status.hpp"
-#include "tools/first_contact.hpp"
-#include "tools/job_control.hpp"
+#include "tools/formats.hpp"
 #include "tools/narrator.hpp"
-#include "tools/outer_lock.hpp"
-#include "tools/refusal.hpp"
+#include "tools/nesting.hpp"
 #include "tools/report.hpp"
-#include "tools/terminal.hpp"
+#include "tools/signals.hpp"
 #include "tools/watchdog.hpp"
-#include "tools/whole_file.hpp"
 
 #include <redlock/client.hpp>
+#include <redlock/config.hpp>
 #include <redlock/detail/shown_of.hpp>
 #include <redlock/event.hpp>
 #include <redlock/resource_state.hpp>
@@ -30,15 +26,23 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace redlock::tool {
 
@@ -47,6 +51,150 @@ namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Appends a line per event, by one write: lines of several processes do not mix.
+class event_file {
+public:
+    /// Empty: events are not written. Throws `std::runtime_error`, with the cause and the remedy,
+    /// where the file can't be opened.
+    explicit event_file(const std::string& name);
+    ~event_file();
+    event_file(const event_file&) = delete;
+    event_file& operator=(const event_file&) = delete;
+
+    /// Where a line can't be written it is left out. The first time, redlock says so.
+    void add(const event& e);
+
+private:
+    const std::string name_;
+    int descriptor_ = -1;
+    bool has_failed_ = false;
+};
+
+event_file::event_file(const std::string& name) : name_(name) {
+    if (name.empty()) return;
+    // A pipe that no program reads, or that is full, must not hold up the lock.
+    constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    descriptor_ = ::open(name.c_str(), flags, 0666);
+    if (descriptor_ >= 0) return;
+    const std::string why = errno == ENXIO ? "it is a pipe that no program reads: start the reader "
+                                             "first"
+                                           : std::string(std::strerror(errno)) +
+                                                 ": name a file that can be written";
+    throw std::runtime_error("--events " + name + ": " + why);
+}
+
+event_file::~event_file() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void event_file::add(const event& e) {
+    if (descriptor_ < 0) return;
+    const std::string resource = redacted(e.resource);
+    const std::string detail = redacted(e.detail);
+    event shown = e;
+    shown.resource = resource;
+    shown.detail = detail;
+    const std::string line = to_json(shown) + '\n';
+    const auto written = ::write(descriptor_, line.data(), line.size());
+    if (written == static_cast<ssize_t>(line.size()) || std::exchange(has_failed_, true)) return;
+    complain("--events " + name_ + ": " + (written < 0 ? std::strerror(errno) : "it is full") +
+             ": events are missing there");
+}
+
+kind_of_lock wanted(const lease_request& lease) {
+    if (lease.slots > 0) return kind_of_lock::slot;
+    return lease.shared ? kind_of_lock::shared : kind_of_lock::exclusive;
+}
+
+// Returns only if it fails.
+int become(const std::vector<std::string>& command, const environment& additions,
+           const inherited_signals& given) {
+    std::vector<std::string> words = command;
+    std::vector<std::string> variables = merged(additions);
+    take_time();  // for what was written so far
+    int why = 0;
+    {
+        const signals_blocked until_gone;
+        given.restore();
+        ::execvpe(words.front().c_str(), pointers(words).data(), pointers(variables).data());
+        why = errno;
+    }
+    complain(explain_exec(command, why));
+    return why == ENOENT ? not_found : not_executable;
+}
+
+// The locks of the runs around this process, by its environment.
+std::vector<held_lock> locks_around() {
+    return read_held(std::getenv("REDLOCK_HELD"), std::getenv("REDLOCK_RESOURCE"),
+                     std::getenv("REDLOCK_OWNER"), std::getenv("REDLOCK_FENCE"));
+}
+
+// What CMD finds in its environment. `slot`: of a lock that is one. `note`: of the lock, or empty.
+environment variables_for(const std::vector<std::string>& resources, const held_lock& lock,
+                          std::optional<std::uint16_t> slot, const std::string& note,
+                          const std::vector<held_lock>& all) {
+    std::string lines;
+    for (const auto& one : resources) lines += (lines.empty() ? "" : "\n") + one;
+    return {{"REDLOCK_RESOURCE", lines},
+            {"REDLOCK_FENCE", std::to_string(lock.fence)},
+            {"REDLOCK_OWNER", lock.owner},
+            {"REDLOCK_SLOT", slot ? std::optional(std::to_string(*slot)) : std::nullopt},
+            {"REDLOCK_NOTE", note.empty() ? std::nullopt : std::optional(note)},
+            {"REDLOCK_HELD", write_held(all)}};
+}
+
+// If an outer run holds what is wanted, by the nodes' word, replaces this process by CMD: so CMD
+// is in the process group that the outer run ends when its lease is lost. Returns the exit status
+// if that fails or would be a deadlock; nothing if the run has to acquire its own lock.
+std::optional<int> run_under_outer_lock(const run_request& request, const configuration& from,
+                                        const inherited_signals& given) {
+    const auto around = locks_around();
+    const bool is_named = std::any_of(around.begin(), around.end(), [&](const held_lock& h) {
+        return std::find(request.resources.begin(), request.resources.end(), h.resource) !=
+               request.resources.end();
+    });
+    if (!is_named) return std::nullopt;
+    asio::io_context context(1);
+    client_options options = from.client;
+    first_contact contact(options);
+    client asking(context.get_executor(), options);
+    contact.wait(context);
+    std::vector<footing> found(request.resources.size());
+    std::size_t answers = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        asking.async_inspect(request.resources[i], [&, i](error_code, const resource_state& state) {
+            found[i] = find_footing(around, wanted(request.lease), state);
+            ++answers;
+        });
+    }
+    while (answers < found.size()) context.run_one();
+    asking.close();
+    const footing whole = together(found);
+    switch (whole.what) {
+        case footing::kind::own: break;
+        case footing::kind::outer:
+            narrator(request).nested(whole.under.fence);
+            return become(request.command,
+                          variables_for(request.resources, whole.under, whole.slot, whole.note, around),
+                          given);
+        case footing::kind::partly:
+            complain("'" + whole.under.resource +
+                     "' is held by a redlock run around this one, and not all of " +
+                     quoted(request.resources) +
+                     " by that one: it would wait for itself. Let the outer one name them all");
+            return own_failure;
+        case footing::kind::deadlock:
+            complain("'" + whole.under.resource +
+                     "' is shared by the redlock run around this one, which would wait for itself "
+                     "if it asked for it alone: give this one --shared, too, or leave out --shared "
+                     "of the outer one");
+            return own_failure;
+    }
+    context.restart();
+    context.run_for(longest_answer(from.client));
+    return std::nullopt;
+}
 
 // How often redlock checks a group that is being ended: no signal says that its last process is
 // gone.

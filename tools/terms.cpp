@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/terms.hpp"
 
-#include "tools/duration.hpp"
+#include "tools/formats.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "support/cluster.hpp"
 #include "tool_call.hpp"
 #include "tool_process.hpp"
-#include "tools/json_text.hpp"
+#include "tools/formats.hpp"
 
 #include <sys/stat.h>
 

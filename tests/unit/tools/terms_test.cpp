@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/catch.hpp"
 
-#include "tools/duration.hpp"
+#include "tools/formats.hpp"
 #include "tools/terms.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // States, votes and events as lines of JSON, escaped for any reader.
 // SPDX-License-Identifier: MIT
-#include "tools/json_text.hpp"
+#include "tools/formats.hpp"
 
 #include "tests/support/catch.hpp"
 

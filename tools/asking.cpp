@@ -1,13 +1,31 @@
-// Waiting for the first connections of a client.
+// A client whose operations a command waits for: its first connections and its end.
 // SPDX-License-Identifier: MIT
-#include "tools/first_contact.hpp"
+#include "tools/asking.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/vote.hpp>
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace redlock::tool {
+
+void drain(boost::asio::io_context& context, std::chrono::milliseconds limit,
+           const std::function<void()>& leave) {
+    using namespace std::chrono_literals;
+    context.restart();
+    context.run_for(limit + 100ms);
+    if (!context.stopped()) leave();
+}
+
+void drain(boost::asio::io_context& context, std::chrono::milliseconds limit, int status) {
+    drain(context, limit, [status] { ::_exit(status); });
+}
+
+std::chrono::milliseconds longest_answer(const client_options& client) {
+    return client.node_timeout.count() > 0 ? client.node_timeout : longest_measured_timeout;
+}
 
 first_contact::first_contact(client_options& options)
     : nodes_(options.nodes.size()), quorum_(redlock::quorum_of(nodes_)) {

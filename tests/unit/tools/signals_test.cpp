@@ -1,7 +1,7 @@
 // Tests that SIGTSTP and SIGCONT are taken as the kernel keeps them; knows no terminal.
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
-#include "tools/job_control.hpp"
+#include "tools/signals.hpp"
 
 #include <boost/asio/io_context.hpp>
 

@@ -1,8 +1,7 @@
-// What an acquire that was refused comes to.
+// The exit statuses of the command, and the line and status that a refused acquire comes to.
 // SPDX-License-Identifier: MIT
-#include "tools/refusal.hpp"
-
 #include "tools/exit_status.hpp"
+
 #include "tools/report.hpp"
 
 #include <algorithm>

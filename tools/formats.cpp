@@ -1,14 +1,20 @@
-// Durations as people write them on a command line.
+// How the command writes durations, columns of a terminal and JSON.
 // SPDX-License-Identifier: MIT
-#include "tools/duration.hpp"
+#include "tools/formats.hpp"
+
+#include <redlock/detail/printable.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 namespace redlock::tool {
 
@@ -125,6 +131,98 @@ std::string format_duration(std::chrono::milliseconds span) {
             return std::to_string(span.count() / u.ms) + std::string(u.name);
     }
     return {};
+}
+
+namespace {
+
+struct range {
+    std::uint32_t low;
+    std::uint32_t high;
+};
+
+// The blocks of Unicode in which (nearly) all characters are so. The C library's `wcwidth` knows
+// them one by one, but only in a locale that the user may not have.
+constexpr range wide[] = {
+    {0x1100, 0x115f},   {0x231a, 0x231b},   {0x2329, 0x232a},   {0x2e80, 0x303e},
+    {0x3041, 0x4dbf},   {0x4e00, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},   {0xffe0, 0xffe6},
+    {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff},
+    {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd}};
+constexpr range combining[] = {
+    {0x300, 0x36f},     {0x483, 0x489},     {0x591, 0x5bd},     {0x610, 0x61a},
+    {0x64b, 0x65f},     {0x1160, 0x11ff},   {0x1ab0, 0x1aff},   {0x1dc0, 0x1dff},
+    {0x20d0, 0x20ff},   {0x302a, 0x302d},   {0x3099, 0x309a},   {0xfe00, 0xfe0f},
+    {0xfe20, 0xfe2f},   {0xe0100, 0xe01ef}};
+
+template <std::size_t N>
+bool is_in(const range (&ranges)[N], std::uint32_t point) noexcept {
+    return std::any_of(std::begin(ranges), std::end(ranges), [point](const range& r) {
+        return point >= r.low && point <= r.high;
+    });
+}
+
+std::size_t columns_of(std::uint32_t point) noexcept {
+    if (is_in(combining, point)) return 0;
+    return is_in(wide, point) ? 2 : 1;
+}
+
+}  // namespace
+
+std::size_t width(std::string_view text) noexcept {
+    std::size_t columns = 0;
+    while (!text.empty()) {
+        const auto c = detail::first_character(text);
+        columns += c.length == 0 ? 1 : columns_of(c.point);
+        text.remove_prefix(std::max<std::size_t>(c.length, 1));
+    }
+    return columns;
+}
+
+fitting fit(std::string_view raw, std::size_t columns) {
+    fitting out;
+    while (!raw.empty()) {
+        const std::size_t length = std::max<std::size_t>(detail::first_character(raw).length, 1);
+        const std::string one = detail::printable(raw.substr(0, length));
+        const std::size_t more = width(one);
+        if (out.width + more > columns) break;
+        out.text += one;
+        out.width += more;
+        raw.remove_prefix(length);
+    }
+    return out;
+}
+
+namespace {
+
+void add_escape(std::string& to, unsigned unit) {
+    char text[16];
+    std::snprintf(text, sizeof text, "\\u%04x", unit);
+    to += text;
+}
+
+void add_escaped(std::string& to, std::uint32_t point) {
+    if (point < 0x10000) return add_escape(to, point);
+    add_escape(to, 0xd800U + ((point - 0x10000U) >> 10U));
+    add_escape(to, 0xdc00U + ((point - 0x10000U) & 0x3ffU));
+}
+
+}  // namespace
+
+// The library escapes only what JSON requires, or all that is not ASCII.
+std::string json_text(const json_value& value) {
+    const std::string raw = value.dump(-1, ' ', false, json_value::error_handler_t::replace);
+    std::string out;
+    for (std::string_view rest = raw; !rest.empty();) {
+        const auto c = detail::first_character(rest);
+        assert(c.length != 0);
+        if (detail::is_shown(c.point)) {
+            out += rest.substr(0, c.length);
+        } else {
+            add_escaped(out, c.point);
+        }
+        rest.remove_prefix(c.length);
+    }
+    return out;
 }
 
 }  // namespace redlock::tool

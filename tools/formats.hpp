@@ -1,0 +1,45 @@
+// How the command writes durations, columns of a terminal and JSON.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace redlock::tool {
+
+/// Reads numbers with units, ms, s, m or h, and adds them up: "10s", "0.5s", "1m30s", "1 m 30 s".
+/// Returns what is wrong and what would be right; empty when it was read.
+std::string parse_duration(std::string_view text, std::chrono::milliseconds& out);
+
+/// Reads seconds as flock(1) does, a number without a unit: "5", "0.5". Part of a millisecond counts
+/// as one. Returns what is wrong and what would be right; empty when it was read.
+std::string parse_seconds(std::string_view text, std::chrono::milliseconds& out);
+
+/// "1500ms", "10s", "5m": the largest unit in which it is a whole number.
+std::string format_duration(std::chrono::milliseconds span);
+
+/// How many columns a text takes that `shown` made: two for a wide character, as most of East Asia's
+/// are, none for one that combines with the character before it, one for every other.
+std::size_t width(std::string_view text) noexcept;
+
+struct fitting {
+    std::string text;
+    std::size_t width = 0;
+};
+
+/// As many characters of `raw` as take `columns` at most, escaped as `printable` does: no character
+/// and no escape is cut in two.
+fitting fit(std::string_view raw, std::size_t columns);
+
+/// Keeps the members of an object in the order in which they were added.
+using json_value = nlohmann::ordered_json;
+
+/// One line without white space and without a line break. What is no valid UTF-8 becomes U+FFFD.
+/// Characters that `is_shown` rejects are escaped.
+std::string json_text(const json_value& value);
+
+}  // namespace redlock::tool
