@@ -4,9 +4,11 @@
 
 #include "tools/formats.hpp"
 
+#include <redlock/detail/waiting_time.hpp>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <functional>
 
 namespace redlock::tool {
 
@@ -15,9 +17,35 @@ using std::chrono::milliseconds;
 
 namespace {
 
-milliseconds default_margin(const acquire_options& o) {
-    const auto least = std::min<milliseconds>(o.ttl / 4, 2s);
-    return std::max(1ms, o.max_hold > 0ms ? std::min(least, o.max_hold / 4) : least);
+// A loss is reported so long before the end at the least, so that it is noticed in time.
+constexpr milliseconds longest_notice = 5ms;
+
+// How long a lease of this ttl is valid at the most: what is left of it when clocks have drifted.
+std::chrono::nanoseconds validity(milliseconds ttl, const client_options& client) {
+    const std::chrono::nanoseconds whole = ttl;
+    const double drift = std::ceil(static_cast<double>(whole.count()) * client.drift_factor);
+    return whole - std::chrono::nanoseconds(static_cast<std::int64_t>(drift)) - client.drift_min;
+}
+
+// The longest margin that leaves a lease valid, and time for its renewals: the first is due when a
+// third of the ttl is over. None where it is not positive.
+milliseconds longest_margin(milliseconds ttl, const client_options& client) {
+    return std::min(ttl / 2, std::chrono::ceil<milliseconds>(validity(ttl, client)) - 1ms);
+}
+
+// The shortest ttl whose `longest_margin` is not below this one.
+milliseconds shortest_ttl(milliseconds margin, const client_options& client) {
+    const auto least = static_cast<double>((margin + client.drift_min).count()) /
+                       (1 - client.drift_factor);
+    const auto most = static_cast<double>((2 * client.ttl_max).count());  // none that nodes take
+    const milliseconds ttl(static_cast<std::int64_t>(std::min(least, most)));
+    return std::max(2 * margin, longest_margin(ttl, client) < margin ? ttl + 1ms : ttl);
+}
+
+milliseconds default_margin(const acquire_options& o, const client_options& client) {
+    auto margin = std::min<milliseconds>({o.ttl / 4, 2s, longest_margin(o.ttl, client)});
+    if (o.max_hold > 0ms) margin = std::min(margin, o.max_hold / 4);
+    return std::max(1ms, margin);
 }
 
 std::string above_longest(const char* option, milliseconds given, milliseconds longest) {
@@ -38,77 +66,43 @@ std::string refuse_min_hold(milliseconds given, milliseconds longest) {
            " does for a job of each hour or day, where they lie apart by less";
 }
 
-// The first number of milliseconds above `low` with which `is_so` is true, where it stays true;
-// `high` where there is none before.
-template <class F>
-milliseconds first_above(milliseconds low, milliseconds high, F is_so) {
-    while (high - low > 1ms) {
-        const milliseconds middle = low + (high - low) / 2;
-        (is_so(middle) ? high : low) = middle;
-    }
-    return high;
-}
-
-acquire_options with_margin(acquire_options o) {
-    if (o.loss_margin == 0ms) o.loss_margin = default_margin(o);
-    return o;
-}
-
-// Whether the lease is valid for longer than its margin, and has time for its renewals: the first
-// is due when a third of the ttl is over.
-bool has_time(const acquire_options& o, const client_options& client) {
-    const acquire_options lease = with_margin(o);
-    return lease.loss_margin <= lease.ttl / 2 &&
-           validate({.ttl = lease.ttl, .loss_margin = lease.loss_margin}, client).empty();
-}
-
-std::string too_short(milliseconds ttl, milliseconds longest,
-                      const std::function<bool(milliseconds)>& fits) {
+std::string refuse_short_ttl(milliseconds ttl, milliseconds margin, const client_options& client) {
+    const milliseconds least = shortest_ttl(margin, client);
+    if (ttl >= least) return {};
     const std::string given = "--ttl " + format_duration(ttl) + " is too short";
-    const milliseconds least = first_above(0ms, longest, fits);
-    if (fits(least)) return given + ": at least " + format_duration(least) + " is needed";
-    return given + ", and so is the longest that the nodes take, " + format_duration(longest) +
+    if (least <= client.ttl_max) {
+        return given + ": at least " + format_duration(least) + " is needed";
+    }
+    return given + ", and so is the longest that the nodes take, " +
+           format_duration(client.ttl_max) +
            ": raise \"ttl_max_ms\", or lower the margin or the drift";
 }
 
-// In both `o` has the margin that was asked for, or none.
-std::string refuse_times(const acquire_options& o, bool has_margin, const client_options& client) {
-    if (has_time(o, client)) return {};
-    const auto with_ttl = [&](milliseconds ttl) {
-        acquire_options other = o;
-        other.ttl = ttl;
-        return has_time(other, client);
-    };
-    const auto leaves_nothing = [&](milliseconds margin) {
-        acquire_options other = o;
-        other.loss_margin = margin;
-        return !has_time(other, client);
-    };
-    if (!has_margin || leaves_nothing(1ms)) return too_short(o.ttl, client.ttl_max, with_ttl);
-    const milliseconds most = first_above(1ms, o.loss_margin, leaves_nothing) - 1ms;
+// `o` has its margin. `is_given`: by --margin.
+std::string refuse_times(const acquire_options& o, bool is_given, const client_options& client) {
+    const milliseconds most = longest_margin(o.ttl, client);
+    if (o.loss_margin <= most) return {};
+    if (!is_given || most < 1ms) return refuse_short_ttl(o.ttl, o.loss_margin, client);
     return "--margin " + format_duration(o.loss_margin) + " leaves too little of --ttl " +
            format_duration(o.ttl) + ": at most " + format_duration(most) +
            ", about half of it; shorten it or lengthen --ttl";
 }
 
-std::string refuse_hold(const acquire_options& o, bool has_margin, const client_options& client) {
-    constexpr milliseconds fits_always = 24h;
-    const auto is_good = [&](milliseconds max_hold) {
-        acquire_options other = o;
-        other.max_hold = max_hold;
-        return validate(with_margin(other), client).empty();
-    };
-    if (o.max_hold == 0ms || is_good(o.max_hold)) return {};
+// The lease is reported lost a margin before its end, and a loss takes some time to be noticed.
+std::string refuse_hold(const acquire_options& o, milliseconds margin, bool is_given) {
+    const milliseconds least = std::max(margin, longest_notice) + 1ms;
+    if (o.max_hold == 0ms) return {};
     const std::string given = "--max-hold " + format_duration(o.max_hold);
-    if (o.max_hold > fits_always) {
-        const auto most =
-            first_above(fits_always, o.max_hold, [&](milliseconds h) { return !is_good(h); }) - 1ms;
-        return given + " is too long: at most " + format_duration(most) + ", or 0s for no limit";
+    if (o.max_hold > detail::longest_wait) {
+        return given + " is too long: at most " + format_duration(detail::longest_wait) +
+               ", or 0s for no limit";
     }
-    const std::string least = format_duration(first_above(0ms, fits_always, is_good));
-    if (!has_margin) return given + " is too short: at least " + least + " is needed";
-    return "--margin " + format_duration(o.loss_margin) + " leaves nothing of " + given +
-           ": it must be shorter, or --max-hold at least " + least;
+    if (o.max_hold >= least) return {};
+    if (!is_given) {
+        return given + " is too short: at least " + format_duration(least) + " is needed";
+    }
+    return "--margin " + format_duration(margin) + " leaves nothing of " + given +
+           ": it must be shorter, or --max-hold at least " + format_duration(least);
 }
 
 std::string refuse_kind(const lease_request& request, const client_options& client) {
@@ -154,19 +148,16 @@ std::string settle(const lease_request& request, const configuration& from, acqu
     if (request.margin == 0ms) return "--margin must be longer than 0";
     if (out.ttl == 0ms) out.ttl = redlock::default_ttl(client);
     if (out.ttl > client.ttl_max) return above_longest("--ttl", out.ttl, client.ttl_max);
-    const bool has_margin = request.margin.has_value();
-    auto why = refuse_times(out, has_margin, client);
-    if (why.empty()) why = refuse_hold(out, has_margin, client);
-    out = with_margin(out);
-    return why;
+    const bool is_given = request.margin.has_value();
+    const milliseconds margin = out.loss_margin;  // or 0, of which the default makes something
+    if (margin == 0ms) out.loss_margin = default_margin(out, client);
+    if (auto why = refuse_times(out, is_given, client); !why.empty()) return why;
+    return refuse_hold(out, margin, is_given);
 }
 
 std::string refuse_ttl(milliseconds ttl, const client_options& client) {
     if (ttl > client.ttl_max) return above_longest("--ttl", ttl, client.ttl_max);
-    const auto fits = [&](milliseconds other) {
-        return other > 0ms && validate({.ttl = other}, client).empty();
-    };
-    return fits(ttl) ? "" : too_short(ttl, client.ttl_max, fits);
+    return refuse_short_ttl(ttl, 0ms, client);
 }
 
 }  // namespace redlock::tool
