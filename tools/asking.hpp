@@ -3,14 +3,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/exit_status.hpp"
 #include "tools/signals.hpp"
 
 #include <redlock/client.hpp>
-#include <redlock/clock.hpp>
 #include <redlock/event.hpp>
 #include <redlock/options.hpp>
-#include <redlock/resource_state.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -18,9 +15,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include <signal.h>
-
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -52,8 +46,8 @@ public:
     first_contact(const first_contact&) = delete;
     first_contact& operator=(const first_contact&) = delete;
 
-    /// Runs the loop of the client's events until that is known, or until `is_called_off`. Whether a
-    /// quorum has been connected.
+    /// Runs the loop of the client's events until that is known, or until `is_called_off`. Whether
+    /// a quorum has been connected.
     bool wait(boost::asio::io_context& context, const std::function<bool()>& is_called_off = {});
 
 private:
@@ -70,21 +64,17 @@ private:
     std::set<std::string> refused_;  // not by silence, when last tried
 };
 
-/// A client whose operations run one after the other, once it has met the nodes. A signal calls them
-/// off, so that nothing of them stays on the nodes.
+/// Makes a client of these options that has met the nodes, and begins its work by `start`, which is
+/// given the client and a function that ends the work with an exit status. Returns that status when
+/// the client is closed. A signal ends the process.
+using work_of_client = std::function<void(client&, std::function<void(int)>)>;
+int work(client_options options, const work_of_client& start);
+
+/// A client whose operations run one after the other, once it has met the nodes. A signal calls
+/// them off, so that nothing of them stays on the nodes.
 class asking {
 public:
-    explicit asking(client_options options)
-        : longest_answer_(tool::longest_answer(options)),
-          contact_(observe(options)),
-          client_(context_.get_executor(), std::move(options)) {
-        for (const int s : not_ignored({SIGINT, SIGTERM, SIGHUP})) signals_.add(s);
-        signals_.async_wait([this](error_code ec, int signal) {
-            if (ec) return;
-            ended_by_ = signal;
-            give_up_.emit(boost::asio::cancellation_type::terminal);
-        });
-    }
+    explicit asking(client_options options);
 
     /// `start(client, handler)` begins the operation. Returns what it completed with.
     template <class... Results, class F>
@@ -105,48 +95,21 @@ public:
         return got;
     }
 
-    /// After a grant: waits until every node has answered what was asked of it, so that each that can
-    /// keeps the key. A lease on a bare quorum ends with the first node that fails. A node that hangs
-    /// costs half a second, or a quarter of the lease's time where that is less.
-    void wait_for_all(const lease& of) {
-        using std::chrono::milliseconds;
-        const auto until =
-            clock::now() + std::min<milliseconds>(milliseconds(500), of.remaining() / 4);
-        // A node answers in order, also one that is still being connected.
-        boost::asio::cancellation_signal enough;
-        bool is_over = false;
-        client_.async_inspect(
-            std::string(of.resources().front()),
-            boost::asio::bind_cancellation_slot(
-                enough.slot(), [&](error_code, const resource_state&) { is_over = true; }));
-        while (!is_over && !is_called_off() && clock::now() < until) {
-            context_.run_one_for(until - clock::now());
-        }
-        enough.emit(boost::asio::cancellation_type::terminal);
-        while (!is_over) context_.run_one();
-    }
+    /// After a grant: waits until every node has answered what was asked of it, so that each that
+    /// can keeps the key. A lease on a bare quorum ends with the first node that fails. A node
+    /// that hangs costs half a second, or a quarter of the lease's time where that is less.
+    void wait_for_all(const lease& of);
 
     /// Ends the client; the last releases leave. Returns the exit status: `status`, or that of the
     /// signal that ended it.
-    int end(int status) {
-        if (ended_by_ != 0) status = signalled + ended_by_;
-        signals_.cancel();
-        client_.close();
-        drain(context_, longest_answer_, status);
-        return status;
-    }
+    int end(int status);
 
     bool is_called_off() const noexcept { return ended_by_ != 0; }
     /// What the last event of a refusal said besides its error.
     const std::string& detail() const noexcept { return detail_; }
 
 private:
-    client_options& observe(client_options& options) {
-        options.on_event = [this](const event& e) {
-            if (e.kind == event_kind::refused) detail_ = e.detail;
-        };
-        return options;
-    }
+    client_options& observe(client_options& options);
 
     std::string detail_;
     int ended_by_ = 0;

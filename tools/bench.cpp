@@ -211,20 +211,13 @@ private:
 
 int bench(const bench_request& request) {
     const auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    std::string names;
-    for (const auto& node : found->client.nodes) {
-        names += (names.empty() ? "" : ", ") + shown(display_name(node));
+    if (!request.yes) {
+        confirm("bench", "if other programs' locks may be slower meanwhile",
+                "This acquires and releases locks of its own on " + names_of(found.client) +
+                    " for " + format_duration(3 * request.each) +
+                    ",\nas fast as they go: meanwhile other programs wait longer for theirs.");
     }
-    if (!request.yes &&
-        !is_confirmed(
-            "bench", "if other programs' locks may be slower meanwhile",
-            "This acquires and releases locks of its own on " + names + " for " +
-                format_duration(3 * request.each) +
-                ",\nas fast as they go: meanwhile other programs wait longer for theirs.")) {
-        return own_failure;
-    }
-    return bench_run(request, *found).run();
+    return bench_run(request, found).run();
 }
 
 }  // namespace redlock::tool

@@ -57,6 +57,11 @@ bool terminal::take_back_from(pid_t group) const noexcept {
     return true;
 }
 
+void shut(int& descriptor) noexcept {
+    if (descriptor >= 0) ::close(descriptor);
+    descriptor = -1;
+}
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> out;
     out.reserve(texts.size() + 1);
@@ -111,11 +116,6 @@ std::vector<char*> make_room_for_number(std::vector<std::string>& variables) {
         }
     }
     return places;
-}
-
-void shut(int& descriptor) noexcept {
-    if (descriptor >= 0) ::close(descriptor);
-    descriptor = -1;
 }
 
 }  // namespace

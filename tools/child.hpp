@@ -46,6 +46,9 @@ std::vector<std::string> merged(const environment& additions);
 /// As exec takes them: a null pointer is the last. They are good while `texts` is not changed.
 std::vector<char*> pointers(std::vector<std::string>& texts);
 
+/// Closes a descriptor that is open, and makes it -1.
+void shut(int& descriptor) noexcept;
+
 /// Why CMD could not be run, `why` being the `errno` of exec, and what would be right.
 std::string explain_exec(const std::vector<std::string>& command, int why);
 

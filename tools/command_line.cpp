@@ -1,10 +1,13 @@
-// Reads the command line of redlock into a request.
+// Reads the command line of redlock into the work of its command.
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 
+#include "tools/commands.hpp"
 #include "tools/completion.hpp"
+#include "tools/exit_status.hpp"
 #include "tools/formats.hpp"
 #include "tools/help.hpp"
+#include "tools/report.hpp"
 
 #include <redlock/detail/nearest.hpp>
 #include <redlock/detail/waiting_time.hpp>
@@ -16,9 +19,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,55 +35,129 @@ using std::chrono::milliseconds;
 constexpr const char* statuses =
     R"(As with flock(1), without -- the first word is the RESOURCE, and what follows is CMD, or -c
 and a line for sh: redlock run -w 5 RESOURCE CMD -l, redlock run -n RESOURCE -c 'CMD | CMD'.
-With -- all words before it are RESOURCEs. A CMD that has a -- of its own needs one before it.
+With -- all words before it are RESOURCEs. A CMD that has a -- of its own needs one before
+it.
 
 Exit status: CMD's own; 128+n if signal n ended it, or redlock while it waited; 120 another
 holder, or the --min-hold of the last one, kept a RESOURCE until the wait was over; 121 no
 quorum of nodes; 122 the lease was lost and CMD stopped; 124 CMD gave no sign of life and was
-stopped (--watchdog); 125 redlock itself failed, or the key of RESOURCE holds other data; 126 CMD
-can't be executed; 127 CMD was not found.
+stopped (--watchdog); 125 redlock itself failed, or the key of RESOURCE holds other data; 126
+CMD can't be executed; 127 CMD was not found.
 
 With status 120 nothing is written where standard error is no terminal, so that cron sends no
-mail; --verbose names the holder of the lock, and --quiet says it nowhere, nor that redlock waits. All
-that waiting can't help, such as a key without expiry, and all that fails is said.
+mail; --verbose names the holder of the lock, and --quiet says it nowhere, nor that redlock
+waits. All that waiting can't help, such as a key without expiry, and all that fails is said.
 
-With --watchdog CMD writes a byte to the descriptor REDLOCK_WATCHDOG_FD more often than that, as in
-echo >&"$REDLOCK_WATCHDOG_FD", or sends WATCHDOG=1 to NOTIFY_SOCKET, as sd_notify(3) does. What else
-it sends there goes on to the NOTIFY_SOCKET of redlock, if there is one.
+With --watchdog CMD writes a byte to the descriptor REDLOCK_WATCHDOG_FD more often than that, as
+in echo >&"$REDLOCK_WATCHDOG_FD". What CMD sends to NOTIFY_SOCKET, as sd_notify(3) does, goes to
+systemd as without redlock; the unit needs NotifyAccess=all.
 
 CMD finds REDLOCK_RESOURCE (of several one a line), REDLOCK_FENCE and REDLOCK_OWNER in its
-environment, with --slots REDLOCK_SLOT, and with --note REDLOCK_NOTE. A redlock run inside CMD of the same RESOURCE
-does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD under the lock
-that is held already.
+environment, with --slots REDLOCK_SLOT, and with --note REDLOCK_NOTE. A redlock run inside CMD
+of the same RESOURCE does not wait for this one, which it finds by REDLOCK_HELD: it runs its CMD
+under the lock that is held already.
 
 CMD has the signals blocked and ignored, and of the standard streams those closed, that redlock
 was started with. Redlock itself blocks no signal, and ignores those that it found ignored.
 
-When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin,
-so that it is gone before the lease ends. Redlock can't end processes that leave the group,
-nor any while it is itself stopped with SIGSTOP, nor those that run as another user (sudo):
-it reports these, and ends with 122 all the same. If redlock is killed (KILL, out of memory), a
-second process of its own kills CMD's whole process group at once; if that one is killed, too,
-the kernel kills CMD, but not what CMD started. To be sure of all, run redlock in a unit of
-systemd or in a container, which end together. Processes that CMD leaves in the background when
-it ends run on without the lease.)";
+When the lease is lost, CMD's whole process group gets TERM, and KILL at half of the margin, so
+that it is gone before the lease ends. Redlock can't end processes that leave the group, nor any
+while it is itself stopped with SIGSTOP, nor those that run as another user (sudo): it reports
+these, and ends with 122 all the same. If redlock is killed (KILL, out of memory), a second
+process of its own kills CMD's whole process group at once; if that one is killed, too, the
+kernel kills CMD, but not what CMD started. To be sure of all, run redlock in a unit of systemd
+or in a container, which end together. Processes that CMD leaves in the background when it ends
+run on without the lease.)";
 
 constexpr const char* durations =
     R"(A DURATION is a number with a unit, or several: 500ms, 1.5s, 1m30s, 2h.
 
 )";
 
-// CLI11 does not see CMD, so its usage line has to be completed.
-class formatter final : public CLI::Formatter {
-public:
-    std::string make_usage(const CLI::App* app, std::string name) const override {
-        std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-        if (app->get_name() == "run") {
-            usage.insert(usage.find_last_not_of('\n') + 1, " -- CMD [ARGS...]");
-        }
-        return usage;
-    }
-};
+constexpr const char* about_acquire =
+    R"(Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token
+goes to standard output, or to --token-file. The token is a secret: any program that has it
+can release the lock.
+
+Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum of
+nodes; 128+n if signal n ended it; 125 on failure, or where the key of a RESOURCE holds other
+data.)";
+
+constexpr const char* about_token =
+    R"(The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.
+
+Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held any
+more: no other lease was touched, and what was left of this one on a node is released; 125 on
+failure, such as a --ttl out of its range.)";
+
+constexpr const char* about_force =
+    R"(
+
+A program that renews the lease meanwhile loses it at its next renewal, a third of its ttl
+later, and can't take it back.
+
+With --force RESOURCE: takes RESOURCE from those that hold it, without their token, and prints
+whose lease it revoked. It asks for confirmation first. The program learns of it when it renews
+its lease, at the latest a ttl later: until then it may go on beside the next holder, and only
+the fence tells them apart. It can't come back.
+
+Also removes a string that another program keeps under that name, with or without expiry. What
+is no string is no lock: it is left alone, with status 125.)";
+
+constexpr const char* about_list =
+    R"(The nodes look at all their keys for this; the user needs the right +scan.
+
+Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)";
+
+constexpr const char* about_watch =
+    R"(First names the holder of each RESOURCE, and then says each change, until it is ended (^C).
+It looks about ten times in a second: what is shorter may not be seen. It says so, too, when
+fewer than a quorum of nodes answer.
+
+Exit status: 125 on failure.)";
+
+constexpr const char* about_doctor =
+    R"(Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round
+trip, rights of the user, other clients' settings. One line for each finding. It takes no
+lock and writes no node record; whether a node takes writes it tries on a key of its own,
+<prefix>redlock:probe. The record of each node names the list of nodes: name them all.
+
+Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)";
+
+constexpr const char* about_init =
+    R"(A node that may have lost its data has no vote until every earlier lease has ended. If an
+operator knows that no lease is valid, as on a first start with a node missing, init gives
+the nodes their vote at once. If a program does hold a lock, a second holder gets in. init
+asks for confirmation first.
+
+A quorum of nodes has to take it; a warning names the others. A node that is back later votes
+when ttl_max is over, or at once if its server ran on. If it belongs to another list of nodes,
+no lock is granted from then until init is run again.
+
+Exit status: 0; 121 if fewer than a quorum of nodes took it; 125 on failure.)";
+
+constexpr const char* about_commit =
+    R"(While the list of nodes changes, the configuration names the nodes of both lists, those that
+go marked as leaving, new ones as joining. When every program has that joint list, commit
+ends the change: the new list stands, and programs that have it alone may be started. Locks
+that are held stay held. commit asks for confirmation first, looks which programs are
+connected, closes the nodes of the old list for all programs with another list, and then
+writes the new one.
+
+It may be repeated, and goes on where it ended. What it can't see: programs of other libraries
+or earlier versions, and those that are not connected now.
+
+Exit status: 0 when every node is of the list that stands; 1 when that stands and a node has
+still to follow; 120 if programs with another list are connected, or the nodes are of another
+list; 121 if no majority of nodes took part; 125 on failure, or where the list does not change.)";
+
+constexpr const char* about_bench =
+    R"(Three parts, a line each: one acquire at a time; many at once; from the release of one
+program to the grant of another that waits. It asks for confirmation first, uses resources
+of its own, whose names begin with redlock-bench:, and releases them; their fences run out
+within 20 s.
+
+Exit status: 0; 121 no quorum of nodes; 128+n if signal n ended it; 125 on failure.)";
 
 // CLI11 takes a word "[a,b]" for a list of two. Such a word gets a mark in front while it parses.
 constexpr char list_mark = '\x01';
@@ -96,54 +174,58 @@ std::string unmark(std::string& word) {
 
 const CLI::Validator unmarking(unmark, "");
 
+command_line wrong_usage(std::string what) { return {{}, std::move(what)}; }
+
+command_line printing(std::string text) {
+    return {[text = std::move(text)](const inherited_signals&) {
+        return print(text) ? success : own_failure;
+    }};
+}
+
 class parser {
 public:
     parser();
     command_line parse(std::vector<std::string> words);
+    /// See `asks_for_candidates`.
+    std::string candidates(std::vector<std::string> words) const;
 
 private:
-    command_line release() const;
-    command_line bench() const;
-    command_line run(std::vector<std::string> command) const;
-    std::string contradiction(const std::vector<std::string>& command) const;
-    bool takes_next(const std::string& word, const CLI::App& of) const;
-    std::size_t first_plain(const std::vector<std::string>& words, std::size_t from,
-                            const CLI::App& of) const;
-    std::vector<std::string> take_command(std::vector<std::string>& words) const;
     void add_run();
     void add_token_commands();
-    void add_others();
+    void add_looks();
+    void add_changes();
+    void add_help();
+    CLI::App& add(const char* name, const char* text, const std::string& footer,
+                  std::function<command_line()> result);
+    template <class Request, class F>
+    CLI::App& add(const char* name, const char* text, const std::string& footer, Request& request,
+                  F perform);
+    template <class Request, class F>
+    command_line with_nodes(Request request, F perform) const;
     void lease_terms(CLI::App& to, lease_request& into);
     void conflict_status(CLI::App& to, int& into, const std::string& text);
-    bool is_command(const std::string& word) const;
-    std::string names() const;
     void duration(CLI::App& to, const std::string& name, std::optional<milliseconds>& into,
                   const std::string& text);
     void wait_terms(CLI::App& to, lease_request& into);
     void flock_letters();
-    template <class Request>
-    command_line with_nodes(Request request) const;
-    std::string help_text() const;
-    outline describe() const;
-    command_line explain() const;
+    command_line run() const;
+    command_line release() const;
+    command_line bench() const;
+    command_line help() const;
+    std::string contradiction() const;
+    const CLI::Option* option_of(const std::string& name, const CLI::App& of) const;
+    bool takes_next(const std::string& word, const CLI::App& of) const;
+    std::size_t first_plain(const std::vector<std::string>& words, std::size_t from,
+                            const CLI::App& of) const;
+    std::vector<std::string> take_command(std::vector<std::string>& words) const;
+    std::string choice_of_commands() const;
     std::string unexpected() const;
     std::string no_such_option(const std::string& word) const;
 
     CLI::App app_{"Locks over a quorum of independent Redis masters", "redlock"};
-    CLI::App* run_;
-    CLI::App* acquire_;
-    CLI::App* extend_;
-    CLI::App* release_;
-    CLI::App* inspect_;
-    CLI::App* list_;
-    CLI::App* watch_;
-    CLI::App* doctor_;
-    CLI::App* init_;
-    CLI::App* commit_;
-    CLI::App* bench_;
-    CLI::App* completion_;
-    CLI::App* help_;
-    CLI::Option* config_;
+    std::map<const CLI::App*, std::function<command_line()>> results_;  // of each command
+    CLI::App* run_ = nullptr;
+    CLI::Option* config_ = nullptr;
     node_source nodes_;
     bool json_ = false;
     bool version_ = false;
@@ -152,6 +234,7 @@ private:
     std::string shell_;
     bool wants_manual_ = false;
     run_request running_;
+    std::vector<std::string> command_;  // CMD and its arguments
     bool at_once_ = false;
     bool exclusive_ = false;
     std::optional<milliseconds> seconds_;
@@ -171,7 +254,6 @@ private:
 
 parser::parser() {
     app_.set_help_flag();
-    app_.formatter(std::make_shared<formatter>());  // its subcommands inherit it
     app_.require_subcommand(0, 1);
     app_.allow_extras();  // they are refused here, in words of this command
     app_.fallthrough();
@@ -179,8 +261,8 @@ parser::parser() {
     app_.add_flag("--version", version_, "Print the version");
     app_.add_option(
             "--node", nodes_.uris,
-            "A node: host:port, redis://[user:password@]host:port[/database], rediss:// for TLS, or "
-            "unix:///path; once per node")
+            "A node: host:port, redis://[user:password@]host:port[/database], rediss:// for TLS, "
+            "or unix:///path; once per node")
         ->type_name("URI")
         ->allow_extra_args(false);
     config_ = app_.add_option("--config", nodes_.config_file,
@@ -203,12 +285,45 @@ parser::parser() {
 
     add_run();
     add_token_commands();
-    add_others();
+    add_looks();
+    add_changes();
+    add_help();
     for (auto* command : app_.get_subcommands({})) {
         command->set_help_flag();
         for (auto* option : command->get_options()) option->transform(unmarking);
     }
     for (auto* option : app_.get_options()) option->transform(unmarking);
+}
+
+CLI::App& parser::add(const char* name, const char* text, const std::string& footer,
+                      std::function<command_line()> result) {
+    CLI::App* const command = app_.add_subcommand(name, text);
+    command->footer(footer);
+    results_[command] = std::move(result);
+    return *command;
+}
+
+// A command that performs its request on the nodes.
+template <class Request, class F>
+CLI::App& parser::add(const char* name, const char* text, const std::string& footer,
+                      Request& request, F perform) {
+    return add(name, text, footer, [this, &request, perform] {
+        return with_nodes(request, perform);
+    });
+}
+
+// `perform` takes the request, and for some commands the signals that redlock was given.
+template <class Request, class F>
+command_line parser::with_nodes(Request request, F perform) const {
+    request.nodes = nodes_;
+    request.json = json_;
+    return {[request = std::move(request), perform](const inherited_signals& given) {
+        if constexpr (std::is_invocable_v<F, const Request&, const inherited_signals&>) {
+            return perform(request, given);
+        } else {
+            return perform(request);
+        }
+    }};
 }
 
 void parser::lease_terms(CLI::App& to, lease_request& into) {
@@ -264,8 +379,8 @@ void parser::flock_letters() {
 }
 
 void parser::add_run() {
-    run_ = app_.add_subcommand("run", "Run a command while holding a lock");
-    run_->footer(std::string(durations) + statuses);
+    run_ = &add("run", "Run a command while holding a lock", std::string(durations) + statuses,
+                [this] { return run(); });
     duration(*run_, "--ttl", running_.lease.ttl,
              "Length of the lease, such as 10s; renewed at a third");
     lease_terms(*run_, running_.lease);
@@ -285,9 +400,6 @@ void parser::add_run() {
     run_->add_option("--metrics", running_.metrics_file,
                      "Write OpenMetrics for Prometheus here, every 10s and at the end")
         ->type_name("FILE");
-    run_->add_option("--events", running_.events_file,
-                     "Append the events of the client here, one JSON object a line")
-        ->type_name("FILE");
     conflict_status(*run_, running_.contended_status,
                     "Exit status in place of 120, which CMD may use itself");
     run_->add_option("RESOURCE", running_.resources,
@@ -296,174 +408,95 @@ void parser::add_run() {
 }
 
 void parser::add_token_commands() {
-    acquire_ = app_.add_subcommand("acquire", "Take a lock that later commands extend and release");
-    acquire_->footer(
-        std::string(durations) +
-        R"(Nobody renews the lock: it ends after --ttl, unless redlock extend prolongs it. The token
-goes to standard output, or to --token-file. The token is a secret: any program that has it
-can release the lock.
-
-
-Exit status: 0; 120 another holder kept a RESOURCE until the wait was over; 121 no quorum
-of nodes; 128+n if signal n ended it; 125 on failure, or where the key of a RESOURCE holds other
-data.)");
-    duration(*acquire_, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
-    lease_terms(*acquire_, acquiring_.lease);
-    acquire_
-        ->add_option("--token-file", acquiring_.token_file,
-                     "Write the token here, for nobody else to read")
+    CLI::App& acquire = add("acquire", "Take a lock that later commands extend and release",
+                            std::string(durations) + about_acquire, acquiring_, tool::acquire);
+    duration(acquire, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
+    lease_terms(acquire, acquiring_.lease);
+    acquire.add_option("--token-file", acquiring_.token_file,
+                       "Write the token here, for nobody else to read")
         ->type_name("FILE");
-    conflict_status(*acquire_, acquiring_.contended_status, "Exit status in place of 120");
-    acquire_->add_option("RESOURCE", acquiring_.resources, "What to lock, all or none of them")
+    conflict_status(acquire, acquiring_.contended_status, "Exit status in place of 120");
+    acquire.add_option("RESOURCE", acquiring_.resources, "What to lock, all or none of them")
         ->required();
 
-    constexpr const char* token_rules =
-        R"(The token comes from --token-file, else from REDLOCK_TOKEN, else from standard input.
-
-Exit status: 0; 121 no quorum of nodes; 123 the token is none, or its lease is not held
-any more: no other lease was touched, and what was left of this one on a node is released;
-125 on failure, such as a --ttl out of its range.)";
-    extend_ = app_.add_subcommand("extend", "Prolong the lock that a token proves");
-    extend_->footer(std::string(durations) + token_rules);
-    duration(*extend_, "--ttl", extending_.ttl,
+    CLI::App& extend = add("extend", "Prolong the lock that a token proves",
+                           std::string(durations) + about_token, extending_, tool::extend);
+    duration(extend, "--ttl", extending_.ttl,
              "At least so long from now on, such as 50s; it shortens nothing");
-    release_ = app_.add_subcommand("release", "Release the lock that a token proves, or by force");
-    release_->footer(std::string(token_rules) +
-                     R"(
-
-A program that renews the lease meanwhile loses it at its next renewal, a third of its ttl
-later, and can't take it back.
-
-With --force RESOURCE: takes RESOURCE from those that hold it, without their token, and
-prints whose lease it revoked. It asks for confirmation first. The program learns of it when
-it renews its lease, at the latest a ttl later: until then it may go on beside the next
-holder, and only the fence tells them apart. It can't come back.
-
-Also removes a string that another program keeps under that name, with or without expiry. What is
-no string is no lock: it is left alone, with status 125.)");
-    release_->add_flag("--force", releasing_.force, "Revoke the leases of RESOURCE");
-    release_->add_flag("--yes", releasing_.yes, "With --force: do not ask");
-    release_->add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
-    for (auto [command, file] : {std::pair(extend_, &extending_.token_file),
-                                 std::pair(release_, &releasing_.token_file)}) {
+    CLI::App& release = add("release", "Release the lock that a token proves, or by force",
+                            std::string(about_token) + about_force,
+                            [this] { return this->release(); });
+    release.add_flag("--force", releasing_.force, "Revoke the leases of RESOURCE");
+    release.add_flag("--yes", releasing_.yes, "With --force: do not ask");
+    release.add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
+    for (auto [command, file] : {std::pair(&extend, &extending_.token_file),
+                                 std::pair(&release, &releasing_.token_file)}) {
         command->add_option("--token-file", *file, "Has the token; -: standard input has it")
             ->type_name("FILE");
     }
 }
 
-void parser::add_others() {
-    inspect_ = app_.add_subcommand("inspect", "Show the holder of a lock, node by node");
-    inspect_->footer(
-        R"(Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
-    inspect_->add_option("RESOURCE", inspecting_.resource, "What to look at")->required();
-
-    list_ = app_.add_subcommand("list", "Show what is held, one line or object each");
-    list_->footer(
-        R"(The nodes look at all their keys for this; the user needs the right +scan.
-
-Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.)");
-    list_->add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
-
-    watch_ = app_.add_subcommand("watch", "Print a line at each change of holder");
-    watch_->footer(
-        R"(First names the holder of each RESOURCE, and then says each change, until it is ended (^C). It
-looks about ten times in a second: what is shorter may not be seen. It says so, too, when
-fewer than a quorum of nodes answer.
-
-Exit status: 125 on failure.)");
-    watch_->add_option("RESOURCE", watching_.resources, "What to look at")->required();
-
-    doctor_ = app_.add_subcommand("doctor", "Say what is wrong with the nodes, and what to do");
-    doctor_->footer(
-        R"(Looks at every node: reachable, role, persistence, eviction policy, memory, clock, round
-trip, rights of the user, other clients' settings. One line for each finding. It
-takes no lock and writes no node record; whether a node takes writes it tries on a key of its own,
-<prefix>redlock:probe. The record of each node names the list of nodes: name them all.
-
-Exit status: 0 all is well; 1 warnings; 2 errors; 125 on failure.)");
-
-    init_ = app_.add_subcommand("init", "Declare the nodes new: no earlier lock can be held");
-    init_->footer(
-        R"(A node that may have lost its data has no vote until every earlier lease has ended.
-If an operator knows that no lease is valid, as on a first start with a node missing,
-init gives the nodes their vote at once. If a program does hold a lock, a second holder
-gets in. init asks for confirmation first.
-
-A quorum of nodes has to take it; a warning names the others. A node that is back later votes when
-ttl_max is over, or at once if its server ran on. If it belongs to another list of nodes, no lock
-is granted from then until init is run again.
-
-Exit status: 0; 121 if fewer than a quorum of nodes took it; 125 on failure.)");
-    init_->add_flag("--yes", declaring_.yes, "Do not ask");
-
-    commit_ = app_.add_subcommand("commit", "End a change of the list of nodes");
-    commit_->footer(
-        std::string(durations) +
-        R"(While the list of nodes changes, the configuration names the nodes of both lists, those that
-go marked as leaving, new ones as joining. When every program has that joint list, commit ends
-the change: the new list stands, and programs that have it alone may be started. Locks that are
-held stay held. commit asks for confirmation first, looks which programs are connected, closes the
-nodes of the old list for all programs with another list, and then writes the new one.
-
-It may be repeated, and goes on where it ended. What it can't see: programs of other libraries or
-earlier versions, and those that are not connected now.
-
-Exit status: 0 when every node is of the list that stands; 1 when that stands and a node has still to
-follow; 120 if programs with another list are connected, or the nodes are of another list; 121 if no
-majority of nodes took part; 125 on failure, or where the list does not change.)");
-    commit_->add_flag("--yes", committing_.yes, "Do not ask");
-    commit_->add_flag("--despite-old-programs", committing_.despite_old_programs,
-                      "Go on although programs with another list are connected, or can't be seen");
-    duration(*commit_, "--wait", committing_.wait,
-             "Wait so long until programs with another list are gone");
-    commit_->add_flag("--give-up", committing_.gives_up,
-                      "Give the change up: the old list stands. Needed once a node is closed");
-
-    bench_ = app_.add_subcommand("bench", "Measure how fast locks are on these nodes");
-    bench_->footer(
-        std::string(durations) +
-        R"(Three parts, a line each: one acquire at a time; many at once; from the release of one
-program to the grant of another that waits. It asks for confirmation first, uses resources of its
-own, whose names begin with redlock-bench:, and releases them; their fences run out within
-twice ttl_max.
-
-
-Exit status: 0; 121 no quorum of nodes; 128+n if signal n
-ended it; 125 on failure.)");
-    duration(*bench_, "--each", each_, "How long each part runs, at most 1m; without: 3s");
-    bench_->add_option("--workers", benching_.workers,
-                       "How many acquire at once, at most 1000; without: 64")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000));
-    bench_->add_flag("--yes", benching_.yes, "Do not ask");
-
-    completion_ = app_.add_subcommand("completion", "Print what a shell needs to complete words");
-    completion_->footer(
-        "bash: eval \"$(redlock completion bash)\" in ~/.bashrc; zsh: the same in ~/.zshrc, "
-        "behind\n"
-        "compinit; fish: redlock completion fish | source, in config.fish.");
-    completion_->add_option("SHELL", shell_, "bash, zsh or fish")
-        ->required()
-        ->check(CLI::IsMember(completing_shells()));
-
-    help_ = app_.add_subcommand("help", "Explain redlock, or one command");
-    help_->footer("");
-    help_->add_flag("--man", wants_manual_, "Print the manual page, for man -l");
-    help_->add_option("COMMAND", topic_, names());
+void parser::add_looks() {
+    add("inspect", "Show the holder of a lock, node by node",
+        "Exit status: 0; 121 if fewer than a quorum of nodes answered; 125 on failure.",
+        inspecting_, tool::inspect)
+        .add_option("RESOURCE", inspecting_.resource, "What to look at")
+        ->required();
+    add("list", "Show what is held, one line or object each", about_list, listing_, tool::list)
+        .add_option("PREFIX", listing_.prefix, "Only resources that begin with this");
+    add("watch", "Print a line at each change of holder", about_watch, watching_, tool::watch)
+        .add_option("RESOURCE", watching_.resources, "What to look at")
+        ->required();
+    add("doctor", "Say what is wrong with the nodes, and what to do", about_doctor, examining_,
+        tool::doctor);
 }
 
-bool parser::is_command(const std::string& word) const {
-    const auto all = app_.get_subcommands({});
-    return std::any_of(all.begin(), all.end(),
-                       [&](const CLI::App* one) { return one->get_name() == word; });
+void parser::add_changes() {
+    add("init", "Declare the nodes new: no earlier lock can be held", about_init, declaring_,
+        tool::init)
+        .add_flag("--yes", declaring_.yes, "Do not ask");
+
+    CLI::App& commit = add("commit", "End a change of the list of nodes",
+                           std::string(durations) + about_commit, committing_, tool::commit);
+    commit.add_flag("--yes", committing_.yes, "Do not ask");
+    commit.add_flag("--despite-old-programs", committing_.despite_old_programs,
+                    "Go on although programs with another list are connected, or can't be seen");
+    duration(commit, "--wait", committing_.wait,
+             "Wait so long until programs with another list are gone");
+    commit.add_flag("--give-up", committing_.gives_up,
+                    "Give the change up: the old list stands. Needed once a node is closed");
+
+    CLI::App& bench = add("bench", "Measure how fast locks are on these nodes",
+                          std::string(durations) + about_bench,
+                          [this] { return this->bench(); });
+    duration(bench, "--each", each_, "How long each part runs, at most 1m; without: 3s");
+    bench.add_option("--workers", benching_.workers,
+                     "How many acquire at once, at most 1000; without: 64")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000));
+    bench.add_flag("--yes", benching_.yes, "Do not ask");
+}
+
+void parser::add_help() {
+    add("completion", "Print what a shell needs to complete words",
+        "bash: eval \"$(redlock completion bash)\" in ~/.bashrc; zsh: the same in ~/.zshrc, "
+        "behind\ncompinit; fish: redlock completion fish | source, in config.fish.",
+        [this] { return printing(completion_script(shell_)); })
+        .add_option("SHELL", shell_, "bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember(completing_shells()));
+    CLI::App& help =
+        add("help", "Explain redlock, or one command", "", [this] { return this->help(); });
+    help.add_flag("--man", wants_manual_, "Print the manual page, for man -l");
+    help.add_option("COMMAND", topic_, choice_of_commands());
 }
 
 // All commands, for people.
-std::string parser::names() const {
-    std::string out;
+std::string parser::choice_of_commands() const {
     const auto all = app_.get_subcommands({});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        out += (i == 0 ? "" : i + 1 < all.size() ? ", " : " and ") + all[i]->get_name();
+    std::string out;
+    for (const auto& one : all) {
+        out += (out.empty() ? "" : &one == &all.back() ? " and " : ", ") + one->get_name();
     }
     return out;
 }
@@ -480,69 +513,13 @@ void parser::duration(CLI::App& to, const std::string& name, std::optional<milli
     to.add_option_function<std::string>(name, read, text)->type_name("DURATION");
 }
 
-command_outline outline_of(const CLI::App& app, const std::string& usage) {
-    command_outline out;
-    out.name = app.get_name();
-    out.text = app.get_description();
-    out.usage = usage;
-    out.footer = app.get_footer();
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->get_positional() && option->get_lnames().empty()) {
-            const bool is_list = option->get_items_expected_max() > 1;
-            out.arguments.push_back(
-                {option->get_name(true) + (is_list ? "..." : ""), option->get_description()});
-            continue;
-        }
-        option_outline one{{}, "", option->get_description()};
-        for (const auto& name : option->get_snames()) one.names.push_back("-" + name);
-        for (const auto& name : option->get_lnames()) one.names.push_back("--" + name);
-        if (option->get_items_expected_max() > 0) {
-            const std::string type = option->get_type_name();
-            one.value = type.substr(0, type.find(':'));  // behind it what CLI11 checks
-        }
-        out.options.push_back(std::move(one));
+command_line parser::help() const {
+    if (wants_manual_) return printing(manual_page(app_, REDLOCK_VERSION));
+    if (!topic_.empty() && find_command(app_, topic_) == nullptr) {
+        return wrong_usage("there is no command '" + topic_ + "': " + choice_of_commands() +
+                           " exist");
     }
-    return out;
-}
-
-outline parser::describe() const {
-    const formatter words;
-    const auto usage_of = [&](const CLI::App& app, const std::string& name) {
-        const std::string usage = words.make_usage(&app, name);
-        const auto begin = usage.find("redlock");
-        return usage.substr(begin, usage.find_last_not_of('\n') + 1 - begin);
-    };
-    outline out{outline_of(app_, "redlock [OPTIONS] COMMAND ..."), {}};
-    for (const CLI::App* command : app_.get_subcommands({})) {
-        auto& added = out.commands.emplace_back(
-            outline_of(*command, usage_of(*command, "redlock " + command->get_name())));
-        added.runs_command = command == run_;
-        if (command == completion_) added.arguments[0].choices = completing_shells();
-        if (command != help_) continue;
-        for (const CLI::App* topic : app_.get_subcommands({})) {
-            added.arguments[0].choices.push_back(topic->get_name());
-        }
-    }
-    add_guide(out);
-    return out;
-}
-
-// What prints a text about the command itself.
-command_line parser::explain() const {
-    if (completion_->parsed()) return text_request{completion_script(describe(), shell_)};
-    if (wants_manual_) return text_request{manual_page(describe(), REDLOCK_VERSION)};
-    if (!topic_.empty() && !is_command(topic_)) {
-        return usage_error{"there is no command '" + topic_ + "': " + names() + " exist"};
-    }
-    return text_request{help_text()};
-}
-
-std::string parser::help_text() const {
-    std::string topic = topic_;
-    for (const auto* command : app_.get_subcommands()) {
-        if (command != help_) topic = command->get_name();  // asked with --help
-    }
-    return help_page(describe(), topic);
+    return printing(help_page(app_, topic_));
 }
 
 // What is wrong with the first word that no option or argument took; empty when there is none.
@@ -552,9 +529,9 @@ std::string parser::unexpected() const {
         if (word == "--") continue;
         if (word.front() == '-') return no_such_option(word);
         if (app_.get_subcommands().empty()) {
-            return "there is no command '" + word + "': " + names() + " exist";
+            return "there is no command '" + word + "': " + choice_of_commands() + " exist";
         }
-        if (extend_->parsed()) return "a token is no argument: see redlock help extend";
+        if (app_.got_subcommand("extend")) return "a token is no argument: see redlock help extend";
         return "'" + word + "' is one argument too many: see redlock help";
     }
     return {};
@@ -578,49 +555,45 @@ std::string parser::no_such_option(const std::string& word) const {
     return "there is no option " + typed + "; did you mean --" + std::string(meant) + "?";
 }
 
-// What all commands have in common.
-template <class Request>
-command_line parser::with_nodes(Request request) const {
-    request.nodes = nodes_;
-    request.json = json_;
-    return request;
-}
-
 // By its token, or by force.
 command_line parser::release() const {
     if (!releasing_.force && !releasing_.resource.empty()) {
-        return usage_error{
-            "release takes a token and no RESOURCE: --force takes one, and revokes "
-            "its leases"};
+        return wrong_usage("release takes a token and no RESOURCE: --force takes one, and revokes "
+                           "its leases");
     }
     if (!releasing_.force) {
-        if (releasing_.yes) return usage_error{"--yes is for release --force"};
-        return with_nodes(releasing_);
+        if (releasing_.yes) return wrong_usage("--yes is for release --force");
+        return with_nodes(releasing_, tool::release);
     }
-    if (releasing_.resource.empty()) return usage_error{"release --force needs a RESOURCE"};
+    if (releasing_.resource.empty()) return wrong_usage("release --force needs a RESOURCE");
     if (!releasing_.token_file.empty()) {
-        return usage_error{"release --force needs no token: leave --token-file out"};
+        return wrong_usage("release --force needs no token: leave --token-file out");
     }
     revoke_request revoking;
     revoking.resource = releasing_.resource;
     revoking.yes = releasing_.yes;
-    return with_nodes(revoking);
+    return with_nodes(revoking, tool::revoke);
 }
 
 command_line parser::bench() const {
     bench_request request = benching_;
     request.each = each_.value_or(request.each);
     if (request.each <= milliseconds(0) || request.each > std::chrono::minutes(1)) {
-        return usage_error{"--each must be longer than 0 and at most 1m"};
+        return wrong_usage("--each must be longer than 0 and at most 1m");
     }
-    return with_nodes(request);
+    return with_nodes(request, tool::bench);
+}
+
+// An option of the command, or of redlock; null where there is none.
+const CLI::Option* parser::option_of(const std::string& name, const CLI::App& of) const {
+    const auto* const own = of.get_option_no_throw(name);
+    return own != nullptr ? own : app_.get_option_no_throw(name);
 }
 
 // Whether the word after this one, an option of redlock or of the command, is its value.
 bool parser::takes_next(const std::string& word, const CLI::App& of) const {
     const auto takes_value = [&](const std::string& name) {
-        const auto* const own = of.get_option_no_throw(name);
-        const auto* const option = own != nullptr ? own : app_.get_option_no_throw(name);
+        const auto* const option = option_of(name, of);
         return option != nullptr && option->get_items_expected_max() > 0;
     };
     if (word.starts_with("--")) return takes_value(word);
@@ -671,7 +644,7 @@ std::vector<std::string> parser::take_command(std::vector<std::string>& words) c
     return command;
 }
 
-std::string parser::contradiction(const std::vector<std::string>& command) const {
+std::string parser::contradiction() const {
     const bool waits = running_.lease.wait || seconds_;
     if (at_once_ && waits) return "-n does not wait, and -w and --wait do: leave one out";
     if (running_.lease.wait && seconds_) return "-w and --wait are the same: leave one out";
@@ -681,27 +654,70 @@ std::string parser::contradiction(const std::vector<std::string>& command) const
     if (running_.quiet && (nodes_.verbose || json_)) {
         return "--quiet says less, and --verbose and --json say more: leave one out";
     }
-    if (line_ && !command.empty()) return "-c COMMAND stands in place of CMD: leave one out";
+    if (line_ && !command_.empty()) return "-c COMMAND stands in place of CMD: leave one out";
     return {};
 }
 
-command_line parser::run(std::vector<std::string> command) const {
-    if (const auto wrong = contradiction(command); !wrong.empty()) return usage_error{wrong};
-    if (command.empty() && !line_) {
-        return usage_error{
+command_line parser::run() const {
+    if (const auto wrong = contradiction(); !wrong.empty()) return wrong_usage(wrong);
+    if (command_.empty() && !line_) {
+        return wrong_usage(
             "run needs a command: redlock run [OPTIONS] RESOURCE CMD, or redlock run RESOURCE... "
-            "-- CMD"};
+            "-- CMD");
     }
     run_request request = running_;
     if (at_once_) request.lease.wait = milliseconds(0);
     if (seconds_) request.lease.wait = seconds_;
-    request.command = std::move(command);
+    request.command = command_;
     if (line_) request.command = {"/bin/sh", "-c", *line_};
-    return with_nodes(request);
+    return with_nodes(request, tool::run);
+}
+
+std::string parser::candidates(std::vector<std::string> words) const {
+    if (words.empty()) return {};
+    const std::string last = words.back();
+    if (last.starts_with('-')) words.back() = "-";  // it is being typed, and not yet an option
+    std::vector<std::string> own = words;
+    if (const auto command = take_command(own); !command.empty()) {
+        return ":command " + std::to_string(1 + words.size() - command.size()) + "\n";
+    }
+    const CLI::App* of = &app_;
+    std::size_t at = first_plain(words, 0, app_);
+    if (at + 1 < words.size()) of = find_command(app_, words[at]);
+    if (of == nullptr) return {};
+    while (at + 1 < words.size()) at = first_plain(words, at + 1, *of);
+    const auto equals = last.starts_with("--") ? last.find('=') : last.npos;
+    const bool is_value = at == words.size();  // of the option before it
+    if (is_value || equals != last.npos) {
+        const auto* const option =
+            option_of(is_value ? words[at - 2] : last.substr(0, equals), *of);
+        const bool takes_file = option != nullptr && value_of(*option) == "FILE";
+        return takes_file ? ":files " + (is_value ? "" : last.substr(0, equals + 1)) + "\n" : "";
+    }
+    std::string out;
+    const auto offer = [&](const std::string& word, const std::string& meaning) {
+        if (word.starts_with(last)) out += word + "\t" + meaning + "\n";
+    };
+    const std::string verb = of == &app_ ? "" : of->get_name();
+    if (last.starts_with('-')) {
+        for (const CLI::App* one : {of, &app_}) {
+            for (const CLI::Option* option : one->get_options()) {
+                for (const auto& name : names_of(*option)) offer(name, option->get_description());
+            }
+            if (one == &app_) break;
+        }
+    } else if (verb.empty() || verb == "help") {
+        for (const CLI::App* one : app_.get_subcommands({})) {
+            offer(one->get_name(), one->get_description());
+        }
+    } else if (verb == "completion") {
+        for (const auto& one : completing_shells()) offer(one, "");
+    }
+    return out;
 }
 
 command_line parser::parse(std::vector<std::string> words) {
-    std::vector<std::string> command = take_command(words);
+    command_ = take_command(words);
     std::transform(words.begin(), words.end(), words.begin(), marked);
     std::reverse(words.begin(), words.end());
     std::string wrong;
@@ -710,44 +726,43 @@ command_line parser::parse(std::vector<std::string> words) {
     } catch (const CLI::ParseError& e) {
         wrong = e.what();
     }
-    if (wants_help_) return text_request{help_text()};
-    if (!wrong.empty()) return usage_error{wrong + ": see redlock help"};
-    if (wrong = unexpected(); !wrong.empty()) return usage_error{wrong};
+    const auto given = app_.get_subcommands();
+    const CLI::App* const verb = given.empty() ? nullptr : given.front();
+    if (wants_help_) {
+        const bool names_topic = verb != nullptr && verb->get_name() != "help";
+        return printing(help_page(app_, names_topic ? verb->get_name() : topic_));
+    }
+    if (!wrong.empty()) return wrong_usage(wrong + ": see redlock help");
+    if (wrong = unexpected(); !wrong.empty()) return wrong_usage(wrong);
     if (config_->count() != 0 && nodes_.config_file.empty()) {
-        return usage_error{"--config names no file: leave it out to use the environment: see redlock help"};
+        return wrong_usage(
+            "--config names no file: leave it out to use the environment: see redlock help");
     }
     if (version_) {
-        if (!json_) return text_request{"redlock " REDLOCK_VERSION "\n"};
-        return text_request{json_text({{"version", REDLOCK_VERSION}}) + "\n"};
+        return printing((json_ ? json_text({{"version", REDLOCK_VERSION}})
+                               : std::string("redlock " REDLOCK_VERSION)) +
+                        "\n");
     }
-    if (run_->parsed()) return run(std::move(command));
-    if (acquire_->parsed()) return with_nodes(acquiring_);
-    if (extend_->parsed()) return with_nodes(extending_);
-    if (release_->parsed()) return release();
-    if (inspect_->parsed()) return with_nodes(inspecting_);
-    if (list_->parsed()) return with_nodes(listing_);
-    if (watch_->parsed()) return with_nodes(watching_);
-    if (doctor_->parsed()) return with_nodes(examining_);
-    if (init_->parsed()) return with_nodes(declaring_);
-    if (commit_->parsed()) return with_nodes(committing_);
-    if (bench_->parsed()) return bench();
-    if (help_->parsed() || completion_->parsed()) return explain();
-    return usage_error{"no command was given: " + names() + " exist"};
+    if (verb == nullptr) {
+        return wrong_usage("no command was given: " + choice_of_commands() + " exist");
+    }
+    return results_.at(verb)();
 }
 
 }  // namespace
 
 command_line parse_command_line(int argc, const char* const* argv) {
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    command_line asked = parser().parse(words);
-    if (auto* const wrong = std::get_if<usage_error>(&asked)) {
-        // What was not understood may have kept the parser from its options.
-        const auto mark = std::find(words.begin(), words.end(), "--");
-        const auto has = [&](const char* word) {
-            return std::find(words.begin(), mark, word) != mark;
-        };
-        wrong->in_json = has("run") && has("--json");
+    if (!words.empty() && words.front() == asks_for_candidates) {
+        return printing(parser().candidates({words.begin() + 1, words.end()}));
     }
+    command_line asked = parser().parse(words);
+    // What was not understood may have kept the parser from its options.
+    const auto mark = std::find(words.begin(), words.end(), "--");
+    const auto has = [&](const char* word) {
+        return std::find(words.begin(), mark, word) != mark;
+    };
+    asked.in_json = has("run") && has("--json");
     return asked;
 }
 

@@ -1,29 +1,21 @@
-// Reads the command line of redlock into a request; runs no request.
+// Reads the command line of redlock into the work of its command.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "tools/commands.hpp"
+#include "tools/signals.hpp"
 
+#include <functional>
 #include <string>
-#include <variant>
 
 namespace redlock::tool {
 
-/// To be printed on standard output as it is.
-struct text_request {
-    std::string text;
+struct command_line {
+    /// What the command does with the signals that redlock was started with; returns the exit
+    /// status. Empty where `wrong` is not.
+    std::function<int(const inherited_signals&)> work;
+    std::string wrong{};   ///< What was not understood, and what would be right.
+    bool in_json = false;  ///< `wrong` is to be said in JSON.
 };
-/// Not understood: what is wrong and what would be right. `in_json` where it is to be said in JSON.
-struct usage_error {
-    std::string what;
-    bool in_json = false;
-};
-
-using command_line =
-    std::variant<usage_error, text_request, run_request, acquire_request, extend_request,
-                 release_request, revoke_request, inspect_request, init_request, commit_request,
-                 bench_request,
-                 doctor_request, list_request, watch_request>;
 
 command_line parse_command_line(int argc, const char* const* argv);
 

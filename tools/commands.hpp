@@ -14,15 +14,18 @@
 
 namespace redlock::tool {
 
-struct run_request {
+/// What all commands have in common that ask nodes.
+struct node_request {
     node_source nodes;
+    bool json = false;  ///< run reports on standard error, others on standard output.
+};
+
+struct run_request : node_request {
     lease_request lease;
     std::vector<std::string> resources;  // held at once
-    bool json = false;           // reports on standard error in JSON, one object a line
-    std::string metrics_file;    // gets the metrics of the client; empty: none does
-    std::string events_file;     // gets the events of the client; empty: none does
-    int contended_status = 120;  // the exit status in place of `contended`
-    bool quiet = false;          // says nothing of a lock that another holder has
+    std::string metrics_file;            // gets the metrics of the client; empty: none does
+    int contended_status = 120;          // the exit status in place of `contended`
+    bool quiet = false;                  // says nothing of a lock that another holder has
     std::optional<std::chrono::milliseconds> watchdog{};  // the longest time without a sign of CMD
     std::vector<std::string> command;
 };
@@ -30,24 +33,18 @@ struct run_request {
 /// Acquires, runs the command, releases. Returns the exit status (see `exit_status.hpp`).
 int run(const run_request& request, const inherited_signals& given);
 
-struct acquire_request {
-    node_source nodes;
+struct acquire_request : node_request {
     lease_request lease;
     std::vector<std::string> resources;  // held at once
     std::string token_file;              // gets the token; empty: standard output does
-    bool json = false;
     int contended_status = 120;
 };
-struct extend_request {
-    node_source nodes;
+struct extend_request : node_request {
     std::optional<std::chrono::milliseconds> ttl;
     std::string token_file;  // has the token; empty: REDLOCK_TOKEN or standard input has it
-    bool json = false;
 };
-struct release_request {
-    node_source nodes;
+struct release_request : node_request {
     std::string token_file;
-    bool json = false;
     // What the command line says of --force, which makes it a `revoke_request`.
     bool force = false;
     bool yes = false;
@@ -59,34 +56,26 @@ int acquire(const acquire_request& request, const inherited_signals& given);
 int extend(const extend_request& request);
 int release(const release_request& request);
 
-struct revoke_request {
-    node_source nodes;
+struct revoke_request : node_request {
     std::string resource;
     bool yes = false;  ///< Do not ask.
-    bool json = false;
 };
 
 /// The exit status: 0 also where nobody held it.
 int revoke(const revoke_request& request);
 
-struct inspect_request {
-    node_source nodes;
+struct inspect_request : node_request {
     std::string resource;
-    bool json = false;
 };
 
 /// The exit status: 0 when a quorum of nodes answered.
 int inspect(const inspect_request& request);
 
-struct list_request {
-    node_source nodes;
+struct list_request : node_request {
     std::string prefix;
-    bool json = false;
 };
-struct watch_request {
-    node_source nodes;
+struct watch_request : node_request {
     std::vector<std::string> resources;
-    bool json = false;
 };
 
 /// The exit status: 0 where a quorum of nodes answered.
@@ -94,41 +83,32 @@ int list(const list_request& request);
 /// Goes on until a signal ends the program, or standard output takes no more.
 int watch(const watch_request& request);
 
-struct doctor_request {
-    node_source nodes;
-    bool json = false;
-};
+struct doctor_request : node_request {};
 
 /// The exit status: 0 where all is well, 1 with warnings, 2 with errors.
 int doctor(const doctor_request& request);
 
-struct init_request {
-    node_source nodes;
+struct init_request : node_request {
     bool yes = false;  ///< Do not ask.
-    bool json = false;
 };
 
 /// The exit status: 0 when every node took it.
 int init(const init_request& request);
 
-struct commit_request {
-    node_source nodes;
+struct commit_request : node_request {
     bool yes = false;  ///< Do not ask.
     bool despite_old_programs = false;
     bool gives_up = false;
     std::optional<std::chrono::milliseconds> wait{};
-    bool json = false;
 };
 
 /// The exit status: 0 when every node is of the list that stands; 1 when some have still to follow.
 int commit(const commit_request& request);
 
-struct bench_request {
-    node_source nodes;
+struct bench_request : node_request {
     std::chrono::milliseconds each{3'000};  ///< How long each of the three parts runs.
     std::size_t workers = 64;               ///< That cycle at once in the second part.
     bool yes = false;                       ///< Do not ask.
-    bool json = false;
 };
 
 /// The exit status: 0 when all three parts were measured.

@@ -11,18 +11,15 @@
 #include <redlock/json.hpp>
 #include <redlock/list_state.hpp>
 
-#include <boost/asio/io_context.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace redlock::tool {
-
-namespace asio = boost::asio;
 
 namespace {
 
@@ -50,28 +47,19 @@ std::string to_text(const list_standing& of) {
     return out;
 }
 
-std::string names(const client_options& client, list_change without) {
-    std::string out;
-    for (const auto& node : client.nodes) {
-        if (node.change == without) continue;
-        out += (out.empty() ? "" : ", ") + shown(display_name(node));
-    }
-    return out;
-}
-
-bool is_meant(const commit_request& request, const client_options& client) {
-    const std::string old = names(client, list_change::joining);
-    const std::string after = names(client, list_change::leaving);
+void ask(const commit_request& request, const client_options& client) {
+    const std::string old = names_of(client, list_change::joining);
+    const std::string after = names_of(client, list_change::leaving);
     if (request.gives_up) {
-        return is_confirmed("commit --give-up", "if the list " + old + " is to stand",
-                            "This gives the change to " + after + " up: the list " + old +
-                                " stands.\nPrograms with the new list alone get no lock.");
+        return confirm("commit --give-up", "if the list " + old + " is to stand",
+                       "This gives the change to " + after + " up: the list " + old +
+                           " stands.\nPrograms with the new list alone get no lock.");
     }
-    return is_confirmed("commit", "if every program has the joint list",
-                        "This ends the change of the list from " + old + " to " + after +
-                            ".\nPrograms that still have the old list get no lock from then on. "
-                            "Programs that use other libraries,\nor an earlier version of this "
-                            "one, or that are not connected now, can't be seen: stop them first.");
+    confirm("commit", "if every program has the joint list",
+            "This ends the change of the list from " + old + " to " + after +
+                ".\nPrograms that still have the old list get no lock from then on. Programs that "
+                "use other libraries,\nor an earlier version of this one, or that are not "
+                "connected now, can't be seen: stop them first.");
 }
 
 std::string report_to_json(const commit_report& report) {
@@ -110,11 +98,11 @@ bool is_done_everywhere(const commit_report& report) {
 }
 
 // What the operator is to know where the list that was asked for does not stand.
-int explain(const commit_report& report) {
+int explain_refusal(const commit_report& report) {
     const std::string more = report.detail.empty() ? "" : ": " + shown(report.detail);
     if (report.error == errc::invalid_argument) {
-        complain("the list has no nodes that are joining or leaving, or restart_guard or fencing is "
-                 "off: there is nothing to commit");
+        complain("the list has no nodes that are joining or leaving, or restart_guard or fencing "
+                 "is off: there is nothing to commit");
         return own_failure;
     }
     if (report.error == errc::other_set && !report.old_programs.empty()) {
@@ -142,7 +130,7 @@ int explain(const commit_report& report) {
 
 int show(const commit_report& report, bool as_json) {
     if (!print(as_json ? report_to_json(report) : report_to_text(report))) return own_failure;
-    if (report.error) return explain(report);
+    if (report.error) return explain_refusal(report);
     if (!report.detail.empty()) complain("warning: " + shown(report.detail));
     if (is_done_everywhere(report)) return success;
     complain("warning: a node has still to follow: a program that has met the others turns it when "
@@ -153,26 +141,16 @@ int show(const commit_report& report, bool as_json) {
 }  // namespace
 
 int commit(const commit_request& request) {
-    auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    if (!request.yes && !is_meant(request, found->client)) return own_failure;
-    asio::io_context context(1);
-    first_contact contact(found->client);
-    client operating(context.get_executor(), found->client);
-    contact.wait(context);
-    int status = own_failure;
-    bool answered = false;
+    const auto found = find_nodes(request.nodes);
+    if (!request.yes) ask(request, found.client);
     const commit_options how{.wait = request.wait.value_or(std::chrono::milliseconds(0)),
                              .despite_old_programs = request.despite_old_programs,
                              .gives_up = request.gives_up};
-    operating.async_commit(how, [&](error_code, const commit_report& report) {
-        answered = true;
-        status = show(report, request.json);
+    return work(found.client, [&](client& on, const std::function<void(int)>& over) {
+        on.async_commit(how, [&, over](error_code, const commit_report& report) {
+            over(show(report, request.json));
+        });
     });
-    while (!answered) context.run_one();
-    operating.close();
-    drain(context, longest_answer(found->client), status);
-    return status;
 }
 
 }  // namespace redlock::tool

@@ -11,19 +11,16 @@
 #include <redlock/detail/shown_of.hpp>
 #include <redlock/json.hpp>
 
-#include <boost/asio/io_context.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace redlock::tool {
-
-namespace asio = boost::asio;
 
 namespace {
 
@@ -176,26 +173,19 @@ std::string findings_to_json(const std::vector<node_report>& reports,
 }  // namespace
 
 int doctor(const doctor_request& request) {
-    auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    asio::io_context context(1);
-    first_contact contact(found->client);
-    client asking(context.get_executor(), found->client);
-    contact.wait(context);
-    int status = own_failure;
-    bool is_over = false;
-    asking.async_probe([&](error_code ec, const std::vector<node_report>& reports) {
-        is_over = true;
-        if (ec) return complain(ec.message());
-        const auto all = all_findings(reports, found->client);
-        const std::string text = request.json ? findings_to_json(reports, all, found->source)
-                                              : findings_to_text(reports, all, found->source);
-        if (print(text)) status = status_of(all);
+    const auto found = find_nodes(request.nodes);
+    return work(found.client, [&](client& on, const std::function<void(int)>& over) {
+        on.async_probe([&, over](error_code ec, const std::vector<node_report>& reports) {
+            if (ec) {
+                complain(ec.message());
+                return over(own_failure);
+            }
+            const auto all = all_findings(reports, found.client);
+            const std::string text = request.json ? findings_to_json(reports, all, found.source)
+                                                  : findings_to_text(reports, all, found.source);
+            over(print(text) ? status_of(all) : own_failure);
+        });
     });
-    while (!is_over) context.run_one();
-    asking.close();
-    drain(context, longest_answer(found->client), status);
-    return status;
 }
 
 }  // namespace redlock::tool

@@ -64,36 +64,36 @@ bool is_ordinary_contention(const refusal& why) {
 
 int explain(const refusal& why, const std::vector<std::string>& resources, std::string_view detail,
             int contended) {
+    const auto end = [](const std::string& line, int status) {
+        complain(line);
+        return status;
+    };
     const std::string name = quoted(resources);
     const std::string line = name + ": " + why.message();
     if (why.code == errc::contended) {
-        complain(line + ": " + remedy_of_contention(why, resources));
-        return contended;
+        return end(line + ": " + remedy_of_contention(why, resources), contended);
     }
     if (why.code == errc::validity_exhausted) {
-        complain(line + ": lengthen --ttl, or look for slow nodes");
-        return no_quorum;
+        return end(line + ": lengthen --ttl, or look for slow nodes", no_quorum);
     }
     if (why.code == errc::invalid_argument) {
-        complain(name + ": " + (detail.empty() ? why.code.message() : std::string(detail)));
-        return own_failure;
+        return end(name + ": " + (detail.empty() ? why.code.message() : std::string(detail)),
+                   own_failure);
     }
     if (decides(why.votes, is_other_data)) {
-        complain(line + ": " + used_for_something_else);
-        return own_failure;
+        return end(line + ": " + used_for_something_else, own_failure);
     }
     if (decides(why.votes, is_forbidden)) {
         const refusal told{errc::missing_right, why.votes, why.detail};
-        complain(name + ": " + told.message() + ": this user may not lock here: " + remedy_of_rights);
-        return no_quorum;
+        return end(name + ": " + told.message() + ": this user may not lock here: " +
+                       remedy_of_rights,
+                   no_quorum);
     }
     if (why.code == errc::no_quorum || why.code == condition::unreachable ||
         why.code == condition::configuration) {
-        complain(line + ": " + remedy_of_nodes(why));
-        return no_quorum;
+        return end(line + ": " + remedy_of_nodes(why), no_quorum);
     }
-    complain(line);
-    return own_failure;
+    return end(line, own_failure);
 }
 
 }  // namespace redlock::tool

@@ -23,6 +23,11 @@ enum exit_status : int {
     signalled = 128,       ///< Plus the signal's number.
 };
 
+/// Thrown to end the command with a status, when all has been said and no client is there.
+struct ending {
+    int status;
+};
+
 inline constexpr const char* used_for_something_else =
     "the key is used for something else: choose another RESOURCE, or another \"key_prefix\" in "
     "every client's configuration";

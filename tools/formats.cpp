@@ -4,6 +4,9 @@
 
 #include <redlock/detail/printable.hpp>
 
+#include <locale.h>
+#include <wchar.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -11,7 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <iterator>
+#include <ctime>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -29,7 +32,7 @@ constexpr std::array<unit, 4> units{{{"h", 3'600'000}, {"m", 60'000}, {"s", 1'00
 // What is counted in nanoseconds later must fit there, too.
 constexpr std::int64_t longest_ms = std::numeric_limits<std::int64_t>::max() / 1'000'000 / 4;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr const char* no_duration =
     "is no duration: write numbers with units, such as 500ms, 1.5s, 10s or 1m30s";
@@ -106,7 +109,7 @@ std::string parse_duration(std::string_view text, std::chrono::milliseconds& out
         const std::string number(text.substr(0, text.find_last_not_of(" \t") + 1));
         wrong += ": write " + number + "ms, " + number + "s or " + number + "m";
     }
-    if (!wrong.empty()) return quoted(text) + " " + wrong;
+    if (!wrong.empty()) return in_quotes(text) + " " + wrong;
     out = std::chrono::milliseconds(sum);
     return {};
 }
@@ -116,10 +119,10 @@ std::string parse_seconds(std::string_view text, std::chrono::milliseconds& out)
     const char* const end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
     if (error != std::errc{} || at != end || !(value >= 0)) {
-        return quoted(text) + " is no number of seconds: write 5 or 0.5";
+        return in_quotes(text) + " is no number of seconds: write 5 or 0.5";
     }
     const double ms = std::ceil(value * 1e3);
-    if (!(ms <= static_cast<double>(longest_ms))) return quoted(text) + " " + duration_too_long;
+    if (!(ms <= static_cast<double>(longest_ms))) return in_quotes(text) + " " + duration_too_long;
     out = std::chrono::milliseconds(static_cast<std::int64_t>(ms));
     return {};
 }
@@ -133,37 +136,34 @@ std::string format_duration(std::chrono::milliseconds span) {
     return {};
 }
 
-namespace {
-
-struct range {
-    std::uint32_t low;
-    std::uint32_t high;
-};
-
-// The blocks of Unicode in which (nearly) all characters are so. The C library's `wcwidth` knows
-// them one by one, but only in a locale that the user may not have.
-constexpr range wide[] = {
-    {0x1100, 0x115f},   {0x231a, 0x231b},   {0x2329, 0x232a},   {0x2e80, 0x303e},
-    {0x3041, 0x4dbf},   {0x4e00, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},
-    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},   {0xffe0, 0xffe6},
-    {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff},
-    {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd}};
-constexpr range combining[] = {
-    {0x300, 0x36f},     {0x483, 0x489},     {0x591, 0x5bd},     {0x610, 0x61a},
-    {0x64b, 0x65f},     {0x1160, 0x11ff},   {0x1ab0, 0x1aff},   {0x1dc0, 0x1dff},
-    {0x20d0, 0x20ff},   {0x302a, 0x302d},   {0x3099, 0x309a},   {0xfe00, 0xfe0f},
-    {0xfe20, 0xfe2f},   {0xe0100, 0xe01ef}};
-
-template <std::size_t N>
-bool is_in(const range (&ranges)[N], std::uint32_t point) noexcept {
-    return std::any_of(std::begin(ranges), std::end(ranges), [point](const range& r) {
-        return point >= r.low && point <= r.high;
-    });
+std::string seconds_text(std::chrono::milliseconds span) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(span.count()) / 1e3);
+    return text;
 }
 
+std::string utc_text(std::chrono::system_clock::time_point at) {
+    const auto ms = std::chrono::floor<std::chrono::milliseconds>(at.time_since_epoch());
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char day[40];
+    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
+    char text[60];
+    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(ms.count() % 1'000));
+    return text;
+}
+
+namespace {
+
+// By the C library's tables, which belong to a locale: here to the one that each system has.
 std::size_t columns_of(std::uint32_t point) noexcept {
-    if (is_in(combining, point)) return 0;
-    return is_in(wide, point) ? 2 : 1;
+    static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (unicode == nullptr) return 1;
+    const locale_t before = ::uselocale(unicode);
+    const int columns = ::wcwidth(static_cast<wchar_t>(point));
+    ::uselocale(before);
+    return columns < 0 ? 1 : static_cast<std::size_t>(columns);
 }
 
 }  // namespace

@@ -15,15 +15,21 @@ namespace redlock::tool {
 /// Returns what is wrong and what would be right; empty when it was read.
 std::string parse_duration(std::string_view text, std::chrono::milliseconds& out);
 
-/// Reads seconds as flock(1) does, a number without a unit: "5", "0.5". Part of a millisecond counts
-/// as one. Returns what is wrong and what would be right; empty when it was read.
+/// Reads seconds as flock(1) does, a number without a unit: "5", "0.5". Part of a millisecond
+/// counts as one. Returns what is wrong and what would be right; empty when it was read.
 std::string parse_seconds(std::string_view text, std::chrono::milliseconds& out);
 
 /// "1500ms", "10s", "5m": the largest unit in which it is a whole number.
 std::string format_duration(std::chrono::milliseconds span);
 
-/// How many columns a text takes that `shown` made: two for a wide character, as most of East Asia's
-/// are, none for one that combines with the character before it, one for every other.
+/// "1.5 s": with a tenth.
+std::string seconds_text(std::chrono::milliseconds span);
+
+/// As "2026-11-26T17:04:10.123Z".
+std::string utc_text(std::chrono::system_clock::time_point at);
+
+/// How many columns a text takes that `shown` made: two for a wide character, as most of East
+/// Asia's are, none for one that combines with the character before it, one for every other.
 std::size_t width(std::string_view text) noexcept;
 
 struct fitting {

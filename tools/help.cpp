@@ -1,22 +1,28 @@
-// The help of the command, filled to the width of a terminal.
+// The help of the command and of each of its parts, and its manual page.
 // SPDX-License-Identifier: MIT
 #include "tools/help.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <map>
 #include <sstream>
-#include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace redlock::tool {
 
 namespace {
 
-const std::map<std::string_view, std::vector<example_outline>>& examples_of_commands() {
-    static const std::map<std::string_view, std::vector<example_outline>> all{
+// An example, a variable, a file or an exit status, and what it does or means.
+struct entry {
+    std::string name;
+    std::string text;
+};
+
+const std::map<std::string_view, std::vector<entry>>& examples_of_commands() {
+    static const std::map<std::string_view, std::vector<entry>> all{
         {"run",
          {{"redlock run --wait 5s --min-hold 50s nightly-report -- ./report.sh",
            "In the crontab of several machines: one of them runs it, the others end with 120 and "
@@ -63,7 +69,7 @@ const std::map<std::string_view, std::vector<example_outline>>& examples_of_comm
     return all;
 }
 
-std::string json_of(std::string_view command) {
+std::string about_json(std::string_view command) {
     if (command == "run") {
         return "Write what happens to standard error, an object a line: waiting, granted, each "
                "event of the lock and of the nodes, message, and ended with the status; standard "
@@ -75,7 +81,7 @@ std::string json_of(std::string_view command) {
     return command == "completion" || command == "help" ? "" : "Print JSON, one object";
 }
 
-std::vector<term_outline> all_variables() {
+std::vector<entry> all_variables() {
     return {{"REDLOCK_CONFIG",
              "The configuration file, where neither --node nor --config names nodes."},
             {"REDLOCK_NODES",
@@ -90,24 +96,24 @@ std::vector<term_outline> all_variables() {
              "Set for CMD: a number that is larger than that of every earlier holder; 0 without "
              "fencing."},
             {"REDLOCK_OWNER",
-             "Set for CMD: the value of the lock's keys, which inspect shows abbreviated. What knows it "
-             "can release the lock."},
+             "Set for CMD: the value of the lock's keys, which inspect shows abbreviated. What "
+             "knows it can release the lock."},
             {"REDLOCK_SLOT", "Set for CMD with --slots: the slot that is held."},
             {"REDLOCK_NOTE", "Set for CMD with --note: the note of its lock."},
-            {"REDLOCK_WATCHDOG_FD, NOTIFY_SOCKET",
-             "Set for CMD with --watchdog: where it gives its signs of life."},
+            {"REDLOCK_WATCHDOG_FD",
+             "Set for CMD with --watchdog: the descriptor on which it gives its signs of life."},
             {"REDLOCK_HELD",
              "Set for CMD: by it a redlock run inside CMD finds the lock that is held already."}};
 }
 
-std::vector<term_outline> all_files() {
+std::vector<entry> all_files() {
     return {{"$XDG_CONFIG_HOME/redlock/config.json",
              "The configuration of the user; ~/.config/redlock/config.json where "
              "XDG_CONFIG_HOME is not set."},
             {"/etc/redlock/config.json", "The configuration of the machine."}};
 }
 
-std::vector<term_outline> all_statuses() {
+std::vector<entry> all_statuses() {
     return {{"0", "Success; of run, as CMD ended."},
             {"1, 2", "doctor found warnings, or errors."},
             {"120", "Another holder kept a RESOURCE until the wait was over."},
@@ -122,32 +128,42 @@ std::vector<term_outline> all_statuses() {
             {"any other", "CMD ended with it."}};
 }
 
-}  // namespace
+constexpr const char* description =
+    "redlock lets programs on many machines hold a lock, which a majority of several "
+    "independent Redis or Valkey masters grants, with a lease: when its holder is gone, the "
+    "lock is free after at most that time.";
 
-void add_guide(outline& to) {
-    to.description =
-        "redlock lets programs on many machines hold a lock, which a majority of several "
-        "independent Redis or Valkey masters grants, with a lease: when its holder is gone, the "
-        "lock is free after at most that time.";
-    to.nodes =
-        "The nodes are those of --node, else of the file --config, else of the file "
-        "REDLOCK_CONFIG, else the URIs in REDLOCK_NODES, else those of "
-        "$XDG_CONFIG_HOME/redlock/config.json (by default ~/.config/redlock/config.json), else of "
-        "/etc/redlock/config.json.";
-    to.whole.examples = {examples_of_commands().at("run").front(),
-                         examples_of_commands().at("doctor").front()};
-    for (command_outline& command : to.commands) {
-        assert(examples_of_commands().contains(command.name));
-        command.examples = examples_of_commands().at(command.name);
-        command.json = json_of(command.name);
-    }
-    to.files = all_files();
-    to.environment = all_variables();
-    to.statuses = all_statuses();
-    to.see_also = {"flock(1)", "redis-cli(1)", "redis-server(1)", "crontab(5)"};
+constexpr const char* about_nodes =
+    "The nodes are those of --node, else of the file --config, else of the file "
+    "REDLOCK_CONFIG, else the URIs in REDLOCK_NODES, else those of "
+    "$XDG_CONFIG_HOME/redlock/config.json (by default ~/.config/redlock/config.json), else of "
+    "/etc/redlock/config.json.";
+
+// The words of a call. CLI11 does not see CMD.
+std::string usage_of(const CLI::App& command) {
+    const std::string name = "redlock " + command.get_name();
+    const std::string usage = CLI::Formatter().make_usage(&command, name);
+    const auto begin = usage.find(name);
+    return usage.substr(begin, usage.find_last_not_of('\n') + 1 - begin) +
+           (command.get_name() == "run" ? " -- CMD [ARGS...]" : "");
 }
 
-namespace {
+bool is_argument(const CLI::Option& option) {
+    return option.get_positional() && option.get_lnames().empty();
+}
+
+// Those of `which` that are arguments, or options.
+std::vector<const CLI::Option*> options_of(const CLI::App& of, bool arguments) {
+    std::vector<const CLI::Option*> out;
+    for (const CLI::Option* one : of.get_options()) {
+        if (is_argument(*one) == arguments) out.push_back(one);
+    }
+    return out;
+}
+
+std::string argument_name(const CLI::Option& argument) {
+    return argument.get_name(true) + (argument.get_items_expected_max() > 1 ? "..." : "");
+}
 
 constexpr std::size_t columns = 80;
 constexpr std::size_t text_column = 28;
@@ -195,60 +211,61 @@ std::string filled_entry(const std::string& head, const std::string& text) {
 }
 
 // The long names stand below each other.
-std::string filled_entry(const option_outline& option) {
-    std::string head = option.names.front().starts_with("--") ? "    " : "";
-    for (const auto& name : option.names) head += (&name == &option.names[0] ? "" : ", ") + name;
-    return filled_entry(head + (option.value.empty() ? "" : " " + option.value), option.text);
+std::string filled_option(const CLI::Option& option) {
+    const auto names = names_of(option);
+    const std::string value = value_of(option);
+    std::string head = names.front().starts_with("--") ? "    " : "";
+    for (const auto& name : names) head += (&name == &names[0] ? "" : ", ") + name;
+    return filled_entry(head + (value.empty() ? "" : " " + value), option.get_description());
 }
 
-std::string filled_options(const std::vector<option_outline>& options) {
-    std::string out = "\nOptions:\n";
-    for (const auto& option : options) out += filled_entry(option);
-    return out;
+std::string filled_options(const CLI::App& of, const std::string& json) {
+    std::string out;
+    for (const auto* option : options_of(of, false)) out += filled_option(*option);
+    if (!json.empty()) out += filled_entry("    --json", json);
+    return out.empty() ? "" : "\nOptions:\n" + out;
 }
 
-std::string filled_examples(const std::vector<example_outline>& of) {
+std::string filled_examples(const std::vector<entry>& of) {
     std::string out = of.size() == 1 ? "\nExample:\n" : "\nExamples:\n";
-    for (const auto& one : of) out += "  " + one.call + "\n" + filled(one.text, 6);
+    for (const auto& one : of) out += "  " + one.name + "\n" + filled(one.text, 6);
     return out;
 }
 
-std::string opening(const command_outline& of) {
-    return of.text + ".\n\nUsage: " + of.usage + "\n";
+std::string opening(const CLI::App& of, const std::string& usage) {
+    return of.get_description() + ".\n\nUsage: " + usage + "\n";
 }
 
-std::string whole_page(const outline& of) {
-    std::string out = opening(of.whole) + "\nCommands:\n";
-    for (const auto& command : of.commands) out += filled_entry(command.name, command.text);
-    return out + filled_options(of.whole.options) + filled_examples(of.whole.examples) + filled_paragraphs(of.nodes) +
-           filled_paragraphs(of.whole.footer);
-}
-
-std::string command_page(const outline& of, const command_outline& command) {
-    std::string out = opening(command);
-    if (!command.arguments.empty()) out += "\nArguments:\n";
-    for (const auto& argument : command.arguments) out += filled_entry(argument.name, argument.text);
-    auto options = command.options;
-    if (!command.json.empty()) options.push_back({{"--json"}, "", command.json});
-    if (!options.empty()) out += filled_options(options);
-    std::string others;
-    for (const auto& option : of.whole.options) {
-        const bool is_shown = option.names.back() == "--json" && !command.json.empty();
-        if (!is_shown) others += (others.empty() ? "" : ", ") + option.names.back();
+std::string whole_page(const CLI::App& whole) {
+    std::string out = opening(whole, "redlock [OPTIONS] COMMAND ...") + "\nCommands:\n";
+    for (const CLI::App* command : whole.get_subcommands({})) {
+        out += filled_entry(command->get_name(), command->get_description());
     }
-    return out + filled_examples(command.examples) + filled_paragraphs(command.footer) +
+    const auto& examples = examples_of_commands();
+    return out + filled_options(whole, "") +
+           filled_examples({examples.at("run").front(), examples.at("doctor").front()}) +
+           filled_paragraphs(about_nodes) + filled_paragraphs(whole.get_footer());
+}
+
+std::string command_page(const CLI::App& whole, const CLI::App& command) {
+    std::string out = opening(command, usage_of(command));
+    const auto arguments = options_of(command, true);
+    if (!arguments.empty()) out += "\nArguments:\n";
+    for (const auto* argument : arguments) {
+        out += filled_entry(argument_name(*argument), argument->get_description());
+    }
+    const std::string json = about_json(command.get_name());
+    std::string others;
+    for (const auto* option : whole.get_options()) {
+        const std::string name = names_of(*option).back();
+        const bool is_shown = name == "--json" && !json.empty();
+        if (!is_shown) others += (others.empty() ? "" : ", ") + name;
+    }
+    return out + filled_options(command, json) +
+           filled_examples(examples_of_commands().at(command.get_name())) +
+           filled_paragraphs(command.get_footer()) +
            filled_paragraphs("See redlock help for " + others + ", and where the nodes come from.");
 }
-
-}  // namespace
-
-std::string help_page(const outline& of, const std::string& command) {
-    const auto found = std::find_if(of.commands.begin(), of.commands.end(),
-                                    [&](const auto& one) { return one.name == command; });
-    return found == of.commands.end() ? whole_page(of) : command_page(of, *found);
-}
-
-namespace {
 
 // Text that roff takes as it is. Dashes and quotes are such as can be copied into a shell.
 std::string plain(const std::string& text) {
@@ -289,68 +306,80 @@ std::string tagged(const std::string& tag, const std::string& text) {
     return ".TP\n" + tag + "\n" + plain(text) + "\n";
 }
 
-std::string option_entry(const option_outline& option) {
-    std::string tag;
-    for (const auto& name : option.names) {
-        tag += (tag.empty() ? "" : ", ") + ("\\fB" + plain(name) + "\\fR");
-    }
-    if (!option.value.empty()) tag += " \\fI" + plain(option.value) + "\\fR";
-    return tagged(tag, option.text);
-}
+std::string bold(const std::string& text) { return "\\fB" + plain(text) + "\\fR"; }
+std::string italic(const std::string& text) { return "\\fI" + plain(text) + "\\fR"; }
 
-std::string entries(const command_outline& of) {
+std::string entries(const CLI::App& of) {
     std::string out;
-    for (const auto& argument : of.arguments) {
-        out += tagged("\\fI" + plain(argument.name) + "\\fR", argument.text);
+    for (const auto* argument : options_of(of, true)) {
+        out += tagged(italic(argument_name(*argument)), argument->get_description());
     }
-    for (const auto& option : of.options) out += option_entry(option);
+    for (const auto* option : options_of(of, false)) {
+        std::string tag;
+        for (const auto& name : names_of(*option)) tag += (tag.empty() ? "" : ", ") + bold(name);
+        if (const auto value = value_of(*option); !value.empty()) tag += " " + italic(value);
+        out += tagged(tag, option->get_description());
+    }
     return out;
 }
 
-std::string terms(const char* heading, const std::vector<term_outline>& of) {
+std::string section(const char* heading, const std::vector<entry>& of) {
     std::string out = std::string(".SH ") + heading + "\n";
-    for (const auto& one : of) out += tagged("\\fB" + plain(one.name) + "\\fR", one.text);
-    return out;
-}
-
-std::string all_examples(const outline& of) {
-    std::string out = ".SH EXAMPLES\n";
-    for (const auto& command : of.commands) {
-        for (const auto& one : command.examples) {
-            out += tagged("\\fB" + plain(one.call) + "\\fR", one.text);
-        }
-    }
-    return out;
-}
-
-std::string see_also(const std::vector<std::string>& pages) {
-    std::string out = ".SH SEE ALSO\n";
-    for (const auto& page : pages) {
-        out += "\\fB" + plain(page.substr(0, page.find('('))) + "\\fR" +
-               page.substr(page.find('(')) + (&page == &pages.back() ? "\n" : ",\n");
-    }
+    for (const auto& one : of) out += tagged(bold(one.name), one.text);
     return out;
 }
 
 }  // namespace
 
-std::string manual_page(const outline& of, const std::string& version) {
+const CLI::App* find_command(const CLI::App& whole, const std::string& name) {
+    const auto all = whole.get_subcommands({});
+    const auto found = std::find_if(all.begin(), all.end(), [&](const CLI::App* one) {
+        return one->get_name() == name;
+    });
+    return found == all.end() ? nullptr : *found;
+}
+
+std::vector<std::string> names_of(const CLI::Option& option) {
+    std::vector<std::string> out;
+    for (const auto& name : option.get_snames()) out.push_back("-" + name);
+    for (const auto& name : option.get_lnames()) out.push_back("--" + name);
+    return out;
+}
+
+std::string value_of(const CLI::Option& option) {
+    if (option.get_items_expected_max() == 0) return {};
+    const std::string type = option.get_type_name();
+    return type.substr(0, type.find(':'));  // behind it what CLI11 checks
+}
+
+std::string help_page(const CLI::App& whole, const std::string& command) {
+    const auto* const one = find_command(whole, command);
+    return one == nullptr ? whole_page(whole) : command_page(whole, *one);
+}
+
+std::string manual_page(const CLI::App& whole, const std::string& version) {
+    const auto commands = whole.get_subcommands({});
     std::string out = ".TH REDLOCK 1 \"\" \"redlock " + plain(version) + "\" \"User Commands\"\n";
-    out += ".SH NAME\nredlock \\- " + plain(of.whole.text) + "\n";
+    out += ".SH NAME\nredlock \\- " + plain(whole.get_description()) + "\n";
     out += ".SH SYNOPSIS\n";
-    for (const auto& command : of.commands) out += plain(command.usage) + "\n.br\n";
-    out += ".SH DESCRIPTION\n" + paragraphs(of.description + "\n\n" + of.nodes);
-    out += ".SH OPTIONS\nThey may stand before or behind the name of a command.\n" +
-           entries(of.whole);
+    for (const auto* command : commands) out += plain(usage_of(*command)) + "\n.br\n";
+    out += ".SH DESCRIPTION\n" + paragraphs(std::string(description) + "\n\n" + about_nodes);
+    out += ".SH OPTIONS\nThey may stand before or behind the name of a command.\n" + entries(whole);
     out += ".SH COMMANDS\n";
-    for (const auto& command : of.commands) {
-        out += ".SS " + plain(command.usage) + "\n" + plain(command.text) + ".\n";
-        out += entries(command);
-        if (!command.json.empty()) out += option_entry({{"--json"}, "", command.json});
-        out += paragraphs(command.footer);
+    std::vector<entry> examples;
+    for (const auto* command : commands) {
+        const std::string json = about_json(command->get_name());
+        out += ".SS " + plain(usage_of(*command)) + "\n" + plain(command->get_description()) +
+               ".\n" + entries(*command);
+        if (!json.empty()) out += tagged(bold("--json"), json);
+        out += paragraphs(command->get_footer());
+        const auto& own = examples_of_commands().at(command->get_name());
+        examples.insert(examples.end(), own.begin(), own.end());
     }
-    return out + all_examples(of) + terms("FILES", of.files) + terms("ENVIRONMENT", of.environment) +
-           terms("EXIT STATUS", of.statuses) + see_also(of.see_also);
+    return out + section("EXAMPLES", examples) + section("FILES", all_files()) +
+           section("ENVIRONMENT", all_variables()) + section("EXIT STATUS", all_statuses()) +
+           ".SH SEE ALSO\n\\fBflock\\fR(1),\n\\fBredis\\-cli\\fR(1),\n"
+           "\\fBredis\\-server\\fR(1),\n\\fBcrontab\\fR(5)\n";
 }
 
 }  // namespace redlock::tool

@@ -11,8 +11,6 @@
 #include <redlock/client.hpp>
 #include <redlock/json.hpp>
 
-#include <boost/asio/io_context.hpp>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,19 +22,11 @@
 
 namespace redlock::tool {
 
-namespace asio = boost::asio;
-
 namespace {
-
-std::string seconds(std::chrono::milliseconds span) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(span.count()) / 1e3);
-    return text;
-}
 
 std::string left(const node_state& node) {
     if (node.owner.empty() && node.state != key_state::shared) return "-";
-    return node.ttl.count() < 0 ? "no expiry" : seconds(node.ttl);
+    return node.ttl.count() < 0 ? "no expiry" : seconds_text(node.ttl);
 }
 
 // Behind the name of a holder; it has as many bytes as the nodes keep of a note.
@@ -80,7 +70,7 @@ void add_rows(std::string& out, const std::vector<std::array<std::string, N>>& r
 }
 
 std::string left(const slot_state& slot) {
-    return slot.valid_for.count() < 0 ? "no expiry" : seconds(slot.valid_for);
+    return slot.valid_for.count() < 0 ? "no expiry" : seconds_text(slot.valid_for);
 }
 
 int show(const resource_state& state, bool json) {
@@ -139,18 +129,6 @@ std::string holders(const resource_state& state) {
                                                   with_note(state.note);
 }
 
-std::string utc_text(std::chrono::system_clock::time_point at) {
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch());
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    char day[40];
-    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &parts);
-    char text[60];
-    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(ms.count() % 1'000));
-    return text;
-}
-
 std::string kept_until(const resource_state& state) {
     const auto end = std::chrono::system_clock::now() + state.valid_for;
     return (state.valid_for.count() < 0 ? "kept without expiry" : "kept until " + utc_text(end)) +
@@ -194,9 +172,9 @@ std::string to_table(const resource_state& state) {
         out += "unknown: too few nodes answered";
     } else if (state.held) {
         out += holders(state);
-        if (state.valid_for.count() > 0) out += ", for " + seconds(state.valid_for) + " more";
+        if (state.valid_for.count() > 0) out += ", for " + seconds_text(state.valid_for) + " more";
         if (state.valid_for.count() < 0) out += ", without expiry";
-        if (state.held_for) out += ", since " + seconds(*state.held_for);
+        if (state.held_for) out += ", since " + seconds_text(*state.held_for);
         if (state.fence != 0) out += ", fence " + std::to_string(state.fence);
     } else if (state.kept) {
         out += kept_until(state);
@@ -233,30 +211,13 @@ std::string to_table(const resource_state& state) {
 }
 
 int inspect(const inspect_request& request) {
-    auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
-        complain("RESOURCE: " + why);
-        return own_failure;
-    }
-    asio::io_context context(1);
-    first_contact contact(found->client);
-    client asking(context.get_executor(), found->client);
-    contact.wait(context);
-    int status = own_failure;
-    bool answered = false;
-    asking.async_inspect(request.resource, [&](error_code ec, const resource_state& state) {
-        answered = true;
-        if (ec) {
-            complain("'" + request.resource + "': " + ec.message());
-        } else {
-            status = show(state, request.json);
-        }
+    const auto found = find_nodes(request.nodes, {request.resource});
+    return work(found.client, [&](client& on, const std::function<void(int)>& over) {
+        on.async_inspect(request.resource, [&, over](error_code ec, const resource_state& state) {
+            if (ec) complain("'" + request.resource + "': " + ec.message());
+            over(ec ? own_failure : show(state, request.json));
+        });
     });
-    while (!answered) context.run_one();
-    asking.close();
-    drain(context, longest_answer(found->client), status);
-    return status;
 }
 
 }  // namespace redlock::tool

@@ -13,7 +13,8 @@
 
 namespace redlock::tool {
 
-/// What a slot's key looks like on the nodes: "R#3" is slot 3 of R, unless a resource has that name.
+/// What a slot's key looks like on the nodes: "R#3" is slot 3 of R, unless a resource has that
+/// name.
 struct slot_name {
     std::string resource;
     std::uint16_t number = 0;
@@ -28,8 +29,6 @@ const slot_state* find_slot(const resource_state& of, std::uint16_t number);
 std::string holders(const resource_state& state);
 /// If it is kept: "kept until ..., released by ..."; the time by this machine's clock.
 std::string kept_until(const resource_state& state);
-/// As "2026-11-26T17:04:10.123Z".
-std::string utc_text(std::chrono::system_clock::time_point at);
 /// "2 of 3 slots are held"; empty where no program names slots and none is held.
 std::string slots_held(const resource_state& state);
 /// Of the members of `as_json` those about slots, readers and waiters, and the note.

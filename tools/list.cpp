@@ -17,10 +17,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,12 +60,10 @@ std::string holder_of(const resource_state& state) {
 
 std::string line_of(const resource_state& state) {
     std::string out = "'" + shown(state.resource) + "' ";
-    out += state.decided && state.kept && state.slots.empty() ? kept_until(state) : holder_of(state);
+    const bool is_kept = state.decided && state.kept && state.slots.empty();
+    out += is_kept ? kept_until(state) : holder_of(state);
     if (state.held && state.valid_for.count() > 0) {
-        char text[40];
-        std::snprintf(text, sizeof text, ", for %.1f s more",
-                      static_cast<double>(state.valid_for.count()) / 1e3);
-        out += text;
+        out += ", for " + seconds_text(state.valid_for) + " more";
     }
     if (state.held && state.valid_for.count() < 0) out += ", without expiry";
     return out + "\n";
@@ -73,7 +72,9 @@ std::string line_of(const resource_state& state) {
 // Asks about each of the names, some at a time, and prints what is held.
 class lister {
 public:
-    lister(client& by, bool json) : client_(&by), json_(json) {}
+    // `over` is called with the exit status.
+    lister(client& by, bool json, std::function<void(int)> over)
+        : client_(&by), json_(json), over_(std::move(over)) {}
 
     void begin(std::vector<std::string> names) {
         std::map<std::string, std::vector<std::string>> slots_of;
@@ -87,9 +88,8 @@ public:
         for (auto& [resource, slots] : slots_of) left_.push_back({resource, std::move(slots)});
         if (!slots_of.empty()) std::sort(left_.begin(), left_.end());
         while (open_ < at_once && !left_.empty()) ask();
+        if (open_ == 0) over_(status_);
     }
-    bool is_over() const { return open_ == 0 && left_.empty(); }
-    int status() const { return status_; }
 
 private:
     // A resource, and the names that its slots have if they are slots: those are shown with it.
@@ -110,13 +110,14 @@ private:
     void answered(error_code ec, const resource_state& state) {
         --open_;
         if ((ec || !state.decided) && status_ == success) status_ = no_quorum;
-        const bool is_new =
-            !ec && is_in_the_way(state) && shown_.insert(state.resource).second;
-        if (is_new && status_ != own_failure && !print(json_ ? as_json(state) + "\n" : line_of(state))) {
+        const bool is_new = !ec && is_in_the_way(state) && shown_.insert(state.resource).second;
+        if (is_new && status_ != own_failure &&
+            !print(json_ ? as_json(state) + "\n" : line_of(state))) {
             status_ = own_failure;
             left_.clear();
         }
         if (!left_.empty()) ask();
+        if (open_ == 0) over_(status_);
     }
 
     client* client_;
@@ -125,6 +126,7 @@ private:
     std::set<std::string> shown_;
     std::size_t open_ = 0;
     int status_ = success;
+    std::function<void(int)> over_;
 };
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
@@ -203,59 +205,38 @@ private:
 }  // namespace
 
 int list(const list_request& request) {
-    auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    asio::io_context context(1);
-    first_contact contact(found->client);
-    client asking(context.get_executor(), found->client);
-    contact.wait(context);
-    lister shows(asking, request.json);
-    bool is_listed = false;
-    error_code failed;
-    asking.async_list(request.prefix, [&](error_code ec, std::vector<std::string> names) {
-        is_listed = true;
-        failed = ec;
-        if (!ec) shows.begin(std::move(names));
+    const auto found = find_nodes(request.nodes);
+    std::optional<lister> shows;
+    return work(found.client, [&](client& on, const std::function<void(int)>& over) {
+        on.async_list(request.prefix, [&, over](error_code ec, std::vector<std::string> names) {
+            if (!ec) return shows.emplace(on, request.json, over).begin(std::move(names));
+            complain(ec == errc::backlog
+                         ? "list: there are more than 1,000,000 resources: name a PREFIX with "
+                           "which fewer of them begin"
+                         : "list: " + ec.message() +
+                               ": redlock doctor says what is wrong with the nodes; the user needs "
+                               "+scan");
+            over(ec == errc::no_quorum ? no_quorum : own_failure);
+        });
     });
-    while (!is_listed || !shows.is_over()) context.run_one();
-    int status = shows.status();
-    if (failed) {
-        complain(failed == errc::backlog
-                     ? "list: there are more than 1,000,000 resources: name a PREFIX with which "
-                       "fewer of them begin"
-                     : "list: " + failed.message() +
-                           ": redlock doctor says what is wrong with the nodes; the user needs "
-                           "+scan");
-        status = failed == errc::no_quorum ? no_quorum : own_failure;
-    }
-    asking.close();
-    drain(context, longest_answer(found->client), status);
-    return status;
 }
 
 int watch(const watch_request& request) {
-    auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    for (const std::string& one : request.resources) {
-        if (const auto why = validate_resource(found->client, one); !why.empty()) {
-            complain("RESOURCE: " + why);
-            return own_failure;
-        }
-    }
+    auto found = find_nodes(request.nodes, request.resources);
     asio::io_context context(1);
     std::deque<watcher> all;
-    found->client.on_event = [&all](const event& e) {
+    found.client.on_event = [&all](const event& e) {
         if (e.kind != event_kind::node_down) return;
         for (watcher& one : all) one.node_is_down();
     };
-    client asking(context.get_executor(), found->client);
+    client asking(context.get_executor(), found.client);
     bool failed = false;
     for (const std::string& one : request.resources) {
         all.emplace_back(asking, one, request.json, failed).look();
     }
     while (!failed) context.run_one();
     asking.close();
-    drain(context, longest_answer(found->client), own_failure);
+    drain(context, longest_answer(found.client), own_failure);
     return own_failure;
 }
 

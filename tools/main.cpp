@@ -1,4 +1,4 @@
-// The redlock command: runs the request of its command line.
+// The redlock command: does what its command line asks for.
 // SPDX-License-Identifier: MIT
 #include "tools/command_line.hpp"
 #include "tools/exit_status.hpp"
@@ -16,30 +16,12 @@ namespace {
 
 using namespace redlock::tool;
 
-struct performer {
-    const inherited_signals& given;
-
-    int operator()(const usage_error& wrong) const {
-        if (wrong.in_json) complain_in_json();
-        complain(wrong.what);
-        return own_failure;
-    }
-    int operator()(const text_request& request) const {
-        return print(request.text) ? success : own_failure;
-    }
-    int operator()(const run_request& request) const { return run(request, given); }
-    int operator()(const acquire_request& request) const { return acquire(request, given); }
-    int operator()(const extend_request& request) const { return extend(request); }
-    int operator()(const release_request& request) const { return release(request); }
-    int operator()(const revoke_request& request) const { return revoke(request); }
-    int operator()(const inspect_request& request) const { return inspect(request); }
-    int operator()(const list_request& request) const { return list(request); }
-    int operator()(const watch_request& request) const { return watch(request); }
-    int operator()(const doctor_request& request) const { return doctor(request); }
-    int operator()(const bench_request& request) const { return bench(request); }
-    int operator()(const init_request& request) const { return init(request); }
-    int operator()(const commit_request& request) const { return commit(request); }
-};
+int perform(const command_line& asked, const inherited_signals& given) {
+    if (asked.work) return asked.work(given);
+    if (asked.in_json) complain_in_json();
+    complain(asked.wrong);
+    return own_failure;
+}
 
 // What Asio says beside it means something to its programmers.
 std::string system_failure(const boost::system::error_code& why) {
@@ -66,7 +48,9 @@ int main(int argc, char** argv) {
             words.insert(words.begin(), file);
         }
         keep_secret(words);
-        status = std::visit(performer{given}, parse_command_line(argc, argv));
+        status = perform(parse_command_line(argc, argv), given);
+    } catch (const ending& e) {
+        status = e.status;
     } catch (const boost::system::system_error& e) {
         complain(system_failure(e.code()));
     } catch (const std::exception& e) {

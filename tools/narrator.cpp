@@ -28,13 +28,12 @@ std::string whole_seconds(std::chrono::milliseconds span) {
 }
 
 json_value begin(std::string_view what, const std::vector<std::string>& resources) {
-    json_value out = {{"event", what}, {"severity", "info"}};
+    json_value out = {{"kind", what}, {"severity", "info"}};
     if (resources.size() == 1) {
-        out["resource"] = redacted(resources.front());
-        return out;
+        out["resource"] = resources.front();
+    } else {
+        out["resources"] = resources;
     }
-    json_value& names = out["resources"] = json_value::array();
-    for (const auto& one : resources) names.push_back(redacted(one));
     return out;
 }
 
@@ -92,9 +91,11 @@ void narrator::waited() {
 void narrator::tell_of_wait(error_code ec, const resource_state& state) const {
     json_value out = begin("waiting", request_.resources);
     out["ms"] = since_start().count();
-    if (request_.resources.size() > 1) out["resource"] = redacted(state.resource);
+    if (request_.resources.size() > 1) out["resource"] = state.resource;
     if (ec) {
-        out["error"] = ec.message();
+        out["error"] = {{"category", ec.category().name()},
+                        {"value", ec.value()},
+                        {"message", ec.message()}};
     } else {
         out["held"] = state.held;
         out["owner"] = state.owner;
@@ -140,16 +141,9 @@ void narrator::ended(int status) const {
 
 void narrator::happened(const event& e) const {
     // `granted` is written by `granted()`, which knows the fence.
-    const bool is_known = e.kind == event_kind::granted || e.severity == severity::debug;
-    if (!request_.json || is_known) return;
-    json_value out = {{"event", to_string(e.kind)}, {"severity", to_string(e.severity)}};
-    if (!e.resource.empty()) out["resource"] = redacted(e.resource);
-    if (!e.node.empty()) out["node"] = e.node;
-    if (e.error) out["error"] = e.error.message();
-    if (!e.detail.empty()) out["detail"] = redacted(e.detail);
-    if (e.duration.count() > 0) out["ms"] = ms(e.duration).count();
-    for (const node_vote& v : e.votes) out["votes"].push_back(redacted(format(v)));
-    tell(out);
+    if (!request_.json || e.kind == event_kind::granted) return;
+    if (e.severity == severity::debug && !request_.nodes.verbose) return;
+    tell(json_value::parse(to_json(e)));
 }
 
 }  // namespace redlock::tool

@@ -129,7 +129,9 @@ footing find_footing(const std::vector<held_lock>& around, kind_of_lock wanted,
         const auto reader = std::find(state.readers.begin(), state.readers.end(), shown);
         const bool shares = reader != state.readers.end();
         if (wanted == kind_of_lock::slot) {
-            if (slot != state.slots.end()) return {footing::kind::outer, h, slot->number, slot->note};
+            if (slot != state.slots.end()) {
+                return {footing::kind::outer, h, slot->number, slot->note};
+            }
         } else if (has_all) {
             return {footing::kind::outer, h, {}, state.note};
         } else if (shares && wanted == kind_of_lock::shared) {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "tools/nodes.hpp"
 
+#include "tools/exit_status.hpp"
 #include "tools/report.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -66,7 +66,7 @@ std::string check_tls(const tls_options& files, const std::vector<node_options>&
 }
 
 // Of a mistake in one of the URIs the others say nothing: each complaint is about one of them.
-std::optional<configuration> from_uris(const node_source& from) {
+configuration from_uris(const node_source& from) {
     configuration found;
     found.source = "--node";
     auto& nodes = found.client.nodes;
@@ -78,11 +78,8 @@ std::optional<configuration> from_uris(const node_source& from) {
             complain(what_is_wrong(uri, node.error()));
         }
     }
-    if (nodes.size() < from.uris.size()) return std::nullopt;
-    if (const auto why = check_tls(from.tls, nodes); !why.empty()) {
-        complain(why);
-        return std::nullopt;
-    }
+    if (nodes.size() < from.uris.size()) throw ending{own_failure};
+    if (const auto why = check_tls(from.tls, nodes); !why.empty()) fail(why);
     for (node_options& node : nodes) {
         if (node.tls) node.tls = from.tls;
     }
@@ -92,25 +89,24 @@ std::optional<configuration> from_uris(const node_source& from) {
         complain(place(issue.where, from.uris) + ": " + issue.message);
         is_good = false;
     }
-    if (!is_good) return std::nullopt;
+    if (!is_good) throw ending{own_failure};
     return found;
 }
 
 // From a file, or the environment.
-std::optional<configuration> from_elsewhere(const std::string& file) {
+configuration from_elsewhere(const std::string& file) {
     auto found = file.empty() ? configuration_from_environment() : load_configuration(file);
     if (found) return std::move(*found);
     const config_error why = found.error();
     if (why.source().empty()) {
-        complain(why.message() + "; or give --node, once per node, or --config FILE");
-        return std::nullopt;
+        fail(why.message() + "; or give --node, once per node, or --config FILE");
     }
     for (const config_issue& issue : why.issues()) {
         if (issue.severity != config_issue::level::error) continue;
         complain(why.source() + ": " + (issue.where.empty() ? "" : issue.where + ": ") +
                  issue.message);
     }
-    return std::nullopt;
+    throw ending{own_failure};
 }
 
 // A doubtful configuration is no news at each start.
@@ -121,31 +117,50 @@ void say_more(const configuration& found) {
     }
 }
 
-// `redlock inspect` shows the name, and CMD finds it in its environment: so it is set here.
-std::string default_client_name() {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    const std::string pid = ":" + std::to_string(::getpid());
-    std::string name(host.data());
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return c <= 0x20 || c > 0x7e; }, '_');
-    name.resize(std::min(name.size(), max_client_name - pid.size()));
-    return name + pid;
-}
-
 }  // namespace
 
-std::optional<configuration> find_nodes(const node_source& from) {
+configuration find_nodes(const node_source& from, const std::vector<std::string>& resources) {
     const auto why = from.uris.empty() ? check_tls(from.tls, {}) : "";
-    if (!why.empty()) {
-        complain(why + "; a configuration file has \"tls\" for its nodes");
-        return std::nullopt;
-    }
+    if (!why.empty()) fail(why + "; a configuration file has \"tls\" for its nodes");
     auto found = from.uris.empty() ? from_elsewhere(from.config_file) : from_uris(from);
-    if (!found) return found;
-    if (from.verbose) say_more(*found);
-    if (found->client.client_name.empty()) found->client.client_name = default_client_name();
+    if (from.verbose) say_more(found);
+    // Inspect shows the name, and CMD finds it in its environment: so it is set here.
+    auto& name = found.client.client_name;
+    if (name.empty()) name = default_client_name();
+    for (const std::string& one : resources) {
+        if (const auto wrong = validate_resource(found.client, one); !wrong.empty()) {
+            fail("RESOURCE: " + wrong);
+        }
+    }
     return found;
+}
+
+std::string names_of(const client_options& client, list_change without) {
+    std::string out;
+    for (const auto& node : client.nodes) {
+        if (without != list_change::none && node.change == without) continue;
+        out += (out.empty() ? "" : ", ") + shown(display_name(node));
+    }
+    return out;
+}
+
+std::string failures_in(const std::vector<node_vote>& votes) {
+    std::string out;
+    for (const auto& v : votes) {
+        if (v.answer != vote::granted) out += (out.empty() ? "" : "; ") + format(v);
+    }
+    return out;
+}
+
+json_value json_of(const std::vector<node_vote>& votes, const char* done) {
+    json_value out = json_value::array();
+    for (const auto& v : votes) {
+        const bool is_done = v.answer == vote::granted;
+        out.push_back({{"name", v.node.str()},
+                       {done, is_done},
+                       {"error", is_done ? "" : format(v)}});
+    }
+    return out;
 }
 
 }  // namespace redlock::tool

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <redlock/config.hpp>
+#include "tools/formats.hpp"
 
-#include <optional>
+#include <redlock/config.hpp>
+#include <redlock/vote.hpp>
+
 #include <string>
 #include <vector>
 
@@ -18,8 +20,17 @@ struct node_source {
     bool verbose = false;  ///< Says also where it was found, and what is doubtful, as doctor does.
 };
 
-/// Complains about everything that is wrong; empty when the nodes can't be used. The client's name
-/// is set in what is returned: "host:pid" by default.
-std::optional<configuration> find_nodes(const node_source& from);
+/// Complains about everything that is wrong, and throws an `ending`, when the nodes can't be used,
+/// or one of `resources` can't be a lock's. The client's name is set in what is returned:
+/// "host:pid" by default.
+configuration find_nodes(const node_source& from, const std::vector<std::string>& resources = {});
+
+/// The names of the nodes, for people; without those with this mark, if it is one.
+std::string names_of(const client_options& client, list_change without = list_change::none);
+
+/// Which of these nodes did not grant it, and why; empty where all did.
+std::string failures_in(const std::vector<node_vote>& votes);
+/// A list with the name of each, whether it granted, as the member `done`, and its error.
+json_value json_of(const std::vector<node_vote>& votes, const char* done);
 
 }  // namespace redlock::tool

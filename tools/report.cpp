@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/report.hpp"
 
+#include "tools/exit_status.hpp"
 #include "tools/signals.hpp"
 
 #include <redlock/detail/printable.hpp>
@@ -99,6 +100,14 @@ std::vector<std::string>& secrets() {
 bool& complains_in_json() noexcept {
     static bool is = false;
     return is;
+}
+
+void redact(json_value& what) {
+    if (what.is_string()) {
+        what = redacted(what.get_ref<const std::string&>());
+    } else if (what.is_structured()) {
+        for (json_value& part : what) redact(part);
+    }
 }
 
 // Also with a scope, as in fe80::1%eth0.
@@ -230,16 +239,26 @@ void take_time() {
     write_kept();
 }
 
-void tell(const json_value& what) { write_line(json_text(what) + '\n'); }
+void tell(const json_value& what) {
+    json_value out = {{"time", utc_text(std::chrono::system_clock::now())}};
+    out.update(what);
+    redact(out);
+    write_line(json_text(out) + '\n');
+}
 
 void complain(std::string_view what) {
     if (complains_in_json()) {
-        return tell({{"event", "message"}, {"text", redacted(what)}});
+        return tell({{"kind", "message"}, {"severity", "info"}, {"text", what}});
     }
     std::string line = "redlock: " + redacted(what);
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     write_line(detail::printable(line) + '\n');
+}
+
+void fail(std::string_view what) {
+    complain(what);
+    throw ending{own_failure};
 }
 
 bool print(std::string_view text) {
@@ -248,19 +267,15 @@ bool print(std::string_view text) {
     return false;
 }
 
-bool is_confirmed(const std::string& command, const std::string& condition,
-                  const std::string& what) {
+void confirm(const std::string& command, const std::string& condition, const std::string& what) {
     if (::isatty(STDIN_FILENO) == 0) {
-        complain(command + " asks before it does anything, and there is no terminal to ask on: " +
-                 condition + ", say --yes");
-        return false;
+        fail(command + " asks before it does anything, and there is no terminal to ask on: " +
+             condition + ", say --yes");
     }
     std::cerr << what << "\nType yes to go on: " << std::flush;
     std::string answer;
     std::getline(std::cin, answer);
-    if (answer == "yes") return true;
-    complain("nothing was changed");
-    return false;
+    if (answer != "yes") fail("nothing was changed");
 }
 
 namespace {

@@ -47,24 +47,28 @@ void take_time();
 /// become spaces.
 void complain(std::string_view what);
 
-/// From now on `complain` writes a JSON object, {"event": "message", "text": ...}.
+/// Complains, and throws the `ending` of a command that failed.
+[[noreturn]] void fail(std::string_view what);
+
+/// From now on `complain` writes a JSON object, of the kind "message" and with a "text".
 void complain_in_json() noexcept;
 
-/// Writes a JSON object as one line to standard error, in one write.
+/// Writes a JSON object, with its texts redacted, as one line to standard error, in one write. It
+/// begins with the time, if `what` has none.
 void tell(const json_value& what);
 
 /// Writes `text` unchanged to standard output. Where that fails, complains and returns false.
 bool print(std::string_view text);
 
-/// Asks on the terminal whether to go on. Where there is none, complains that `command` asks before
-/// it does anything, and that a script has to say --yes, `condition` given. `what`: what will happen.
-bool is_confirmed(const std::string& command, const std::string& condition,
-                  const std::string& what);
+/// Asks on the terminal whether to go on, and fails otherwise. Where there is none, it fails with
+/// the words that `command` asks before it does anything, and that a script has to say --yes,
+/// `condition` given. `what`: what will happen.
+void confirm(const std::string& command, const std::string& condition, const std::string& what);
 
 enum class readers { owner, all };  ///< Who may read it; `all` as far as the umask allows.
 
-/// A program that opens the file sees the old text or the new one, never a part. A device, a pipe and
-/// a symbolic link are not replaced. Returns what failed; empty where nothing did.
+/// A program that opens the file sees the old text or the new one, never a part. A device, a pipe
+/// and a symbolic link are not replaced. Returns what failed; empty where nothing did.
 std::string replace_file(const std::string& file, std::string_view text, readers who);
 
 }  // namespace redlock::tool

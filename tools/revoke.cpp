@@ -1,4 +1,5 @@
-// `redlock release --force`: shows the holders, asks the operator to confirm, then revokes their leases.
+// `redlock release --force`: shows the holders, asks the operator to confirm, then revokes their
+// leases.
 // SPDX-License-Identifier: MIT
 #include "tools/commands.hpp"
 
@@ -42,12 +43,13 @@ std::string other_types(const resource_state& state) {
 // What the nodes show, and what the operator should know before the answer.
 std::string warning(const resource_state& state) {
     return to_table(state) +
-           (has_no_expiry(state) ? "\nA lock has an expiry. This key has none on some node: it may be "
-                                   "another program's data, which\nwould be deleted."
+           (has_no_expiry(state) ? "\nA lock has an expiry. This key has none on some node: it may "
+                                   "be another program's data, which\nwould be deleted."
                                  : "") +
            "\nThis takes '" + shown(state.resource) +
-           "' from its holders. Each of them goes on until it renews its lease, at the latest a ttl\n"
-           "from now, and the next holder may start at once: only the fence tells them apart.";
+           "' from its holders. Each of them goes on until it renews its lease, at the latest "
+           "a ttl\nfrom now, and the next holder may start at once: only the fence tells them "
+           "apart.";
 }
 
 // Its resource as if nothing but that slot was held.
@@ -75,18 +77,11 @@ std::string list_of(const std::vector<std::string>& owners) {
 }
 
 std::string revocation_to_json(const std::string& resource, const revocation& done) {
-    json_value nodes = json_value::array();
-    for (const auto& node : done.votes) {
-        const bool is_done = node.answer == vote::granted;
-        nodes.push_back({{"name", node.node.str()},
-                         {"done", is_done},
-                         {"error", is_done ? "" : format(node)}});
-    }
     return json_text({{"resource", redacted(resource)},
                       {"revoked", done.revoked},
                       {"freed", done.freed},
                       {"holders", done.holders},
-                      {"nodes", std::move(nodes)}}) +
+                      {"nodes", json_of(done.votes, "done")}}) +
            "\n";
 }
 
@@ -107,13 +102,10 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
         }
     }
     if (!print(text)) return own_failure;
-    std::string failures;
-    for (const auto& node : done.votes) {
-        if (node.answer != vote::granted) failures += (failures.empty() ? "" : "; ") + format(node);
-    }
+    const std::string failures = failures_in(done.votes);
     if (ec == errc::no_quorum) {
-        complain(failures + ": fewer than a quorum of nodes took it from its holders, which may still "
-                            "have their lease: fix this and run it again");
+        complain(failures + ": fewer than a quorum of nodes took it from its holders, which may "
+                            "still have their lease: fix this and run it again");
         return no_quorum;
     }
     if (ec) {
@@ -129,24 +121,19 @@ int show_revocation(error_code ec, const std::string& resource, const revocation
     return success;
 }
 
-void complain_of_other_data(const std::string& resource, const std::string& where) {
-    complain("'" + resource + "' is no lock, and was not removed: " + where + ": " +
-             used_for_something_else + "; or, where nobody needs it, delete it with redis-cli DEL "
-             "on each node");
+std::string about_other_data(const std::string& resource, const std::string& where) {
+    return "'" + resource + "' is no lock, and was not removed: " + where + ": " +
+           used_for_something_else +
+           "; or, where nobody needs it, delete it with redis-cli DEL on each node";
 }
 
 }  // namespace
 
 int revoke(const revoke_request& request) {
-    const auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    if (const auto why = validate_resource(found->client, request.resource); !why.empty()) {
-        complain("RESOURCE: " + why);
-        return own_failure;
-    }
+    const auto found = find_nodes(request.nodes, {request.resource});
     resource_state state;
     {
-        asking by(found->client);
+        asking by(found.client);
         const auto inspect = [&by](const std::string& resource) {
             return by.wait_for<resource_state>([&](client& on, auto handler) {
                 on.async_inspect(resource, std::move(handler));
@@ -168,21 +155,16 @@ int revoke(const revoke_request& request) {
         if (const int status = by.end(success); status != success) return status;
     }
     const std::string others = other_types(state);
-    if (!others.empty() && !has_holder(state)) {
-        complain_of_other_data(request.resource, others);
-        return own_failure;
-    }
+    if (!others.empty() && !has_holder(state)) fail(about_other_data(request.resource, others));
     if (!has_holder(state) && !state.decided) {
         complain_of_silence(state);
         return no_quorum;
     }
-    if (has_holder(state) && !request.yes &&
-        !is_confirmed("release --force",
-                      "if '" + request.resource + "' is to be taken from its holders",
-                      warning(state))) {
-        return own_failure;
+    if (has_holder(state) && !request.yes) {
+        confirm("release --force",
+                "if '" + request.resource + "' is to be taken from its holders", warning(state));
     }
-    asking by(found->client);
+    asking by(found.client);
     auto [ec, done] = by.wait_for<revocation>([&](client& on, auto handler) {
         on.async_revoke(state, std::move(handler));
     });
@@ -192,7 +174,7 @@ int revoke(const revoke_request& request) {
     }
     int status = show_revocation(ec, request.resource, done, request.json);
     if (status == success && !others.empty()) {
-        complain_of_other_data(request.resource, others);
+        complain(about_other_data(request.resource, others));
         status = own_failure;
     }
     return by.end(status);

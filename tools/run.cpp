@@ -26,7 +26,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,10 +34,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -51,56 +48,6 @@ namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Appends a line per event, by one write: lines of several processes do not mix.
-class event_file {
-public:
-    /// Empty: events are not written. Throws `std::runtime_error`, with the cause and the remedy,
-    /// where the file can't be opened.
-    explicit event_file(const std::string& name);
-    ~event_file();
-    event_file(const event_file&) = delete;
-    event_file& operator=(const event_file&) = delete;
-
-    /// Where a line can't be written it is left out. The first time, redlock says so.
-    void add(const event& e);
-
-private:
-    const std::string name_;
-    int descriptor_ = -1;
-    bool has_failed_ = false;
-};
-
-event_file::event_file(const std::string& name) : name_(name) {
-    if (name.empty()) return;
-    // A pipe that no program reads, or that is full, must not hold up the lock.
-    constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-    descriptor_ = ::open(name.c_str(), flags, 0666);
-    if (descriptor_ >= 0) return;
-    const std::string why = errno == ENXIO ? "it is a pipe that no program reads: start the reader "
-                                             "first"
-                                           : std::string(std::strerror(errno)) +
-                                                 ": name a file that can be written";
-    throw std::runtime_error("--events " + name + ": " + why);
-}
-
-event_file::~event_file() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-void event_file::add(const event& e) {
-    if (descriptor_ < 0) return;
-    const std::string resource = redacted(e.resource);
-    const std::string detail = redacted(e.detail);
-    event shown = e;
-    shown.resource = resource;
-    shown.detail = detail;
-    const std::string line = to_json(shown) + '\n';
-    const auto written = ::write(descriptor_, line.data(), line.size());
-    if (written == static_cast<ssize_t>(line.size()) || std::exchange(has_failed_, true)) return;
-    complain("--events " + name_ + ": " + (written < 0 ? std::strerror(errno) : "it is full") +
-             ": events are missing there");
-}
 
 kind_of_lock wanted(const lease_request& lease) {
     if (lease.slots > 0) return kind_of_lock::slot;
@@ -176,20 +123,19 @@ std::optional<int> run_under_outer_lock(const run_request& request, const config
         case footing::kind::outer:
             narrator(request).nested(whole.under.fence);
             return become(request.command,
-                          variables_for(request.resources, whole.under, whole.slot, whole.note, around),
+                          variables_for(request.resources, whole.under, whole.slot, whole.note,
+                                        around),
                           given);
         case footing::kind::partly:
-            complain("'" + whole.under.resource +
-                     "' is held by a redlock run around this one, and not all of " +
-                     quoted(request.resources) +
-                     " by that one: it would wait for itself. Let the outer one name them all");
-            return own_failure;
+            fail("'" + whole.under.resource +
+                 "' is held by a redlock run around this one, and not all of " +
+                 quoted(request.resources) +
+                 " by that one: it would wait for itself. Let the outer one name them all");
         case footing::kind::deadlock:
-            complain("'" + whole.under.resource +
-                     "' is shared by the redlock run around this one, which would wait for itself "
-                     "if it asked for it alone: give this one --shared, too, or leave out --shared "
-                     "of the outer one");
-            return own_failure;
+            fail("'" + whole.under.resource +
+                 "' is shared by the redlock run around this one, which would wait for itself "
+                 "if it asked for it alone: give this one --shared, too, or leave out --shared "
+                 "of the outer one");
     }
     context.restart();
     context.run_for(longest_answer(from.client));
@@ -257,9 +203,8 @@ private:
     std::string last_detail_;
     std::string renewal_failure_;  // what the nodes said of the last renewals
     narrator says_{request_};
-    event_file events_{request_.events_file};
     terminal terminal_;
-    sign_channels channels_{request_.watchdog.has_value()};
+    sign_pipe signs_{request_.watchdog.has_value()};
     asio::io_context context_{1};
     asio::signal_set signals_{context_};
     job_control job_;
@@ -311,7 +256,6 @@ client_options runner::observed(client_options options) {
 
 void runner::observe(const event& e) {
     says_.happened(e);
-    events_.add(e);
     switch (e.kind) {
         case event_kind::node_up: down_.erase(std::string(e.node)); break;
         case event_kind::node_down:
@@ -326,8 +270,8 @@ void runner::observe(const event& e) {
     say_the_rest();
 }
 
-// Goes on while CMD runs, which may be for days. If the file can't be written, redlock says so once,
-// and CMD goes on.
+// Goes on while CMD runs, which may be for days. If the file can't be written, redlock says so
+// once, and CMD goes on.
 void runner::write_metrics() {
     if (request_.metrics_file.empty()) return;
     const auto text = open_metrics(client_.stats());
@@ -509,15 +453,16 @@ void runner::start_command() {
     const auto slot = terms_.slots > 0 ? std::optional(lease_.slot()) : std::nullopt;
     auto all = locks_around();
     for (const auto& one : request_.resources) all.push_back({one, owner, lease_.fence()});
-    environment variables = variables_for(request_.resources, all.back(), slot, request_.lease.note, all);
-    const environment for_signs = watchdog_.variables(channels_);
+    environment variables =
+        variables_for(request_.resources, all.back(), slot, request_.lease.note, all);
+    const environment for_signs = watchdog_.variables(signs_);
     variables.insert(variables.end(), for_signs.begin(), for_signs.end());
     phase_ = phase::running;
     // In a script or a pipeline CMD gets the terminal when it needs it: until then keys reach all.
     owns_screen_ = terminal_.is_ours_alone();
     try {
         child_.start(request_.command, variables, owns_screen_);
-        watchdog_.start(channels_, [this] { on_silence(); });
+        watchdog_.start(signs_, [this] { on_silence(); });
     } catch (const std::system_error& e) {
         complain(std::string("CMD can't be started: ") + e.what());
         status_ = own_failure;
@@ -592,14 +537,15 @@ void runner::on_lost(loss why) {
     std::string line = "the lease of " + name() + " is lost, CMD is stopped: ";
     switch (why) {
         case loss::expired:
-            line += terms_.renew ? "redlock or this machine stood still, so that no renewal was sent in "
-                                   "time; lengthen --ttl to outlast that"
+            line += terms_.renew ? "redlock or this machine stood still, so that no renewal was "
+                                   "sent in time; lengthen --ttl to outlast that"
                                  : "it was not renewed; lengthen --ttl or leave out --no-renew";
             break;
         case loss::taken:
             line +=
                 "a quorum of nodes says that the key is gone or has another owner; see redlock "
-                "inspect; an operator may have taken it (release --force), or a program deletes keys";
+                "inspect; an operator may have taken it (release --force), or a program deletes "
+                "keys";
             break;
         case loss::unreachable:
             line += "no quorum of nodes renewed it";
@@ -734,22 +680,16 @@ std::string check(const std::vector<std::string>& resources, const client_option
 int run(const run_request& request, const inherited_signals& given) {
     if (request.json) complain_in_json();
     const auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    if (const auto why = check(request.resources, found->client); !why.empty()) {
-        complain("RESOURCE: " + why);
-        return own_failure;
+    if (const auto why = check(request.resources, found.client); !why.empty()) {
+        fail("RESOURCE: " + why);
     }
     if (request.watchdog && *request.watchdog <= 0ms) {
-        complain("--watchdog must be longer than 0");
-        return own_failure;
+        fail("--watchdog must be longer than 0");
     }
     acquire_options terms;
-    if (const auto why = settle(request.lease, *found, terms); !why.empty()) {
-        complain(why);
-        return own_failure;
-    }
-    if (const auto status = run_under_outer_lock(request, *found, given)) return *status;
-    return runner(request, *found, terms, given).run();
+    if (const auto why = settle(request.lease, found, terms); !why.empty()) fail(why);
+    if (const auto status = run_under_outer_lock(request, found, given)) return *status;
+    return runner(request, found, terms, given).run();
 }
 
 }  // namespace redlock::tool

@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,22 +29,6 @@ using std::chrono::milliseconds;
 
 // Longer than any token, so that a wrong file is not read to its end.
 constexpr std::size_t longest = 256 * 1'024;
-
-class open_file {
-public:
-    explicit open_file(int number) noexcept : number_(number) {}
-    ~open_file() {
-        if (number_ >= 0) ::close(number_);
-    }
-    open_file(const open_file&) = delete;
-    open_file& operator=(const open_file&) = delete;
-
-    bool is_open() const noexcept { return number_ >= 0; }
-    int number() const noexcept { return number_; }
-
-private:
-    int number_;
-};
 
 bool read_all(int from, std::string& into) {
     char bytes[4'096];
@@ -64,24 +47,23 @@ std::string trimmed(const std::string& text) {
     return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-std::optional<std::string> found(const std::string& text, const std::string& where) {
+std::string found(const std::string& text, const std::string& where) {
     std::string token = trimmed(text);
-    if (!token.empty()) return token;
-    complain("there is no token in " + where + ": redlock acquire writes one");
-    return std::nullopt;
+    if (token.empty()) fail("there is no token in " + where + ": redlock acquire writes one");
+    return token;
 }
 
 // From `file`, if it is named ("-" is standard input), else from REDLOCK_TOKEN, else from standard
-// input. Complains where there is none.
-std::optional<std::string> read_token(const std::string& file) {
+// input.
+std::string read_token(const std::string& file) {
     std::string text;
     if (!file.empty() && file != "-") {
-        const open_file source(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-        if (!source.is_open() || !read_all(source.number(), text)) {
-            complain("--token-file " + file + ": " + std::strerror(errno) +
-                     ": name the file that redlock acquire wrote");
-            return std::nullopt;
+        const int source = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+        if (source < 0 || !read_all(source, text)) {
+            fail("--token-file " + file + ": " + std::strerror(errno) +
+                 ": name the file that redlock acquire wrote");
         }
+        ::close(source);
         return found(text, file);
     }
     const char* const variable = std::getenv("REDLOCK_TOKEN");
@@ -89,27 +71,22 @@ std::optional<std::string> read_token(const std::string& file) {
         return found(variable, "REDLOCK_TOKEN");
     }
     if (::isatty(STDIN_FILENO) != 0) {
-        complain("there is no token: name its file with --token-file, or pass it in REDLOCK_TOKEN "
-                 "or on standard input");
-        return std::nullopt;
+        fail("there is no token: name its file with --token-file, or pass it in REDLOCK_TOKEN or "
+             "on standard input");
     }
-    if (!read_all(STDIN_FILENO, text)) {
-        complain(std::string("standard input: ") + std::strerror(errno));
-        return std::nullopt;
-    }
+    if (!read_all(STDIN_FILENO, text)) fail(std::string("standard input: ") + std::strerror(errno));
     return found(text, "standard input");
 }
 
 // Replaces `file` as a whole; only its owner can read it. Complains and returns false where that
 // fails.
 bool write_token(const std::string& file, const std::string& token) {
-    if (file == "-") {
-        complain("--token-file -: leave it out, and the token goes to standard output");
-        return false;
-    }
-    const std::string failed = replace_file(file, token + "\n", readers::owner);
+    const std::string failed =
+        file == "-" ? "-: leave it out, and the token goes to standard output"
+                    : replace_file(file, token + "\n", readers::owner);
     if (failed.empty()) return true;
-    complain("--token-file " + failed + ": name a file in a directory that can be written");
+    complain("--token-file " + failed +
+             (file == "-" ? "" : ": name a file in a directory that can be written"));
     return false;
 }
 
@@ -138,8 +115,8 @@ bool hand_over(const acquire_request& request, const lease& held) {
 int explain_adoption(error_code ec, const lease& got, const asking& by) {
     if (ec == errc::not_held || ec == errc::invalid_argument) {
         complain(ec == errc::not_held
-                     ? "the token's lease is not held any more: it was released, or its ttl is over; "
-                       "acquire again, with a longer --ttl if it ran out"
+                     ? "the token's lease is not held any more: it was released, or its ttl is "
+                       "over; acquire again, with a longer --ttl if it ran out"
                      : "the token can't be used: " +
                            (by.detail().empty() ? ec.message() : by.detail()));
         return not_held;
@@ -163,18 +140,13 @@ std::pair<lease, int> adopt(asking& by, const std::string& token, milliseconds t
 int acquire(const acquire_request& request, const inherited_signals& given) {
     given.ignore_own();  // where the token has no reader, the lease is given back
     const auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    if (const auto why = validate_resources(found->client, request.resources); !why.empty()) {
-        complain("RESOURCE: " + why);
-        return own_failure;
+    if (const auto why = validate_resources(found.client, request.resources); !why.empty()) {
+        fail("RESOURCE: " + why);
     }
     acquire_options terms;
-    if (const auto why = settle(request.lease, *found, terms); !why.empty()) {
-        complain(why);
-        return own_failure;
-    }
+    if (const auto why = settle(request.lease, found, terms); !why.empty()) fail(why);
     terms.renew = false;  // nobody is there to do it
-    asking by(found->client);
+    asking by(found.client);
     auto [ec, got] = by.wait_for<lease>([&](client& on, auto handler) {
         on.async_acquire_all(request.resources, terms, std::move(handler));
     });
@@ -198,34 +170,28 @@ int acquire(const acquire_request& request, const inherited_signals& given) {
 
 int extend(const extend_request& request) {
     const auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
-    const milliseconds ttl = request.ttl.value_or(found->defaults.ttl);
-    const auto why = request.ttl ? refuse_ttl(ttl, found->client) : "";
-    if (!why.empty()) {
-        complain(why);
-        return own_failure;
-    }
+    const milliseconds ttl = request.ttl.value_or(found.defaults.ttl);
+    const auto why = request.ttl ? refuse_ttl(ttl, found.client) : "";
+    if (!why.empty()) fail(why);
     const auto token = read_token(request.token_file);
-    if (!token) return own_failure;
-    asking by(found->client);
-    auto [held, status] = adopt(by, *token, ttl);
+    asking by(found.client);
+    auto [held, status] = adopt(by, token, ttl);
     if (status == success) by.wait_for_all(held);
-    const bool is_written = status != success || !request.json || print(lease_to_json(held, 0, false));
-    if (!is_written) status = own_failure;
+    if (status == success && request.json && !print(lease_to_json(held, 0, false))) {
+        status = own_failure;
+    }
     held.detach();
     return by.end(status);
 }
 
 int release(const release_request& request) {
     const auto found = find_nodes(request.nodes);
-    if (!found) return own_failure;
     const auto token = read_token(request.token_file);
-    if (!token) return own_failure;
-    asking by(found->client);
+    asking by(found.client);
     // It has to be held for as long as the nodes take to answer, and no longer than it was.
     const auto ttl = std::min<milliseconds>(
-        std::max<milliseconds>(4 * longest_answer(found->client), 1s), found->client.ttl_max);
-    auto [adopted, status] = adopt(by, *token, ttl);
+        std::max<milliseconds>(4 * longest_answer(found.client), 1s), found.client.ttl_max);
+    auto [adopted, status] = adopt(by, token, ttl);
     if (status != success) return by.end(status);
     lease held = std::move(adopted);
     const std::string about = request.json ? lease_to_json(held, 0, false) : "";

@@ -139,17 +139,14 @@ class Command(Program):
 
     def __init__(self, redlock, inside, name, resource, list_file, folder):
         history = os.path.join(folder, f"{name}.history")
-        self.told = os.path.join(folder, f"{name}.told")
         super().__init__(name, [redlock, "run", "--config", list_file, "--ttl", f"{self.TTL_MS}ms",
-                                "--wait", f"{PATIENCE_S}s", "--events", self.told, resource, "--",
+                                "--wait", f"{PATIENCE_S}s", "--json", resource, "--",
                                 inside, "inside", name, history, "1", str(self.FOREVER_MS)],
                          folder, die_with_parent)
 
     def events(self):
-        if not os.path.exists(self.told):
-            return []
-        with open(self.told, encoding="utf-8") as file:
-            return [json.loads(line) for line in file if line.endswith("\n")]
+        with open(self.errors, encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.startswith("{")]
 
     def longest_sleep(self):
         """The longest time in ns in which its command did not run, which writes every 20 ms."""

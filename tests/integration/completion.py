@@ -38,7 +38,7 @@ GLOBAL = options_in_help()
 COMMANDS = re.findall(r"^  ([a-z]+) ",
                       said("help").split("\nCommands:\n")[1].split("\n\n")[0], re.MULTILINE)
 OPTIONS = {command: options_in_help(command) for command in COMMANDS}
-FILES = {"--config", "--token-file", "--metrics", "--events", "--tls-ca", "--tls-cert", "--tls-key"}
+FILES = {"--config", "--token-file", "--metrics", "--tls-ca", "--tls-cert", "--tls-key"}
 
 
 def needs(program):
@@ -118,6 +118,26 @@ class Manual(unittest.TestCase):
         self.assertIn("EXIT STATUS", done.stdout)
 
 
+class Candidates(unittest.TestCase):
+    """What the command answers to the scripts of all shells."""
+
+    def test_each_has_its_meaning(self):
+        self.assertEqual(said("__complete", "ins"),
+                         "inspect\tShow the holder of a lock, node by node\n")
+        for words in ([""], ["-"], ["run", "-"], ["help", ""], ["commit", "--"]):
+            offered = said("__complete", *words)
+            self.assertRegex(offered, r"\A([^\s]+\t[ -~]+\n)+\Z")
+
+    def test_words_of_the_line_are_not_printed(self):
+        evil = "\x1b[2J"
+        for words, answer in ((["run", "r", evil], ":command 3\n"),
+                              (["run", "--ttl", "9s", "r", "--", "a", evil], ":command 6\n"),
+                              (["run", "--config", evil], ":files \n"),
+                              (["--config=" + evil], ":files --config=\n"),
+                              (["--" + evil + "="], ""), ([evil], ""), ([evil, ""], "")):
+            self.assertEqual(said("__complete", *words), answer, words)
+
+
 class Shell:
     """Checks that hold for each shell; `complete(line)` returns the words offered for its last."""
 
@@ -146,12 +166,15 @@ class Shell:
                 command = next((c for c in COMMANDS if option in OPTIONS[c]), "run")
                 words = self.complete(f"redlock {command} {option} {folder}/no")
                 self.assertTrue(any("nodes.json" in word for word in words), (option, words))
+            words = self.complete(f"redlock run --config={folder}/no")
+            self.assertTrue(any("nodes.json" in word for word in words), words)
 
     def test_nothing_where_a_value_is_taken(self):
         self.check("redlock run --ttl ", [])
 
     def test_the_command_that_is_run(self):
-        self.assertIn("redlock-tes-t", self.complete("redlock run r -- redlock-te"))
+        for before in ("r --", "r", "--node redis://h:1 r", "--ttl 9s r s --"):
+            self.assertIn("redlock-tes-t", self.complete(f"redlock run {before} redlock-te"))
 
 
 class Bash(Shell, unittest.TestCase):
@@ -159,8 +182,9 @@ class Bash(Shell, unittest.TestCase):
         script = ('eval "$("$0" completion bash)"; COMP_LINE=$1; COMP_POINT=${#1}; shift; '
                   'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _redlock; '
                   '[ ${#COMPREPLY[@]} = 0 ] || printf "%s\\n" "${COMPREPLY[@]}"')
+        words = re.findall(r"[^ :=]+|[:=]+", line) + [""] * line.endswith(" ")  # as bash does
         with Program() as path:
-            return subprocess.run(["bash", "--norc", "-c", script, TOOL, line, *line.split(" ")],
+            return subprocess.run(["bash", "--norc", "-c", script, TOOL, line, *words],
                                   check=True, capture_output=True, text=True,
                                   env=os.environ | {"PATH": path}).stdout.split()
 

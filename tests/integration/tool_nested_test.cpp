@@ -98,7 +98,7 @@ TEST_CASE("a nested run passes on its command's status, or 126 or 127 where it c
     CHECK(holds_text(denied.err, "/dev/null: "));
     const auto told = in_shell(nodes, "$R r -- sh -c 'exec $R --json r -- true'");
     CHECK(told.status == 0);
-    CHECK(holds_text(told.err, R"({"event":"nested","severity":"info","resource":"r","fence":)"));
+    CHECK(holds_text(told.err, R"("kind":"nested","severity":"info","resource":"r","fence":)"));
     CHECK(holds_text(in_shell(nodes, "$R r -- sh -c 'exec $R --verbose r -- true'").err,
                      "CMD runs under its lock"));
 }

@@ -39,7 +39,7 @@ TEST_CASE("a lock that another holder has is no news for cron", "[quiet]") {
     CHECK(has_text(told.err, "'r': "));
     CHECK(has_text(told.err, "held by someone"));
     const auto in_json = outcome_of(run_on(nodes, {"--json", "r", "--", "true"}));
-    CHECK(has_text(in_json.err, R"("event":"message","text":"'r': )"));
+    CHECK(has_text(in_json.err, R"("kind":"message","severity":"info","text":"'r': )"));
 }
 
 TEST_CASE("a turn of this period that another machine had is no news for cron", "[quiet]") {
@@ -126,7 +126,7 @@ TEST_CASE("a refusal of many nodes or about many resources names the first three
     CHECK_FALSE(has_text(got.err, "no30"));
     call.insert(call.begin() + 1, "--json");
     const auto in_json = outcome_of(call);
-    CHECK(has_text(in_json.err, "no30: "));
+    CHECK(has_text(in_json.err, R"(no30","answer")"));
     CHECK(has_text(in_json.err, R"("r63")"));
 
     call.assign(call.begin() + 2, call.begin() + 2 + 2 * 31);

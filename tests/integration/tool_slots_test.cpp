@@ -66,13 +66,13 @@ TEST_CASE("run --slots runs so many at once, each with its slot, and no more", "
     tool_process next(with_nodes(
         nodes, {"run", "--json", "--wait", "90s", "--slots", "3", "r", "--", "true"}));
     REQUIRE(eventually([&] { return contains(next.err(), R"("slots":3)"); }));
-    CHECK(contains(next.err(), R"("event":"waiting")"));
+    CHECK(contains(next.err(), R"("kind":"waiting")"));
     const auto told = run_to_end(with_nodes(
         nodes, {"run", "--json", "--wait", "100ms", "--slots", "3", "r", "--", "true"}));
     CHECK(told.status == 120);
     running.pop_back();  // killed: its slot is free after its ttl, at the latest
     CHECK(next.wait() == 0);
-    CHECK(contains(next.err(), R"("event":"granted")"));
+    CHECK(contains(next.err(), R"("kind":"granted")"));
     CHECK(contains(next.err(), R"("slot":)"));
 }
 
