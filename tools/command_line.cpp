@@ -182,6 +182,10 @@ command_line printing(std::string text) {
     }};
 }
 
+CLI::Option* file(CLI::App& to, const char* name, std::string& into, const char* text) {
+    return to.add_option(name, into, text)->type_name("FILE");
+}
+
 class parser {
 public:
     parser();
@@ -265,19 +269,14 @@ parser::parser() {
             "or unix:///path; once per node")
         ->type_name("URI")
         ->allow_extra_args(false);
-    config_ = app_.add_option("--config", nodes_.config_file,
-                              "A JSON file that names the nodes");
-    config_->type_name("FILE");
+    config_ = file(app_, "--config", nodes_.config_file, "A JSON file that names the nodes");
     app_.add_flag("--json", json_,
                   "Print JSON; run writes what it does to standard error, an object a line");
-    app_.add_option("--tls-ca", nodes_.tls.ca_file,
-                    "Trusted roots of the nodes of --node rediss://; without: the system's")
-        ->type_name("FILE");
-    app_.add_option("--tls-cert", nodes_.tls.cert_file,
-                    "Certificate of this client for them, and its chain")
-        ->type_name("FILE");
-    app_.add_option("--tls-key", nodes_.tls.key_file, "The private key of --tls-cert")
-        ->type_name("FILE");
+    file(app_, "--tls-ca", nodes_.tls.ca_file,
+         "Trusted roots of the nodes of --node rediss://; without: the system's");
+    file(app_, "--tls-cert", nodes_.tls.cert_file,
+         "Certificate of this client for them, and its chain");
+    file(app_, "--tls-key", nodes_.tls.key_file, "The private key of --tls-cert");
     app_.add_flag("--verbose", nodes_.verbose,
                   "Say also where the nodes come from, what is doubtful in the configuration, and, "
                   "run, what it waits for");
@@ -397,9 +396,8 @@ void parser::add_run() {
              "Time in which to end CMD when the lease is lost; without: a quarter of the ttl or of "
              "--max-hold, at most 2s");
     run_->add_flag("--no-renew", running_.lease.no_renew, "Let the lease end after one ttl");
-    run_->add_option("--metrics", running_.metrics_file,
-                     "Write OpenMetrics for Prometheus here, every 10s and at the end")
-        ->type_name("FILE");
+    file(*run_, "--metrics", running_.metrics_file,
+         "Write OpenMetrics for Prometheus here, every 10s and at the end");
     conflict_status(*run_, running_.contended_status,
                     "Exit status in place of 120, which CMD may use itself");
     run_->add_option("RESOURCE", running_.resources,
@@ -412,9 +410,8 @@ void parser::add_token_commands() {
                             std::string(durations) + about_acquire, acquiring_, tool::acquire);
     duration(acquire, "--ttl", acquiring_.lease.ttl, "Length of the lease, such as 50s");
     lease_terms(acquire, acquiring_.lease);
-    acquire.add_option("--token-file", acquiring_.token_file,
-                       "Write the token here, for nobody else to read")
-        ->type_name("FILE");
+    file(acquire, "--token-file", acquiring_.token_file,
+         "Write the token here, for nobody else to read");
     conflict_status(acquire, acquiring_.contended_status, "Exit status in place of 120");
     acquire.add_option("RESOURCE", acquiring_.resources, "What to lock, all or none of them")
         ->required();
@@ -429,11 +426,9 @@ void parser::add_token_commands() {
     release.add_flag("--force", releasing_.force, "Revoke the leases of RESOURCE");
     release.add_flag("--yes", releasing_.yes, "With --force: do not ask");
     release.add_option("RESOURCE", releasing_.resource, "With --force: what to take from them");
-    for (auto [command, file] : {std::pair(&extend, &extending_.token_file),
-                                 std::pair(&release, &releasing_.token_file)}) {
-        command->add_option("--token-file", *file, "Has the token; -: standard input has it")
-            ->type_name("FILE");
-    }
+    constexpr const char* about_file = "Has the token; -: standard input has it";
+    file(extend, "--token-file", extending_.token_file, about_file);
+    file(release, "--token-file", releasing_.token_file, about_file);
 }
 
 void parser::add_looks() {

@@ -1,4 +1,4 @@
-// What `redlock run` writes about its progress, as text or as JSON; knows no timer.
+// What `redlock run` writes about its progress, as text or as JSON.
 // SPDX-License-Identifier: MIT
 #pragma once
 

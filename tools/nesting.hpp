@@ -1,4 +1,4 @@
-// Which locks the runs around this one hold, and whether one of them is enough; sends nothing.
+// Which locks the runs around this one hold, and whether one of them is enough.
 // SPDX-License-Identifier: MIT
 #pragma once
 

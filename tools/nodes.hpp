@@ -1,4 +1,4 @@
-// Where the command finds its nodes; knows no operation on them.
+// Where the command finds its nodes.
 // SPDX-License-Identifier: MIT
 #pragma once
 

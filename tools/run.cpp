@@ -10,7 +10,6 @@
 #include "tools/nesting.hpp"
 #include "tools/report.hpp"
 #include "tools/signals.hpp"
-#include "tools/watchdog.hpp"
 
 #include <redlock/client.hpp>
 #include <redlock/config.hpp>

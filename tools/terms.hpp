@@ -1,4 +1,4 @@
-// What a run asks of its lease, from command line and configuration; knows no client and no child.
+// What a run asks of its lease, from command line and configuration.
 // SPDX-License-Identifier: MIT
 #pragma once
 
