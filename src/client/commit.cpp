@@ -19,8 +19,8 @@ using step = core::list_commit::step;
 
 constexpr duration between_looks = std::chrono::milliseconds(500);
 
-list_commit::answer meaning_of(wire::record_answer::said what) {
-    using said = wire::record_answer::said;
+list_commit::answer meaning_of(core::ruled::said what) {
+    using said = core::ruled::said;
     switch (what) {
         case said::done: return list_commit::answer::done;
         case said::too_young: return list_commit::answer::too_young;
@@ -57,6 +57,7 @@ void commit_operation::begin(time_point now) {
                      client().shared.fresh_owner().to_string(), how_.gives_up);
     others_.resize(client().shared.size());
     failures_.resize(client().shared.size());
+    records_.resize(client().shared.size());
     wait_until_ = now + how_.wait;
     client().tracker.take_role(core::record_role::keeps, now);
 }
@@ -107,19 +108,24 @@ bool commit_operation::ask_next_step(time_point now) {
     }
     sent_at_ = now;
     for (const std::size_t i : machine_->requested()) {
-        wire::request query;
-        client().tracker.write_list_step(query.words, resp::script_form::by_hash, step_for(i));
-        ask(ask_step, query, node_mask::only(i), now);
+        records_[i] = client().tracker.list_step(i, step_for(i));
     }
+    for (const std::size_t i : machine_->requested()) write_step(i, now);
     return true;
 }
 
-wire::list_step commit_operation::step_for(std::size_t node) const {
-    using kind = wire::list_step::kind;
-    using memory = wire::list_step::memory;
+void commit_operation::write_step(std::size_t node, time_point now) {
+    wire::request query;
+    records_[node]->write(query.words, resp::script_form::by_hash);
+    ask(ask_step, query, node_mask::only(node), now);
+}
+
+core::list_step commit_operation::step_for(std::size_t node) const {
+    using kind = core::list_step::kind;
+    using memory = core::list_step::memory;
     const client_options& options = client().shared.options();
     const auto& sets = client().tracker.lists().sets();
-    wire::list_step out{.from = machine_->from(), .to = machine_->to(node)};
+    core::list_step out{.from = machine_->from(), .to = machine_->to(node)};
     switch (machine_->now()) {
         case step::promise: out.what = kind::promise; break;
         case step::close: out.what = kind::close; break;
@@ -140,7 +146,7 @@ wire::list_step commit_operation::step_for(std::size_t node) const {
 bool commit_operation::write_again(std::size_t node, std::uint32_t question, wire::request& out,
                                    time_point) const {
     if (question != ask_step) return false;
-    client().tracker.write_list_step(out.words, resp::script_form::whole, step_for(node));
+    records_[node]->write(out.words, resp::script_form::whole);
     return true;
 }
 
@@ -163,7 +169,8 @@ void commit_operation::read(std::size_t node, std::uint32_t question, const resp
 }
 
 void commit_operation::read_step(std::size_t node, const resp::reply& reply, time_point now) {
-    const auto answer = wire::read_record(reply);
+    if (records_[node]->read(reply)) return write_step(node, now);
+    const wire::record_answer& answer = records_[node]->answer();
     if (!answer.record) return failed(node, ask_step, answer.why, now);
     const auto& record = *answer.record;
     failures_[node] = {};
@@ -171,7 +178,7 @@ void commit_operation::read_step(std::size_t node, const resp::reply& reply, tim
     const bool is_closing = machine_->now() == step::close;
     machine_->answered(node, meaning_of(answer.what), facts, record.quarantine, record.ttl_max);
     client().tracker.note_list_step(node, record, sent_at_, now);
-    if (is_closing && answer.what == wire::record_answer::said::done) disconnect_others(node, now);
+    if (is_closing && answer.what == core::ruled::said::done) disconnect_others(node, now);
 }
 
 void commit_operation::disconnect_others(std::size_t node, time_point now) {

@@ -44,7 +44,8 @@ private:
     bool ask_who_is_connected(time_point now);
     bool judge_connected(time_point now);
     bool ask_next_step(time_point now);
-    wire::list_step step_for(std::size_t node) const;
+    core::list_step step_for(std::size_t node) const;
+    void write_step(std::size_t node, time_point now);
     void read_step(std::size_t node, const resp::reply& reply, time_point now);
     void disconnect_others(std::size_t node, time_point now);
     void tell(std::string_view what);
@@ -55,6 +56,7 @@ private:
     std::vector<std::vector<wire::connected>> others_;  // on each node
     node_mask unseen_;                                  // where they could not be listed
     std::vector<wire::failure> failures_;
+    std::vector<std::optional<wire::record_exchange>> records_;  // of this step
     time_point sent_at_{};
     time_point wait_until_{};
     phase phase_ = phase::begins;

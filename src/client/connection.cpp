@@ -8,6 +8,7 @@
 #include "value/text.hpp"
 #include "wire/failure.hpp"
 #include "wire/login.hpp"
+#include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
 #include <algorithm>
@@ -220,6 +221,7 @@ void handshake::begin(std::string& out, std::string_view files_complaint) {
     said_.clear();
     answered_ = 0;
     scripts_ = {};
+    record_.reset();
     result_ = {};
     result_.files_complaint = files_complaint;
     why_ = {};
@@ -239,14 +241,19 @@ bool handshake::wants_record() const noexcept {
     return client_->fencing && result_.server.is_master;
 }
 
-void handshake::ask_more(std::string& out, const wire::record_request& r) {
-    for (const std::size_t i : scripts_.missing()) {
-        say(out, step::load, {"SCRIPT", "LOAD", resp::all_scripts()[i].text});
+void handshake::ask_more(std::string& out, const core::record_terms& known) {
+    if (!record_) {
+        for (const std::size_t i : scripts_.missing()) {
+            say(out, step::load, {"SCRIPT", "LOAD", resp::all_scripts()[i].text});
+        }
+        if (!wants_record()) return;
+        core::record_terms terms = known;
+        terms.server = result_.server;
+        record_.emplace(wire::record_key(client_->key_prefix), std::move(terms), core::greeted);
     }
-    if (!wants_record()) return;
     said_.push_back(step::record);
-    const auto form = scripts_.sends_text() ? resp::script_form::whole : resp::script_form::by_hash;
-    wire::write_record_call(out, form, r, core::bootstrap::task::look, result_.server);
+    record_->write(out, scripts_.sends_text() ? resp::script_form::whole
+                                              : resp::script_form::by_hash);
 }
 
 handshake::outcome handshake::fail(wire::failure why) {
@@ -351,12 +358,14 @@ handshake::outcome handshake::on_answer(step at, const resp::reply& reply) {
             }
             break;
         case step::record: {
-            auto answer = wire::read_record(reply);
-            if (!answer.record) {
+            if (record_->read(reply)) return outcome::ask_more;
+            const wire::record_answer& answer = record_->answer();
+            if (answer.record) {
+                result_.record = *answer.record;
+            } else if (is_guarded(*client_) || answer.needs_later_version ||
+                       answer.why.error != errc::foreign_data) {
                 return fail(answer.why.error, "the node record: " + answer.why.detail);
             }
-            result_.record = std::move(*answer.record);
-            break;
         }
     }
     return outcome::more;

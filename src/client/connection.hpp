@@ -6,7 +6,7 @@
 #include "client/call.hpp"
 #include "client/findings.hpp"
 #include "core/connection.hpp"
-#include "core/eligibility.hpp"
+#include "core/record.hpp"
 #include "wire/failure.hpp"
 #include "wire/record.hpp"
 #include "wire/resp/command.hpp"
@@ -177,9 +177,10 @@ struct greeting {
 /// Reads `replid`, `is_master` and `has_replicas` from an answer to INFO.
 void read_replication(std::string_view info, core::server_facts& to);
 
-/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT EXISTS leave in one write and are
-/// answered in order. A second write has what needs these answers: SCRIPT LOAD of the scripts that
-/// the node lacks, and, on a master and where `fencing` is on, node.lua.
+/// AUTH, SELECT, CLIENT SETNAME, INFO, CONFIG GET, TIME and SCRIPT EXISTS leave in one write and
+/// are answered in order. A second write has what needs these answers: SCRIPT LOAD of the scripts
+/// that the node lacks, and, on a master and where `fencing` is on, record.lua. A third one
+/// replaces the record where it has to be another, as after a restart.
 class handshake {
 public:
     enum class outcome : std::uint8_t {
@@ -194,8 +195,9 @@ public:
 
     /// Starts again: appends the first commands to `out`.
     void begin(std::string& out, std::string_view files_complaint = {});
-    /// Once the first answers are there, and again where the node lost its scripts meanwhile.
-    void ask_more(std::string& out, const wire::record_request& r);
+    /// Once the first answers are there, and again where the record is to be replaced, or the node
+    /// lost its scripts meanwhile.
+    void ask_more(std::string& out, const core::record_terms& known);
     outcome on_reply(const resp::reply& reply);
     /// Why it failed; secrets never appear.
     const wire::failure& why() const noexcept { return why_; }
@@ -229,6 +231,7 @@ private:
     std::vector<step> said_;
     std::size_t answered_ = 0;
     core::script_search scripts_;
+    std::optional<wire::record_exchange> record_;
     greeting result_;
     wire::failure why_;
 };

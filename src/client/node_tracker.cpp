@@ -9,7 +9,7 @@
 #include "wire/resp/command.hpp"
 
 #include <cassert>
-#include <functional>
+#include <initializer_list>
 #include <utility>
 
 namespace redlock::detail {
@@ -18,28 +18,52 @@ using core::bootstrap;
 using core::node_knowledge;
 using core::node_order;
 
-/// A question about the node itself, which no operation waits for.
+/// A question about the node itself, or about its record, which no operation waits for.
 class node_tracker::query final : public call {
 public:
-    using written = std::function<void(std::string&, resp::script_form)>;
     using answered = void (node_tracker::*)(const query&, std::size_t, const resp::reply&,
                                             time_point);
     using failed = void (node_knowledge::*)(std::size_t, time_point);
 
     /// `on_none`: null where no answer is no news.
-    query(node_tracker& home, written write, answered on_answer, failed on_none, time_point at,
+    query(node_tracker& home, wire::record_exchange record, answered on_answer, failed on_none,
           bootstrap::task what = bootstrap::task::look)
-        : sent(at), step(what), home_(&home), write_(std::move(write)), on_answer_(on_answer),
+        : step(what), home_(&home), record_(std::move(record)), on_answer_(on_answer),
           on_none_(on_none) {}
+    query(node_tracker& home, std::initializer_list<std::string_view> words, answered on_answer,
+          failed on_none)
+        : home_(&home), on_answer_(on_answer), on_none_(on_none) {
+        resp::append_command(words_, words);
+    }
 
-    const time_point sent;
-    const bootstrap::task step;
+    const bootstrap::task step = bootstrap::task::look;
 
-    void write(std::string& out, resp::script_form form) const { write_(out, form); }
+    /// When the last command was sent.
+    time_point sent() const noexcept { return sent_; }
+    /// What was found; null where no record was read.
+    const wire::record_answer* found() const noexcept {
+        return record_ ? &record_->answer() : nullptr;
+    }
+    /// False where the connection does not take it.
+    bool send(session& to, time_point now) {
+        if (!to.is_ready()) return false;
+        wire::request out;
+        write(out.words, resp::script_form::by_hash);
+        sent_ = now;
+        return !to.submit(this, 0, out, now);
+    }
 
 private:
-    void on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
+    void write(std::string& out, resp::script_form form) const {
+        if (record_) record_->write(out, form);
+        else out += words_;
+    }
+    void on_reply(std::size_t node, std::uint32_t round, const resp::reply& reply,
                   time_point now) override {
+        if (record_ && record_->read(reply)) {
+            if (!send((*home_->nodes_)[node], now)) on_failure(node, round, {}, now);
+            return;
+        }
         home_->up_to_date();
         (home_->*on_answer_)(*this, node, reply, now);
         home_->carry_out(now);
@@ -59,9 +83,11 @@ private:
     }
 
     node_tracker* home_;
-    written write_;
+    std::optional<wire::record_exchange> record_;
+    std::string words_;  // of another command
     answered on_answer_;
     failed on_none_;
+    time_point sent_{};
 };
 
 node_tracker::node_tracker(context& shared, node_sessions& nodes, tracker_owner& owner)
@@ -94,34 +120,52 @@ void node_tracker::close() noexcept {
         a->cancel();
 }
 
-wire::record_request node_tracker::record_wanted() const {
+core::record_terms node_tracker::record_terms() const {
     const core::eligibility& votes = knowledge_.votes();
     const core::eligibility::numbers known = votes.wanted({});
     const std::string& after = knowledge_.lists().sets().after;
-    return {.key = record_key_,
-            .set = set_,
+    return {.set = set_,
             .after = after == set_ ? std::string() : after,
             .names = set_names_,
             .epoch = shared_->fresh_owner().to_string(),
-            .mark = knowledge_.mark(),
             .quarantine = known.quarantine,
             .ttl_max = known.ttl_max,
             .only_peeks = !is_guarded(shared_->options()),
             .only_judges = knowledge_.role() != core::record_role::keeps};
 }
 
-void node_tracker::write_declaration(std::string& out, std::size_t node,
-                                     time_point began) const {
-    auto wanted = record_wanted();
-    wanted.quarantine = wanted.ttl_max = shared_->options().ttl_max;
-    wanted.number = knowledge_.lists().number_to_declare();
-    wire::write_declaration(out, wanted, knowledge_.votes().server_of(node),
-                            knowledge_.clocks().check(node, began, true));
+// Long after the handshake, with a node whose record was read.
+core::record_terms node_tracker::terms_for(std::size_t node) const {
+    core::record_terms terms = record_terms();
+    const core::record_facts& known = knowledge_.votes().record_of(node);
+    terms.server = knowledge_.votes().server_of(node);
+    terms.is_much_later = !known.is_of_earlier_process && !known.is_void;
+    return terms;
 }
 
-void node_tracker::write_list_step(std::string& out, resp::script_form form,
-                                   const wire::list_step& step) const {
-    wire::write_list_step(out, form, record_wanted(), step);
+// By what was read last, so that it takes one command where that still stands.
+wire::record_exchange node_tracker::on_known(std::size_t node, core::record_rule rule) const {
+    return {record_key_, terms_for(node), std::move(rule), &knowledge_.record_on(node)};
+}
+
+wire::record_exchange node_tracker::declaration(std::size_t node, time_point began) const {
+    core::record_terms terms = record_terms();
+    terms.server = knowledge_.votes().server_of(node);
+    terms.quarantine = terms.ttl_max = shared_->options().ttl_max;
+    terms.number = knowledge_.lists().number_to_declare();
+    return {record_key_, std::move(terms),
+            [clock = knowledge_.clocks().check(node, began, true)](
+                const core::record_facts& found, const core::record_terms& t) {
+                return core::declared(found, t, clock);
+            },
+            &knowledge_.record_on(node)};
+}
+
+wire::record_exchange node_tracker::list_step(std::size_t node,
+                                              const core::list_step& step) const {
+    return on_known(node, [step](const core::record_facts& found, const core::record_terms& t) {
+        return core::stepped(found, t, step);
+    });
 }
 
 void node_tracker::note_list_step(std::size_t node, const core::record_facts& record,
@@ -252,122 +296,111 @@ void node_tracker::carry_out(const node_order& order, time_point now) {
 void node_tracker::send(const node_order& order, query* what, time_point now) {
     assert(what != nullptr);
     const call_ptr keep(what);
-    session& to = (*nodes_)[order.node];
-    wire::request wire;
-    if (to.is_ready()) what->write(wire.words, resp::script_form::by_hash);
-    const bool is_sent = to.is_ready() && !to.submit(keep, 0, wire, now);
-    if (!is_sent) knowledge_.not_sent(order, now);
+    if (!what->send((*nodes_)[order.node], now)) knowledge_.not_sent(order, now);
 }
 
 void node_tracker::send_bootstrap(const node_order& order, time_point now) {
-    const auto write = [this, order](std::string& out, resp::script_form form) {
-        wire::record_request wanted = record_wanted();
-        wanted.made = knowledge_.lists().made(order.node);
-        if (wanted.made && !wanted.made->is_changed()) wanted.made.reset();
-        wire::write_record_call(out, form, wanted, order.step,
-                                knowledge_.votes().server_of(order.node));
-    };
+    using task = bootstrap::task;
+    core::record_terms terms = record_terms();
+    terms.server = knowledge_.votes().server_of(order.node);
+    terms.makes = order.step == task::make || order.step == task::settle;
+    if (order.step != task::settle) terms.mark = knowledge_.mark();
+    terms.made = knowledge_.lists().made(order.node);
+    if (terms.made && !terms.made->is_changed()) terms.made.reset();
+    const core::record_rule rule = order.step == task::open       ? core::opened
+                                   : order.step == task::withdraw ? core::withdrawn
+                                                                  : core::greeted;
+    const core::record_facts* const known =
+        order.step == task::look ? nullptr : &knowledge_.record_on(order.node);
     send(order,
-         new query(*this, write, &node_tracker::on_bootstrap, &node_knowledge::bootstrap_failed,
-                   now, order.step),
+         new query(*this, {record_key_, std::move(terms), rule, known},
+                   &node_tracker::on_bootstrap, &node_knowledge::bootstrap_failed, order.step),
          now);
 }
 
-void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::reply& reply,
+void node_tracker::on_bootstrap(const query& of, std::size_t node, const resp::reply&,
                                 time_point now) {
-    const bool tells_record =
-        of.step != bootstrap::task::open && of.step != bootstrap::task::withdraw;
-    if (tells_record) {
-        const auto answer = wire::read_record(reply);
-        if (answer.record) return knowledge_.bootstrap_found(node, *answer.record, of.sent, now);
-    } else if (reply.type() == resp::reply_type::integer) {
-        return knowledge_.bootstrap_done(node, of.step, reply.integer() == 1, now);
+    const auto& record = of.found()->record;
+    if (!record) return knowledge_.bootstrap_failed(node, now);
+    if (of.step != bootstrap::task::open && of.step != bootstrap::task::withdraw) {
+        return knowledge_.bootstrap_found(node, *record, of.sent(), now);
     }
-    knowledge_.bootstrap_failed(node, now);
+    knowledge_.bootstrap_done(node, of.step, record->made ? &*record : nullptr, of.sent(), now);
 }
 
+// Reads the clock and, where there is one, the record, both in one command. Without the guard the
+// set is looked at again where it did not fit.
 void node_tracker::send_look(const node_order& order, time_point now) {
-    const auto write = [this, node = order.node](std::string& out, resp::script_form form) {
-        write_look(out, form, node);
-    };
-    send(order,
-         new query(*this, write, &node_tracker::on_look, &node_knowledge::look_failed, now), now);
-}
-
-// Reads the clock and, where there is one, the record, both in one command.
-void node_tracker::write_look(std::string& out, resp::script_form form, std::size_t node) const {
-    const core::server_facts& server = knowledge_.votes().server_of(node);
-    // Without the guard the set is looked at again where it did not fit.
+    const core::eligibility& votes = knowledge_.votes();
     const bool asks_record =
-        is_guarded(shared_->options()) || !knowledge_.votes().may_be_queried(node);
-    if (asks_record && server.is_master) {
-        auto wanted = record_wanted();
-        const core::record_facts& known = knowledge_.votes().record_of(node);
-        wanted.is_much_later = !known.is_of_earlier_process && !known.is_void;
-        wire::write_record_call(out, form, wanted, bootstrap::task::look, server);
-    } else {
-        resp::append_command(out, {"TIME"});
-    }
+        is_guarded(shared_->options()) || !votes.may_be_queried(order.node);
+    constexpr auto on_answer = &node_tracker::on_look;
+    constexpr auto on_none = &node_knowledge::look_failed;
+    send(order,
+         asks_record && votes.server_of(order.node).is_master
+             ? new query(*this, {record_key_, terms_for(order.node), core::greeted}, on_answer,
+                         on_none)
+             : new query(*this, {"TIME"}, on_answer, on_none),
+         now);
 }
 
 void node_tracker::on_look(const query& of, std::size_t node, const resp::reply& reply,
                            time_point now) {
-    node_knowledge::sight seen{.time_us = wire::read_time(reply), .record = {}};
-    if (!seen.time_us) seen.record = wire::read_record(reply).record;
-    knowledge_.looked(node, seen, of.sent, now);
+    node_knowledge::sight seen;
+    if (of.found() != nullptr) seen.record = of.found()->record;
+    else seen.time_us = wire::read_time(reply);
+    knowledge_.looked(node, seen, of.sent(), now);
 }
 
 void node_tracker::send_clock(const node_order& order, time_point now) {
-    const core::clock_check& found = order.found;
-    if (order.changes.what == core::amendment::kind::strike) reports_.report_strike(order.node, found);
-    // `known` is the record that the clock was compared with, also where the command is sent again.
-    const auto write = [this, order, known = knowledge_.votes().record_of(order.node)](
-                           std::string& out, resp::script_form form) {
-        wire::write_clock(out, form, record_wanted(), known, order,
-                          knowledge_.votes().server_of(order.node));
+    if (order.changes.what == core::amendment::kind::strike) {
+        reports_.report_strike(order.node, order.found);
+    }
+    // `known` is the record that the clock was compared with.
+    const auto rule = [order, known = knowledge_.votes().record_of(order.node)](
+                          const core::record_facts& found, const core::record_terms& t) {
+        return core::amended(found, t, known, order.found, order.changes);
     };
     send(order,
-         new query(*this, write, &node_tracker::on_clock, &node_knowledge::write_failed, now),
+         new query(*this, on_known(order.node, rule), &node_tracker::on_clock,
+                   &node_knowledge::write_failed),
          now);
 }
 
-void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply& reply,
+void node_tracker::on_clock(const query& of, std::size_t node, const resp::reply&,
                             time_point now) {
-    const auto answer = wire::read_record(reply);
-    if (answer.record) knowledge_.clock_written(node, *answer.record, of.sent, now);
+    const auto& record = of.found()->record;
+    if (record) knowledge_.clock_written(node, *record, of.sent(), now);
     else knowledge_.write_failed(node, now);
 }
 
 void node_tracker::send_turn(const node_order& order, time_point now) {
+    using memory = core::list_step::memory;
     assert(order.turned);
     const core::membership::turn& turn = *order.turned;
-    const wire::list_step step{
-        .what = wire::list_step::kind::become,
-        .from = turn.from,
-        .epoch = turn.epoch,
-        .to = turn.to,
-        .quarantine = knowledge_.votes().quarantine(),
-        .ttl_max = knowledge_.votes().ttl_max(),
-        .leases = turn.forgets ? wire::list_step::memory::lost : wire::list_step::memory::kept};
-    const auto write = [this, step](std::string& out, resp::script_form form) {
-        wire::write_list_step(out, form, record_wanted(), step);
-    };
+    const core::list_step step{.what = core::list_step::kind::become,
+                               .from = turn.from,
+                               .epoch = turn.epoch,
+                               .to = turn.to,
+                               .quarantine = knowledge_.votes().quarantine(),
+                               .ttl_max = knowledge_.votes().ttl_max(),
+                               .leases = turn.forgets ? memory::lost : memory::kept};
     send(order,
-         new query(*this, write, &node_tracker::on_turn, &node_knowledge::turn_failed, now), now);
+         new query(*this, list_step(order.node, step), &node_tracker::on_turn,
+                   &node_knowledge::turn_failed),
+         now);
 }
 
-void node_tracker::on_turn(const query& of, std::size_t node, const resp::reply& reply,
+void node_tracker::on_turn(const query& of, std::size_t node, const resp::reply&,
                            time_point now) {
-    const auto answer = wire::read_record(reply);
-    if (answer.record) knowledge_.turned(node, *answer.record, of.sent, now);
+    const auto& record = of.found()->record;
+    if (record) knowledge_.turned(node, *record, of.sent(), now);
     else knowledge_.turn_failed(node, now);
 }
 
 void node_tracker::ask_replication(const node_order& order, time_point now) {
-    const auto write = [](std::string& out, resp::script_form) {
-        resp::append_command(out, {"INFO", "replication"});
-    };
-    send(order, new query(*this, write, &node_tracker::on_replication, nullptr, now), now);
+    send(order,
+         new query(*this, {"INFO", "replication"}, &node_tracker::on_replication, nullptr), now);
 }
 
 void node_tracker::on_replication(const query&, std::size_t node, const resp::reply& reply,

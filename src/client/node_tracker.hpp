@@ -46,7 +46,7 @@ public:
     void close() noexcept;
 
     // From the sessions, through the engine.
-    wire::record_request record_wanted() const;
+    core::record_terms record_terms() const;
     void on_greeted(std::size_t node, const greeting& facts, time_point began, time_point now);
     void on_node_up(time_point now);
     void on_node_down(std::size_t node, time_point now);
@@ -73,12 +73,10 @@ public:
                              std::string_view holder) {
         reports_.report_without_fence(node, resource, holder);
     }
-    /// Calls bootstrap.lua: an operator declares the node new, and a member of this client's set.
-    void write_declaration(std::string& out, std::size_t node, time_point began) const;
-
-    /// Calls change.lua: one step of a change of the list.
-    void write_list_step(std::string& out, resp::script_form form,
-                         const wire::list_step& step) const;
+    /// An operator declares the node new, and a member of this client's set.
+    wire::record_exchange declaration(std::size_t node, time_point began) const;
+    /// One step of a change of the list.
+    wire::record_exchange list_step(std::size_t node, const core::list_step& step) const;
     /// The record of a node after such a step.
     void note_list_step(std::size_t node, const core::record_facts& record, time_point sent,
                         time_point now);
@@ -157,13 +155,14 @@ private:
     core::node_knowledge& up_to_date();
     void carry_out(time_point now);
     void carry_out(const core::node_order& order, time_point now);
+    core::record_terms terms_for(std::size_t node) const;
+    wire::record_exchange on_known(std::size_t node, core::record_rule rule) const;
     void send(const core::node_order& order, query* what, time_point now);
     void send_bootstrap(const core::node_order& order, time_point now);
     void send_look(const core::node_order& order, time_point now);
     void send_clock(const core::node_order& order, time_point now);
     void send_turn(const core::node_order& order, time_point now);
     void ask_replication(const core::node_order& order, time_point now);
-    void write_look(std::string& out, resp::script_form form, std::size_t node) const;
 
     void on_bootstrap(const query& of, std::size_t node, const resp::reply& reply, time_point now);
     void on_look(const query& of, std::size_t node, const resp::reply& reply, time_point now);

@@ -314,11 +314,10 @@ bool declare_operation::go_on(time_point now) {
         sent_at_ = now;
         result_.resize(client().shared.size());
         for (std::size_t i = 0; i < result_.size(); ++i) result_[i].node = client().shared.name(i);
-        for (const std::size_t i : client().nodes.all()) {
-            wire::request& wire = client().nodes.blank();
-            client().tracker.write_declaration(wire.words, i, sent_at_);
-            ask(0, wire, node_mask::only(i), now);
+        for (std::size_t i = 0; i < result_.size(); ++i) {
+            records_.push_back(client().tracker.declaration(i, sent_at_));
         }
+        for (const std::size_t i : client().nodes.all()) write(i, now);
         return true;
     }
     node_mask declared;
@@ -329,22 +328,34 @@ bool declare_operation::go_on(time_point now) {
     return false;
 }
 
+void declare_operation::write(std::size_t node, time_point now) {
+    wire::request& wire = client().nodes.blank();
+    records_[node].write(wire.words, resp::script_form::by_hash);
+    ask(0, wire, node_mask::only(node), now);
+}
+
+bool declare_operation::is_taken(std::size_t node) const {
+    return records_[node].answer().what == core::ruled::said::done;
+}
+
 // A declaration that is taken changes the record, even if no caller waits for it any more.
 void declare_operation::on_reply(std::size_t node, std::uint32_t question,
                                  const resp::reply& reply, time_point now) {
-    if (reply.type() == resp::reply_type::integer) client().tracker.greet_again(node, now);
+    writes_again_ = records_[node].read(reply);
+    if (!writes_again_ && is_taken(node)) client().tracker.greet_again(node, now);
     node_survey::on_reply(node, question, reply, now);
 }
 
-void declare_operation::read(std::size_t node, std::uint32_t, const resp::reply& reply,
+void declare_operation::read(std::size_t node, std::uint32_t, const resp::reply&,
                              time_point now) {
-    const bool is_taken = reply.type() == resp::reply_type::integer;
-    note(node, is_taken ? wire::failure{vote::granted, {}, {}} : wire::read_failure(reply), now);
+    if (writes_again_) return write(node, now);
+    note(node,
+         is_taken(node) ? wire::failure{vote::granted, {}, {}} : records_[node].answer().why, now);
 }
 
 bool declare_operation::write_again(std::size_t node, std::uint32_t, wire::request& out,
                                     time_point) const {
-    client().tracker.write_declaration(out.words, node, sent_at_);
+    records_[node].write(out.words, resp::script_form::whole);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "value/nodes.hpp"
 #include "value/options.hpp"
 #include "wire/failure.hpp"
+#include "wire/record.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
 
@@ -114,8 +115,12 @@ private:
     bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
                      time_point now) const final;
 
+    void write(std::size_t node, time_point now);
+    bool is_taken(std::size_t node) const;
     void note(std::size_t node, const wire::failure& why, time_point now);
 
+    std::vector<wire::record_exchange> records_;
+    bool writes_again_ = false;
     time_point sent_at_{};
 };
 

@@ -31,8 +31,8 @@ namespace redlock::detail {
 /// What a session reports to its owner, and gets from it.
 class session_owner : public connection_owner {
 public:
-    /// The request for the record of a node that is being greeted.
-    virtual wire::record_request record_wanted() = 0;
+    /// What the record of a node that is being greeted goes by.
+    virtual core::record_terms record_terms() = 0;
     /// The handshake, sent at `began`, is over; nothing has been sent since.
     virtual void on_greeted(std::size_t node, const greeting& facts, time_point began,
                             time_point now) = 0;

@@ -5,10 +5,10 @@
 #include "core/change.hpp"
 #include "core/eligibility.hpp"
 #include "core/node_clocks.hpp"
+#include "core/record.hpp"
 #include "value/clock.hpp"
 #include "value/options.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,20 +16,6 @@
 #include <vector>
 
 namespace redlock::core {
-
-/// What is written to a record together with the clock's offset.
-struct amendment {
-    enum class kind : std::uint8_t {
-        keep,    ///< The node remembers its leases.
-        strike,  ///< It may have forgotten leases: its quarantine begins again.
-        open,    ///< No earlier lease can be alive.
-    };
-    kind what = kind::keep;
-    /// The record names an earlier process: from now on it names the present one.
-    bool names_process = false;
-    std::chrono::milliseconds quarantine{0};  ///< Raised to that; a larger one stands.
-    std::chrono::milliseconds ttl_max{0};
-};
 
 struct node_order {
     enum class task : std::uint8_t {

@@ -74,13 +74,6 @@ void eligibility::read(std::size_t node, const record_facts& record, time_point 
     refresh(now);
 }
 
-void eligibility::opened(std::size_t node, time_point now) {
-    assert(node < nodes_.size());
-    nodes_[node].record.since_us = 0;
-    nodes_[node].record.init_us = init_pending;
-    refresh(now);
-}
-
 // The age of the memory is the smaller of the ages by the node's clock and by cluster time. A
 // server may boot with a wrong clock that is set right later: its memory is not older by that.
 void eligibility::compared(std::size_t node, const clock_check& clock, time_point now) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/change.hpp"
 #include "core/node_clocks.hpp"
+#include "core/record.hpp"
 #include "value/clock.hpp"
 #include "value/nodes.hpp"
 #include "value/options.hpp"
@@ -20,49 +20,6 @@
 #include <vector>
 
 namespace redlock::core {
-
-/// What a server says of itself.
-struct server_facts {
-    std::string run_id{};  ///< Of the server process; empty: not known.
-    std::string replid{};  ///< The replication id: another one after it was a replica.
-    bool is_master = true;
-    bool is_durable = false;  ///< Each write is on disk before it is answered.
-    bool has_replicas = false;
-};
-
-/// What node.lua answered about the node record.
-struct record_facts {
-    bool exists = false;
-    bool made = false;  ///< This call made the record, or wrote what clock.lua was to write.
-    std::string epoch{};
-    std::int64_t time_us = 0;   ///< The node's clock when it answered.
-    std::int64_t since_us = 0;  ///< 0: no earlier lease can be alive.
-    std::optional<std::int64_t> cluster_since_us{};  ///< The same in cluster time.
-    std::chrono::milliseconds ttl_max{0};     ///< The longest lease; 0: none is known yet.
-    std::chrono::milliseconds quarantine{0};  ///< How long the node waits for leases it may have lost.
-    std::optional<std::int64_t> init_us{};  ///< When all nodes were last declared new, in cluster time.
-    /// The record names an earlier process of the server, whose data may have survived. Nothing is
-    /// written until cluster time shows how long ago that process was seen.
-    bool is_of_earlier_process = false;
-    /// The node may have forgotten leases, and no client that keeps records has noted it yet.
-    bool is_void = false;
-    std::string mark{};  ///< Of an unfinished bootstrap; empty: none.
-    std::optional<recorded_offset> offset{};  ///< Of the node's clock.
-    list_facts list{};  ///< The node's set, and what its record says of a change of the list.
-    /// What the set makes of the node. Where it does not fit, the record counts as not there.
-    membership::standing standing = membership::standing::fits;
-    bool waits_for_earlier = false;  ///< See `membership`.
-
-    bool is_misfit() const noexcept { return standing == membership::standing::misfit; }
-    /// The node has a record that is not of the client's list, or not yet.
-    bool is_away() const noexcept {
-        return standing == membership::standing::closed || standing == membership::standing::behind ||
-               standing == membership::standing::foreign;
-    }
-};
-
-/// `init_us` of a record that was declared before cluster time was known.
-inline constexpr std::int64_t init_pending = 0;
 
 /// The restart guard: a node that may have forgotten a lease has no vote until none that was granted
 /// before can be alive. It still receives the requests, and keeps the key.
@@ -83,8 +40,6 @@ public:
     void met(std::size_t node, const server_facts& server, time_point now);
     /// What is on record on it, `now` being when the answer arrived.
     void read(std::size_t node, const record_facts& record, time_point now);
-    /// From now on its record says that no earlier lease can be alive.
-    void opened(std::size_t node, time_point now);
     /// Whether no node has a record and this client, which only looks, takes all for new.
     void presume_new(bool is_new) noexcept { is_presumed_new_ = is_new; }
     /// Its clock may have stepped, and keys may have expired early: no vote until it is compared.

@@ -289,10 +289,10 @@ void node_knowledge::bootstrap_found(std::size_t node, const record_facts& recor
     decide(now);
 }
 
-void node_knowledge::bootstrap_done(std::size_t node, bootstrap::task step, bool was_ours,
-                                    time_point now) {
+void node_knowledge::bootstrap_done(std::size_t node, bootstrap::task step,
+                                    const record_facts* written, time_point sent, time_point now) {
     assert(step == bootstrap::task::open || step == bootstrap::task::withdraw);
-    if (was_ours && step == bootstrap::task::open) eligibility_.opened(node, now);
+    if (written != nullptr && step == bootstrap::task::open) take_record(node, *written, sent, now);
     bootstrap_.done(node, now);
     decide(now);
 }
@@ -341,7 +341,8 @@ bool node_knowledge::was_changed(std::size_t node, const record_facts& record) c
     const record_facts& before = nodes_[node].record;
     const bool is_a_step =
         record.list.set == before.list.set || record.list.number != before.list.number;
-    return before.exists && record.exists && !(record.list == before.list) && is_a_step &&
+    const bool is_any = record.list.is_changed() || before.list.is_changed();
+    return before.exists && record.exists && !(record.list == before.list) && is_a_step && is_any &&
            record.since_us == before.since_us;
 }
 

@@ -126,8 +126,10 @@ public:
     /// The record on a node, by an order of the bootstrap that was carried out at `sent`.
     void bootstrap_found(std::size_t node, const record_facts& record, time_point sent,
                          time_point now);
-    /// An order to open or to withdraw was answered. `was_ours`: the mark still stood.
-    void bootstrap_done(std::size_t node, bootstrap::task step, bool was_ours, time_point now);
+    /// An order to open or to withdraw was answered. `written`: the record after it; null where it
+    /// bore another mark by then.
+    void bootstrap_done(std::size_t node, bootstrap::task step, const record_facts* written,
+                        time_point sent, time_point now);
     /// An order of the bootstrap failed. It may have been carried out all the same.
     void bootstrap_failed(std::size_t node, time_point now);
 
@@ -165,6 +167,8 @@ public:
     /// How often a node's record was another one than was known since the list changes.
     std::uint64_t list_steps() const noexcept { return list_steps_; }
     const eligibility& votes() const noexcept { return eligibility_; }
+    /// As the node last reported it, whether it counts or not.
+    const record_facts& record_on(std::size_t node) const noexcept { return nodes_[node].record; }
     const node_clocks& clocks() const noexcept { return watch_.clocks(); }
     const disruptions& breaks() const noexcept { return disruptions_; }
     const std::string& mark() const noexcept { return bootstrap_.mark(); }

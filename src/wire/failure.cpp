@@ -108,7 +108,7 @@ void write_evalsha_check(std::string& out) {
 }
 
 void write_load_check(std::string& out) {
-    resp::append_command(out, {"SCRIPT", "LOAD", resp::bootstrap().text});
+    resp::append_command(out, {"SCRIPT", "LOAD", resp::record().text});
 }
 
 trial read_trial(const resp::reply& reply, std::string_view key_prefix) {

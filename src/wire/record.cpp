@@ -5,283 +5,342 @@
 #include "value/nodes.hpp"
 #include "value/options.hpp"
 #include "value/text.hpp"
-#include "wire/failure.hpp"
-#include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 namespace redlock::wire {
 
-using core::bootstrap;
-using resp::script_form;
-
-namespace {
-
-// A word of a record is never empty.
-std::string_view as_word(std::string_view text) { return text.empty() ? "-" : text; }
-
-std::string_view word_of(core::list_facts::change what, const core::list_facts& f) {
-    switch (what) {
-        case core::list_facts::change::none: return "-";
-        case core::list_facts::change::joining: return "joining";
-        case core::list_facts::change::closed: break;
-    }
-    return f.closed_for;
-}
-
-std::string word_of(const std::vector<std::pair<std::uint64_t, std::string>>& history) {
-    std::string out;
-    for (const auto& [number, set] : history) {
-        out += (out.empty() ? "" : ",") + std::to_string(number) + '=' + set;
-    }
-    return out.empty() ? "-" : out;
-}
-
-// Its set, and what a record says of a change.
-std::string words_of(const core::list_facts& f) {
-    std::string out = f.set + ' ' + std::to_string(f.number);
-    for (const std::string_view word :
-         {word_of(f.is, f), as_word(f.announced), as_word(f.promised), as_word(f.accepted)}) {
-        out.append(1, ' ').append(word);
-    }
-    return out + " 0 - " + word_of(f.history);
-}
-
-void write_node_call(std::string& out, script_form form, const record_request& r,
-                     std::string_view absent, const core::server_facts& server) {
-    const std::string_view durable = r.is_much_later ? "" : server.is_durable ? "1" : "0";
-    const std::string quarantine = std::to_string(r.quarantine.count());
-    const std::string ttl_max = std::to_string(r.ttl_max.count());
-    std::vector<std::string_view> words{verb(form), body(form, resp::node()), "1", r.key,
-                                        server.run_id, durable, quarantine, r.epoch, absent,
-                                        as_word(server.replid), r.set, ttl_max, as_word(r.names)};
-    const std::string made = r.made ? words_of(*r.made) : "";
-    if (!r.after.empty() || r.made) words.insert(words.end(), {r.after, made});
-    resp::append_command(out, words);
-}
-
-std::string_view what_to_look_for(const record_request& r) {
-    if (r.only_peeks) return "peek";
-    return r.only_judges ? "judge" : "look";
-}
-
-std::string_view name_of(core::amendment::kind what) {
-    switch (what) {
-        case core::amendment::kind::keep: return "keep";
-        case core::amendment::kind::strike: return "strike";
-        case core::amendment::kind::open: break;
-    }
-    return "open";
-}
-
-std::string_view name_of(list_step::kind what) {
-    switch (what) {
-        case list_step::kind::read: return "read";
-        case list_step::kind::promise: return "promise";
-        case list_step::kind::close: return "close";
-        case list_step::kind::become: break;
-    }
-    return "become";
-}
-
-std::string_view name_of(list_step::memory what) {
-    switch (what) {
-        case list_step::memory::lost: return "1";
-        case list_step::memory::kept: return "0";
-        case list_step::memory::undisturbed: break;
-    }
-    return "keep";
-}
-
-}  // namespace
-
-void write_record_call(std::string& out, script_form form, const record_request& r,
-                       bootstrap::task what, const core::server_facts& server) {
-    switch (what) {
-        case bootstrap::task::look:
-            return write_node_call(out, form, r, what_to_look_for(r), server);
-        case bootstrap::task::make: return write_node_call(out, form, r, r.mark, server);
-        case bootstrap::task::settle: return write_node_call(out, form, r, "-", server);
-        case bootstrap::task::open:
-        case bootstrap::task::withdraw:
-            resp::append_command(out,
-                                 {verb(form), body(form, resp::bootstrap()), "1", r.key,
-                                  what == bootstrap::task::open ? "open" : "withdraw", r.mark});
-    }
-}
-
-void write_declaration(std::string& out, const record_request& r, const core::server_facts& server,
-                       const std::optional<core::clock_check>& clock) {
-    constexpr auto form = script_form::whole;  // once in a cluster's life
-    const auto decimal = [&](std::int64_t core::clock_check::*what) {
-        return clock ? std::to_string((*clock).*what) : std::string();
-    };
-    resp::append_command(out, {verb(form), body(form, resp::bootstrap()), "1", r.key, "declare",
-                               r.epoch, server.run_id, server.is_durable ? "1" : "0",
-                               std::to_string(r.ttl_max.count()), as_word(server.replid), r.set,
-                               decimal(&core::clock_check::cluster_us),
-                               decimal(&core::clock_check::ahead_us),
-                               decimal(&core::clock_check::error_us), as_word(r.names),
-                               std::to_string(r.number)});
-}
-
-void write_clock(std::string& out, script_form form, const record_request& r,
-                 const core::record_facts& known, const core::node_order& order,
-                 const core::server_facts& server) {
-    const core::clock_check& found = order.found;
-    const core::amendment& changes = order.changes;
-    const std::string_view durable = server.is_durable ? "1" : "0";
-    resp::append_command(out, {verb(form), body(form, resp::clock()), "1", r.key,
-                               name_of(changes.what), known.epoch,
-                               known.offset ? std::to_string(known.offset->seen_us) : "",
-                               std::to_string(found.ahead_us), std::to_string(found.error_us),
-                               r.epoch, std::to_string(found.cluster_us), server.run_id,
-                               changes.names_process ? durable : "", as_word(server.replid),
-                               std::to_string(changes.quarantine.count()),
-                               std::to_string(changes.ttl_max.count())});
-}
-
-void write_list_step(std::string& out, script_form form, const record_request& r,
-                     const list_step& step) {
-    const core::list_facts& from = step.from;
-    const core::list_facts& to = step.to;
-    resp::append_command(
-        out, {verb(form), body(form, resp::change()), "1", r.key, name_of(step.what), from.set,
-              std::to_string(from.number), step.epoch, r.epoch, as_word(step.ballot), as_word(to.set),
-              std::to_string(step.settle_us), as_word(to.names), std::to_string(to.number),
-              word_of(to.history), std::to_string(step.quarantine.count()),
-              std::to_string(step.ttl_max.count()), name_of(step.leases), word_of(to.is, to)});
-}
-
-namespace {
-
 using resp::reply_type;
 
+namespace {
+
+using std::chrono::milliseconds;
+using change = core::list_facts::change;
+
 constexpr std::size_t epoch_length = 22;
+constexpr std::size_t longest_record = std::size_t{1} << 14;
+constexpr std::size_t longest_value = 1023;
 constexpr std::int64_t latest_us = std::int64_t{1} << 53;
+/// In a text that is to be written, with a sign and microseconds behind it.
+constexpr std::string_view now_value = "=@now";
 
-bool is_number(const resp::reply& r, std::int64_t low, std::int64_t high) {
-    return r.type() == reply_type::integer && r.integer() >= low && r.integer() <= high;
+void append(std::string& out, std::string_view name, std::string_view value) {
+    out.append(1, ' ').append(name).append(1, '=').append(value);
 }
 
-bool is_number_or_empty(const resp::reply& r, std::int64_t low, std::int64_t high) {
-    return is_number(r, low, high) || (r.type() == reply_type::string && r.text().empty());
+// An instant; `less_us` of its clock where it is that of the writing.
+void append(std::string& out, std::string_view name, std::int64_t us, std::int64_t less_us = 0) {
+    if (us != core::at_writing) return append(out, name, std::to_string(us));
+    const std::string_view sign = less_us > 0 ? "-" : "+";
+    append(out, name,
+           std::string(now_value.substr(1)).append(sign) + std::to_string(std::abs(less_us)));
 }
 
-constexpr std::size_t without_list = 12;
-constexpr std::size_t with_list = 22;
-constexpr std::int64_t most_changes = std::int64_t{1} << 53;
-
-// The words about the set and a change of it, behind all others.
-bool is_well_formed_list(const resp::reply& r) {
-    const auto is_text = [&](std::size_t i) {
-        return r[i].type() == reply_type::string && !r[i].text().empty() && r[i].text().size() < 1024;
-    };
-    return is_text(12) && is_text(13) && is_number(r[14], 0, most_changes) && is_text(15) &&
-           is_text(16) && is_text(17) && is_text(18) && is_number(r[19], 0, latest_us) &&
-           is_number_or_empty(r[20], -latest_us, latest_us) && is_text(21);
+void append_known(std::string& out, std::string_view name, std::string_view value) {
+    if (!value.empty() && value != "-") append(out, name, value);
 }
 
-// A record that none of our scripts can have written must not make a vote count.
-bool is_well_formed(const resp::reply& r) {
-    const auto is_text = [&](std::size_t i) {
-        return r[i].type() == reply_type::string && !r[i].text().empty();
-    };
-    if (!is_number(r[0], 1, latest_us)) return false;
-    if (r.size() == 1) return true;
-    if (r.size() == with_list && !is_well_formed_list(r)) return false;
-    return is_text(1) && r[1].text().size() == epoch_length &&
-           is_number(r[2], 0, r[0].integer()) && is_number(r[3], 0, longest_ttl.count()) &&
-           is_text(4) && is_number(r[5], 0, 6) && is_number_or_empty(r[6], -latest_us, latest_us) &&
-           is_number_or_empty(r[7], -latest_us, latest_us) &&
-           is_number_or_empty(r[8], 0, latest_us) &&
-           is_number_or_empty(r[9], -latest_us, latest_us) &&
-           is_number(r[10], 1, longest_ttl.count()) &&
-           is_number_or_empty(r[11], -latest_us, latest_us);
+void append_known(std::string& out, std::string_view name, std::optional<std::int64_t> us,
+                  std::int64_t less_us = 0) {
+    if (us) append(out, name, *us, less_us);
 }
 
-std::optional<std::int64_t> number(const resp::reply& r) {
-    if (r.type() != reply_type::integer) return std::nullopt;
-    return r.integer();
-}
-
-std::string filled(const resp::reply& r) {
-    return r.text() == "-" ? std::string() : std::string(r.text());
-}
-
-std::vector<std::pair<std::uint64_t, std::string>> history_of(std::string_view word) {
-    std::vector<std::pair<std::uint64_t, std::string>> out;
-    while (!word.empty() && word != "-") {
-        const std::string_view one = word.substr(0, word.find(','));
-        const auto sign = std::min(one.find('='), one.size());
-        std::uint64_t number = 0;
-        std::from_chars(one.data(), one.data() + sign, number);
-        out.emplace_back(number, one.substr(std::min(sign + 1, one.size())));
-        word.remove_prefix(std::min(one.size() + 1, word.size()));
+void append_list(std::string& out, const core::list_facts& f, std::int64_t ahead_us) {
+    append(out, "set", f.set);
+    append_known(out, "names", f.names);
+    if (f.number != 0) append(out, "number", std::to_string(f.number));
+    if (f.is != change::none) {
+        append(out, "change", f.is == change::joining ? "joining" : f.closed_for);
     }
-    return out;
-}
-
-core::list_facts list_of(const resp::reply& r) {
-    using change = core::list_facts::change;
-    core::list_facts out;
-    out.set = text::printable(r[12].text());
-    out.names = r[13].text().substr(0, max_set_names);
-    out.number = static_cast<std::uint64_t>(r[14].integer());
-    const std::string is = filled(r[15]);
-    out.is = is.empty() ? change::none : is == "joining" ? change::joining : change::closed;
-    if (out.is == change::closed) out.closed_for = is;
-    out.announced = filled(r[16]);
-    out.promised = filled(r[17]);
-    out.accepted = filled(r[18]);
-    out.became_us = r[19].integer();
-    out.became_cluster_us = number(r[20]);
-    out.history = history_of(r[21].text());
-    return out;
-}
-
-core::record_facts facts_of(const resp::reply& reply) {
-    core::record_facts record;
-    record.time_us = reply[0].integer();
-    if (reply.size() == 1) return record;
-    if (reply.size() == with_list) record.list = list_of(reply);
-    record.exists = true;
-    record.epoch = reply[1].text();
-    record.since_us = reply[2].integer();
-    record.ttl_max = std::chrono::milliseconds(reply[3].integer());
-    record.mark = reply[4].text() == "-" ? std::string_view() : reply[4].text();
-    record.made = reply[5].integer() == 1;
-    record.is_of_earlier_process = reply[5].integer() == 2;
-    record.is_void = reply[5].integer() == 3;
-    record.quarantine = std::chrono::milliseconds(reply[10].integer());
-    record.init_us = number(reply[11]);
-    record.cluster_since_us = number(reply[6]);
-    const auto ahead = number(reply[7]);
-    const auto error = number(reply[8]);
-    const auto seen = number(reply[9]);
-    if (ahead && error && seen) record.offset = {*ahead, *error, *seen};
-    return record;
+    append_known(out, "announced", f.announced);
+    append_known(out, "promised", f.promised);
+    append_known(out, "accepted", f.accepted);
+    if (f.became_us != 0) append(out, "became", f.became_us);
+    append_known(out, "became_cluster", f.became_cluster_us, ahead_us);
+    std::string history;
+    for (const auto& [number, set] : f.history) {
+        history += (history.empty() ? "" : ",") + std::to_string(number) + '=' + set;
+    }
+    append_known(out, "history", history);
 }
 
 }  // namespace
 
-record_answer read_record(const resp::reply& reply) {
-    const std::size_t size = reply.type() == reply_type::array ? reply.size() : 0;
-    if (size != 1 && size != without_list && size != with_list) return {std::nullopt, read_failure(reply)};
-    if (!is_well_formed(reply)) {
-        return {std::nullopt, {vote::refused, errc::protocol_error, "no sensible record"}};
+std::string text_of(const core::record_facts& r) {
+    const std::int64_t ahead_us = r.offset ? r.offset->ahead_us : 0;
+    std::string out = r.epoch;
+    append(out, "run_id", r.run_id.empty() ? "-" : r.run_id);
+    append_known(out, "replid", r.replid);
+    append(out, "durable", r.is_durable ? "1" : "0");
+    append(out, "since", r.since_us);
+    append_known(out, "cluster_since", r.cluster_since_us, ahead_us);
+    append(out, "created", r.created_us);
+    append(out, "quarantine", std::to_string(r.quarantine.count()));
+    append(out, "ttl_max", std::to_string(r.ttl_max.count()));
+    append_known(out, "mark", r.mark);
+    append_known(out, "init", r.init_us);
+    if (r.offset) {
+        append(out, "offset", r.offset->ahead_us);
+        append(out, "error", r.offset->error_us);
+        append(out, "seen", r.offset->seen_us);
     }
-    record_answer out{facts_of(reply), {}};
-    if (size != 1) out.what = static_cast<record_answer::said>(reply[5].integer());
-    return out;
+    append_list(out, r.list, ahead_us);
+    return out + r.unknown;
+}
+
+namespace {
+
+/// Reads the words of one record. Whatever is not as it should be makes it no record.
+class word_reader {
+public:
+    explicit word_reader(std::string_view text) : text_(text) {}
+
+    std::optional<core::record_facts> read() {
+        if (text_.size() > longest_record) return std::nullopt;
+        core::record_facts r;
+        r.exists = true;
+        r.text = text_;
+        r.list.names = "-";
+        r.epoch = next();
+        bool is_good = r.epoch.size() == epoch_length && is_printable(text_) &&
+                       !text_.ends_with(' ') && text_.find(now_value) == text_.npos;
+        while (is_good && !left_.empty()) is_good = take(next(), r);
+        return is_good && has_all() && finish(r) ? std::optional(std::move(r)) : std::nullopt;
+    }
+
+private:
+    static bool is_printable(std::string_view text) {
+        return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    }
+    // Up to the next space. A space at the end, or two of them, leave an empty word.
+    std::string_view next() {
+        const std::size_t end = std::min(left_.find(' '), left_.size());
+        const std::string_view word = left_.substr(0, end);
+        left_.remove_prefix(std::min(end + 1, left_.size()));
+        return word;
+    }
+
+    bool take(std::string_view word, core::record_facts& r) {
+        const std::size_t sign = word.find('=');
+        if (sign == word.npos || sign == 0 || sign + 1 == word.size()) return false;
+        const std::string_view name = word.substr(0, sign);
+        const std::string_view value = word.substr(sign + 1);
+        if (std::find(names_.begin(), names_.end(), name) != names_.end()) return false;
+        names_.push_back(name);
+        const auto known = take_known(name, value, r);
+        if (!known) r.unknown.append(1, ' ').append(word);
+        return !known || (*known && value.size() <= longest_value);
+    }
+
+    // Nothing where the name is not known; else whether the value can be.
+    std::optional<bool> take_known(std::string_view name, std::string_view value,
+                                   core::record_facts& r) {
+        if (auto* const text = text_at(name, r)) return *text = value, true;
+        if (auto* const number = number_at(name, r)) return read_number(value, *number);
+        if (name == "durable") return r.is_durable = value == "1", value == "1" || value == "0";
+        if (name == "history") return read_history(value, r.list);
+        if (name != "change") return std::nullopt;
+        r.list.is = value == "joining" ? change::joining : change::closed;
+        if (r.list.is == change::closed) r.list.closed_for = value;
+        return true;
+    }
+
+    static std::string* text_at(std::string_view name, core::record_facts& r) {
+        const std::array<std::pair<std::string_view, std::string*>, 8> texts{
+            {{"run_id", &r.run_id},
+             {"replid", &r.replid},
+             {"mark", &r.mark},
+             {"set", &r.list.set},
+             {"names", &r.list.names},
+             {"announced", &r.list.announced},
+             {"promised", &r.list.promised},
+             {"accepted", &r.list.accepted}}};
+        for (const auto& [known, at] : texts) {
+            if (known == name) return at;
+        }
+        return nullptr;
+    }
+
+    std::optional<std::int64_t>* number_at(std::string_view name, core::record_facts& r) {
+        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 12> numbers{
+            {{"since", &since_},
+             {"created", &created_},
+             {"ttl_max", &ttl_max_},
+             {"quarantine", &quarantine_},
+             {"number", &number_},
+             {"became", &became_},
+             {"offset", &ahead_},
+             {"error", &error_},
+             {"seen", &seen_},
+             {"cluster_since", &r.cluster_since_us},
+             {"init", &r.init_us},
+             {"became_cluster", &r.list.became_cluster_us}}};
+        for (const auto& [known, at] : numbers) {
+            if (known == name) return at;
+        }
+        return nullptr;
+    }
+
+    static bool read_number(std::string_view word, std::optional<std::int64_t>& out) {
+        std::int64_t number = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+        out = number;
+        return error == std::errc() && end == word.data() + word.size() && number < latest_us &&
+               number > -latest_us;
+    }
+
+    static bool read_history(std::string_view word, core::list_facts& out) {
+        while (!word.empty()) {
+            const std::string_view one = word.substr(0, word.find(','));
+            const std::size_t sign = one.find('=');
+            std::optional<std::int64_t> number;
+            const bool is_pair = sign != one.npos && sign + 1 < one.size();
+            if (!is_pair || !read_number(one.substr(0, sign), number) || *number < 0) return false;
+            out.history.emplace_back(*number, one.substr(sign + 1));
+            word.remove_prefix(std::min(one.size() + 1, word.size()));
+        }
+        return true;
+    }
+
+    // Without one of these it is no record.
+    bool has_all() const {
+        return std::ranges::all_of(
+            std::array{"run_id", "durable", "since", "created", "quarantine", "ttl_max", "set"},
+            [&](std::string_view name) {
+                return std::find(names_.begin(), names_.end(), name) != names_.end();
+            });
+    }
+
+    bool finish(core::record_facts& r) const {
+        const bool has_offset = ahead_ && error_ && seen_;
+        if (has_offset) r.offset = {*ahead_, *error_, *seen_};
+        r.since_us = *since_;
+        r.created_us = *created_;
+        r.ttl_max = milliseconds(*ttl_max_);
+        r.quarantine = milliseconds(*quarantine_);
+        r.list.number = static_cast<std::uint64_t>(number_.value_or(0));
+        r.list.became_us = became_.value_or(0);
+        return has_offset == (ahead_ || error_ || seen_) && *since_ >= 0 && *created_ >= 0 &&
+               seen_.value_or(0) >= 0 && number_.value_or(0) >= 0 && r.list.became_us >= 0 &&
+               r.ttl_max >= r.ttl_max.zero() && r.ttl_max <= longest_ttl &&
+               r.quarantine > r.quarantine.zero() && r.quarantine <= longest_ttl;
+    }
+
+    std::string_view text_;
+    std::string_view left_ = text_;
+    std::vector<std::string_view> names_;
+    std::optional<std::int64_t> since_, created_, ttl_max_, quarantine_, number_, became_;
+    std::optional<std::int64_t> ahead_, error_, seen_;
+};
+
+record_answer refused(errc why, std::string detail) {
+    return {std::nullopt, {vote::refused, why, std::move(detail)}};
+}
+
+// What the script makes of a text that is to be written at `time_us`.
+std::string written_at(std::string_view text, std::int64_t time_us) {
+    std::string out;
+    for (;;) {
+        const std::size_t at = std::min(text.find(now_value), text.size());
+        out += text.substr(0, at);
+        text.remove_prefix(at);
+        if (text.empty()) return out;
+        text.remove_prefix(now_value.size());
+        std::int64_t more = 0;
+        const bool is_less = text.starts_with('-');
+        const auto end =
+            std::from_chars(text.data() + 1, text.data() + text.size(), more).ptr;
+        out += '=' + std::to_string(is_less ? time_us - more : time_us + more);
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    }
+}
+
+}  // namespace
+
+record_answer read_record_text(std::string_view text, std::int64_t time_us) {
+    auto record = word_reader(text).read();
+    if (!record) return refused(errc::foreign_data, "the node record holds something else");
+    const std::size_t at = record->unknown.find(" !");
+    if (at != record->unknown.npos) {
+        const std::string_view word = std::string_view(record->unknown).substr(at + 1);
+        auto out = refused(errc::foreign_data,
+                           "a later version of redlock wrote " +
+                               text::printable(word.substr(0, word.find('='))) +
+                               " to the node record, which this version does not know: update it");
+        out.needs_later_version = true;
+        return out;
+    }
+    record->time_us = time_us;
+    record->list.names.resize(std::min(record->list.names.size(), max_set_names));
+    return {std::move(record), {}};
+}
+
+record_answer read_record(const resp::reply& reply) {
+    const bool is_answer = reply.type() == reply_type::array && reply.size() == 2 &&
+                           reply[0].type() == reply_type::integer;
+    if (!is_answer) return {std::nullopt, read_failure(reply)};
+    const std::int64_t time_us = reply[0].integer();
+    if (time_us <= 0 || time_us >= latest_us) {
+        return refused(errc::protocol_error, "no sensible time");
+    }
+    if (reply[1].type() == reply_type::string) return read_record_text(reply[1].text(), time_us);
+    if (reply[1].type() != reply_type::nil) return {std::nullopt, read_failure(reply[1])};
+    return {core::record_facts{.time_us = time_us}, {}};
+}
+
+record_exchange::record_exchange(std::string key, core::record_terms terms,
+                                 core::record_rule rule, const core::record_facts* known)
+    : key_(std::move(key)), terms_(std::move(terms)), rule_(std::move(rule)) {
+    // What it says of a record that may be another by now is no answer.
+    if (known != nullptr) apply(*known);
+}
+
+void record_exchange::write(std::string& out, resp::script_form form) const {
+    const std::string_view script = body(form, resp::record());
+    if (!next_) return resp::append_command(out, {verb(form), script, "1", key_});
+    resp::append_command(out, {verb(form), script, "1", key_, before_, *next_, not_after_});
+}
+
+// Prepares what replaces `found`. Returns whether there is such a thing.
+bool record_exchange::apply(const core::record_facts& found) {
+    core::ruled to = rule_(found, terms_);
+    what_ = to.what;
+    next_.reset();
+    if (!to.next || ++tries_ > most_tries) return false;
+    std::string text = to.next->exists ? text_of(*to.next) : std::string();
+    if (found.exists && text == text_of(found)) return false;
+    before_ = found.text;
+    next_ = std::move(text);
+    not_after_ = to.not_after_us ? std::to_string(*to.not_after_us) : std::string();
+    return true;
+}
+
+bool record_exchange::read(const resp::reply& reply) {
+    answer_ = read_record(reply);
+    if (!answer_.record) return false;
+    core::record_facts& found = *answer_.record;
+    const bool is_done = next_ && found.text == written_at(*next_, found.time_us);
+    if (!is_done && apply(found)) return true;
+    const bool is_over = !is_done && tries_ > most_tries;
+    answer_.what = is_over ? core::ruled::said::as_it_was : what_;
+    if (is_over) {
+        answer_.why = {vote::refused, errc::server_error, "its record changes all the time"};
+    }
+    found = core::as_seen(std::move(found), terms_);
+    found.made = answer_.what == core::ruled::said::done;
+    return false;
 }
 
 namespace {

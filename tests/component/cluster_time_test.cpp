@@ -23,7 +23,7 @@ using fakes::put_record;
 using fakes::record_on;
 using fakes::redis_model;
 using fakes::world;
-using enum fakes::word;
+using namespace fakes::word;
 
 namespace {
 
@@ -38,6 +38,10 @@ std::size_t voters(world& w) {
     CHECK((e->outcome() == error_code{}) == (n > w.nodes.size() / 2));
     if (e->held) w.release(std::move(e->held));
     return n;
+}
+
+bool keeps_clock(const fakes::command& c) {
+    return fakes::writes_clock(c) && !fakes::strikes_node(c);
 }
 
 std::size_t strikes(const world& w) {
@@ -147,7 +151,7 @@ TEST_CASE("a step for which another client has struck the node is not struck aga
     w.connected();
     w.run_for(1s);
     w.step_clock(0, 2s);
-    const auto put = [&w](const std::vector<std::string>& words) { put_record(w, 0, words); };
+    const auto put = [&w](const testing::record_words& words) { put_record(w, 0, words); };
     const auto y = newcomer(w, guarded());
     REQUIRE(strikes(*y) == 1);
     auto struck = record_on(*y, 0);
@@ -194,7 +198,7 @@ TEST_CASE("a strike is written again where another client refreshed the record j
     const auto before = record_on(w, 0);
     int refreshed = 0;
     w.nodes[0].instead = [&](const fakes::command& c) {
-        if (c.size() > 4 && c[4] == "strike" && refreshed++ == 0) {
+        if (fakes::strikes_node(c) && refreshed++ == 0) {
             auto words = record_on(w, 0);
             words[seen] = std::to_string(std::stoll(words[seen]) + 1);
             put_record(w, 0, words);
@@ -219,7 +223,7 @@ TEST_CASE("a clock that steps while its offset is on its way is written down onc
     w.run_for(6s);
     std::size_t kept = 0;
     w.nodes[1].instead = [&](const fakes::command& c) -> std::optional<std::string> {
-        if (c.size() > 4 && c[4] == "keep" && kept++ == 0) w.step_clock(1, by);
+        if (keeps_clock(c) && kept++ == 0) w.step_clock(1, by);
         return std::nullopt;
     };
     while (kept == 0) REQUIRE(w.turn());
@@ -258,7 +262,7 @@ TEST_CASE("an offset is refreshed when it is older than five seconds, by one cli
     w.connected();
     const auto written = [&] {
         std::size_t n = 0;
-        for (const auto& c : w.nodes[0].seen) n += c.size() > 4 && c[4] == "keep" ? 1U : 0U;
+        for (const auto& c : w.nodes[0].seen) n += keeps_clock(c) ? 1U : 0U;
         return n;
     };
     CHECK(written() == 1);  // with when the nodes were opened, in cluster time
@@ -369,9 +373,7 @@ TEST_CASE("a first replica costs one quarantine, however many clients learn of i
         words[epoch] = std::string(22, 'x');
         words[since] = std::to_string(w.nodes[1].wall.us(w.now));
         words[replid] = w.nodes[1].replid();
-        std::string text;
-        for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-        w.nodes[1].put("redlock:node", text, time_point::max());
+        put_record(w, 1, words);
     }
     w.run_for(20s);
     CHECK(record_on(w, 1)[epoch] == words[epoch]);
@@ -473,24 +475,34 @@ TEST_CASE("the order of a list does not matter, and sets are compared without th
     }
 }
 
-TEST_CASE("a record of an earlier version is taken over, and counts from then on") {
-    const int words = GENERATE(7, 13, 15);
-    world old(guarded());
-    old.connected();
-    for (auto& n : old.nodes) {
-        const auto all = n.all_keys(old.now);
-        std::string text = all.at("redlock:node").value;
-        std::size_t at = 0;
-        for (int spaces = 0; spaces < words; ++at) spaces += text[at] == ' ' ? 1 : 0;
-        n.put("redlock:node", text.substr(0, at - 1), time_point::max());
-    }
+TEST_CASE("a record of a later version counts, and keeps what this version does not know") {
     world w(guarded());
-    for (std::size_t i = 0; i < 3; ++i) w.nodes[i].database() = old.nodes[i].database();
     w.connected();
-    CHECK(voters(w) == 3);  // they were open
-    CHECK(record_on(w, 0).size() == 16);
-    CHECK(record_on(w, 0)[quarantine] == record_on(w, 0)[ttl_max]);
-    CHECK(record_on(w, 0)[set].starts_with("3:"));
+    world later(guarded());
+    for (std::size_t i = 0; i < 3; ++i) {
+        later.nodes[i].database() = w.nodes[i].database();
+        auto words = record_on(w, i);
+        words["later"] = std::to_string(i);
+        put_record(later, i, words);
+    }
+    later.connected();
+    CHECK(voters(later) == 3);
+    later.run_for(20s);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(record_on(later, i)[run_id] == later.nodes[i].run_id());
+        CHECK(record_on(later, i)["later"] == std::to_string(i));
+    }
+    SECTION("but where it must be known") {
+        auto words = record_on(later, 0);
+        words["!later"] = "1";
+        put_record(later, 0, words);
+        auto next = newcomer(later, guarded());
+        CHECK(voters(*next) == 2);
+        const auto e = next->granted("r");
+        REQUIRE(e->outcome() == error_code{});
+        CHECK(e->held.votes()[0].error == errc::foreign_data);
+        CHECK(record_on(*next, 0)["!later"] == "1");
+    }
 }
 
 TEST_CASE("our own clock stood still, and the nodes are back one after the other") {

@@ -360,10 +360,9 @@ TEST_CASE("a node that was greeted after the grant forgets no less") {
     w.connected();
     world late(guarded());
     for (std::size_t i = 0; i < 3; ++i) {  // an existing cluster
-        late.nodes[i].put("redlock:node",
-                          std::string(w.nodes[i].all_keys(w.now).at("redlock:node").value)
-                              .replace(23, 40, late.nodes[i].run_id()),
-                          time_point::max());
+        auto words = record_on(w, i);
+        words[fakes::word::run_id] = late.nodes[i].run_id();
+        put_record(late, i, words);
     }
     late.latency[2] = 1ms;
     late.start();
@@ -470,9 +469,9 @@ TEST_CASE("a smaller ttl_max on record is reported, too") {
     world w(fenced_options_for(3, 1h));
     w.now = small.now;
     for (std::size_t i = 0; i < 3; ++i) {
-        auto record = small.nodes[i].all_keys(small.now).at("redlock:node").value;
-        record.replace(23, 40, std::string(w.nodes[i].run_id()));
-        w.nodes[i].put("redlock:node", record, time_point::max());
+        auto words = record_on(small, i);
+        words[fakes::word::run_id] = w.nodes[i].run_id();
+        put_record(w, i, words);
     }
     w.connected();
     CHECK(w.count(event_kind::node_reported, severity::warning) == 1);
@@ -483,11 +482,10 @@ TEST_CASE("different values of ttl_max on the records are reported once each") {
     w.connected();
     w.run_for(6s);
     for (std::size_t i = 0; i < 3; ++i) {
-        auto text = w.nodes[i].all_keys(w.now).at("redlock:node").value;
-        const auto at = text.find(" 2000 ");
-        REQUIRE(at != text.npos);
-        text.replace(at, 6, i == 0 ? " 20000 " : " 30000 ");
-        w.nodes[i].put("redlock:node", text, time_point::max());
+        auto words = record_on(w, i);
+        REQUIRE(words[fakes::word::ttl_max] == "2000");
+        words[fakes::word::ttl_max] = i == 0 ? "20000" : "30000";
+        put_record(w, i, words);
     }
     w.run_for(60s);
     std::size_t reported = 0;
@@ -501,11 +499,10 @@ TEST_CASE("a larger ttl_max on record is reported and counts") {
     world w(guarded());
     w.now = large.now;
     for (std::size_t i = 0; i < 3; ++i) {
-        const auto all = large.nodes[i].all_keys(large.now);
         // As the other client would have left it, on the same process.
-        auto record = all.at("redlock:node").value;
-        record.replace(23, 40, std::string(w.nodes[i].run_id()));
-        w.nodes[i].put("redlock:node", record, time_point::max());
+        auto words = record_on(large, i);
+        words[fakes::word::run_id] = w.nodes[i].run_id();
+        put_record(w, i, words);
     }
     w.connected();
     CHECK(w.count(event_kind::node_reported, severity::warning) >= 1);

@@ -338,11 +338,12 @@ TEST_CASE("the library's own scripts run on it") {
     desk d;
     const std::string epoch(22, 'e');
     const auto us = [&] { return d.server.wall.us(d.now); };
-    const std::string made = d.eval(std::string(resp::node().text), {"redlock:node"},
-                                    {d.server.run_id(), "0", "60000", epoch, "-", "d1", "3:abc",
-                                     "50000"});
-    CHECK(made == "*12 :" + std::to_string(us()) + " $22 " + epoch + " :" + std::to_string(us()) +
-                      " :50000 $1 - :1 $0  $0  $0  $0  :60000 $0 ");
+    const std::string text = " run_id=r since=" + std::to_string(us()) +
+                             " cluster_since=" + std::to_string(us() - 7);
+    const std::string made = d.eval(std::string(resp::record().text), {"redlock:node"},
+                                    {"", epoch + " run_id=r since=@now+0 cluster_since=@now-7", ""});
+    const std::string size = std::to_string(epoch.size() + text.size());
+    CHECK(made == "*2 :" + std::to_string(us()) + " $" + size + " " + epoch + text);
     const auto acquire = [&](const std::string& owner, std::int64_t fence) {
         return d.eval(std::string(resp::requests().text),
                       {"redlock:node", "r", "{r}:fence", "{r}:queue"},

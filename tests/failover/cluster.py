@@ -311,8 +311,8 @@ class Cluster:
 
     def remembers_since(self, n):
         """By its own record, on the clock of the leases. It shares the clock of this machine."""
-        record = self.ask(n, "GET", "redlock:node") or "epoch run_id 0"
-        since_us = int(record.split(" ")[2])
+        record = self.ask(n, "GET", "redlock:node") or "epoch since=0"
+        since_us = int(dict(word.split("=", 1) for word in record.split(" ")[1:])["since"])
         return since_us * 1000 - time.time_ns() + now_ns()
 
     def keys(self, n):

@@ -1,17 +1,19 @@
-// Fuzzes the node record: the script that reads it, and the client that reads the script's answer.
+// Fuzzes the node record: the client that reads its text, and every rule that may replace it.
 // SPDX-License-Identifier: MIT
 //
-// The bytes stand at the record's key of a master in memory. The script must answer with a record
-// or with an error of its own, and never fail; a record it answers with can be read a second time.
+// The bytes stand at the record's key of a master in memory. What is no record stays as it is; what
+// is one can be read again after each rule, with all words that are not known.
 #include "fuzz/require.hpp"
 #include "testing/model.hpp"
 #include "wire/record.hpp"
-#include "wire/resp/command.hpp"
 #include "wire/resp/reply.hpp"
+
+#include <redlock/error.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -19,57 +21,92 @@ using namespace redlock;
 
 namespace {
 
-constexpr auto run_id = "0123456789abcdef0123456789abcdef01234567";
-constexpr auto epoch = "new-epoch-new-epoch-12";
+const core::record_terms terms{.server = {.run_id = "0123456789abcdef", .is_durable = true},
+                               .set = "3:set",
+                               .names = "a,b,c",
+                               .makes = true,
+                               .epoch = "new-epoch-new-epoch-12",
+                               .mark = "mark",
+                               .quarantine = std::chrono::seconds(70),
+                               .ttl_max = std::chrono::seconds(65)};
 
 /// One master and one connection to it.
 struct master {
     fakes::redis_model server{7};
     fakes::client_state connection{};
 
-    std::string ask(const fakes::command& c) {
-        return to_resp2(server.execute(connection, c, time_point{} + std::chrono::hours(1)));
+    fakes::model_reply ask(const fakes::command& c) {
+        return server.execute(connection, c, time_point{} + std::chrono::hours(1));
     }
-    std::string settle() {
-        return ask({"EVAL", std::string(resp::node().text), "1", "redlock:node", run_id, "1",
-                    "60000", epoch, "-", std::string(40, 'd'), "3:set", "0", "a,b,c"});
+    std::string record() { return ask({"GET", "redlock:node"}).text; }
+
+    wire::record_answer apply(const core::record_rule& rule) {
+        wire::record_exchange e("redlock:node", terms, rule);
+        for (bool is_more = true; is_more;) {
+            std::string out;
+            e.write(out, resp::script_form::whole);
+            fakes::command c;
+            std::string_view left = out;
+            const resp::reply words = read(left);
+            for (std::size_t i = 0; i < words.size(); ++i) c.emplace_back(words[i].text());
+            const std::string bytes = to_resp2(ask(c));
+            left = bytes;
+            is_more = e.read(read(left));
+        }
+        return e.answer();
     }
-    std::string note_clock(const char* what) {
-        return ask({"EVAL", std::string(resp::clock().text), "1", "redlock:node", what, epoch, "",
-                    "-5", "7", epoch, "9", run_id, "1", std::string(40, 'd'), "70000", "65000"});
+
+private:
+    resp::reply read(std::string_view& bytes) {
+        auto& parser = parsers_.emplace_back();
+        resp::reply r;
+        fuzz::require(parser.feed(bytes, r) == resp::parser::outcome::complete, "no whole reply");
+        return r;
     }
+    std::deque<resp::parser> parsers_;  // what they read lives as long as they do
 };
 
-void check_answer(const std::string& bytes, bool& is_record) {
-    resp::parser p;
-    resp::reply r;
-    std::string_view left = bytes;
-    fuzz::require(p.feed(left, r) == resp::parser::outcome::complete, "no whole reply");
-    if (r.type() == resp::reply_type::error) {
-        fuzz::require(r.is_error("FOREIGN"), "the script failed");
+void check(master& one, const core::record_rule& rule) {
+    const std::string before = one.record();
+    const auto was = wire::read_record_text(before, 1);
+    const auto answer = one.apply(rule);
+    if (!was.record) {
+        fuzz::require(!answer.record && one.record() == before, "what is no record was replaced");
         return;
     }
-    const auto answer = wire::read_record(r);
-    is_record = answer.record.has_value();
-    if (!is_record) return;
-    fuzz::require(answer.record->exists, "no record");
+    fuzz::require(answer.record.has_value(), "a record can't be read again after a rule");
+    fuzz::require(answer.record->unknown == was.record->unknown, "a word that is not known is gone");
+    fuzz::require(answer.record->text == one.record(), "another record than the one that was read");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    const std::string bytes(reinterpret_cast<const char*>(data), size);
     master one;
-    one.ask({"SET", "redlock:node", std::string(bytes)});
-    bool first = false;
-    bool second = false;
-    const std::string answer = one.settle();
-    check_answer(answer, first);
-    // Nothing changed in between: asked again it says the same, but for what it just corrected.
-    check_answer(one.settle(), second);
-    fuzz::require(first == second, "a record that the script left can't be read again");
-    check_answer(one.note_clock("keep"), second);
-    check_answer(one.note_clock("strike"), second);
-    check_answer(one.note_clock("open"), second);
+    one.ask({"SET", "redlock:node", bytes});
+    check(one, core::greeted);
+    check(one, core::opened);
+    using kind = core::amendment::kind;
+    for (const auto what : {kind::keep, kind::strike, kind::open}) {
+        check(one, [what](const core::record_facts& found, const core::record_terms& t) {
+            return core::amended(found, t, found, {.ahead_us = -5, .error_us = 7, .cluster_us = 9},
+                                 {.what = what, .names_process = true,
+                                  .quarantine = std::chrono::seconds(75)});
+        });
+    }
+    using step = core::list_step::kind;
+    for (const auto what : {step::promise, step::close, step::become}) {
+        check(one, [what](const core::record_facts& found, const core::record_terms& t) {
+            return core::stepped(found, t,
+                                 {.what = what,
+                                  .from = {.set = found.list.set, .number = found.list.number},
+                                  .to = {.set = "4:t", .number = found.list.number + 1},
+                                  .ballot = "77.x"});
+        });
+    }
+    check(one, [](const core::record_facts& found, const core::record_terms& t) {
+        return core::declared(found, t, std::nullopt);
+    });
     return 0;
 }

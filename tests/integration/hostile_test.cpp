@@ -1,6 +1,7 @@
 // Servers that break the protocol, or lie: each costs its vote and at most its connection.
 // SPDX-License-Identifier: MIT
 #include "../support/catch.hpp"
+#include "../support/record_words.hpp"
 #include "../support/requests.hpp"
 #include "support/beside.hpp"
 #include "support/cluster.hpp"
@@ -111,15 +112,32 @@ std::vector<misdeed> broken_greetings() {
         {"INFO without a run_id", at("INFO", 0, {.bytes = "$9\r\n# Server\r\n\r\n"})},
         {"a time before all time", at("TIME", 0, {.bytes = "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n"})},
         {"a time of no day", at("TIME", 0, {.bytes = "*2\r\n$1\r\nx\r\n$1\r\n0\r\n"})},
-        {"an error for the node record", at("EVALSHA NODE", 0, {.bytes = "-FOREIGN no record\r\n"})},
-        {"half a node record", at("EVALSHA NODE", 0, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
-        {"closes at the node record", at("EVALSHA NODE", 0, {.bytes = "", .after = then::close})},
+        {"an error for the node record",
+         at("EVALSHA RECORD", 0, {.bytes = "-WRONGTYPE no record\r\n"})},
+        {"a node record that is none",
+         at("EVALSHA RECORD", 0, {.bytes = "*2\r\n:1700000000000000\r\n$4\r\ntext\r\n"})},
+        {"half a node record", at("EVALSHA RECORD", 0, {.bytes = "*3\r\n:1\r\n:2\r\n:3\r\n"})},
+        {"closes at the node record", at("EVALSHA RECORD", 0, {.bytes = "", .after = then::close})},
         {"silent at the node record",
-         at("EVALSHA NODE", 0, {.bytes = "", .after = then::fall_silent})},
+         at("EVALSHA RECORD", 0, {.bytes = "", .after = then::fall_silent})},
         {"a node record of other kinds",
-         at("EVALSHA NODE", 0,
-            {.bytes = "*12\r\n$1\r\nx\r\n:1\r\n$1\r\nx\r\n$-1\r\n:1\r\n*0\r\n"
-                      ":1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"})},
+         at("EVALSHA RECORD", 0, {.bytes = "*2\r\n$1\r\nx\r\n*0\r\n"})},
+    };
+}
+
+// A record of the client's own set, with that number wherever it has one.
+misbehaviour records_of(const std::string& number) {
+    return [number](const request& r) -> answer {
+        if (r.name != "EVALSHA RECORD" || r.number_of_name != 0) return {.bytes = r.proper};
+        const auto from = r.proper.find("\r\n", r.proper.find('$')) + 2;
+        record_words words(r.proper.substr(from, r.proper.size() - from - 2));
+        for (const auto* const name : {"since", "cluster_since", "created", "quarantine", "ttl_max",
+                                       "init", "offset", "error", "seen"}) {
+            words[name] = number;
+        }
+        const std::string text = words.text();
+        return {.bytes = "*2\r\n:" + number + "\r\n$" + std::to_string(text.size()) + "\r\n" +
+                         text + "\r\n"};
     };
 }
 
@@ -135,20 +153,8 @@ std::vector<misdeed> lies() {
         {"an outcome that there is not", answers("*2\r\n:9\r\n:1\r\n")},
         {"a time of long ago", at("TIME", 0, {.bytes = "*2\r\n$1\r\n7\r\n$1\r\n0\r\n"})},
         {"a time far ahead", at("TIME", 0, {.bytes = "*2\r\n$10\r\n8999999999\r\n$1\r\n0\r\n"})},
-        {"a node record of the largest numbers",
-         at("EVALSHA NODE", 0, {.bytes = "*12\r\n:9223372036854775807\r\n$22\r\n" +
-                                      std::string(22, 'e') + "\r\n:9223372036854775807\r\n" +
-                                      ":9223372036854775807\r\n$1\r\n-\r\n:0\r\n" +
-                                      ":9223372036854775807\r\n:9223372036854775807\r\n" +
-                                      ":9223372036854775807\r\n:9223372036854775807\r\n" +
-                                      ":9223372036854775807\r\n:9223372036854775807\r\n"})},
-        {"a node record of the largest that may be",
-         at("EVALSHA NODE", 0, {.bytes = "*12\r\n:9007199254740992\r\n$22\r\n" +
-                                      std::string(22, 'e') + "\r\n:1\r\n:1000\r\n" +
-                                      "$1\r\n-\r\n:0\r\n:-9007199254740992\r\n" +
-                                      ":-9007199254740992\r\n:9007199254740992\r\n" +
-                                      ":-9007199254740992\r\n:1000\r\n" +
-                                      ":9007199254740992\r\n"})},
+        {"a node record of the largest numbers", records_of("9223372036854775807")},
+        {"a node record of the largest that may be", records_of("9007199254740991")},
     };
 }
 

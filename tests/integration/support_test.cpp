@@ -99,12 +99,12 @@ TEST_CASE("the count of a cluster's keys has litter in it, and no companion keys
     cluster nodes(1);
     auto ask = nodes.ask(0);
     CHECK_FALSE(nodes.is_founded());
-    const std::string beginning = std::string(22, 'e') + " " + std::string(40, 'f');
-    ask.set("redlock:node", beginning + " 7 5 60000 0 -");
+    const std::string beginning = std::string(22, 'e') + " run_id=" + std::string(40, 'f');
+    ask.set("redlock:node", beginning + " since=7 created=5");
     ask.set("{r}:fence", "1");
     CHECK(nodes.keys() == 0);
     CHECK_FALSE(nodes.is_founded());
-    ask.set("redlock:node", beginning + " 0 5 60000 0 -");
+    ask.set("redlock:node", beginning + " since=0 created=5");
     CHECK(nodes.is_founded());
     for (const auto* litter : {"r", "{r}:fence2", "x{r}:fence", "redlock:nodes", ":fence"}) {
         ask.set(litter, "1");

@@ -44,15 +44,24 @@ class Node:
         info = dict(line.split(":", 1) for part in ("server", "replication")
                     for line in self.direct.ask("INFO", part).splitlines() if ":" in line)
         self.run_id, self.role = info["run_id"], info["role"]
-        answer = self.direct.ask("EVALSHA", SHA1["node"], 1, prefix + "redlock:node", self.run_id, 0, 60000,
-                                 new_value("")[:22], "judge", info["master_replid"], set_word, 0, "-")
+        self.time_at_look, text = self.direct.ask("EVALSHA", SHA1["record"], 1, prefix + "redlock:node")
         self.looked_at = now_us()
-        self.time_at_look = answer[0]
-        names = ("epoch since ttl_max mark what cluster_since offset error seen quarantine init set names number "
-                 "change announced promised accepted became became_cluster history").split()
-        unchanged = {"number": 0, "change": "-", "became": 0}
-        self.record = unchanged | dict(zip(names, answer[1:])) if len(answer) > 1 else None
-        self.other_set = self.record is not None and self.record["what"] == 4
+        self.record = self.read(text) if text is not None else None
+        self.other_set = self.record is not None and self.record["set"] != set_word
+        self.is_known = self.record is not None and (
+            self.record["run_id"] == self.run_id and self.record["since"] <= self.time_at_look and
+            self.record.get("replid", info["master_replid"]) == info["master_replid"] and
+            not any(name.startswith("!") for name in self.record))
+
+    @staticmethod
+    def read(text):
+        """The words of a record; those that are missing as they are in most."""
+        epoch, *words = text.split(" ")
+        record = {"epoch": epoch, "number": 0, "became": 0} | dict(word.split("=", 1) for word in words)
+        for name in ("since", "cluster_since", "quarantine", "ttl_max", "number", "became", "became_cluster"):
+            if name in record:
+                record[name] = int(record[name])
+        return record
 
     def time_us(self):
         return self.time_at_look + now_us() - self.looked_at
@@ -96,20 +105,20 @@ class Guest:
 
     def has_vote(self, node):
         record = node.record
-        if not record or node.role != "master" or record["what"] != 0 or record["mark"] != "-":
+        if not record or node.role != "master" or not node.is_known or "mark" in record:
             return False
         if any(other.run_id == node.run_id for other in self.nodes if other is not node):
             return False
         latest = max(other.record["number"] for other in self.known())
-        if record["change"] != "-" or record["number"] != latest:
+        if "change" in record or record["number"] != latest:
             return False
         wait_us = max(other.record["quarantine"] for other in self.known()) * 1000
 
         def is_past(when, when_in_cluster):
-            return when == 0 or (when_in_cluster != "" and node.time_us() - when >= wait_us and
+            return when == 0 or (when_in_cluster is not None and node.time_us() - when >= wait_us and
                                  self.median() - when_in_cluster >= wait_us)
-        is_old = (is_past(record["since"], record["cluster_since"]) and
-                  is_past(record["became"], record.get("became_cluster", "")))
+        is_old = (is_past(record["since"], record.get("cluster_since")) and
+                  is_past(record["became"], record.get("became_cluster")))
         return is_old and abs(node.time_us() - self.median()) <= self.allowance_us()
 
     def next_fence(self, resource):

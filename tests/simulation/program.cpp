@@ -16,8 +16,6 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <iterator>
-#include <sstream>
 #include <vector>
 #include <utility>
 
@@ -416,38 +414,33 @@ bool program::has_left(std::string_view value) const {
 }
 
 // The words of the node record; none where there is none.
-std::vector<std::string> program::record_on(std::size_t node) const {
+testing::record_words program::record_on(std::size_t node) const {
     const auto& all = around_.net.at(nodes_[node]).model().database().all();
     const auto at = all.find("redlock:node");
     if (at == all.end() || at->second.text() == nullptr) return {};
-    std::istringstream text(*at->second.text());
-    return {std::istream_iterator<std::string>(text), {}};
+    return testing::record_words(*at->second.text());
 }
 
 bool program::is_displaced() const {
     if (!around_.in.has_lists()) return false;
-    constexpr std::size_t set = 9;
-    constexpr std::size_t change = 17;
     const std::string own = wire::node_set(options_);
     const std::string after = wire::node_set_after(options_);
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-        const auto words = record_on(n);
-        if (words.size() > set && words[set] != own && words[set] != after) return true;
-        const bool is_closed = words.size() > change && words[change] != "-";
-        if (is_closed && words[change] != after && words[change] != "joining") return true;
+        const testing::record_words words = record_on(n);
+        const std::string set = words["set"];
+        const std::string change = words["change"];
+        if (!words.empty() && set != own && set != after) return true;
+        if (change != "-" && change != after && change != "joining") return true;
     }
     return false;
 }
 
 bool program::is_young_in_cluster_time(std::size_t node) const {
-    const std::vector<std::string> words = record_on(node);
-    constexpr std::size_t since = 2;
-    constexpr std::size_t cluster_since = 8;
-    constexpr std::size_t ahead = 10;
-    if (words.size() < 16 || words[since] == "0") return false;
-    if (words[cluster_since] == "-" || words[ahead] == "-") return true;
-    const auto later_us = std::stoll(words[cluster_since]) + std::stoll(words[ahead]) -
-                          std::stoll(words[since]);
+    const testing::record_words words = record_on(node);
+    if (words.empty() || words["since"] == "0") return false;
+    if (words["cluster_since"] == "-" || words["offset"] == "-") return true;
+    const auto later_us = std::stoll(words["cluster_since"]) + std::stoll(words["offset"]) -
+                          std::stoll(words["since"]);
     return std::chrono::microseconds(later_us) > std::chrono::seconds(1);
 }
 

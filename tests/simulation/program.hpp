@@ -13,6 +13,7 @@
 #include "simulation/story.hpp"
 #include "simulation/texts.hpp"
 #include "simulation/tokens.hpp"
+#include "support/record_words.hpp"
 
 #include <array>
 #include <cstddef>
@@ -145,7 +146,7 @@ private:
     struct house;
     struct declaration;
 
-    std::vector<std::string> record_on(std::size_t node) const;
+    testing::record_words record_on(std::size_t node) const;
     void check_gone(const std::string& resource, const std::string& owner_value,
                     duration after_that, time_point until);
     void check_closing(time_point began);

@@ -4,6 +4,7 @@
 
 #include "core/lease.hpp"
 #include "simulation/holders.hpp"
+#include "support/record_words.hpp"
 #include "wire/request.hpp"
 
 #include <algorithm>
@@ -46,10 +47,14 @@ std::string brief(const fakes::model_reply& r) {
     }
 }
 
-// Whether a client took the node's vote by this command: lua/clock.lua was called with "strike" and wrote
-// the record. The sixth item of its reply is 1 only where it wrote.
+// Whether a client took the node's vote by this command: it wrote what it saw of the clock, and that the
+// node remembers from then on alone.
 bool is_strike(const fakes::command& c, const fakes::model_reply& said) {
-    return c.size() > 4 && c[4] == "strike" && said.items.size() > 5 && said.items[5].number == 1;
+    if (c.size() < 6 || c[3] != "redlock:node" || said.items.size() != 2) return false;
+    const testing::record_words wanted(c[5]);
+    const testing::record_words found(said.items[1].text);
+    return wanted["since"] == "@now+0" && wanted["seen"] == "@now+0" &&
+           found["epoch"] == wanted["epoch"];
 }
 
 }  // namespace

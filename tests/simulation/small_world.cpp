@@ -68,12 +68,8 @@ passage::passage(const small_world& in, const plan& terms, story& log)
     net_.hold();
 }
 
-// The nodes of the old list have records of it, those of the new one have joined long ago, and each
-// has the script.
+// The nodes of the old list have records of it, those of the new one have joined long ago.
 void passage::prepare_change() {
-    for (std::size_t n = 0; n < nodes; ++n) {
-        net_.ask(n, {"SCRIPT", "LOAD", std::string(resp::change().text)}, [](const auto&) {});
-    }
     for (const bool is_joint : {false, true}) {
         for (std::size_t i = 0; i < in_.programs; ++i) {
             if (!prepares_change(i) || (in_.lists[i].after != 0) != is_joint) continue;

@@ -30,12 +30,9 @@ struct script {
 
 // One per file in lua/ and lua/seldom/, with what it includes. The definitions are generated from the files,
 // qualified, so a file without a declaration here does not compile.
-const script& bootstrap() noexcept;
-const script& change() noexcept;
-const script& clock() noexcept;
 const script& look() noexcept;
-const script& node() noexcept;
 const script& plain() noexcept;
+const script& record() noexcept;
 const script& requests() noexcept;
 const script& revoke() noexcept;
 const script& wait() noexcept;

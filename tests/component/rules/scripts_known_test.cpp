@@ -49,7 +49,7 @@ TEST_CASE("a node that lacks scripts gets these in the handshake, and only these
     world w(options);
     client_state another;
     w.nodes[1].execute(another, {"SCRIPT", "LOAD", std::string(resp::plain().text)}, w.now);
-    w.nodes[1].execute(another, {"SCRIPT", "LOAD", std::string(resp::node().text)}, w.now);
+    w.nodes[1].execute(another, {"SCRIPT", "LOAD", std::string(resp::record().text)}, w.now);
     for (const auto& s : resp::all_scripts()) {
         w.nodes[2].execute(another, {"SCRIPT", "LOAD", std::string(s.text)}, w.now);
     }
@@ -64,7 +64,7 @@ TEST_CASE("scripts that are flushed within a handshake keep no node away") {
     world w(fenced_options_for(3));
     for (auto& n : w.nodes) {
         n.instead = [&n](const command& c) -> std::optional<std::string> {
-            if (c.front() == "EVALSHA" && c[1] == resp::node().sha1) n.flush_scripts();
+            if (c.front() == "EVALSHA" && c[1] == resp::record().sha1) n.flush_scripts();
             return std::nullopt;
         };
     }

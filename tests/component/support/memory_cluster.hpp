@@ -4,6 +4,7 @@
 #pragma once
 
 #include "support/driver.hpp"
+#include "support/record_words.hpp"
 #include "testing/masters.hpp"
 
 #include <redlock/options.hpp>
@@ -101,13 +102,11 @@ public:
         return found;
     }
 
-    /// Whether a client has declared the cluster new on every node: since when the nodes remember
-    /// is the third word of their record.
+    /// Whether a client has declared the cluster new on every node.
     bool is_founded() {
         for (std::size_t i = 0; i < size(); ++i) {
-            const auto record = ask(i).get("redlock:node").value_or("");
-            constexpr std::size_t epoch_and_run_id = 22 + 1 + 40;
-            if (record.find(" 0 ") != epoch_and_run_id) return false;
+            const testing::record_words record(ask(i).get("redlock:node").value_or(""));
+            if (record["since"] != "0") return false;
         }
         return true;
     }

@@ -3,50 +3,54 @@
 #pragma once
 
 #include "component/support/world.hpp"
+#include "support/record_words.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <memory>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace redlock::fakes {
 
-/// The words of a record, by what they say.
-enum word : std::size_t {
-    epoch,
-    run_id,
-    since,
-    created,
-    ttl_max,
-    durable,
-    mark,
-    replid,
-    cluster_since,
-    set,
-    offset,
-    error,
-    seen,
-    init,
-    quarantine
-};
+/// The words of a record.
+namespace word {
+inline constexpr std::string_view epoch = "epoch";
+inline constexpr std::string_view run_id = "run_id";
+inline constexpr std::string_view since = "since";
+inline constexpr std::string_view created = "created";
+inline constexpr std::string_view ttl_max = "ttl_max";
+inline constexpr std::string_view durable = "durable";
+inline constexpr std::string_view mark = "mark";
+inline constexpr std::string_view replid = "replid";
+inline constexpr std::string_view cluster_since = "cluster_since";
+inline constexpr std::string_view set = "set";
+inline constexpr std::string_view offset = "offset";
+inline constexpr std::string_view error = "error";
+inline constexpr std::string_view seen = "seen";
+inline constexpr std::string_view init = "init";
+inline constexpr std::string_view quarantine = "quarantine";
+}  // namespace word
 
 /// Empty where the node has none.
-inline std::vector<std::string> record_on(const world& w, std::size_t node) {
+inline testing::record_words record_on(const world& w, std::size_t node) {
     const auto all = w.nodes[node].all_keys(w.now);
     const auto at = all.find("redlock:node");
-    if (at == all.end()) return {};
-    std::istringstream words(at->second.value);
-    return {std::istream_iterator<std::string>(words), {}};
+    return at == all.end() ? testing::record_words() : testing::record_words(at->second.value);
 }
 
-inline void put_record(world& w, std::size_t node, const std::vector<std::string>& words) {
-    std::string text;
-    for (const auto& one : words) text += (text.empty() ? "" : " ") + one;
-    w.nodes[node].put("redlock:node", text, time_point::max());
+inline void put_record(world& w, std::size_t node, const testing::record_words& words) {
+    w.nodes[node].put("redlock:node", words.text(), time_point::max());
+}
+
+/// Whether a command writes to a record what was found of the clock.
+inline bool writes_clock(const command& c) {
+    return c.size() == 7 && testing::record_words(c[5])[word::seen] == "@now+0";
+}
+/// Whether it says, too, that the node has forgotten its leases.
+inline bool strikes_node(const command& c) {
+    return writes_clock(c) && testing::record_words(c[5])[word::since] == "@now+0";
 }
 
 /// A client that has not started yet, with the same servers: in a world of its own, whose nodes have
@@ -63,8 +67,8 @@ inline std::unique_ptr<world> latecomer(const world& to, client_options o) {
         w->nodes[i].set_durable(to.nodes[i].is_durable());
         w->modes[i] = to.modes[i];
         if (words.empty()) continue;
-        if (words[run_id] == to.nodes[i].run_id()) words[run_id] = w->nodes[i].run_id();
-        words[replid] = "-";  // the copies have other replication ids
+        if (words[word::run_id] == to.nodes[i].run_id()) words[word::run_id] = w->nodes[i].run_id();
+        words[word::replid] = "-";  // the copies have other replication ids
         put_record(*w, i, words);
     }
     return w;

@@ -92,7 +92,7 @@ public:
     std::vector<wire::failure> downs;
     std::vector<detail::greeting> greeted;
     std::function<void()> on_greeting{};
-    wire::record_request record;  // what is asked of a node that is greeted
+    core::record_terms record;  // what the record of a node that is greeted goes by
     detail::session session;
 
     /// The commands that were to leave since the last call.
@@ -148,11 +148,11 @@ public:
         for (std::size_t i = 0; i < resp::all_scripts().size(); ++i) all += ":1\r\n";
         return all;
     }
-    /// Of node.lua: a record that stands since long ago.
+    /// Of record.lua: a record that stands since long ago.
     static std::string record_reply() {
-        return "*12\r\n:1700000000000000\r\n" + bulk(std::string(22, 'e')) +
-               ":0\r\n:60000\r\n" + bulk("-") + ":1\r\n" + bulk("") + bulk("") + bulk("") + bulk("") +
-               ":60000\r\n" + bulk("");
+        return "*2\r\n:1700000000000000\r\n" +
+               bulk(std::string(22, 'e') + " run_id=a durable=0 since=0 created=5 quarantine=60000" +
+                    " ttl_max=60000 set=1:abc");
     }
     static heard_ptr make(const std::string& name) { return heard_ptr(new heard_call(name)); }
     std::optional<wire::failure> submit(const heard_ptr& what) {
@@ -196,7 +196,7 @@ private:
     void drop() override { ++drops; }
     std::uint64_t random_word() override { return 0; }
     const core::own_delay& own_delay() const noexcept override { return delay; }
-    wire::record_request record_wanted() override { return record; }
+    core::record_terms record_terms() override { return record; }
     void on_greeted(std::size_t, const detail::greeting& told, time_point, time_point) override {
         greeted.push_back(told);
         if (on_greeting) on_greeting();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "../../support/record_words.hpp"
 #include "redis_server.hpp"
 
 #include <redlock/options.hpp>
@@ -71,17 +72,16 @@ public:
         return key == "redlock:node" || (key.starts_with('{') && outlives);
     }
 
-    /// Whether a client has declared the cluster new on every server: since when the nodes remember
-    /// is the third word of their record.
+    /// Whether a client has declared the cluster new on every server.
     bool is_founded() {
-        return all_records([](const words& of) { return of.size() > 2 && of[2] == "0"; });
+        return all_records([](const record_words& of) { return of["since"] == "0"; });
     }
 
-    /// Whether each record says also when, in cluster time: the fourteenth word. A durable server
-    /// that restarts before that counts as one that lost its leases.
+    /// Whether each record says also when, in cluster time. A durable server that restarts before
+    /// that counts as one that lost its leases.
     bool is_founding_dated() {
-        return is_founded() && all_records([](const words& of) {
-            return of.size() > 13 && of[13] != "0" && of[13] != "-";
+        return is_founded() && all_records([](const record_words& of) {
+            return of["init"] != "0" && of["init"] != "-";
         });
     }
 
@@ -119,15 +119,11 @@ public:
     }
 
 private:
-    using words = std::vector<std::string>;
-
     /// Whether `holds` is true of the words of each server's record, of which there may be none.
     template <class Predicate>
     bool all_records(Predicate holds) {
         return std::all_of(servers_.begin(), servers_.end(), [&](const redis_server& server) {
-            std::istringstream record(
-                server.ask().get("redlock:node").value_or(""));
-            return holds(words{std::istream_iterator<std::string>(record), {}});
+            return holds(record_words(server.ask().get("redlock:node").value_or("")));
         });
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "hostile_server.hpp"
 
+#include "../../support/record_words.hpp"
 #include "../../support/requests.hpp"
 #include "wire/resp/command.hpp"
 
@@ -76,9 +77,7 @@ std::string name_of(const std::vector<std::string>& words) {
     return name;
 }
 
-bool asks_for_record(const std::string& name) {
-    return name.ends_with(" NODE") || name.ends_with(" CLOCK");
-}
+bool asks_for_record(const std::string& name) { return name.ends_with(" RECORD"); }
 
 // A later TIME is a probe.
 bool opens_a_connection(const std::string& name, int number_of_name) {
@@ -93,18 +92,30 @@ std::int64_t now_us() {
     return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
-// An old server, whose record nobody need wait for, and which was never struck since.
-std::string node_record(const std::vector<std::string>& words) {
-    const bool is_new = name_of(words).ends_with(" NODE");
+std::string run_id_of(int id) { return std::string(35, '0') + std::to_string(10'000 + id % 90'000); }
+
+// An old server, whose record nobody need wait for, and which was never struck since. What replaces the
+// record is said to have done so.
+std::string node_record(const std::vector<std::string>& words, int id, const std::string& set) {
     const std::string now = std::to_string(now_us());
-    const std::string quarantine = is_new ? words.at(6) : "60000";
-    return "*12\r\n:" + now + "\r\n" + bulk(std::string(22, 'e')) + ":0\r\n:" + quarantine +
-           "\r\n" + bulk("-") + ":0\r\n:0\r\n:0\r\n:0\r\n:" + now + "\r\n:" + quarantine +
-           "\r\n:1\r\n";
+    std::string text = std::string(22, 'e') + " run_id=" + run_id_of(id) + " durable=0 since=0" +
+                       " cluster_since=0 created=5 quarantine=60000 ttl_max=60000 init=1 offset=0" +
+                       " error=0 seen=" + now + " set=" + set;
+    if (words.size() > 5) {
+        record_words next(words[5]);
+        for (const auto* const instant : {"since", "cluster_since", "created", "seen"}) {
+            std::string& value = next[instant];
+            if (!value.starts_with("@now")) continue;
+            value = std::to_string(std::stoll(now) + std::stoll(value.substr(4)));
+        }
+        text = next.text();
+    }
+    return "*2\r\n:" + now + "\r\n" + bulk(text);
 }
 
 // As good a server as a client that never looks twice can tell. `id` makes it another server.
-std::string proper_answer(const std::string& name, const std::vector<std::string>& words, int id) {
+std::string proper_answer(const std::string& name, const std::vector<std::string>& words, int id,
+                          const std::string& set) {
     if (name == "SCRIPT EXISTS") {  // none
         std::string none = "*" + std::to_string(words.size() - 2) + "\r\n";
         for (std::size_t i = 2; i < words.size(); ++i) none += ":0\r\n";
@@ -113,7 +124,7 @@ std::string proper_answer(const std::string& name, const std::vector<std::string
     if (name == "SCRIPT LOAD") return bulk(sha1_of(words.back()));
     if (name == "INFO") {
         return bulk("# Server\r\nredis_version:7.0.15\r\nprocess_id:1\r\n"
-                    "run_id:" + std::string(35, '0') + std::to_string(10'000 + id % 90'000) +
+                    "run_id:" + run_id_of(id) +
                     "\r\n"
                     "# Persistence\r\nloading:0\r\naof_enabled:1\r\n"
                     "# Replication\r\nrole:master\r\n");
@@ -124,7 +135,7 @@ std::string proper_answer(const std::string& name, const std::vector<std::string
         return "*2\r\n" + bulk(std::to_string(micros / 1'000'000)) +
                bulk(std::to_string(micros % 1'000'000));
     }
-    if (asks_for_record(name)) return node_record(words);
+    if (asks_for_record(name)) return node_record(words, id, set);
     const auto call = requests_of(words);
     if (call && call->all.size() > 1) {
         std::string yes = "*" + std::to_string(call->all.size()) + "\r\n";
@@ -188,6 +199,7 @@ public:
         asio::steady_timer wake;  // cancelled when there is news for the writer
         std::deque<due_answer> answers;
         std::map<std::string, int> counts;
+        std::string set;  // which its client names
         int number;
         int commands = 0;
         bool closed = false;
@@ -203,7 +215,12 @@ public:
             r.number = s.commands++;
             r.number_of_name = s.counts[r.name]++;
             r.handshake = opens_a_connection(r.name, r.number_of_name);
-            r.proper = proper_answer(r.name, *words, port_);
+            if (r.name == "CLIENT SETNAME") {  // NAME#SET, or NAME#SET#PREFIX
+                const std::string& name = words->back();
+                const auto from = name.find('#') + 1;
+                s.set = name.substr(from, name.find('#', from) - from);
+            }
+            r.proper = proper_answer(r.name, *words, port_, s.set);
             r.words = std::move(*words);
             const std::lock_guard lock(mutex_);
             ++commands_[r.name];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../support/driver.hpp"
+#include "../../support/record_words.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -100,10 +101,10 @@ void found(Cluster& nodes, std::size_t of = 0) {
     found(nodes, nodes.options());
     for (std::size_t i = 0; of != 0 && i < nodes.size(); ++i) {
         const std::string key = "redlock:node";
-        std::string record = nodes.ask(i).get(key).value();
-        const auto size = std::to_string(nodes.size());
-        record.replace(record.find(' ' + size + ':') + 1, size.size(), std::to_string(of));
-        nodes.ask(i).set(key, record);
+        record_words record(nodes.ask(i).get(key).value());
+        std::string& set = record["set"];
+        set = std::to_string(of) + set.substr(set.find(':'));
+        nodes.ask(i).set(key, record.text());
     }
 }
 

@@ -26,9 +26,6 @@ inline const std::string ours = "AAAAAAAAAAAAAAAAAAAAAA@here:1";
 inline const std::string theirs = "BBBBBBBBBBBBBBBBBBBBBB@there:2";
 inline const std::string epoch = "0123456789abcdefghij-_";
 inline const std::string other_epoch = "zzzzzzzzzzzzzzzzzzzzzz";
-inline const std::string run_id(40, 'a');
-inline const std::string other_run_id(40, 'b');
-inline const std::string replid(40, 'd');
 inline const std::string life_ms = "120000";
 
 inline const std::vector<std::string> foreign_fences{"",
@@ -166,7 +163,8 @@ public:
     scripted_node() : direct(server().port()) {
         config_set("maxmemory", "0");
         command({"FLUSHALL"});
-        set("N", epoch + " " + run_id + " 0 5 60000 0 - " + replid + " 0 3:set - - -");
+        set("N", epoch + " run_id=" + std::string(40, 'a') +
+                     " durable=0 since=0 created=5 quarantine=60000 ttl_max=60000 set=3:set");
     }
 
     static redis_server& server() {
@@ -223,42 +221,9 @@ public:
         return request({to_release_for_good("K", highest)}, {from_epoch});
     }
 
-    /// The first six words of an answer about a record.
-    std::string greet(const std::string& process, const std::string& durable,
-                      const std::string& absent = "-", long long quarantine_ms = 60'000,
-                      const std::string& from_replid = replid, const std::string& of = "3:set",
-                      long long ttl_max_ms = 60'000, const std::string& names = "-") {
-        eval(with_held_clock(resp::node().text), {"N"},
-             {process, durable, text(quarantine_ms), other_epoch, absent, from_replid, of,
-              text(ttl_max_ms), names});
-        return show_front(6);
-    }
-
-    struct clock_note {
-        std::string process = run_id;
-        std::string durable{};  // of another process than the record names
-        long long quarantine_ms = 0;
-        long long ttl_max_ms = 0;
-    };
-    /// Calls clock.lua for a client that has read `seen`. Returns the words up to the clocks.
-    std::string note_clock(const std::string& what, long long ahead_us, const std::string& seen,
-                           const std::string& from_epoch = epoch) {
-        return note_clock(what, ahead_us, seen, from_epoch, clock_note());
-    }
-    std::string note_clock(const std::string& what, long long ahead_us, const std::string& seen,
-                           const std::string& from_epoch, const clock_note& more) {
-        eval(with_held_clock(resp::clock().text), {"N"},
-             {what, from_epoch, seen, text(ahead_us), "7", other_epoch, "99", more.process,
-              more.durable, replid, text(more.quarantine_ms), text(more.ttl_max_ms)});
-        return show_front(10);
-    }
-
-    std::string bootstrap(const std::string& what, const std::string& mark,
-                          const std::vector<std::string>& clock = {"", "", ""}) {
-        std::vector<std::string> words{what, mark, run_id, "1", "60000", replid, "3:set"};
-        words.insert(words.end(), clock.begin(), clock.end());
-        words.emplace_back("-");  // what the client calls the nodes
-        return eval(with_held_clock(resp::bootstrap().text), {"N"}, words);
+    /// One call of record.lua.
+    std::string record(const std::vector<std::string>& replaces = {}) {
+        return eval(with_held_clock(resp::record().text), {"N"}, replaces);
     }
 
     void make_list(const std::string& key) { command({"RPUSH", key, "x"}); }
@@ -275,11 +240,6 @@ public:
     void run_out_of_memory() { config_set("maxmemory", "1"); }
 
 private:
-    std::string show_front(std::size_t most) {
-        if (last_.items.size() == 12) last_.items.resize(most);
-        return show(last_);
-    }
-
     reply last_;
 };
 
@@ -306,12 +266,5 @@ private:
     direct way_;
     int asked_ = 0;
 };
-
-inline std::string record(const std::string& of_epoch, const std::string& process, long long since,
-                          const std::string& durable, const std::string& mark = "-",
-                          const std::string& init = "-") {
-    return of_epoch + " " + process + " " + text(since) + " 5 60000 " + durable + " " + mark + " " +
-           replid + " " + (since == 0 ? "0" : "-") + " 3:set - - - " + init + " 60000 -";
-}
 
 }  // namespace redlock::testing

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/change.hpp"
 
+#include "core/record.hpp"
+
 #include "tests/support/catch.hpp"
 
 #include <chrono>
@@ -263,7 +265,7 @@ TEST_CASE("ballots are ordered by number, then by id") {
 
 }  // namespace membership_test
 
-// Ending a change of the list against nodes that answer by the rules of lua/seldom/change.lua.
+// Ending a change of the list against nodes that answer by the rules of core/record.
 namespace list_commit_test {
 
 using namespace redlock;
@@ -297,27 +299,26 @@ struct cluster {
         return {lists, {"S", "T"}, id, gives_up};
     }
     answer act(const list_commit& by, std::size_t node) {
-        auto& r = records[node];
-        const list_facts from = by.from();
-        if (by.now() == step::read || by.now() == step::confirm) return answer::other;
-        if (!r || r->set != from.set || r->number != from.number) return answer::other;
-        if (by.now() == step::become) {
-            r = by.to(node);
-            return answer::done;
-        }
-        if (r->is == change::joining) return answer::other;
-        if (young.contains(node)) return answer::too_young;
-        const bool is_promise = by.now() == step::promise;
-        if (core::is_above(r->promised, by.ballot()) ||
-            is_promise == (r->promised == by.ballot())) {
-            return answer::outbid;
-        }
-        r->promised = by.ballot();
-        if (is_promise) return answer::done;
-        r->is = change::closed;
-        r->closed_for = by.to(node).set;
-        r->accepted = by.ballot();
-        return answer::done;
+        using kind = core::list_step::kind;
+        using said = core::ruled::said;
+        auto& list = records[node];
+        core::record_facts found{.exists = list.has_value(), .list = list.value_or(list_facts())};
+        if (young.contains(node)) found.list.became_us = 1;
+        const core::list_step to_take{
+            .what = by.now() == step::promise  ? kind::promise
+                    : by.now() == step::close  ? kind::close
+                    : by.now() == step::become ? kind::become
+                                               : kind::read,
+            .from = by.from(),
+            .to = by.to(node),
+            .ballot = by.ballot(),
+            .leases = core::list_step::memory::undisturbed};
+        const core::ruled r = core::stepped(found, {}, to_take);
+        if (r.next) list = r.next->list;
+        return r.what == said::done        ? answer::done
+               : r.what == said::too_young ? answer::too_young
+               : r.what == said::outbid    ? answer::outbid
+                                           : answer::other;
     }
     void ask(list_commit& by, std::size_t node) {
         if (away.contains(node)) return by.answered(node, answer::failed, std::nullopt, 0ms, 0ms);

@@ -140,7 +140,7 @@ TEST_CASE("a node without a record has no vote and neither has one that lost it"
     CHECK(g.votes_from(0) == start + 5s + quarantine);
     tell(g, 0, kept_for(0s), start + 6s);
     CHECK(g.votes_from(0) == start + 6s + quarantine);
-    g.opened(0, start + 7s);
+    tell(g, 0, open_record(), start + 7s);
     CHECK(g.votes_from(0) <= start);
     CHECK(g.votes_from(1) <= start);
 }
@@ -1207,7 +1207,7 @@ private:
         drive(c);
     }
 
-    // lua/node.lua and lua/bootstrap.lua, on a server that never restarts but may forget.
+    // `greeted`, `opened` and `withdrawn` of core/record, on a server that never restarts but may forget.
     void execute(message m) {
         auto& r = nodes_[m.node];
         record_facts told{.time_us = now_us()};

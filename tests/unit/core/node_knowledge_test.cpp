@@ -212,7 +212,13 @@ private:
         if (w == "greeted") return client_->meet(node, now_);
         if (w == "looked") return knows().looked(node, {{}, record}, now(), now());
         if (w == "made") return knows().bootstrap_found(node, record, now(), now());
-        if (w == "opened") return knows().bootstrap_done(node, step::open, true, now());
+        if (w == "opened") {
+            record.since_us = 0;
+            record.cluster_since_us = 0;
+            record.init_us = core::init_pending;
+            record.mark.clear();
+            return knows().bootstrap_done(node, step::open, &record, now(), now());
+        }
         if (w == "written") return knows().clock_written(node, record, now(), now());
         if (w == "late") return knows().showed(node, {.is_late = true}, now(), now());
         if (w == "amnesiac") return knows().showed(node, {.is_amnesiac = true}, now(), now());
