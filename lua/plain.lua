@@ -8,14 +8,12 @@
 --   extend VALUE TTL   in ms; a key that would live longer keeps its time
 --   acquire_all M VALUE TTL  takes M keys, or none of them
 --   release_all M VALUE, keep_all M VALUE TTL, extend_all M VALUE TTL
---   acquire_all+note M VALUE TTL PREFIX NOTE, release_all+note M VALUE PREFIX and so on: the same of a
---          lease that has a note (shared/notes.lua), also of one key. PREFIX is that of all keys.
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one: 1 if
 -- the key was deleted, or is ours for the ttl or longer, or kept, 0 if it holds another value, -1 if there is
 -- no key, or an error: WRONGTYPE where it is not a string, or what the server replied. Of several
 -- keys: 1 where that is the answer for each; to acquire_all else {2, 0, value, 0, 0, '', which}: the
--- first that is held, from 0, and the first 128 bytes of what it holds.
+-- first that is held, from 0, and the first 400 bytes of what it holds.
 -- include shared/prolong.lua
 
 -- What the keys hold, where it is known: false is nothing. MGET does not tell nothing from what it
@@ -51,7 +49,7 @@ local set_rules
 local function sets()
     if not set_rules then
 -- include shared/plain_sets.lua
-        set_rules = {acquire_all = acquire_all, all_of = all_of, carry_note = carry_note}
+        set_rules = {acquire_all = acquire_all, all_of = all_of}
     end
     return set_rules
 end
@@ -87,17 +85,13 @@ while true do
         end
         released = nil
         local m, value, ttl = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
-        local verb, is_noted = string.match(what, '^(%l+)_all(%+?)')
+        local verb = string.match(what, '^(%l+)_all')
         if verb == 'acquire' then
             answers[n] = sets().acquire_all(i, m, value, ttl)
         else
             answers[n] = sets().all_of(verb, i, m, value, ttl)
         end
         at = at + (verb == 'release' and 3 or 4)
-        if is_noted ~= '' then
-            sets().carry_note(verb, answers[n], i, m, value, ttl, ARGV[at], ARGV[at + 1])
-            at = at + ((verb == 'acquire' or verb == 'extend') and 2 or 1)
-        end
         i = i + m
     end
     n = n + 1

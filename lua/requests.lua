@@ -47,15 +47,12 @@
 --   release_all M VALUE
 --   leave_all M VALUE FENCE ID TICKET LIFE KEEP NOTE LONG
 --          the same for M keys at once: shared/several.lua
--- Each of these words with "+note" behind it is of a lease that has a note. To acquire and to extend
--- have one more word then, the note; an empty one leaves the note that there is, and prolongs it. To
--- release deletes it: shared/notes.lua. These requests are not plain.
 -- A ttl and a life are in ms.
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one. To
 -- acquire:
 --    1  the key is now ours with at least that ttl, and the fence at least the proposed one
---   {2, PTTL, value, fence, before}  held by somebody else; the first 128 bytes of the value, since
+--   {2, PTTL, value, fence, before}  held by somebody else; the first 400 bytes of the value, since
 --                              foreign ones have no limit; the fence is 0 where there is none; for
 --                              `before` see 3
 --   {3, before, fence}         queued: free, but others wait, the first of them alive for at least
@@ -69,7 +66,6 @@
 --   that a wake-up will tell of, and which is held for longest, or is the first that is waited for,
 --   from 0; and 2 whether that one lacks a fence:
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
---   What is held by a lease that has a note carries that behind the rest.
 -- To extend or hold: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
 -- or 5. A key that was gone was taken again under its fence, but for a value that was revoked: then
 -- it is -2. To acquire or to extend shortens nothing: a key that would live longer keeps its

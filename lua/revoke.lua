@@ -11,13 +11,11 @@
 -- ARGV[3]  for how long a revoked value counts, in ms
 -- ARGV[4]  the prefix of all keys
 -- ARGV[5]  the slot of which that is the key; empty where it is none
--- ARGV[6..]  the values, or the first 128 bytes of them, that are to be revoked; none: nothing is
+-- ARGV[6..]  the values, or the first 400 bytes of them, that are to be revoked; none: nothing is
 --          changed
 --
--- The note of a lease that is revoked goes with it (shared/notes.lua).
---
 -- Returns {fence, revoked, holders}: the highest fence that the node has seen, 0 if it knows none;
--- the values that held the key and do not any more; the first 128 bytes of the values that hold it
+-- the values that held the key and do not any more; the first 400 bytes of the values that hold it
 -- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
 --
 -- A key that says that it is shared, and has no readers, is held by that value itself.
@@ -35,7 +33,7 @@ local marker = 'redlock:shared'
 local most_holders = 1000
 
 -- All of a value that this library writes, and no more of another program's, which has no limit.
-local current = redis.pcall('GETRANGE', key, 0, 127)
+local current = redis.pcall('GETRANGE', key, 0, 399)
 if type(current) == 'table' then
     return current
 elseif current == '' then
@@ -67,13 +65,6 @@ local function delete()
     is_free = true
 end
 
--- Of a lease that held the key until now.
-local function delete_note_of(value, suffix)
-    if string.sub(value, -5) == '#note' then
-        redis.pcall('DEL', ARGV[4] .. '{' .. key .. '}:note' .. suffix)
-    end
-end
-
 local alive = {}
 if current == marker and set and slot == '' then
     alive = redis.call('ZRANGEBYSCORE', set, string.format('%.0f', node_ms() + 1), '+inf')
@@ -82,7 +73,6 @@ if alive[1] then
     for _, value in ipairs(alive) do
         if wanted[value] then
             redis.call('ZREM', set, value)
-            delete_note_of(value, ':' .. value)
             revoked[#revoked + 1] = value
         elseif #holders < most_holders then
             holders[#holders + 1] = value
@@ -96,7 +86,6 @@ if alive[1] then
     end
 elseif current and wanted[current] then
     delete()
-    delete_note_of(current, '')
     revoked[1] = current
     if slot ~= '' then
         redis.pcall('ZREM', set, slot)

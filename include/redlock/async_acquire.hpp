@@ -102,9 +102,8 @@ auto client::async_acquire_all(resource_list resources, T&& token) {
 ///
 /// **Preconditions.** The token is whole, and comes from a client of the same nodes, with the
 /// same `key_prefix` and `fencing`. `validate` finds no error in `options`; `ttl`, `renew`,
-/// `max_hold`, `loss_margin`, `watchdog` and `note` count. The note takes the place of the
-/// lease's; if empty that stays, and a lease without one takes none. Otherwise:
-/// `invalid_argument`, and nothing is sent.
+/// `max_hold`, `loss_margin`, `watchdog` and `note` count. The note is empty, or the lease's own,
+/// which the token names. Otherwise: `invalid_argument`, and nothing is sent.
 /// **Completion.** As soon as the nodes' answers decide. The client then renews the lease, as
 /// after an acquire.
 /// **Leaves behind.** After `not_held`: nothing of the lease; what is left of its keys is

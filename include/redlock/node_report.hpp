@@ -69,7 +69,6 @@ struct key_memory {
     key_usage readers{};      ///< The sets of those that share a lock.
     key_usage slots{};        ///< The sets that say which slots are taken.
     key_usage revocations{};  ///< The sets of the owners from which a lock was taken.
-    key_usage notes{};
     /// "scan" where nothing is known for want of that right; "memory|usage" where the bytes are
     /// reckoned from an average.
     std::string missing_right{};

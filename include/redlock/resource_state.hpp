@@ -62,9 +62,8 @@ struct resource_state {
     bool kept = false;
     /// Abbreviated; empty if shared, or neither held nor kept.
     std::string owner{};
-    /// If held: the `acquire_options::note` of the lease, as the first node of those that name this
-    /// owner has it; at most `max_note_bytes` of it, and with what it may not contain escaped byte
-    /// by byte. Empty: none.
+    /// If held: the `acquire_options::note` of the lease; at most `max_note_bytes` of it, and with
+    /// what it may not contain escaped byte by byte. Empty: none.
     std::string note{};
     std::vector<std::string> readers{};     ///< If shared: those that a quorum of nodes names.
     /// The note of each of `readers`, in their order; empty where no reader has a note.

@@ -7,11 +7,10 @@
 --
 -- Returns one text, 16 digits for each key. They are others after the key has got another value, or
 -- is gone; after a reader has joined those that share it, or is not alive among them any more; after
--- one of its slots was taken, is free again, or has another holder; and after one of these has
--- another note. They stay the same when a holder extends its lease. What the server refuses to read
+-- one of its slots was taken, is free again, or has another holder. They stay the same when a holder extends its lease. What the server refuses to read
 -- counts as a value of its own: this is only about change.
 --
--- The sets of the readers and slots, the keys of the slots and the notes are read, too. Their names
+-- The sets of the readers and slots and the keys of the slots are read, too. Their names
 -- follow from the key's, so they are not sent: where the prefix has a hash tag they lie in the slot
 -- of the key.
 -- include shared/clock.lua
@@ -32,11 +31,6 @@ local function value_of(key)
     return value
 end
 
--- The holder's value and its note, which a program that takes the lease over may write anew.
-local function with_note(value, name)
-    return string.sub(value, -5) == '#note' and value .. ' ' .. value_of(name) or value
-end
-
 -- The members of a set that are alive, in the order of their bytes: that of their scores is another
 -- after each extension.
 local function living(set)
@@ -52,18 +46,13 @@ end
 local function slots_of(key)
     local taken = living(companion(key, 'slots'))
     for i, slot in ipairs(taken) do
-        local slot_key = key .. '#' .. slot
-        taken[i] = slot .. '=' .. with_note(value_of(slot_key), companion(slot_key, 'note'))
+        taken[i] = slot .. '=' .. value_of(key .. '#' .. slot)
     end
     return table.concat(taken, ' ')
 end
 
 local function readers_of(key)
-    local readers = living(companion(key, 'readers'))
-    for i, reader in ipairs(readers) do
-        readers[i] = with_note(reader, companion(key, 'note:' .. reader))
-    end
-    return table.concat(readers, ' ')
+    return table.concat(living(companion(key, 'readers')), ' ')
 end
 
 -- Few resources have slots: the server is asked once whether any of these has.
@@ -75,7 +64,7 @@ local has_slots = has_companions and redis.pcall('EXISTS', unpack(sets)) ~= 0
 
 local answer = {}
 for i, key in ipairs(KEYS) do
-    local shown = with_note(value_of(key), companion(key, 'note'))
+    local shown = value_of(key)
     if has_companions and shown == 'redlock:shared' then
         shown = shown .. ' ' .. readers_of(key)
     end

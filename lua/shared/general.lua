@@ -67,24 +67,8 @@ local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, p
     return before
 end
 
-local reader_rules, slot_rules, set_rules, note_rules
+local reader_rules, slot_rules, set_rules
 local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request that has one
-
-local function notes()
-    if not note_rules then
--- include shared/noted.lua
-        note_rules = {carry = carry_note, beside = note_beside, read = read_note}
-    end
-    return note_rules
-end
-
--- The answer to a request for a key that is held, with the note of the holder, if it has one.
-local function with_note_of(current, fence_key, answer)
-    if current and string.sub(current, -5) == '#note' and not answer.err then
-        answer[#answer + 1] = notes().read(notes().beside(fence_key), current)
-    end
-    return answer
-end
 
 -- What every acquire of one key does. The kinds of lock differ in `kind`:
 --   compare(current, value, slot, k)  whether the key is ours already, and whether others have it;
@@ -111,8 +95,7 @@ local function acquire_as(kind, i, value, ttl, fence, id, ticket, life, slot, k)
         return before
     elseif is_held or not is_ours and before > 0 then
         local seen = is_missing and 0 or least
-        local answer = kind.refuse(key, current, seen, before, is_held, slot, k)
-        return is_held and with_note_of(current, fence_key, answer) or answer
+        return kind.refuse(key, current, seen, before, is_held, slot, k)
     end
     local answer = kind.take(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
     if answer == 1 and id and is_waited_for then
@@ -138,7 +121,7 @@ local function refuse(key, current, seen, before, is_held)
     if type(left_ms) == 'table' then
         return left_ms
     end
-    return {2, left_ms, string.sub(current, 1, 128), seen, before}
+    return {2, left_ms, string.sub(current, 1, 400), seen, before}
 end
 
 local function take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
@@ -280,8 +263,7 @@ end
 local function readers()
     if not reader_rules then
 -- include shared/readers.lua
-        reader_rules = {acquire = share, extend = extend_share, release = release_share,
-                        place_of = place_of}
+        reader_rules = {acquire = share, extend = extend_share, release = release_share}
     end
     next_companion = next_companion + 1
     return reader_rules
@@ -315,24 +297,9 @@ local function prolong_fences(first, m, ttl)
 end
 
 -- What does a request, how many words follow, whether it gives a key back, and whether it is about
--- several keys. A word is a verb, and a suffix of the kind, whose requests have more words; and "+note"
--- where the lease has a note.
-local find_rules
-
-local function find_noted_rules(what)
-    local without = string.sub(what, 1, -#'+note' - 1)
-    local done, words, gives_back, is_of_several = find_rules(without)
-    local suffix = string.match(without, '_(%l+)$')
-    return function(...)
-        return notes().carry(done, suffix, gives_back, ...)
-    end, words + (gives_back and 0 or 1), gives_back, is_of_several
-end
-
-find_rules = function(what)
+-- several keys. A word is a verb, and a suffix of the kind, whose requests have more words.
+local function find_rules(what)
     local verb, suffix = string.match(what, '^(%l+)_?(%l*)$')
-    if not verb then
-        return find_noted_rules(what)
-    end
     local words, rules, is_of_several = verbs[verb], single_rules, false
     if suffix == 'share' then
         rules = readers()

@@ -16,7 +16,7 @@ local function acquire_all(first, m, value, ttl)
         if type(current) == 'table' then
             return current
         elseif current and current ~= value then
-            return {2, 0, string.sub(current, 1, 128), 0, 0, '', j}
+            return {2, 0, string.sub(current, 1, 400), 0, 0, '', j}
         end
         is_ours[j] = current
     end
@@ -54,21 +54,4 @@ local function all_of(what, first, m, value, ttl)
         all = together(all, answer)
     end
     return all
-end
-
--- include shared/notes.lua
--- Writes the note where the lease has the keys by that answer, or deletes it where it gives them back.
-local function carry_note(verb, answer, first, m, value, ttl, prefix, text)
-    local takes = verb == 'acquire' or verb == 'extend'
-    if takes and answer ~= 1 then
-        return
-    end
-    for j = first, first + m - 1 do
-        local name = prefix .. '{' .. KEYS[j] .. '}:note'
-        if takes then
-            write_note(name, value, text, life_of(KEYS[j], ttl))
-        else
-            delete_note(name, value)
-        end
-    end
 end

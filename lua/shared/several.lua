@@ -107,9 +107,7 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
         has_queues = true
     end
     if holder then
-        return with_note_of(holder, KEYS[2 * (i + which) + 1],
-                            {2, left, string.sub(holder, 1, 128), seen, before,
-                             map_of(blocked, m), which, lacks})
+        return {2, left, string.sub(holder, 1, 400), seen, before, map_of(blocked, m), which, lacks}
     end
     return {3, before, seen, map_of(blocked, m), which}
 end

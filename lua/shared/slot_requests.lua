@@ -167,7 +167,7 @@ local function refuse_slot(_, current, seen, before, is_held, slot, k)
     end
     local taken, size = seen_slots.taken, seen_slots.size
     local map = map_of_free(taken, counted, is_held and slot)
-    return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 128),
+    return {6, time_to_first(taken, size, counted, now_ms), string.sub(current or '', 1, 400),
             seen, before, map, counted}
 end
 

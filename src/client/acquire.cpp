@@ -186,7 +186,6 @@ void acquire_try::begin(std::uint64_t span, time_point now) {
         left_.also.edit().others = wire::other_keys(prefix, request_->resources());
     }
     left_.slot = slot;
-    if (!request_->note().empty()) left_.also.edit().note = request_->note();
     fence_.reset();
 }
 
@@ -194,7 +193,7 @@ recycled_string acquire_try::fresh_value() const {
     std::optional<std::uint64_t> random;
     if (!request_->options().owner.is_zero()) random = client_->shared.random_word();
     return wire::owner_value(owner_, client_->shared.options().client_name, random,
-                             request_->has_note());
+                             request_->note());
 }
 
 std::uint32_t acquire_try::begin_round(time_point now) {
@@ -232,8 +231,7 @@ wire::queue_entry acquire_try::entry(bool is_entered) const noexcept {
 
 void acquire_try::write(wire::request& out, bool is_entered, const footprint& left) const {
     const wire::queue_entry at = entry(is_entered);
-    wire::write_acquire(*kind_, out,
-                        left.request(machine_->kept_for(), client_->shared.options().key_prefix),
+    wire::write_acquire(*kind_, out, left.request(machine_->kept_for()),
                         fence_ ? &*fence_ : nullptr, waiter_id_.empty() ? nullptr : &at);
     out.keeps_for = machine_->kept_for();
 }

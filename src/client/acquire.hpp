@@ -77,11 +77,10 @@ public:
     std::span<const std::string> resources() const noexcept;
     std::size_t keys() const noexcept { return resources().size(); }
     const wire::lock_kind& kind(const context& shared) const noexcept {
-        return shared.kind(options_, keys() > 1, has_note());
+        return shared.kind(options_, keys() > 1);
     }
     /// Its text, which the options do not have any more.
     const std::string& note() const noexcept { return note_; }
-    bool has_note() const noexcept { return !note_.empty(); }
     /// How many may hold the resource at once.
     std::size_t places(const context& shared) const noexcept;
     /// The end of the operation, which began at `begun`. The request has no names from then on.

@@ -35,8 +35,8 @@ std::string adopt_operation::check() {
     if (const auto issues = validate(whole, all); !issues.empty()) {
         return issues.front().where.substr(1) + " " + issues.front().message;
     }
-    if (!note_.empty() && !wire::has_note(known_->proof.value)) {
-        return "note is for a lease that was acquired with one: nobody looks for another";
+    if (!note_.empty() && note_ != wire::raw_note_of(known_->proof.value)) {
+        return "note is what the lease was acquired with, and can't be replaced";
     }
     return {};
 }
@@ -79,12 +79,11 @@ footprint adopt_operation::traces_of_lease(time_point now) {
         .clock_tolerance = client().tracker.limits_of_fences().tolerance};
     footprint left{core::traces_of_adopted(facts, client().tracker.breaks(), client().nodes.all(),
                                            now),
-                   &client().shared.kind(kind, is_of_several(), wire::has_note(proof.value)),
+                   &client().shared.kind(kind, is_of_several()),
                    wire::lock_key(prefix, known_->resources.front(), proof.slot),
                    proof.value,
                    proof.slot};
     if (is_of_several()) left.also.edit().others = wire::other_keys(prefix, known_->resources);
-    if (!note_.empty()) left.also.edit().note = note_;
     // Commands of the other process were drawn before: a fence that is drawn now is above theirs.
     if (known_->fence != 0) {
         if (const auto fresh = client().tracker.propose(left.highest_fence, now)) {
@@ -122,7 +121,7 @@ void adopt_operation::write(wire::request& out) const {
     const wire::fence_terms none{0, client().shared.options().key_prefix};
     const footprint& left = this->left();
     const duration ttl = std::max(ttl_, left.to_keep(count_->sent()));
-    wire::write_extend(*left.kind, out, left.request(ttl, none.key_prefix),
+    wire::write_extend(*left.kind, out, left.request(ttl),
                        left.kind->is_fenced ? &none : nullptr);
     out.keeps_for = ttl;
 }

@@ -70,7 +70,7 @@ private:
 
     std::string token_;
     acquire_options options_;
-    std::string note_;  // in place of the one that the lease has, unless it is empty
+    std::string note_;  // that of the lease, or empty
     std::optional<wire::lease_token> known_;
     footprint left_;  // until the lease has it
     duration ttl_{};

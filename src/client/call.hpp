@@ -117,14 +117,13 @@ struct place_in_queue {
 struct uncommon_traces {
     std::vector<recycled_string> others{};  ///< Of several keys those behind the first.
     place_in_queue place{};                 ///< Of the waiter that it is of.
-    std::string note{};  ///< Empty where it has none, or only another process knows it.
 };
 
 /// The traces of it, and under which key, value and place in the queues.
 struct footprint : core::traces {
     const wire::lock_kind* kind = nullptr;
     recycled_string key;
-    recycled_string value;  ///< It says whether the lease has a note.
+    recycled_string value;
     slot_number slot{};     ///< Of which that is the key.
     rare<uncommon_traces> also{};
 
@@ -133,12 +132,12 @@ struct footprint : core::traces {
         if (!also->place.nodes.contains(node)) return;
         also.edit().place.nodes.erase(node);
         if (also->place.nodes.empty()) also.edit().place = {};
-        if (also->place.nodes.empty() && also->others.empty() && also->note.empty()) also = {};
+        if (also->place.nodes.empty() && also->others.empty()) also = {};
     }
 
     /// To acquire it, or to prolong it.
-    wire::lease_request request(duration ttl, std::string_view key_prefix) const noexcept {
-        return {key, value, ttl, slot, also->others, also->note, key_prefix};
+    wire::lease_request request(duration ttl) const noexcept {
+        return {key, value, ttl, slot, also->others};
     }
 };
 

@@ -252,10 +252,8 @@ public:
     /// Whether the locks that this client takes have fences: all of them, or none.
     bool is_fenced() const noexcept { return options_->fencing; }
     /// The kind of lock that an acquire with these options takes; `several`: resources at once.
-    /// A plain lock with a note goes by a script, as several do.
-    const wire::lock_kind& kind(const acquire_options& how, bool several,
-                                bool has_note) const noexcept {
-        if (!is_fenced()) return several || has_note ? wire::plain_set_lock : wire::plain_lock;
+    const wire::lock_kind& kind(const acquire_options& how, bool several) const noexcept {
+        if (!is_fenced()) return several ? wire::plain_set_lock : wire::plain_lock;
         if (several) return wire::set_lock;
         if (how.slots > 0) return wire::slot_lock;
         switch (how.mode) {

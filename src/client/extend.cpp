@@ -54,7 +54,7 @@ duration extension_round::keys_live_for(const part& p, time_point now) const {
 void extension_round::write(wire::request& out, const part& p, time_point now) const {
     const footprint& left = p.lease->left();
     const duration ttl = keys_live_for(p, now);
-    wire::write_extend(*left.kind, out, left.request(ttl, client().shared.options().key_prefix),
+    wire::write_extend(*left.kind, out, left.request(ttl),
                        fence_ ? &*fence_ : nullptr, p.prolongs_fence);
     out.keeps_for = ttl;
 }

@@ -36,6 +36,7 @@ void note_value(node_state& node, std::string& value, const resp::reply& reply) 
     } else {
         node.state = wire::is_kept(value) ? key_state::kept : key_state::held;
         node.owner = wire::abbreviate_owner(wire::without_kept_mark(value));
+        node.note = wire::note_of(value);
     }
 }
 
@@ -116,11 +117,7 @@ void slot_survey::close() {
         out.fence = each.state.fence;
         out.valid_for = each.state.valid_for;
         out.kept = each.state.kept;
-        const auto& nodes = each.state.nodes;
-        const auto names_it = std::find_if(nodes.begin(), nodes.end(), [&](const node_state& n) {
-            return n.owner == out.owner && (n.state == key_state::kept) == out.kept;
-        });
-        values_.push_back(each.values.at(static_cast<std::size_t>(names_it - nodes.begin())));
+        out.note = std::move(each.state.note);
         held_.push_back(std::move(out));
     }
     looks_.clear();
@@ -148,20 +145,15 @@ bool inspect_operation::go_on(time_point now) {
         begin(now);
         return true;
     }
-    if (!is_counted_) {
-        slots_.close();
-        if (ask_for_slots(now)) return true;
-        count(now);
-    }
-    if (ask_for_notes(now)) return true;
-    find_note();
+    slots_.close();
+    if (ask_for_slots(now)) return true;
+    count(now);
     end({});
     return false;
 }
 
-// All nodes have said what they have, but for the notes.
+// All nodes have said what they have.
 void inspect_operation::count(time_point now) {
-    is_counted_ = true;
     result_.slots = slots_.take_held();
     result_.slot_count = slots_.count();
     note_standing(now);
@@ -171,59 +163,6 @@ void inspect_operation::count(time_point now) {
     find_readers();
     drop_foreign_fence();
     tell_age(now);
-    const std::string& prefix = client().shared.options().key_prefix;
-    const std::string key = prefix + resource_;
-    const auto look_for = [&](std::string_view name, const std::string& value, note_place where) {
-        if (wire::has_note(value)) notes_.push_back({std::string(name), value, where});
-    };
-    const auto noted = std::find_if(values_.begin(), values_.end(),
-                                    [](const std::string& v) { return wire::has_note(v); });
-    if (noted != values_.end()) look_for(wire::note_of(prefix, key), *noted, {});
-    for (std::size_t i = 0; i < result_.slots.size(); ++i) {
-        const std::string slot_key = key + wire::slot_suffix(result_.slots[i].number);
-        look_for(wire::note_of(prefix, slot_key), slots_.values()[i], {note_of::slot, i});
-    }
-    for (std::size_t i = 0; i < reader_values_.size(); ++i) {
-        const std::string& value = reader_values_[i];
-        look_for(wire::reader_note_of(prefix, key, value), value, {note_of::reader, i});
-    }
-}
-
-// Some at a time. False if there are none left.
-bool inspect_operation::ask_for_notes(time_point now) {
-    constexpr std::size_t most_at_once = slot_survey::most_at_once;
-    const std::size_t end = std::min(notes_.size(), asked_notes_ + most_at_once);
-    if (asked_notes_ == end || talking_.empty()) return false;
-    const node_mask nodes = talking_;
-    for (; asked_notes_ < end; ++asked_notes_) {
-        wire::request get;
-        wire::write_get_note(get.words, notes_[asked_notes_].key);
-        ask(ask_of_note + static_cast<std::uint32_t>(asked_notes_), get, nodes, now);
-    }
-    return true;
-}
-
-// Which value has the key may be another one on each node.
-void inspect_operation::on_note(std::size_t node, const noted& what, const resp::reply& reply) {
-    if (what.where.of == note_of::resource) {
-        node_state& n = result_.nodes[node];
-        if (n.state == key_state::held && wire::has_note(values_[node])) {
-            n.note = wire::read_note_of(values_[node], reply);
-        }
-        return;
-    }
-    if (what.where.of == note_of::reader) result_.reader_notes.resize(result_.readers.size());
-    std::string& to = what.where.of == note_of::slot ? result_.slots[what.where.index].note
-                                                     : result_.reader_notes[what.where.index];
-    if (to.empty()) to = wire::read_note_of(what.value, reply);
-}
-
-void inspect_operation::find_note() {
-    for (const node_state& n : result_.nodes) {
-        const bool is_winners =
-            result_.held && n.state == key_state::held && n.owner == result_.owner;
-        if (is_winners && result_.note.empty()) result_.note = n.note;
-    }
 }
 
 void inspect_operation::begin(time_point now) {
@@ -314,9 +253,7 @@ void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, t
 
 void inspect_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
                              time_point now) {
-    if (question >= ask_of_note) {
-        on_note(node, notes_.at(question - ask_of_note), reply);
-    } else if (question >= ask_of_slot) {
+    if (question >= ask_of_slot) {
         slots_.answered(node, (question - ask_of_slot) / 3, questions[(question - ask_of_slot) % 3],
                         reply);
     } else if (question == ask_queue) {
@@ -365,6 +302,7 @@ void inspect_operation::note_standing(time_point now) {
 void inspect_operation::find_readers() {
     const node_lists& lists = client().shared.lists();
     std::map<std::string_view, node_mask> named;
+    std::vector<std::string> notes;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
         if (result_.nodes[i].state != key_state::shared) continue;
         for (const std::string& value : readers_[i]) {
@@ -373,10 +311,13 @@ void inspect_operation::find_readers() {
             by.insert(i);
             if (lists.is_quorum(by)) {
                 result_.readers.push_back(wire::abbreviate_owner(value));
-                reader_values_.push_back(value);
+                notes.push_back(wire::note_of(value));
             }
         }
     }
+    const bool has_some = std::any_of(notes.begin(), notes.end(),
+                                      [](const std::string& text) { return !text.empty(); });
+    if (has_some) result_.reader_notes = std::move(notes);
 }
 
 // A lock of another library has no fence: the one that is found is that of a lease before it.

@@ -50,8 +50,6 @@ public:
 
     /// The slots that a quorum of nodes has for the same owner, in their order.
     std::vector<slot_state> take_held() { return std::move(held_); }
-    /// The whole values of their keys.
-    const std::vector<std::string>& values() const noexcept { return values_; }
     /// Whether the nodes that did not answer could not change which slots these are.
     bool is_conclusive() const noexcept { return is_conclusive_; }
     /// The smallest number that any node knows of; 0: no program names one.
@@ -68,7 +66,6 @@ private:
     std::set<std::uint16_t> open_;  // named, and not read yet
     std::vector<look> looks_;
     std::vector<slot_state> held_;
-    std::vector<std::string> values_;  // one for each of these
     std::uint16_t count_ = 0;
     bool is_conclusive_ = true;
 };
@@ -94,22 +91,6 @@ private:
     static constexpr std::uint32_t ask_slots = 5;
     // Of the i-th slot of those that are looked at: its value, ttl and fence.
     static constexpr std::uint32_t ask_of_slot = 6;
-    // Of the i-th note.
-    static constexpr std::uint32_t ask_of_note = ask_of_slot + 3 * slot_survey::most_at_once;
-
-    enum class note_of : std::uint8_t { resource, slot, reader };
-    // Where a note is shown: of which slot, or reader.
-    struct note_place {
-        note_of of = note_of::resource;
-        std::size_t index = 0;
-    };
-    // A note that the value of a key says there is.
-    struct noted {
-        std::string key;
-        std::string value;
-        note_place where;
-    };
-
     error_code check() final;
     bool go_on(time_point now) final;
     void read(std::size_t node, std::uint32_t question, const resp::reply& reply,
@@ -121,9 +102,6 @@ private:
                    time_point now);
     bool ask_for_slots(time_point now);
     void count(time_point now);
-    bool ask_for_notes(time_point now);
-    void on_note(std::size_t node, const noted& what, const resp::reply& reply);
-    void find_note();
     std::optional<std::int64_t> time_of(std::size_t node, time_point now) const;  // in ms
     void on_queue(std::size_t node, const resp::reply& reply, time_point now);
     void on_readers(std::size_t node, const resp::reply& reply, time_point now);
@@ -136,13 +114,9 @@ private:
     node_mask silent_;
     std::vector<std::string> values_;
     std::vector<std::vector<std::string>> readers_;  // whole: abbreviated ones may collide
-    std::vector<std::string> reader_values_;         // of those that count
     slot_survey slots_;
-    std::vector<noted> notes_;
-    std::size_t asked_notes_ = 0;  // that queries went out for
     node_mask talking_;  // that have answered all questions so far
     bool has_begun_ = false;
-    bool is_counted_ = false;  // all but the notes
     bool is_conclusive_ = false;
 };
 

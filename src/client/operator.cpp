@@ -100,7 +100,6 @@ key_memory key_census::result(std::uint64_t keys, bool has_fences) const {
     out.readers = usage_of(key_role::readers, scale);
     out.slots = usage_of(key_role::slots, scale);
     out.revocations = usage_of(key_role::revoked, scale);
-    out.notes = usage_of(key_role::note, scale);
     if (has_fences && out.locks.count > out.fences.count) {
         out.locks.bytes = out.locks.bytes / out.locks.count * out.fences.count;
         out.locks.count = out.fences.count;

@@ -86,6 +86,7 @@ void read_quorum(resource_state& state, std::span<const std::string> values,
         state.kept = nodes[i].state == key_state::kept;
         state.held = !state.kept;
         state.owner = nodes[i].owner;
+        state.note = nodes[i].note;
         state.valid_for = left == forever ? no_expiry : left;
         for (const std::size_t j : same) {
             if (nodes[j].fence == 0) continue;

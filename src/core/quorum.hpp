@@ -99,9 +99,9 @@ private:
     std::array<choice, max_nodes> cast_{};
 };
 
-/// Fills `held`, `kept`, `owner`, `valid_for`, `fence`, the two quorums and `decided` from `state.nodes`. `values`
-/// are the whole values of the keys, one per node, since abbreviated ones may collide; `owner` is
-/// the abbreviation that stands in the winning nodes.
+/// Fills `held`, `kept`, `owner`, `note`, `valid_for`, `fence`, the two quorums and `decided` from `state.nodes`. `values`
+/// are the whole values of the keys, one per node, since abbreviated ones may collide; `owner` and
+/// `note` are those of the winning nodes.
 void read_quorum(resource_state& state, std::span<const std::string> values,
                  const node_lists& lists);
 

@@ -158,7 +158,7 @@ std::string json_of_keys(const key_memory& of) {
     const std::pair<std::string_view, key_usage> kinds[] = {
         {"locks", of.locks},     {"fences", of.fences}, {"queues", of.queues},
         {"readers", of.readers}, {"slots", of.slots},   {"revocations", of.revocations},
-        {"notes", of.notes},     {"total", of.total()}};
+        {"total", of.total()}};
     for (const auto& [name, usage] : kinds) {
         json_object one;
         one.add("keys", signed_of(usage.count));

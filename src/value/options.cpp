@@ -21,26 +21,7 @@ namespace redlock::detail {
 namespace {
 
 constexpr std::string_view endings[key_roles] = {"",        "}:fence",   "}:queue", "}:readers",
-                                                 "}:slots", "}:revoked", "}:note"};
-
-// Whether it has "}:note:" in it, and an owner value behind that.
-bool is_note_of_reader(std::string_view prefix, std::string_view rest) noexcept {
-    constexpr std::string_view mark = "}:note:";
-    constexpr std::size_t id_length = 22;
-    const auto begins_value = [](std::string_view text) {
-        return text.size() > id_length && text[id_length] == '@';
-    };
-    for (std::size_t n = 1; n <= mark.size(); ++n) {
-        if (prefix.ends_with(mark.substr(0, n)) && rest.starts_with(mark.substr(n)) &&
-            begins_value(rest.substr(mark.size() - n))) {
-            return true;
-        }
-    }
-    for (auto at = rest.find(mark); at != rest.npos; at = rest.find(mark, at + 1)) {
-        if (begins_value(rest.substr(at + mark.size()))) return true;
-    }
-    return false;
-}
+                                                 "}:slots", "}:revoked"};
 
 }  // namespace
 
@@ -61,7 +42,7 @@ key_role role_of(std::string_view prefix, std::string_view rest) noexcept {
     for (std::size_t i = 1; i < key_roles; ++i) {
         if (key_ends_with(prefix, rest, endings[i])) return static_cast<key_role>(i);
     }
-    return is_note_of_reader(prefix, rest) ? key_role::note : key_role::lock;
+    return key_role::lock;
 }
 
 }  // namespace redlock::detail
@@ -442,10 +423,6 @@ std::string validate_resource(const client_options& options, std::string_view re
     if (role != detail::key_role::lock && detail::key_ends_with(prefix, resource, ending)) {
         return "a name of the form {...}" + std::string(ending.substr(1)) +
                " is reserved for the library's own keys";
-    }
-    if (role == detail::key_role::note) {
-        return "a name of the form {...}:note: with an owner behind it is reserved for the "
-               "library's own keys";
     }
     // `redlock:probe` never exists; what doctor tries on it would change a lock by that name.
     if (detail::key_ends_with(prefix, resource, "redlock:node") ||

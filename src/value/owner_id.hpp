@@ -17,7 +17,8 @@ owner_id read_whole(std::string_view text) noexcept;
 
 /// Behind the owner value in a key that stays in the way of others once its lease was released.
 inline constexpr std::string_view kept_mark = "#kept";
-/// Behind the owner value of a lease that has a note.
-inline constexpr std::string_view note_mark = "#note";
+/// Behind that of a lease that has a note: the mark, the note, and the end.
+inline constexpr std::string_view note_mark = "#note=";
+inline constexpr char note_end = '.';
 
 }  // namespace redlock::text

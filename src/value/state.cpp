@@ -146,7 +146,7 @@ std::string_view to_string(node_problem what) noexcept {
 key_usage key_memory::total() const noexcept {
     key_usage all;
     for (const key_usage* one :
-         {&locks, &fences, &queues, &readers, &slots, &revocations, &notes}) {
+         {&locks, &fences, &queues, &readers, &slots, &revocations}) {
         all.count += one->count;
         all.bytes += one->bytes;
     }
@@ -156,8 +156,7 @@ key_usage key_memory::total() const noexcept {
 std::string to_string(const key_memory& of) {
     const std::pair<std::string_view, const key_usage&> kinds[] = {
         {"locks", of.locks},     {"fences", of.fences}, {"queues", of.queues},
-        {"readers", of.readers}, {"slots", of.slots},   {"revocations", of.revocations},
-        {"notes", of.notes}};
+        {"readers", of.readers}, {"slots", of.slots},   {"revocations", of.revocations}};
     std::string out;
     for (const auto& [name, usage] : kinds) {
         if (usage.count == 0) continue;

@@ -52,22 +52,15 @@ void append_lease(const lock_kind& kind, request& out, std::string_view verb,
     assert(kind.is_fenced == (fencing != nullptr) && kind.has_slot == (lease.slot.of > 0));
     append_keys(out, kind, fencing != nullptr ? fencing->key_prefix : std::string_view(), lease.key,
                 lease.others);
-    append_verb(out, kind, verb, has_note(lease.value));
+    append_verb(out, kind, verb);
     append(out, {lease.value, decimal(in<milliseconds>(lease.ttl))});
     if (fencing != nullptr) append(out, {decimal(fencing->fence)});
     if (kind.has_slot) append(out, {decimal(lease.slot.number), decimal(lease.slot.of)});
 }
 
-void append_note(request& out, const lease_request& lease, const fence_terms* fencing) {
-    if (!has_note(lease.value)) return;
-    if (fencing == nullptr) append(out, {lease.key_prefix});
-    append(out, {lease.note});
-}
-
 void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
                    const fence_terms* fencing, const queue_entry* entry) {
     assert(entry == nullptr || kind.is_fenced);
-    assert(!kind.is_plain_set || !has_note(lease.value));
     if (kind.is_plain_set) {
         const decimal ttl(in<milliseconds>(lease.ttl));
         return resp::append_command(out.words, {"SET", lease.key, lease.value, "NX", "PX", ttl});
@@ -76,7 +69,6 @@ void write_acquire(const lock_kind& kind, request& out, const lease_request& lea
     if (entry != nullptr) {
         append(out, {entry->id, decimal(entry->ticket), decimal(in<milliseconds>(entry->life))});
     }
-    append_note(out, lease, fencing);
 }
 
 namespace {
@@ -100,7 +92,7 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
             .left = read_pttl(reply[1].integer()),
             .fence = static_cast<std::uint64_t>(fence),
             .before = read_pttl(reply[4].integer()),
-            .note = read_note(reply[7].text()),
+            .note = note_of(value),
             .fence_is_its = is_of_our_form(value) && !is_kept(value),
             .free_slots = std::string(reply[5].text().substr(0, max_slots / 8)),
             .slots = static_cast<std::uint16_t>(slots)};
@@ -133,7 +125,7 @@ acquire_answer read_one(const resp::reply& reply) {
                     .before = read_pttl(reply[4].integer()),
                     .is_foreign = is_foreign(reply[2].text()),
                     .holder = std::hash<std::string_view>()(reply[2].text()),
-                    .note = read_note(reply[5].text()),
+                    .note = note_of(reply[2].text()),
                     .fence_is_its =
                         is_of_our_form(reply[2].text()) && !is_kept(reply[2].text())};
         case 3:
@@ -160,7 +152,6 @@ acquire_answer read_acquire(const lock_kind& kind, const resp::reply& reply) {
         answer.lacks_fence =
             is_held && reply[7].integer() == 1 && is_of_our_form(reply[2].text());
         answer.fence_is_its = false;  // it is the highest of all keys
-        answer.note = is_held ? read_note(reply[8].text()) : "";
     }
     if (!kind.is_fenced) answer.lacks_fence = false;
     return answer;
@@ -170,7 +161,6 @@ void write_extend(const lock_kind& kind, request& out, const lease_request& leas
                   const fence_terms* fencing, bool prolongs_fence) {
     assert(fencing != nullptr || !prolongs_fence);
     append_lease(kind, out, prolongs_fence ? "hold" : "extend", lease, fencing);
-    append_note(out, lease, fencing);
 }
 
 compare_answer read_extension(const resp::reply& reply) {
@@ -222,10 +212,9 @@ void append_rest(request& out, const release_request& what) {
 void write_plain(const lock_kind& kind, request& out, const release_request& what) {
     assert(what.entry == nullptr && what.raise == nullptr);
     const bool is_kept = what.keep > duration::zero();
-    append_verb(out, kind, is_kept ? "keep" : "release", has_note(what.value));
+    append_verb(out, kind, is_kept ? "keep" : "release");
     append(out, {what.value});
     if (is_kept) append(out, {decimal(kept_ms(what))});
-    if (has_note(what.value)) append(out, {what.key_prefix});
 }
 
 }  // namespace
@@ -233,7 +222,7 @@ void write_plain(const lock_kind& kind, request& out, const release_request& wha
 void write_release(const lock_kind& kind, request& out, const release_request& what) {
     append_keys(out, kind, what.key_prefix, what.key, what.others);
     if (!kind.is_fenced) return write_plain(kind, out, what);
-    append_verb(out, kind, is_short(what) ? "release" : "leave", has_note(what.value));
+    append_verb(out, kind, is_short(what) ? "release" : "leave");
     append(out, {what.value});
     if (kind.has_slot) append(out, {decimal(what.slot.number), decimal(what.slot.of)});
     if (!is_short(what)) append_rest(out, what);

@@ -49,16 +49,10 @@ struct lease_request {
     duration ttl{};
     slot_number slot{};   ///< Of which that is the key.
     more_keys others{};   ///< That it is about besides.
-    /// Where the value says that the lease has one. Empty: the one that the node has stays.
-    std::string_view note{};
-    std::string_view key_prefix{};  ///< Of a plain lock with a note; the terms of others have it.
 };
-/// The words of `verb`, but for those of a waiter and the note.
+/// The words of `verb`, but for those of a waiter.
 void append_lease(const lock_kind& kind, request& out, std::string_view verb,
                   const lease_request& lease, const fence_terms* fencing);
-
-/// The words about the note, which are the last; none where the lease has no note.
-void append_note(request& out, const lease_request& lease, const fence_terms* fencing);
 
 /// Of requests.lua, plain.lua, or SET. A fenced kind has `fencing`. With `entry` the waiter stands at
 /// its ticket.
@@ -120,7 +114,7 @@ struct release_request {
 };
 
 /// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a waiter.
-/// Of a reader the key goes with the last of them. The note of a lease that has one goes.
+/// Of a reader the key goes with the last of them.
 void write_release(const lock_kind& kind, request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 

@@ -13,6 +13,7 @@
 #include <boost/crc.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <cstddef>
 #include <iterator>
@@ -27,13 +28,15 @@ constexpr std::size_t id_length = 22;  // of the identity with which an owner va
 }  // namespace
 
 detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
-                                    std::optional<std::uint64_t> random, bool has_note) {
+                                    std::optional<std::uint64_t> random, std::string_view note) {
     const auto id = text::whole(owner);
     const std::string suffix = random ? "#" + std::to_string(*random) : "";
-    const std::string_view mark = has_note ? text::note_mark : std::string_view();
     detail::recycled_string value;
-    value.reserve(id.size() + 1 + client_name.size() + suffix.size() + mark.size());
-    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix).append(mark);
+    value.reserve(id.size() + 1 + client_name.size() + suffix.size() + text::note_mark.size() +
+                  note.size() + 1);
+    value.append(id.data(), id.size()).append("@").append(client_name).append(suffix);
+    if (!note.empty()) value.append(text::note_mark).append(note) += text::note_end;
+    assert(value.size() + text::kept_mark.size() <= longest_value);
     return value;
 }
 
@@ -56,14 +59,23 @@ bool is_kept(std::string_view value) noexcept {
     return value.ends_with(text::kept_mark) && is_of_our_form(value);
 }
 
-std::string read_note(std::string_view text) { return text::printable(text, max_note_bytes); }
+std::string_view raw_note_of(std::string_view value) noexcept {
+    const auto mark = value.find(text::note_mark);  // no name and no random number has a "#"
+    if (!is_of_our_form(value) || mark == value.npos || !value.ends_with(text::note_end)) return {};
+    const auto first = mark + text::note_mark.size();
+    return value.substr(first, value.size() - first - 1);
+}
+
+std::string note_of(std::string_view value) {
+    return text::printable(raw_note_of(value), max_note_bytes);
+}
 
 std::string abbreviate_owner(std::string_view value) {
     if (value == shared_marker) return "readers";
     if (value.size() > id_length && value[id_length] == '@') {
         const bool was_kept = is_kept(value);
         std::string_view name = without_kept_mark(value).substr(id_length + 1);
-        if (has_note(name)) name.remove_suffix(text::note_mark.size());
+        name = name.substr(0, name.find(text::note_mark));
         return text::printable(value.substr(0, 6)) + "...@" + text::printable(name) +
                std::string(was_kept ? text::kept_mark : "");
     }

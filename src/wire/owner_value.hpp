@@ -25,10 +25,15 @@ inline constexpr std::string_view shared_marker = "redlock:shared";
 /// The owner and the client's name, by which an operator knows the holder. An owner that a caller
 /// gave has a random number behind that: another process may have the same owner and the same name
 /// (a container that was replaced has the host and pid of the old one), and each would take the
-/// other's key for its own. That of a lease with a note says so in the end: nobody looks for the
-/// notes of others.
+/// other's key for its own. A note stands last, between a mark and a full stop, so that no text of
+/// it ends as a kept key's value does.
 detail::recycled_string owner_value(const owner_id& owner, std::string_view client_name,
-                                    std::optional<std::uint64_t> random, bool has_note = false);
+                                    std::optional<std::uint64_t> random,
+                                    std::string_view note = {});
+
+/// No value of this library is longer, also of a kept key: of a key that another program wrote no
+/// more is read.
+inline constexpr std::size_t longest_value = 400;
 
 /// The owner that the value names; the value is of our form.
 owner_id owner_of(std::string_view value) noexcept;
@@ -40,15 +45,15 @@ bool is_of_our_form(std::string_view value) noexcept;
 bool is_foreign(std::string_view value) noexcept;
 /// Whether a key with that value has no holder and can't be taken yet: see shared/keep.lua.
 bool is_kept(std::string_view value) noexcept;
-/// Whether the lease with that value has a note beside its key: see shared/notes.lua.
-inline bool has_note(std::string_view value) noexcept { return value.ends_with(text::note_mark); }
 /// The value of the lease that is over.
 inline std::string_view without_kept_mark(std::string_view value) noexcept {
     return value.substr(0, value.size() - (is_kept(value) ? text::kept_mark.size() : 0));
 }
 
-/// The text of a note, from a node: bounded, and with what a note can't contain escaped.
-std::string read_note(std::string_view text);
+/// The note in a value, as the holder wrote it; empty where it has none, or the key is kept.
+std::string_view raw_note_of(std::string_view value) noexcept;
+/// The same as it may be shown: bounded, and with what a note can't contain escaped.
+std::string note_of(std::string_view value);
 
 /// A key's value as it may be shown: it identifies the holder, but is not enough to act as it.
 std::string abbreviate_owner(std::string_view value);

@@ -33,23 +33,11 @@ std::optional<Number> read_whole(std::string_view text) noexcept {
 }  // namespace
 
 void write_get_front(std::string& out, std::string_view key) {
-    resp::append_command(out, {"GETRANGE", key, "0", "127"});
+    resp::append_command(out, {"GETRANGE", key, "0", decimal(longest_value - 1)});
 }
 
 void write_pttl(std::string& out, std::string_view key) {
     resp::append_command(out, {"PTTL", key});
-}
-
-void write_get_note(std::string& out, std::string_view note_key) {
-    constexpr std::size_t longest_value = 128;
-    resp::append_command(out, {"GETRANGE", note_key, "0", decimal(longest_value + max_note_bytes)});
-}
-
-std::string read_note_of(std::string_view value, const resp::reply& reply) {
-    const std::string_view text = reply.text();
-    const bool is_its = reply.type() == resp::reply_type::string && text.starts_with(value) &&
-                        text.substr(value.size()).starts_with('\n');
-    return is_its ? read_note(text.substr(value.size() + 1)) : std::string();
 }
 
 void write_get_queue(std::string& out, std::string_view queue, std::size_t most) {

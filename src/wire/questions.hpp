@@ -18,15 +18,10 @@
 
 namespace redlock::wire {
 
-/// What a key holds, 128 bytes of it at most: foreign values have no limit. Empty where there is
+/// What a key holds, `longest_value` bytes of it at most: foreign values have no limit. Empty where there is
 /// none.
 void write_get_front(std::string& out, std::string_view key);
 void write_pttl(std::string& out, std::string_view key);
-/// Of a note that is kept under that key, as much as one of this library has.
-void write_get_note(std::string& out, std::string_view note_key);
-/// Its text, where it is of the lease with that value; else empty. At most `max_note_bytes` of it,
-/// and what a note can't contain escaped.
-std::string read_note_of(std::string_view value, const resp::reply& reply);
 /// The first entries of a queue, one element each: "client:number:until", see shared/queue.lua.
 void write_get_queue(std::string& out, std::string_view queue, std::size_t most);
 

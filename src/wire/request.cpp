@@ -77,11 +77,9 @@ void append_keys(request& out, const lock_kind& kind, std::string_view key_prefi
     }
 }
 
-void append_verb(request& out, const lock_kind& kind, std::string_view verb, bool has_note) {
-    constexpr std::string_view of_noted = "+note";
+void append_verb(request& out, const lock_kind& kind, std::string_view verb) {
     boost::container::small_vector<char, 24> word(verb.begin(), verb.end());
     word.insert(word.end(), kind.suffix.begin(), kind.suffix.end());
-    if (has_note) word.insert(word.end(), of_noted.begin(), of_noted.end());
     append(out, {std::string_view(word.data(), word.size())});
     if (kind.is_of_several) append(out, {decimal(out.locks)});
 }

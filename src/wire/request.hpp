@@ -152,16 +152,6 @@ inline companion_key slots_of(std::string_view key_prefix, std::string_view key)
 inline companion_key revoked_of(std::string_view key_prefix, std::string_view key) {
     return {key_prefix, key, "revoked"};
 }
-/// The note of the lease that holds the key: its owner value, a line feed, and the text.
-inline companion_key note_of(std::string_view key_prefix, std::string_view key) {
-    return {key_prefix, key, "note"};
-}
-/// That of a reader, of which several hold the key. Each note is a key of its own, and so runs out
-/// when its reader's lease does, and is written and deleted without a look at the others.
-inline companion_key reader_note_of(std::string_view key_prefix, std::string_view key,
-                                    std::string_view value) {
-    return {key_prefix, key, "note:", value};
-}
 /// What the key of a slot ends with.
 inline std::string slot_suffix(std::size_t slot) { return '#' + std::to_string(slot); }
 /// The key of a resource, or of one of its slots.
@@ -251,9 +241,8 @@ inline constexpr std::array all_kinds{&plain_lock, &fenced_lock,    &shared_lock
 void append_keys(request& out, const lock_kind& kind, std::string_view key_prefix,
                  std::string_view key, more_keys others);
 
-/// Words of a request, counted. The first is a verb, with the kind's suffix, and says whether the lease
-/// has a note.
-void append_verb(request& out, const lock_kind& kind, std::string_view verb, bool has_note);
+/// Words of a request, counted. The first is a verb, with the kind's suffix.
+void append_verb(request& out, const lock_kind& kind, std::string_view verb);
 void append(request& out, std::initializer_list<std::string_view> words);
 
 /// A waiter's place in the queues of the nodes.

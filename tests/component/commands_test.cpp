@@ -87,44 +87,6 @@ TEST_CASE("one that waits names its place") {
                   "1700000000000123", "client:7", "1700000000000001", "2000"});
 }
 
-TEST_CASE("the requests of a lease with a note name it behind the rest") {
-    const wire::queue_entry entry{"client:7", 9, 2s};
-    wire::lease_request lease{"k", "v#note", 1500ms};
-    lease.note = "why";
-    lease.key_prefix = "p:";
-    const auto last = [](const wire::request& what, std::size_t n, const std::string& record) {
-        const command all = alone(what, record);
-        return command(all.end() - static_cast<std::ptrdiff_t>(n), all.end());
-    };
-    wire::request out;
-    SECTION("of one that waits") {
-        wire::write_acquire(wire::shared_lock, out, lease, &terms, &entry);
-        CHECK(last(out, 8, "p:redlock:node") ==
-              command{"await_share+note", "v#note", "1500", "1700000000000123", "client:7", "9",
-                      "2000", "why"});
-    }
-    SECTION("to prolong it") {
-        wire::write_extend(wire::fenced_lock, out, lease, &terms);
-        CHECK(last(out, 5, "p:redlock:node") ==
-              command{"extend+note", "v#note", "1500", "1700000000000123", "why"});
-    }
-    SECTION("to release it") {
-        wire::write_release(wire::fenced_lock, out,
-                            {.key = "k", .value = "v#note", .key_prefix = "p:"});
-        CHECK(last(out, 2, "p:redlock:node") == command{"release+note", "v#note"});
-    }
-    SECTION("without fences") {
-        wire::write_acquire(wire::plain_set_lock, out, lease, nullptr);
-        CHECK(last(out, 6, "") ==
-              command{"acquire_all+note", "1", "v#note", "1500", "p:", "why"});
-    }
-    SECTION("to release it without fences") {
-        wire::write_release(wire::plain_set_lock, out,
-                            {.key = "k", .value = "v#note", .key_prefix = "p:"});
-        CHECK(last(out, 4, "") == command{"release_all+note", "1", "v#note", "p:"});
-    }
-}
-
 TEST_CASE("a release names the key, and where needed its waiter's entry or the fence to raise") {
     wire::request out;
     const auto fenced = [&](const command& words) {
@@ -204,7 +166,7 @@ TEST_CASE("names may hold any bytes") {
     std::string out;
     const std::string odd("a\r\n\0$1 ", 7);
     wire::write_get_front(out, odd);
-    CHECK(only(out) == command{"GETRANGE", odd, "0", "127"});
+    CHECK(only(out) == command{"GETRANGE", odd, "0", "399"});
     out.clear();
     wire::write_pttl(out, odd);
     CHECK(only(out) == command{"PTTL", odd});

@@ -249,8 +249,8 @@ TEST_CASE("a writer and its key exclude readers, and readers exclude writers", "
         CHECK(n.get("F") == text(begun_us));
     }
     SECTION("one of another library, of whose value the front is answered") {
-        n.set("K", std::string(300, 'x'));
-        CHECK(n.share(ours, begun_us) == "{2 -1 " + std::string(128, 'x') + " 0 0}");
+        n.set("K", std::string(1'000, 'x'));
+        CHECK(n.share(ours, begun_us) == "{2 -1 " + std::string(400, 'x') + " 0 0}");
         CHECK_FALSE(n.exists("F"));
     }
     SECTION("a key of another type") {

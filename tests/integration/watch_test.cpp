@@ -147,54 +147,6 @@ TEST_CASE("readers and slots are watched on real servers", "[watch]") {
     CHECK(client.watch("s", slots).value().slots.empty());
 }
 
-TEST_CASE("a program that takes a lease over with another note is seen", "[watch]") {
-    cluster nodes(3);
-    found(nodes);
-    blocking_client first(nodes.options());
-    auto held = first.acquire("r", {.ttl = 60s, .note = "step 1"});
-    REQUIRE(held.has_value());
-    blocking_client client(nodes.options());
-    const resource_state before = client.watch("r", {}).value();
-    REQUIRE(before.note == "step 1");
-    std::future<result<resource_state>> next =
-        std::async(std::launch::async, [&] { return client.watch("r", before); });
-    const std::string token = held->token();
-    held->detach();
-    blocking_client second(nodes.options());
-    auto taken = second.adopt(token, {.ttl = 60s, .note = "step 2"});
-    REQUIRE(taken.has_value());
-    const resource_state after = next.get().value();
-    CHECK(after.owner == before.owner);
-    CHECK(after.note == "step 2");
-}
-
-TEST_CASE("a look tells of notes beside keys, slots and readers", "[watch]") {
-    cluster nodes(1);
-    auto node = nodes.ask(0);
-    node.command({"ZADD", "{s}:slots", "9000000000000", "3"});
-    node.command({"ZADD", "{a}:readers", "9000000000000", "v#note"});
-    const std::vector<std::vector<std::string>> noted{
-        {"w", "v#note", "{w}:note"}, {"s#3", "v#note", "{s#3}:note"},
-        {"a", "redlock:shared", "{a}:note:v#note"}};
-    for (const auto& key_value_note : noted) {
-        const std::string key = key_value_note[0].substr(0, 1);
-        node.set(key_value_note[0], key_value_note[1]);
-        const auto without = looked_at(nodes, {key});
-        node.set(key_value_note[2], "v#note\nstep 1");
-        const auto one = looked_at(nodes, {key});
-        node.set(key_value_note[2], "v#note\n" + std::string(250, ' ') + "step 2");
-        const auto two = looked_at(nodes, {key});
-        node.set(key_value_note[2], "v#note\n" + std::string(250, ' ') + "step 3");
-        CHECK(without != one);
-        CHECK(one != two);
-        CHECK(looked_at(nodes, {key}) != two);
-    }
-    node.set("w", "v");  // which says that there is no note
-    const auto unmarked = looked_at(nodes, {"w"});
-    node.set("{w}:note", "other");
-    CHECK(looked_at(nodes, {"w"}) == unmarked);
-}
-
 TEST_CASE("a look tells of values, readers and slots, and not of extensions", "[watch]") {
     cluster nodes(1);
     auto node = nodes.ask(0);

@@ -136,26 +136,6 @@ void node_checker::take_apart(const testing::asked& one, std::size_t answer) {
     }
 }
 
-// The note of a lease is there only as long as the lease has the key; the commands of other leases
-// do not touch it.
-void node_checker::check_note(const testing::asked& one, time_point now) const {
-    const auto name_of = [&] {
-        if (one.fence_key.empty()) return "{" + one.key + "}:note";
-        const std::string name = one.fence_key.substr(0, one.fence_key.size() - 5) + "note";
-        return one.shares() ? name + ":" + one.value : name;
-    };
-    const auto note = find(name_of(), now);
-    if (!note || !note->value.starts_with(one.value + "\n")) return;
-    const auto key = view(find_lock(one, now), one);
-    judge_->require(key && key->value == one.value, "litter", [&] {
-        return "the note of " + one.value + " is left on " + name() + ", which has not " + one.key;
-    });
-    if (!key || !key->expires_ms) return;
-    judge_->require(note->expires_ms && *note->expires_ms <= *key->expires_ms, "litter", [&] {
-        return "the note of " + one.value + " lives longer on " + name() + " than " + one.key;
-    });
-}
-
 // A release before its time leaves the key to run out.
 void node_checker::check_kept(const testing::asked& one, time_point now) const {
     const auto until = judge_->kept_until(one.value);
@@ -266,7 +246,6 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
             const auto kept = is_to_stay ? find(one.key, now) : std::nullopt;
             if (kept && kept->value == one.value + "#kept") lock.key = kept;
             if (!answer.is_error()) check_kept(one, now);
-            if (!answer.is_error()) check_note(one, now);
             if (is_looked_at) check_readers(one, now);
             continue;
         }
@@ -285,7 +264,6 @@ void node_checker::after(const fakes::model_reply& said, time_point now) {
                    " is held, which is free";
         });
         if (is_done) take(lock, one);
-        if (is_done) check_note(one, now);
     }
     for (const part& p : asked_) {
         if (!in_doubt.contains(p.of.key)) check_held(p.of, stored[p.of.key], now);

@@ -75,7 +75,6 @@ private:
     void check_held(const testing::asked& one, const lock_facts& expected, time_point now) const;
     void check_taken(const claim& of, const key_facts& key, time_point now) const;
     void check_kept(const testing::asked& one, time_point now) const;
-    void check_note(const testing::asked& one, time_point now) const;
     void check_readers(const testing::asked& one, time_point now) const;
     void check_downgrade(const claim& of, time_point now) const;
     void check_in_time(const claim& of, const key_facts& key, time_point now) const;

@@ -40,7 +40,6 @@ struct asked {
     std::string life{};
     std::string keep{};     // of a release: for how long the key stays in others' way
     std::string note{};     // of a release: for how long it is noted
-    std::string text{};     // of a lease with a note: that is written
     std::string is_long{};  // of a release: the fence may live for longer than it is needed
     bool holds = false;     // of an extension: it prolongs the fence, too
     std::string readers{};  // the key of their set, where it is one of them that asks
@@ -100,8 +99,6 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
         one.fence_key = first.fence_key;
         one.queue = first.queue;
         std::string what = command.at(at);
-        const bool has_note = what.ends_with("+note");
-        if (has_note) what.resize(what.size() - std::string_view("+note").size());
         if (const auto suffix = what.find("_all"); suffix != what.npos) {
             what.resize(suffix);
             for (std::size_t n = std::stoul(command.at(++at)); n > 1; --n) {
@@ -136,8 +133,6 @@ inline std::optional<requests> requests_of(const std::vector<std::string>& comma
         if (what == "leave" || what == "keep") words.push_back(&one.keep);
         if (what == "leave") words.insert(words.end(), {&one.note, &one.is_long});
         for (std::string* word : words) *word = command.at(++at);
-        if (has_note && !is_fenced) ++at;  // the prefix of all keys
-        if (has_note && one.what != ask::release) one.text = command.at(++at);
         ++at;
     }
     return out;

@@ -1,10 +1,9 @@
-// Tests the notes of leases of each kind: that they live as long as their lease, and are shown with no
-// other; knows no socket.
+// Tests the notes of leases of each kind, which stand in the values of their keys; knows no socket.
 // SPDX-License-Identifier: MIT
 #include "component/support/waiting.hpp"
 #include "component/support/world.hpp"
 #include "support/catch.hpp"
-#include "wire/request.hpp"
+#include "wire/owner_value.hpp"
 
 #include <redlock/refusal.hpp>
 
@@ -21,17 +20,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string noted_elsewhere = world::elsewhere + "#note";
-
-/// The text of each note on a node, whichever key has it.
+/// The text of each note on a node, whichever string has it.
 std::vector<std::string> notes_on(const world& w, std::size_t node) {
     std::vector<std::string> out;
     for (const auto& [name, key] : w.nodes[node].all_keys(w.now)) {
-        if (name.find("}:note") == name.npos) continue;
-        const auto end = key.value.find('\n');
-        REQUIRE(end != key.value.npos);
-        REQUIRE(key.value.substr(0, end).ends_with("#note"));
-        out.push_back(key.value.substr(end + 1));
+        if (const auto note = wire::note_of(key.value); !note.empty()) out.push_back(note);
     }
     return out;
 }
@@ -51,11 +44,8 @@ resource_state shown(world& w, const std::string& resource = "r") {
     return seen->state;
 }
 
-void put_elsewhere(world& w, const std::string& text, const std::string& of = noted_elsewhere) {
-    for (auto& node : w.nodes) {
-        node.put("r", noted_elsewhere, w.now + 5s);
-        node.put("{r}:note", of + "\n" + text, w.now + 5s);
-    }
+void put_elsewhere(world& w, const std::string& text) {
+    for (auto& node : w.nodes) node.put("r", world::elsewhere + "#note=" + text + ".", w.now + 5s);
 }
 
 void carry_out(world& w, std::size_t node, const command& what) {
@@ -72,7 +62,7 @@ void released(world& w, lease held) {
 
 }  // namespace
 
-TEST_CASE("a note stands beside its lease until the release, with and without fences") {
+TEST_CASE("a note stands with its lease until the release, with and without fences") {
     const bool is_fenced = GENERATE(true, false);
     world w(is_fenced ? fenced_options_for(3) : options_for(3));
     w.connected();
@@ -87,21 +77,9 @@ TEST_CASE("a note stands beside its lease until the release, with and without fe
     CHECK(state.note == "nightly import");
     CHECK(state.nodes[1].note == "nightly import");
     CHECK(state.owner.find('#') == std::string::npos);
-    for (const auto& node : w.nodes) {
-        const auto keys = node.all_keys(w.now);
-        CHECK(keys.at("{r}:note").expires <= keys.at("r").expires);
-    }
     SECTION("renewals prolong it") {
         w.run_for(7s);
         CHECK(have_notes(w, {"nightly import"}));
-    }
-    SECTION("an extension for longer, too") {
-        const auto longer = w.extend(e->held, 9s);
-        w.run_until_over(*longer);
-        w.run_for(10ms);
-        for (const auto& node : w.nodes) {
-            CHECK(node.all_keys(w.now).at("{r}:note").expires > w.now + 8s);
-        }
     }
     released(w, std::move(e->held));
     CHECK(have_notes(w, {}));
@@ -113,7 +91,7 @@ TEST_CASE("a node that takes the key again has the note again") {
     world w(fenced_options_for(3));
     w.connected();
     const auto e = w.granted("r", {.ttl = 2s, .note = "shard 7"});
-    carry_out(w, 1, {"DEL", "r", "{r}:note"});
+    carry_out(w, 1, {"DEL", "r"});
     REQUIRE(notes_on(w, 1).empty());
     w.run_for(1s);
     CHECK(have_notes(w, {"shard 7"}));
@@ -151,10 +129,11 @@ TEST_CASE("each slot, each of several keys and each reader has its note") {
         CHECK(std::count(state.reader_notes.begin(), state.reader_notes.end(), "") == 1);
         CHECK(state.note.empty());
         released(w, std::move(a->held));
-        CHECK(have_notes(w, {"three"}));
+        auto left = shown(w).reader_notes;
+        std::sort(left.begin(), left.end());
+        CHECK(left == std::vector<std::string>{"", "three"});
         c->held.detach();
         w.run_for(3100ms);
-        CHECK(have_notes(w, {}));
         CHECK(shown(w).reader_notes.empty());
         released(w, std::move(b->held));
     }
@@ -167,6 +146,7 @@ TEST_CASE("a key that is kept after its lease has no note") {
     w.connected();
     auto e = w.granted("r", {.ttl = 5s, .min_hold = 4s, .note = "job"});
     w.run_for(10ms);
+    REQUIRE(have_notes(w, {"job"}));
     released(w, std::move(e->held));
     CHECK(have_notes(w, {}));
     const auto state = shown(w);
@@ -195,58 +175,65 @@ TEST_CASE("a refusal names the holder, since when, and the note") {
     CHECK(format(why.votes[0]).find("deploy") == std::string::npos);
 }
 
-TEST_CASE("a note of another lease is shown with none") {
+TEST_CASE("a note that ends as a kept key does is a lease's") {
     world w(fenced_options_for(3));
     w.connected();
-    put_elsewhere(w, "not this one's", "AlsewhereElsewhere1234@elsewhere#note");
-    const auto e = w.acquire("r", {.ttl = 2s});
-    REQUIRE(w.run_until_over(*e));
-    CHECK(e->held.votes()[0].note.empty());
+    auto e = w.granted("r", {.ttl = 5s, .note = "nightly#kept"});
+    w.run_for(10ms);
     const auto state = shown(w);
     CHECK(state.held);
-    CHECK(state.note.empty());
-    CHECK(state.nodes[0].note.empty());
+    CHECK_FALSE(state.kept);
+    CHECK(state.note == "nightly#kept");
+    released(w, std::move(e->held));
+    CHECK(shown(w).nodes[0].state == key_state::free);
+}
+
+TEST_CASE("the longest note is shown whole, also to one that is refused") {
+    world w(fenced_options_for(3));
+    w.connected();
+    const std::string longest(max_note_bytes, 'x');
+    const bool is_slot = GENERATE(false, true);
+    const std::uint16_t slots = is_slot ? 1 : 0;
+    auto held = w.granted("r", {.ttl = 5s, .note = longest, .slots = slots});
+    w.run_for(10ms);
+    const auto state = shown(w);
+    CHECK((is_slot ? state.slots.at(0).note : state.note) == longest);
+    const auto e = w.acquire("r", {.ttl = 2s, .slots = slots});
+    REQUIRE(w.run_until_over(*e));
+    CHECK(e->held.votes()[0].note == longest);
+    released(w, std::move(held->held));
 }
 
 TEST_CASE("what a node calls a note is bounded") {
     world w(fenced_options_for(3));
     w.connected();
     put_elsewhere(w, std::string(100'000, 'x'));
+    CHECK(shown(w).held);
+    CHECK(shown(w).note.size() <= 260);
+    put_elsewhere(w, std::string(300, 'x'));
     CHECK(shown(w).note.size() <= 260);
     const auto e = w.acquire("r", {.ttl = 2s});
     REQUIRE(w.run_until_over(*e));
     CHECK(e->held.votes()[0].note.size() <= 260);
 }
 
-TEST_CASE("where no lease has a note nobody looks for one") {
-    world w(fenced_options_for(3));
-    w.connected();
-    auto e = w.granted("r", {.ttl = 2s});
-    shown(w);
-    for (const auto& node : w.nodes) {
-        for (const command& sent : node.seen) {
-            for (const std::string& word : sent) {
-                const bool is_script = word.size() > 200;
-                CHECK((is_script || word.find("note") == std::string::npos));
-            }
-        }
-    }
-    released(w, std::move(e->held));
-}
-
-TEST_CASE("an adopter prolongs the note of its lease, or replaces it, and releases both") {
+TEST_CASE("an adopter has the note of its lease, and can't replace it") {
     const bool is_fenced = GENERATE(true, false);
     world w(is_fenced ? fenced_options_for(3) : options_for(3));
     w.connected();
     auto e = w.granted("r", {.ttl = 2s, .renew = false, .note = "step 1"});
     const std::string token = e->held.token();
     e->held.detach();
-    const bool replaces = GENERATE(false, true);
-    auto other = w.adopted(token, {.ttl = 6s, .note = replaces ? "step 2" : ""});
+    const auto refused = w.adopt(token, {.ttl = 6s, .note = "step 2"});
+    w.run_until_over(*refused);
+    CHECK(refused->outcome() == errc::invalid_argument);
+    CHECK(refused->held.why().find("note") != std::string::npos);
+    const bool names_it = GENERATE(false, true);
+    auto other = w.adopted(token, {.ttl = 6s, .note = names_it ? "step 1" : ""});
     REQUIRE(other->held);
     w.run_for(3s);
-    CHECK(have_notes(w, {replaces ? "step 2" : "step 1"}));
-    CHECK(shown(w).note == (replaces ? "step 2" : "step 1"));
+    CHECK(have_notes(w, {"step 1"}));
+    CHECK(shown(w).note == "step 1");
     released(w, std::move(other->held));
     CHECK(have_notes(w, {}));
 }
@@ -276,9 +263,10 @@ TEST_CASE("a revoked lease loses its note, and a failed attempt leaves none") {
     SECTION("a reader that was revoked") {
         const auto e = w.granted("r", {.ttl = 5s, .note = "robbed", .mode = lock_mode::shared});
         w.run_for(10ms);
-        REQUIRE(have_notes(w, {"robbed"}));
+        REQUIRE(shown(w).reader_notes == std::vector<std::string>{"robbed"});
         const auto done = w.revoke(shown(w));
         w.run_until_over(*done);
+        CHECK(shown(w).readers.empty());
     }
     SECTION("failed") {
         w.nodes[0].put("r", world::foreign, w.now + 1h);
@@ -301,13 +289,4 @@ TEST_CASE("a release that was owed takes the note with it") {
     w.set_mode(1, mode::up);
     w.run_for(5s);
     CHECK(have_notes(w, {}));
-}
-
-TEST_CASE("what another program keeps under the name of a note spoils no lock") {
-    world w(fenced_options_for(3));
-    w.connected();
-    for (std::size_t i = 0; i < 3; ++i) carry_out(w, i, {"RPUSH", "{r}:note", "x"});
-    auto e = w.granted("r", {.ttl = 5s, .note = "n"});
-    released(w, std::move(e->held));
-    CHECK(w.ours("r") == 0);
 }

@@ -449,24 +449,6 @@ TEST_CASE("a note is a line of UTF-8 that misleads nobody") {
     }
 }
 
-TEST_CASE("the keys of notes are no resources") {
-    client_options o = good();
-    const std::string value = "AAAAAAAAAAAAAAAAAAAAAA@host:1";
-    CHECK_FALSE(validate_resource(o, "{a}:note").empty());
-    CHECK_FALSE(validate_resource(o, "app:{a}:note:" + value).empty());
-    CHECK_FALSE(validate_resource(o, "{a}:note:}:note:" + value).empty());
-    CHECK(validate_resource(o, "{a}:note:b").empty());
-    CHECK(validate_resource(o, "a:note:" + value).empty());
-    o.key_prefix = "{lock}:";
-    CHECK_FALSE(validate_resource(o, "note").empty());
-    CHECK_FALSE(validate_resource(o, "note:" + value).empty());
-    CHECK(validate_resource(o, "note:b").empty());
-    CHECK(validate_resource(o, "notes").empty());
-    o.key_prefix = "{lock}:note:";
-    CHECK(validate_resource(o, "b").empty());
-    CHECK_FALSE(validate_resource(o, value).empty());
-}
-
 }  // namespace options_test
 
 // What a ttl comes to under a client's options.

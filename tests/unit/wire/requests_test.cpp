@@ -450,19 +450,39 @@ TEST_CASE("an owner value names the owner and the client, and is of our form") {
     CHECK_FALSE(wire::is_of_our_form(wire::shared_marker));
 }
 
-TEST_CASE("an owner value says whether its lease has a note, and shows nothing of that") {
+TEST_CASE("a note stands in the owner value, and shows in no name") {
     owner_id owner;
     owner.bytes.fill(255);
-    const auto noted = wire::owner_value(owner, "host:1", 7U, true);
-    CHECK(noted == "_____________________w@host:1#7#note");
-    CHECK(wire::has_note(noted));
-    CHECK_FALSE(wire::has_note(wire::owner_value(owner, "host:1", 7U)));
+    const auto noted = wire::owner_value(owner, "host:1", 7U, "nightly");
+    CHECK(noted == "_____________________w@host:1#7#note=nightly.");
+    CHECK(wire::note_of(noted) == "nightly");
+    CHECK(wire::raw_note_of(wire::owner_value(owner, "host:1", 7U)).empty());
     CHECK(wire::is_of_our_form(noted));
     const std::string kept = std::string(noted) + "#kept";
     CHECK(wire::is_kept(kept));
-    CHECK_FALSE(wire::has_note(kept));
+    CHECK(wire::without_kept_mark(kept) == noted);
+    CHECK(wire::note_of(kept).empty());
     CHECK(wire::abbreviate_owner(noted) == "______...@host:1#7");
     CHECK(wire::abbreviate_owner(kept) == "______...@host:1#7#kept");
+}
+
+TEST_CASE("no text of a note confuses a value, and the longest has a bound") {
+    owner_id owner;
+    for (const std::string_view text : {"#kept", ".#kept", "#note=", ".", "a#note=b.", "x.#note=y.#kept"}) {
+        const auto value = wire::owner_value(owner, "host:1", std::nullopt, text);
+        CHECK(wire::raw_note_of(value) == text);
+        CHECK_FALSE(wire::is_kept(value));
+        CHECK(wire::abbreviate_owner(value) == "AAAAAA...@host:1");
+    }
+    const std::string name(64, 'n');
+    const std::string text(max_note_bytes, 't');
+    const auto longest =
+        wire::owner_value(owner, name, std::numeric_limits<std::uint64_t>::max(), text);
+    CHECK(longest.size() + std::string_view("#kept").size() == 376);
+    CHECK(longest.size() + std::string_view("#kept").size() < wire::longest_value);
+    CHECK(wire::note_of(longest) == text);
+    CHECK(wire::raw_note_of("a foreign value#note=text.").empty());
+    CHECK(wire::raw_note_of("AAAAAAAAAAAAAAAAAAAAAA@host:1#note=cut off").empty());
 }
 
 TEST_CASE("the number of waiters and our place are read from a queue, without the dead") {
