@@ -11,12 +11,11 @@
 -- ARGV[3]  for how long a revoked value counts, in ms
 -- ARGV[4]  the prefix of all keys
 -- ARGV[5]  the slot of which that is the key; empty where it is none
--- ARGV[6..]  the values, or the first 400 bytes of them, that are to be revoked; none: nothing is
---          changed
+-- ARGV[6..]  the values, or the first 400 bytes of them, that are to be revoked
 --
--- Returns {fence, revoked, holders}: the highest fence that the node has seen, 0 if it knows none;
--- the values that held the key and do not any more; the first 400 bytes of the values that hold it
--- now, at most 1,000. An error reply WRONGTYPE where the key holds no string.
+-- Returns {revoked, holders}: the values that held the key and do not any more; the first 400 bytes
+-- of the values that hold it now, at most 1,000. An error reply WRONGTYPE where the key holds no
+-- string.
 --
 -- A key that says that it is shared, and has no readers, is held by that value itself.
 --
@@ -50,10 +49,10 @@ local seen = 0
 if fence_key then
     local text = redis.pcall('GET', fence_key)
     seen = type(text) == 'string' and string.find(text, '^%d+$') and tonumber(text) or 0
-    local failure = ARGV[6] and note_revoked(fence_key, ARGV[3], unpack(ARGV, 6))
+    local failure = note_revoked(fence_key, ARGV[3], unpack(ARGV, 6))
     if failure then
         return failure
-    elseif ARGV[6] and type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
+    elseif type(text) ~= 'table' and tonumber(ARGV[1]) > seen then
         redis.call('SET', fence_key, ARGV[1], 'PX', life_of(ARGV[1], 0, ARGV[2]))
         seen = tonumber(ARGV[1])
     end
@@ -81,7 +80,7 @@ if alive[1] then
     if revoked[1] and not holders[1] then
         delete()
         redis.call('DEL', set)
-    elseif ARGV[6] and holders[1] then
+    elseif holders[1] then
         redis.call('ZADD', set, string.format('-%.0f', seen), 'base')
     end
 elseif current and wanted[current] then
@@ -96,4 +95,4 @@ end
 if fence_key and is_free then
     wake_first(queue, ARGV[4], key, nil, false, 1)
 end
-return {seen, revoked, holders}
+return {revoked, holders}

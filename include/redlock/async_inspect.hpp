@@ -15,7 +15,8 @@
 
 namespace redlock {
 
-/// Reads from every node which owner holds `resource`. Takes no lock.
+/// Reads from every node, in one answer, all that it has of `resource` at that instant. Takes no
+/// lock. The user needs the right to run scripts (`+evalsha +eval`).
 ///
 /// **Preconditions.** `validate_resource` accepts `resource`. Otherwise the error is
 /// `invalid_argument`, and nothing is sent.

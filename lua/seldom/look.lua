@@ -1,77 +1,120 @@
--- Tells in a few bytes what this node has of the resources that a client watches; changes nothing.
+-- Shows what this node has of resources at one instant; changes nothing.
 -- SPDX-License-Identifier: MIT
 --
--- KEYS     the keys of the resources
+-- KEYS     none: servers take those of EVAL for keys that are written, and a user that only looks
+--          may have the right to read alone (%R~ in an ACL)
 -- ARGV[1]  the prefix of all keys
 -- ARGV[2]  1 where locks have fences, and so there may be readers and slots; else 0
+-- ARGV[3]  "all" or "digests"
+-- ARGV[4..]  the keys of the resources; "all" is for one
 --
--- Returns one text, 16 digits for each key. They are others after the key has got another value, or
--- is gone; after a reader has joined those that share it, or is not alive among them any more; after
--- one of its slots was taken, is free again, or has another holder. They stay the same when a holder extends its lease. What the server refuses to read
--- counts as a value of its own: this is only about change.
+-- To "all" returns {value, PTTL}, and where locks have fences behind that:
+--   fence    that the node keeps for the key, as text; empty where there is none
+--   time     of this node's clock, in ms; 0 where nobody waits
+--   waiting  the first 1,000 entries of the queue: shared/queue.lua
+--   readers  the values of those that share the key now; of more than 1,000 those that do for longest
+--   k        the least number of slots that a program names; 0: none does
+--   slots    of each slot that is taken its number, and the value, PTTL and fence of its key
+-- Of values, which in other programs' keys have no limit, the first 400 bytes; empty where there is
+-- no key. What the server refuses to read stands as its error; a set like that counts as empty.
 --
--- The sets of the readers and slots and the keys of the slots are read, too. Their names
--- follow from the key's, so they are not sent: where the prefix has a hash tag they lie in the slot
--- of the key.
+-- To "digests" returns one text, 16 digits for each key. They are others after the key has got
+-- another value, or is gone; after a reader has joined those that share it, or is not alive among
+-- them any more; and after one of its slots was taken, is free again, or has another holder. They
+-- stay the same when a holder extends its lease. What the server refuses to read counts as a value
+-- of its own: this is only about change.
+--
+-- The names of the other keys that are read follow from the key's: where the prefix has a hash tag
+-- they lie in its slot.
 -- include shared/clock.lua
 local prefix, has_companions = ARGV[1], ARGV[2] == '1'
+local most_waiting, most_readers, most_slots = 1000, 1000, 1000
 
 local function companion(key, what)
     return prefix .. '{' .. key .. '}:' .. what
 end
 
--- The first bytes, since foreign values have no limit. Empty where there is no key.
-local function value_of(key)
-    local value = redis.pcall('GETRANGE', key, 0, 511)
-    if type(value) == 'table' then
-        return value.err
-    elseif value == '' and redis.pcall('PTTL', key) ~= -2 then
-        return ' '  -- another program's empty value
-    end
-    return value
+local function front_of(key)
+    return redis.pcall('GETRANGE', key, 0, 399)
 end
 
--- The members of a set that are alive, in the order of their bytes: that of their scores is another
--- after each extension.
-local function living(set)
-    local now = string.format('(%.0f', math.floor(node_us() / 1000))
-    local all = redis.pcall('ZRANGEBYSCORE', set, now, '+inf')
-    if all.err then
-        return {all.err}
+-- The members of a set that count now, at most so many; and the least number of slots that is named.
+local function living(set, most)
+    local all, members, least = redis.pcall('ZRANGE', set, -2 * most, -1, 'WITHSCORES'), {}, 0
+    local now_ms = all[1] and math.floor(node_us() / 1000)
+    for i = #all - 1, 1, -2 do
+        local until_ms = tonumber(all[i + 1])
+        local k = until_ms < -now_ms and tonumber(string.match(all[i], '^k:(%d+)$'))
+        if until_ms > now_ms and #members < most then
+            members[#members + 1] = all[i]
+        elseif k then
+            least = least == 0 and k or math.min(least, k)
+        end
     end
-    table.sort(all)
-    return all
+    return members, least
+end
+
+local function view(key)
+    local value, left_ms = front_of(key), redis.pcall('PTTL', key)
+    if not has_companions then
+        return {value, left_ms}
+    end
+    local waiting = redis.pcall('ZRANGE', companion(key, 'queue'), 0, most_waiting - 1)
+    local readers = value == 'redlock:shared' and living(companion(key, 'readers'), most_readers) or {}
+    local taken, k = living(companion(key, 'slots'), most_slots)
+    local slots = {}
+    for _, slot in ipairs(taken) do
+        local name, n = key .. '#' .. slot, #slots
+        slots[n + 1], slots[n + 2] = slot, front_of(name)
+        slots[n + 3], slots[n + 4] = redis.pcall('PTTL', name), front_of(companion(name, 'fence'))
+    end
+    return {value, left_ms, front_of(companion(key, 'fence')),
+            waiting[1] and math.floor(node_us() / 1000) or 0, waiting.err and {} or waiting, readers,
+            k, slots}
+end
+
+-- Another program's empty value is none that is missing.
+local function shown_of(key)
+    local value = front_of(key)
+    if type(value) == 'table' then
+        return value.err
+    end
+    return value == '' and redis.pcall('PTTL', key) ~= -2 and ' ' or value
+end
+
+-- In the order of their bytes: that of their scores is another after each extension.
+local function sorted(members)
+    table.sort(members)
+    return table.concat(members, ' ')
 end
 
 local function slots_of(key)
-    local taken = living(companion(key, 'slots'))
+    local taken = living(companion(key, 'slots'), most_slots)
     for i, slot in ipairs(taken) do
-        taken[i] = slot .. '=' .. value_of(key .. '#' .. slot)
+        taken[i] = slot .. '=' .. shown_of(key .. '#' .. slot)
     end
-    return table.concat(taken, ' ')
+    return sorted(taken)
 end
 
-local function readers_of(key)
-    return table.concat(living(companion(key, 'readers')), ' ')
+if ARGV[3] == 'all' then
+    return view(ARGV[4])
 end
-
 -- Few resources have slots: the server is asked once whether any of these has.
 local sets = {}
-for i, key in ipairs(KEYS) do
-    sets[i] = companion(key, 'slots')
+for i = 4, #ARGV do
+    sets[i - 3] = companion(ARGV[i], 'slots')
 end
 local has_slots = has_companions and redis.pcall('EXISTS', unpack(sets)) ~= 0
 
-local answer = {}
-for i, key in ipairs(KEYS) do
-    local shown = value_of(key)
+local digests = {}
+for i = 4, #ARGV do
+    local shown = shown_of(ARGV[i])
     if has_companions and shown == 'redlock:shared' then
-        shown = shown .. ' ' .. readers_of(key)
+        shown = shown .. ' ' .. sorted(living(companion(ARGV[i], 'readers'), most_readers))
     end
-    if has_slots then
-        local slots = slots_of(key)
-        shown = slots == '' and shown or shown .. ' ' .. slots
-    end
-    answer[i] = shown == '' and '0000000000000000' or string.sub(redis.sha1hex(shown), 1, 16)
+    local slots = has_slots and slots_of(ARGV[i]) or ''
+    shown = slots == '' and shown or shown .. ' ' .. slots
+    digests[#digests + 1] = shown == '' and '0000000000000000' or
+        string.sub(redis.sha1hex(shown), 1, 16)
 end
-return table.concat(answer)
+return table.concat(digests)

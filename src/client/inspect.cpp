@@ -11,10 +11,8 @@
 #include "wire/failure.hpp"
 #include "wire/owner_value.hpp"
 #include "wire/questions.hpp"
-#include "wire/request.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <map>
 #include <string_view>
@@ -23,43 +21,6 @@
 namespace redlock::detail {
 
 namespace {
-
-void note_value(node_state& node, std::string& value, const resp::reply& reply) {
-    if (reply.type() != resp::reply_type::string) {
-        return note_failure(node, wire::read_failure(reply));
-    }
-    value = reply.text();
-    if (value.empty()) {
-        node.state = key_state::free;  // unless there is an empty value: its ttl will tell
-    } else if (value == wire::shared_marker) {
-        node.state = key_state::shared;
-    } else {
-        node.state = wire::is_kept(value) ? key_state::kept : key_state::held;
-        node.owner = wire::abbreviate_owner(wire::without_kept_mark(value));
-        node.note = wire::note_of(value);
-    }
-}
-
-void note_fence(node_state& node, const resp::reply& reply) {
-    const std::string_view text = reply.text();
-    const auto end = text.data() + text.size();
-    if (reply.type() == resp::reply_type::string && text.empty()) return;
-    if (text.empty() || std::from_chars(text.data(), end, node.fence).ptr != end ||
-        node.fence >= core::fence_limit) {
-        node.fence = 0;
-        note_failure(node, {vote::refused, errc::foreign_data, "the fence key holds no fence"});
-    }
-}
-
-void note_ttl(node_state& node, const resp::reply& reply) {
-    if (reply.type() != resp::reply_type::integer) {
-        return note_failure(node, wire::read_failure(reply));
-    }
-    node.ttl = wire::read_pttl(reply.integer());  // the key may have gone between the two answers
-    if (node.state == key_state::free && reply.integer() != -2) node.state = key_state::held;
-}
-
-}  // namespace
 
 void note_failure(node_state& node, const wire::failure& why) {
     switch (why.answer) {
@@ -71,65 +32,42 @@ void note_failure(node_state& node, const wire::failure& why) {
     node.detail = why.detail;
 }
 
-void note_answer(node_state& node, std::string& value, key_question what,
-                 const resp::reply& reply) {
-    if (what == key_question::value) return note_value(node, value, reply);
-    if (node.state == key_state::refused) return;
-    what == key_question::fence ? note_fence(node, reply) : note_ttl(node, reply);
+bool has_answered(const node_state& node) {
+    return node.state == key_state::free || node.state == key_state::held ||
+           node.state == key_state::shared || node.state == key_state::kept;
 }
 
-void slot_survey::named(const wire::slots_answer& by_a_node) {
-    open_.insert(by_a_node.taken.begin(), by_a_node.taken.end());
-    if (by_a_node.count == 0) return;
-    count_ = count_ == 0 ? by_a_node.count : std::min(count_, by_a_node.count);
-}
-
-std::vector<std::uint16_t> slot_survey::next() {
-    assert(nodes_.size() > 0);
-    std::vector<std::uint16_t> out;
-    looks_.clear();
-    while (!open_.empty() && out.size() < most_at_once) {
-        out.push_back(*open_.begin());
-        open_.erase(open_.begin());
-        look& made = looks_.emplace_back();
-        made.slot = out.back();
-        made.state.nodes.resize(nodes_.size());
-        made.values.resize(nodes_.size());
+void read_fence(node_state& node, const resp::reply& reply) {
+    const std::string_view text = reply.text();
+    const auto end = text.data() + text.size();
+    const bool is_text = reply.type() == resp::reply_type::string;
+    if (reply.type() == resp::reply_type::nil || (is_text && text.empty())) return;
+    if (!is_text || std::from_chars(text.data(), end, node.fence).ptr != end ||
+        node.fence >= core::fence_limit) {
+        node.fence = 0;
+        note_failure(node, {vote::refused, errc::foreign_data, "the fence key holds no fence"});
     }
-    return out;
 }
 
-void slot_survey::answered(std::size_t node, std::size_t i, key_question what,
-                           const resp::reply& reply) {
-    assert(i < looks_.size() && nodes_.all().contains(node));
-    look& at = looks_[i];
-    note_answer(at.state.nodes.at(node), at.values.at(node), what, reply);
-}
-
-void slot_survey::close() {
-    for (look& each : looks_) {
-        core::read_quorum(each.state, each.values, nodes_);
-        is_conclusive_ = is_conclusive_ && core::is_conclusive(each.state, each.values, nodes_);
-        if (!each.state.held && !each.state.kept) continue;
-        slot_state out;
-        out.number = each.slot;
-        out.owner = std::move(each.state.owner);
-        out.fence = each.state.fence;
-        out.valid_for = each.state.valid_for;
-        out.kept = each.state.kept;
-        out.note = std::move(each.state.note);
-        held_.push_back(std::move(out));
+// Notes what a node has of a key, and the whole value in `value`.
+void read_key(node_state& node, std::string& value, const wire::key_view& key) {
+    for (const resp::reply& one : {key.value, key.ttl}) {
+        if (one.type() == resp::reply_type::error) return note_failure(node, wire::read_failure(one));
     }
-    looks_.clear();
+    value = key.value.text();
+    node.ttl = wire::read_pttl(key.ttl.integer());
+    if (value.empty()) {
+        const bool is_empty_value = key.ttl.integer() != -2;
+        node.state = is_empty_value ? key_state::held : key_state::free;
+    } else if (value == wire::shared_marker) {
+        node.state = key_state::shared;
+    } else {
+        node.state = wire::is_kept(value) ? key_state::kept : key_state::held;
+        node.owner = wire::abbreviate_owner(wire::without_kept_mark(value));
+        node.note = wire::note_of(value);
+    }
+    read_fence(node, key.fence);
 }
-
-namespace {
-
-// Entries beyond that are not read: the counts stop there.
-constexpr std::size_t most_in_queue = 1'000;
-constexpr std::size_t most_readers = 1'000;
-// In the order of their numbers.
-constexpr key_question questions[] = {key_question::value, key_question::ttl, key_question::fence};
 
 }  // namespace
 
@@ -145,24 +83,16 @@ bool inspect_operation::go_on(time_point now) {
         begin(now);
         return true;
     }
-    slots_.close();
-    if (ask_for_slots(now)) return true;
-    count(now);
-    end({});
-    return false;
-}
-
-// All nodes have said what they have.
-void inspect_operation::count(time_point now) {
-    result_.slots = slots_.take_held();
-    result_.slot_count = slots_.count();
+    find_slots(now);
     note_standing(now);
     core::read_quorum(result_, values_, client().shared.lists());
-    is_conclusive_ = core::is_conclusive(result_, values_, client().shared.lists()) &&
-                     slots_.is_conclusive();
+    is_conclusive_ =
+        is_conclusive_ && core::is_conclusive(result_, values_, client().shared.lists());
     find_readers();
     drop_foreign_fence();
     tell_age(now);
+    end({});
+    return false;
 }
 
 void inspect_operation::begin(time_point now) {
@@ -171,107 +101,79 @@ void inspect_operation::begin(time_point now) {
     values_.resize(size);
     readers_.resize(size);
     for (std::size_t i = 0; i < size; ++i) result_.nodes[i].node = client().shared.name(i);
-    slots_.begin(client().shared.lists());
-    talking_ = client().nodes.all() - silent_;
     for (const std::size_t i : silent_) {
         note_failure(result_.nodes[i], {vote::timed_out, errc::timed_out, {}});
     }
-    const node_mask nodes = talking_;  // a node that fails at once is not among them any more
+    wire::request look;
+    write(look, resp::script_form::by_hash);
+    ask(0, look, client().nodes.all() - silent_, now);
+}
+
+void inspect_operation::write(wire::request& out, resp::script_form form) const {
     const std::string& prefix = client().shared.options().key_prefix;
-    const std::string key = prefix + resource_;
-    ask_about(ask_value, key, nodes, now);
-    if (!client().shared.is_fenced()) return;
-    wire::request get_queue;
-    wire::request get_readers;
-    wire::request get_slots;
-    wire::write_get_queue(get_queue.words, wire::queue_key(prefix, key), most_in_queue);
-    wire::write_get_readers(get_readers.words, wire::readers_key(prefix, key), most_readers);
-    wire::write_get_slots(get_slots.words, wire::slots_of(prefix, key));
-    ask(ask_queue, get_queue, nodes, now);
-    ask(ask_readers, get_readers, nodes, now);
-    ask(ask_slots, get_slots, nodes, now);
+    wire::write_view(out.words, form, prefix + resource_, prefix, client().shared.is_fenced());
 }
 
-// Its value, its ttl and, if there are fences, its fence.
-void inspect_operation::ask_about(std::uint32_t first_question, const std::string& key,
-                                  node_mask nodes, time_point now) {
-    wire::request get;
-    wire::request pttl;
-    wire::write_get_front(get.words, key);
-    wire::write_pttl(pttl.words, key);
-    ask(first_question + ask_value, get, nodes, now);
-    ask(first_question + ask_ttl, pttl, nodes, now);
-    if (!client().shared.is_fenced()) return;
-    wire::request get_fence;
-    wire::write_get_front(get_fence.words,
-                          wire::fence_key(client().shared.options().key_prefix, key));
-    ask(first_question + ask_fence, get_fence, nodes, now);
-}
-
-// The keys of those that the nodes named. False if there are none.
-bool inspect_operation::ask_for_slots(time_point now) {
-    for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
-        const key_state s = result_.nodes[i].state;
-        const bool has_vote = !client().tracker.object(i, now, now);
-        const bool has_answered = s == key_state::free || s == key_state::held ||
-                                  s == key_state::shared || s == key_state::kept;
-        if (!has_vote || !has_answered) talking_.erase(i);
-    }
-    const auto batch = slots_.next();
-    if (batch.empty() || talking_.empty()) return false;
-    const node_mask nodes = talking_;
-    const std::string key = client().shared.options().key_prefix + resource_;
-    for (std::uint32_t i = 0; i < batch.size(); ++i) {
-        ask_about(ask_of_slot + 3 * i, key + wire::slot_suffix(batch[i]), nodes, now);
-    }
+bool inspect_operation::write_again(std::size_t, std::uint32_t, wire::request& out,
+                                    time_point) const {
+    write(out, resp::script_form::whole);
     return true;
 }
 
-std::optional<std::int64_t> inspect_operation::time_of(std::size_t node, time_point now) const {
-    const auto us = client().tracker.node_time_us(node, now);
-    return us ? std::optional(*us / 1'000) : std::nullopt;
-}
-
-// The queue is advice: a node that has none, or does not show it, still counts as having answered.
-void inspect_operation::on_queue(std::size_t node, const resp::reply& reply, time_point now) {
-    const auto queue = wire::read_queue(reply, client().shared.client_id(), time_of(node, now));
+void inspect_operation::read(std::size_t node, std::uint32_t, const resp::reply& reply,
+                             time_point) {
+    node_state& n = result_.nodes[node];
+    auto view = wire::read_view(reply);
+    if (!view) return note_failure(n, wire::read_failure(reply));
+    read_key(n, values_[node], view->key);
+    if (n.state == key_state::shared) {
+        readers_[node] = std::move(view->readers);
+        for (const std::string& value : readers_[node]) {
+            n.readers.push_back(wire::abbreviate_owner(value));
+        }
+    }
+    const auto queue =
+        wire::read_queue(view->waiting, client().shared.client_id(), view->time_ms);
     result_.waiting = std::max(result_.waiting, queue.waiting);
     // Where the nodes differ, the last place counts.
     if (queue.place) result_.place = std::max(result_.place.value_or(0), *queue.place);
+    const bool is_least = result_.slot_count == 0 || view->slot_count < result_.slot_count;
+    if (view->slot_count != 0 && is_least) result_.slot_count = view->slot_count;
+    for (const wire::slot_view& slot : view->slots) read_slot(node, slot);
 }
 
-// The value of a key that is not shared names its holder; the set may be left from earlier
-// readers.
-void inspect_operation::on_readers(std::size_t node, const resp::reply& reply, time_point now) {
-    node_state& n = result_.nodes[node];
-    if (n.state != key_state::shared) return;
-    readers_[node] = wire::read_readers(reply, time_of(node, now));
-    for (const std::string& value : readers_[node]) {
-        n.readers.push_back(wire::abbreviate_owner(value));
-    }
+void inspect_operation::read_slot(std::size_t node, const wire::slot_view& slot) {
+    slot_look& at = slots_[slot.number];
+    at.state.nodes.resize(result_.nodes.size());
+    at.values.resize(result_.nodes.size());
+    read_key(at.state.nodes[node], at.values[node], slot.key);
 }
 
-void inspect_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
-                             time_point now) {
-    if (question >= ask_of_slot) {
-        slots_.answered(node, (question - ask_of_slot) / 3, questions[(question - ask_of_slot) % 3],
-                        reply);
-    } else if (question == ask_queue) {
-        on_queue(node, reply, now);
-    } else if (question == ask_readers) {
-        on_readers(node, reply, now);
-    } else if (question == ask_slots) {
-        slots_.named(wire::read_slots(reply, time_of(node, now)));
-    } else {
-        note_answer(result_.nodes[node], values_[node], questions[question], reply);
-    }
-}
-
-// A node that fails is not queried about further slots; what it said of others counts.
-void inspect_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
+void inspect_operation::failed(std::size_t node, std::uint32_t, const wire::failure& why,
                                time_point) {
-    talking_.erase(node);
-    if (question < ask_of_slot) note_failure(result_.nodes[node], why);
+    note_failure(result_.nodes[node], why);
+}
+
+// Those that a quorum of nodes has for the same owner. A node that does not name a slot has it free;
+// what one without a vote says of slots is not reported.
+void inspect_operation::find_slots(time_point now) {
+    const node_lists& lists = client().shared.lists();
+    for (auto& [number, at] : slots_) {
+        for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
+            node_state& n = at.state.nodes[i];
+            if (!has_answered(result_.nodes[i]) || client().tracker.object(i, now, now)) {
+                n = {};
+                at.values[i].clear();
+            } else if (n.state == key_state::unreachable) {
+                n.state = key_state::free;
+            }
+        }
+        core::read_quorum(at.state, at.values, lists);
+        is_conclusive_ = is_conclusive_ && core::is_conclusive(at.state, at.values, lists);
+        if (!at.state.held && !at.state.kept) continue;
+        result_.slots.push_back({number, std::move(at.state.owner), at.state.fence,
+                                 at.state.valid_for, at.state.kept, std::move(at.state.note)});
+    }
 }
 
 // What a node without a vote says is reported, but decides nothing.
@@ -284,10 +186,7 @@ void inspect_operation::note_standing(time_point now) {
     const bool is_decided = client().shared.lists().is_quorum(answers);
     for (std::size_t i = 0; i < result_.nodes.size(); ++i) {
         node_state& n = result_.nodes[i];
-        if (n.state != key_state::free && n.state != key_state::held &&
-            n.state != key_state::shared && n.state != key_state::kept) {
-            continue;
-        }
+        if (!has_answered(n)) continue;
         const auto o = client().tracker.object(i, now, now);
         if (!o || (o->lacks_quorum && !is_decided)) continue;
         const bool is_quarantine = o->why.answer == vote::quarantine;

@@ -369,7 +369,8 @@ void declare_operation::note(std::size_t node, const wire::failure& why, time_po
 
 namespace {
 
-constexpr std::uint32_t most_targets = max_slots + 2U;
+// A question is the index of the target that is to be revoked.
+constexpr std::uint32_t ask_for_view = max_slots + 2U;
 
 core::revocation::held_value held(const std::string& value) {
     return {value, wire::abbreviate_owner(wire::without_kept_mark(value)), wire::is_kept(value)};
@@ -384,19 +385,29 @@ error_code revoke_operation::check() {
 
 bool revoke_operation::go_on(time_point now) {
     if (machine_.state() == phase::none) begin();
-    switch (machine_.advance()) {
-        case phase::none:
-        case phase::look: break;
-        case phase::revoke:
-            if (client().shared.is_fenced()) {
-                // Above all that the revoked holders proposed so far, if node time allows it.
-                const auto fresh = client().tracker.propose(machine_.fence(), now);
-                if (fresh) machine_.note_fence(fresh->fence, true);
-            }
-            break;
-        case phase::over: conclude(); return false;
+    const auto next = machine_.advance();
+    if (next == phase::over) {
+        conclude();
+        return false;
     }
-    ask_about_targets(now);
+    const node_mask nodes = client().nodes.all() - failed_;
+    wire::request request;
+    if (next == phase::look) {
+        write_look(request, resp::script_form::by_hash);
+        ask(ask_for_view, request, nodes, now);
+        return true;
+    }
+    if (client().shared.is_fenced()) {
+        // Above all that the revoked holders proposed so far, if node time allows it.
+        const auto fresh = client().tracker.propose(machine_.fence(), now);
+        if (fresh) machine_.note_fence(fresh->fence, true);
+    }
+    for (std::uint32_t i = 0; i < machine_.targets().size(); ++i) {
+        if (!machine_.is_due(i)) continue;
+        request.clear();
+        write(i, request, resp::script_form::by_hash);
+        ask(i, request, nodes, now);
+    }
     return true;
 }
 
@@ -411,23 +422,19 @@ void revoke_operation::begin() {
     }
 }
 
-void revoke_operation::ask_about_targets(time_point now) {
-    const node_mask nodes = client().nodes.all() - failed_;
-    for (std::uint32_t i = 0; i < machine_.targets().size(); ++i) {
-        if (machine_.is_due(i)) ask_about(i, nodes, now);
-    }
+void revoke_operation::write_look(wire::request& out, resp::script_form form) const {
+    const std::string& prefix = client().shared.options().key_prefix;
+    wire::write_view(out.words, form, prefix + shown_.resource, prefix,
+                     client().shared.is_fenced());
 }
 
-void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_point now) {
-    if (nodes.empty()) return;
+void revoke_operation::write(std::uint32_t target, wire::request& out,
+                             resp::script_form form) const {
     const core::revocation::target& t = machine_.targets()[target];
     const std::string& prefix = client().shared.options().key_prefix;
     const std::string key =
         prefix + shown_.resource + (t.slot ? wire::slot_suffix(*t.slot) : std::string());
-    wire::request request;
-    // With the first one a node that lost its scripts gets this one again.
-    const auto form = target == 0 ? resp::script_form::whole : resp::script_form::by_hash;
-    wire::write_revocation(request.words, form,
+    wire::write_revocation(out.words, form,
                            {.key = key,
                             .key_prefix = prefix,
                             .slot = t.slot,
@@ -435,21 +442,51 @@ void revoke_operation::ask_about(std::uint32_t target, node_mask nodes, time_poi
                             .fence = machine_.fence(),
                             .fence_life = client().tracker.limits_of_fences().life,
                             .revoked_life = client().tracker.ttl_max(),
-                            .values = machine_.state() == phase::revoke ? &t.values : nullptr});
-    ask(static_cast<std::uint32_t>(machine_.state()) * most_targets + target, request, nodes, now);
+                            .values = t.values});
+}
+
+bool revoke_operation::write_again(std::size_t, std::uint32_t question, wire::request& out,
+                                   time_point) const {
+    question == ask_for_view ? write_look(out, resp::script_form::whole)
+                             : write(question, out, resp::script_form::whole);
+    return true;
 }
 
 void revoke_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
                             time_point now) {
+    if (question == ask_for_view) {
+        const auto view = wire::read_view(reply);
+        return view ? saw(node, *view, now) : note(node, wire::read_failure(reply));
+    }
     const auto answer = wire::read_revocation(reply);
     if (!answer) return note(node, wire::read_failure(reply));
-    machine_.note_fence(answer->fence, client().tracker.believes(answer->fence, now));
-    if (machine_.state() == phase::look) {
-        for (const std::string& v : answer->holders) machine_.saw(question % most_targets, held(v));
-        return;
-    }
     for (const std::string& v : answer->revoked) machine_.removed(held(v));
     for (const std::string& v : answer->holders) machine_.remains(held(v));
+}
+
+void revoke_operation::saw(std::size_t node, const wire::resource_view& view, time_point now) {
+    const auto& targets = machine_.targets();
+    for (std::uint32_t i = 0; i < targets.size(); ++i) {
+        if (!targets[i].slot) saw(node, i, view.key, view.readers, now);
+        for (const wire::slot_view& one : view.slots) {
+            if (targets[i].slot == one.number) saw(node, i, one.key, {}, now);
+        }
+    }
+}
+
+// A key that says that it is shared, and has no readers, is held by that value itself.
+void revoke_operation::saw(std::size_t node, std::uint32_t target, const wire::key_view& key,
+                           std::vector<std::string> holders, time_point now) {
+    if (key.value.type() != resp::reply_type::string) {
+        return note(node, wire::read_failure(key.value));
+    }
+    std::uint64_t fence = 0;
+    const std::string_view text = key.fence.text();
+    std::from_chars(text.data(), text.data() + text.size(), fence);
+    machine_.note_fence(fence, client().tracker.believes(fence, now));
+    const bool has_key = !key.value.text().empty() || key.ttl.integer() != -2;
+    if (holders.empty() && has_key) holders.emplace_back(key.value.text());
+    for (const std::string& v : holders) machine_.saw(target, held(v));
 }
 
 // The first failure of a node says why.

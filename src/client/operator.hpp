@@ -9,6 +9,7 @@
 #include "value/nodes.hpp"
 #include "value/options.hpp"
 #include "wire/failure.hpp"
+#include "wire/questions.hpp"
 #include "wire/record.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/reply.hpp"
@@ -124,7 +125,7 @@ private:
     time_point sent_at_{};
 };
 
-/// Carries out `core::revocation`.
+/// Carries out `core::revocation`: looks, as an inspection does, and revokes what it saw.
 class revoke_operation : public node_survey<revocation> {
 public:
     explicit revoke_operation(resource_state shown) : shown_(std::move(shown)) {}
@@ -140,9 +141,14 @@ private:
         note(node, why);
     }
 
+    bool write_again(std::size_t node, std::uint32_t question, wire::request& out,
+                     time_point now) const final;
     void begin();
-    void ask_about_targets(time_point now);
-    void ask_about(std::uint32_t target, node_mask nodes, time_point now);
+    void write_look(wire::request& out, resp::script_form form) const;
+    void write(std::uint32_t target, wire::request& out, resp::script_form form) const;
+    void saw(std::size_t node, const wire::resource_view& view, time_point now);
+    void saw(std::size_t node, std::uint32_t target, const wire::key_view& key,
+             std::vector<std::string> holders, time_point now);
     void note(std::size_t node, const wire::failure& why);
     void conclude();
 

@@ -17,8 +17,8 @@ namespace redlock::detail {
 
 namespace {
 
-// Of one reply. The longest is an inspection's: a pair for each slot, and for each number of slots.
-constexpr std::size_t most_elements = 4096;
+// Of one reply. The longest is an inspection's: four for each slot, and the readers and waiters.
+constexpr std::size_t most_elements = 8192;
 constexpr std::size_t most_owed_bytes = 1U << 20;  // at once
 
 core::node_error error_of(const resp::reply& reply) {

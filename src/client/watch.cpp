@@ -23,14 +23,8 @@ public:
     }
 
     void send(node_mask nodes, time_point now) {
-        send(nodes & in_->ready_, resp::script_form::by_hash, now);
-        send(nodes - in_->ready_, resp::script_form::whole, now);
-    }
-
-private:
-    void send(node_mask nodes, resp::script_form form, time_point now) {
         wire::request request;
-        write(request, form);
+        write(request, resp::script_form::by_hash);
         const auto result = in_->client_->nodes.send(*this, 0, request, now, nodes);
         for (const std::size_t node : result.sent) {
             if (in_->open_[node]++ == 0) in_->looked_at_[node] = now;
@@ -38,6 +32,8 @@ private:
         // What fails at once costs an inspection no time.
         for (const auto& failed : result.failures) in_->silent_.erase(failed.first);
     }
+
+private:
     void write(wire::request& out, resp::script_form form) const {
         std::vector<std::string_view> keys;
         keys.reserve(about_.size());
@@ -50,7 +46,6 @@ private:
         assert(in_->open_[node] > 0);
         --in_->open_[node];
         in_->silent_.erase(node);
-        in_->ready_.set(node, reply.type() == resp::reply_type::string);
         for (std::size_t i = 0; i < about_.size(); ++i) {
             const auto digest = wire::read_look(reply, i, about_.size());
             digest ? about_[i]->state.showed(node, *digest, numbers_[node])
@@ -62,7 +57,6 @@ private:
         assert(in_->open_[node] > 0);
         --in_->open_[node];
         in_->silent_.insert(node);
-        in_->ready_.erase(node);
     }
     bool is_wanted(std::uint32_t) const noexcept override { return !in_->is_closed_; }
     // It goes behind inspections that have begun since, and may see what they could not.

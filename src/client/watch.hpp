@@ -106,7 +106,6 @@ private:
     std::array<std::size_t, max_nodes> open_{};  // looks that a node has not answered
     std::array<time_point, max_nodes> looked_at_{};
     node_mask silent_;
-    node_mask ready_;  // nodes that have answered a look, and so have its script
     std::uint64_t last_look_ = 0;
     std::size_t inspections_ = 0;
     bool is_closed_ = false;

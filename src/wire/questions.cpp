@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "wire/questions.hpp"
 
-#include "wire/owner_value.hpp"
 #include "wire/request.hpp"
 #include "wire/resp/command.hpp"
 
@@ -13,98 +12,9 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
-#include <string>
 #include <system_error>
-#include <vector>
 
 namespace redlock::wire {
-
-namespace {
-
-// The number that is all of the text.
-template <class Number>
-std::optional<Number> read_whole(std::string_view text) noexcept {
-    Number value{};
-    const auto end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
-}
-
-}  // namespace
-
-void write_get_front(std::string& out, std::string_view key) {
-    resp::append_command(out, {"GETRANGE", key, "0", decimal(longest_value - 1)});
-}
-
-void write_pttl(std::string& out, std::string_view key) {
-    resp::append_command(out, {"PTTL", key});
-}
-
-void write_get_queue(std::string& out, std::string_view queue, std::size_t most) {
-    const decimal last(most - 1);
-    resp::append_command(out, {"ZRANGE", queue, "0", last});
-}
-
-void write_get_readers(std::string& out, std::string_view readers, std::size_t most) {
-    const std::string first = "-" + std::to_string(most);
-    resp::append_command(out, {"ZRANGE", readers, first, "-1", "WITHSCORES"});
-}
-
-std::vector<std::string> read_readers(const resp::reply& reply,
-                                      std::optional<std::int64_t> now_ms) {
-    std::vector<std::string> out;
-    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
-        const std::string_view until = reply[i + 1].text();
-        std::int64_t until_ms = 0;
-        std::from_chars(until.data(), until.data() + until.size(), until_ms);
-        // Below zero: the base.
-        if (until_ms > now_ms.value_or(0)) out.emplace_back(reply[i].text());
-    }
-    return out;
-}
-
-void write_get_slots(std::string& out, std::string_view slots) {
-    const std::string first = "-" + std::to_string(2 * max_slots);
-    resp::append_command(out, {"ZRANGE", slots, first, "-1", "WITHSCORES"});
-}
-
-slots_answer read_slots(const resp::reply& reply, std::optional<std::int64_t> now_ms) {
-    slots_answer answer;
-    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
-        std::string_view member = reply[i].text();
-        const bool is_count = member.starts_with("k:");
-        if (is_count) member.remove_prefix(2);
-        const auto number = read_whole<std::uint16_t>(member);
-        const auto score = read_whole<std::int64_t>(reply[i + 1].text());
-        // Another program may have written it.
-        if (!number || !score || is_count != (*score < 0)) continue;
-        const std::int64_t now = now_ms.value_or(0);
-        if (is_count ? *score >= -now : *score <= now) continue;
-        if (!is_count && *number < max_slots) answer.taken.push_back(*number);
-        const bool is_least = answer.count == 0 || *number < answer.count;
-        if (is_count && *number > 0 && *number <= max_slots && is_least) answer.count = *number;
-    }
-    return answer;
-}
-
-queue_answer read_queue(const resp::reply& reply, std::string_view client_id,
-                        std::optional<std::int64_t> now_ms) {
-    constexpr auto longest_ms =
-        std::chrono::duration_cast<std::chrono::milliseconds>(longest_entry_life).count();
-    const std::string own = std::string(client_id) + ':';
-    queue_answer answer;
-    for (std::size_t i = 0; i < reply.size(); ++i) {
-        const std::string_view entry = reply[i].text();
-        const std::string_view until = entry.substr(entry.rfind(':') + 1);
-        std::int64_t until_ms = 0;
-        std::from_chars(until.data(), until.data() + until.size(), until_ms);
-        const bool is_dead = now_ms && (until_ms <= *now_ms || until_ms > *now_ms + longest_ms);
-        if (is_dead) continue;
-        ++answer.waiting;
-        if (!answer.place && entry.starts_with(own)) answer.place = answer.waiting;
-    }
-    return answer;
-}
 
 namespace {
 
@@ -148,16 +58,32 @@ std::optional<scanned> read_scan(const resp::reply& reply) {
     return scanned{digits, reply[1]};
 }
 
+namespace {
+
+void write(std::string& out, resp::script_form form, std::string_view how_much,
+           std::span<const std::string_view> keys, std::string_view key_prefix,
+           bool has_companions) {
+    std::vector<std::string_view> words{verb(form), body(form, resp::look()), "0", key_prefix,
+                                        has_companions ? "1" : "0", how_much};
+    words.insert(words.end(), keys.begin(), keys.end());
+    resp::append_command(out, words);
+}
+
+// The number that is all of the text.
+template <class Number>
+std::optional<Number> read_whole(std::string_view text, int base = 10) noexcept {
+    Number value{};
+    const auto end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value, base);
+    return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
 void write_look(std::string& out, resp::script_form form, std::span<const std::string_view> keys,
                 std::string_view key_prefix, bool has_companions) {
     assert(!keys.empty() && keys.size() <= most_looked_at);
-    const decimal count(keys.size());
-    std::vector<std::string_view> words{verb(form), body(form, resp::look()), count};
-    words.reserve(keys.size() + 5);
-    words.insert(words.end(), keys.begin(), keys.end());
-    words.push_back(key_prefix);
-    words.push_back(has_companions ? "1" : "0");
-    resp::append_command(out, words);
+    write(out, form, "digests", keys, key_prefix, has_companions);
 }
 
 std::optional<std::uint64_t> read_look(const resp::reply& reply, std::size_t i,
@@ -167,11 +93,46 @@ std::optional<std::uint64_t> read_look(const resp::reply& reply, std::size_t i,
     if (reply.type() != resp::reply_type::string || all.size() != digits * count) {
         return std::nullopt;
     }
-    std::uint64_t digest = 0;
-    const char* const first = all.data() + digits * i;
-    const auto [end, error] = std::from_chars(first, first + digits, digest, 16);
-    if (error != std::errc() || end != first + digits) return std::nullopt;
-    return digest;
+    return read_whole<std::uint64_t>(all.substr(digits * i, digits), 16);
+}
+
+void write_view(std::string& out, resp::script_form form, std::string_view key,
+                std::string_view key_prefix, bool has_companions) {
+    write(out, form, "all", {&key, 1}, key_prefix, has_companions);
+}
+
+std::optional<resource_view> read_view(const resp::reply& reply) {
+    if (reply.type() != resp::reply_type::array || reply.size() < 2) return std::nullopt;
+    resource_view view;
+    view.key = {reply[0], reply[1], reply[2]};
+    view.time_ms = reply[3].integer();
+    view.waiting = reply[4];
+    for (std::size_t i = 0; i < reply[5].size(); ++i) view.readers.emplace_back(reply[5][i].text());
+    const std::int64_t count = reply[6].integer();
+    if (count > 0 && count <= max_slots) view.slot_count = static_cast<std::uint16_t>(count);
+    const resp::reply slots = reply[7];
+    for (std::size_t i = 0; i + 3 < slots.size(); i += 4) {
+        const auto number = read_whole<std::uint16_t>(slots[i].text());
+        if (!number || *number >= max_slots) continue;  // another program may have written it
+        view.slots.push_back({*number, {slots[i + 1], slots[i + 2], slots[i + 3]}});
+    }
+    return view;
+}
+
+queue_answer read_queue(const resp::reply& waiting, std::string_view client_id,
+                        std::int64_t now_ms) {
+    constexpr auto longest_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(longest_entry_life).count();
+    const std::string own = std::string(client_id) + ':';
+    queue_answer answer;
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+        const std::string_view entry = waiting[i].text();
+        const auto until_ms = read_whole<std::int64_t>(entry.substr(entry.rfind(':') + 1));
+        if (!until_ms || *until_ms <= now_ms || *until_ms > now_ms + longest_ms) continue;
+        ++answer.waiting;
+        if (!answer.place && entry.starts_with(own)) answer.place = answer.waiting;
+    }
+    return answer;
 }
 
 using std::chrono::milliseconds;
@@ -202,17 +163,13 @@ void write_revocation(std::string& out, resp::script_form form, const revocation
     if (what.is_fenced) words.insert(words.end(), {fence, revoked, queue, set});
     words.insert(words.end(), {raised, life, revoked_life, what.key_prefix,
                                what.slot ? std::string_view(slot) : std::string_view()});
-    if (what.values != nullptr) words.insert(words.end(), what.values->begin(), what.values->end());
+    words.insert(words.end(), what.values.begin(), what.values.end());
     resp::append_command(out, words);
 }
 
 std::optional<revocation_answer> read_revocation(const resp::reply& reply) {
-    if (reply.type() != resp::reply_type::array || reply.size() != 3 ||
-        reply[0].type() != resp::reply_type::integer || reply[0].integer() < 0) {
-        return std::nullopt;
-    }
-    return revocation_answer{static_cast<std::uint64_t>(reply[0].integer()), texts(reply[1]),
-                             texts(reply[2])};
+    if (reply.type() != resp::reply_type::array || reply.size() != 2) return std::nullopt;
+    return revocation_answer{texts(reply[0]), texts(reply[1])};
 }
 
 }  // namespace redlock::wire

@@ -18,38 +18,6 @@
 
 namespace redlock::wire {
 
-/// What a key holds, `longest_value` bytes of it at most: foreign values have no limit. Empty where there is
-/// none.
-void write_get_front(std::string& out, std::string_view key);
-void write_pttl(std::string& out, std::string_view key);
-/// The first entries of a queue, one element each: "client:number:until", see shared/queue.lua.
-void write_get_queue(std::string& out, std::string_view queue, std::size_t most);
-
-/// The readers that hold a key longest, one element each, and until when: see shared/readers.lua.
-void write_get_readers(std::string& out, std::string_view readers, std::size_t most);
-/// The values of those that are alive at `now_ms` of the node's clock; of all where that is not
-/// known.
-std::vector<std::string> read_readers(const resp::reply& reply,
-                                      std::optional<std::int64_t> now_ms);
-
-/// Which slots are taken, and which numbers of slots programs name, two elements each: see
-/// shared/slots.lua.
-void write_get_slots(std::string& out, std::string_view slots);
-struct slots_answer {
-    std::vector<std::uint16_t> taken{};
-    std::uint16_t count = 0;  ///< The smallest number that is named; 0: none is.
-};
-/// Of those that are alive at `now_ms` of the node's clock; of all where that is not known.
-slots_answer read_slots(const resp::reply& reply, std::optional<std::int64_t> now_ms);
-
-struct queue_answer {
-    std::size_t waiting = 0;           ///< How many entries are alive.
-    std::optional<std::size_t> place;  ///< The client's first among them, from 1.
-};
-/// `now_ms`: of the node's clock. Where that is not known all entries count as alive.
-queue_answer read_queue(const resp::reply& reply, std::string_view client_id,
-                        std::optional<std::int64_t> now_ms);
-
 /// SCAN for strings whose key begins with `prefix`, from `cursor` on ("0": from the start).
 void write_scan(std::string& out, std::string_view cursor, std::string_view prefix);
 /// The same for all keys of all types, whatever they begin with.
@@ -69,11 +37,45 @@ void write_memory_usage(std::string& out, std::string_view key);
 /// So many keys one command looks at: about a tenth of a millisecond of the node's time.
 inline constexpr std::size_t most_looked_at = 64;
 
-/// At most `most_looked_at` keys; see seldom/look.lua. `has_companions`: of locks with fences.
+/// Whether any of these has changed: at most `most_looked_at` keys; see seldom/look.lua.
+/// `has_companions`: of locks with fences.
 void write_look(std::string& out, resp::script_form form, std::span<const std::string_view> keys,
                 std::string_view key_prefix, bool has_companions);
 /// The digest of what the node has of the i-th of `count` keys. Nothing where it is no answer.
 std::optional<std::uint64_t> read_look(const resp::reply& reply, std::size_t i, std::size_t count);
+
+/// What a key holds, its time, and its fence: the server's answers.
+struct key_view {
+    resp::reply value;
+    resp::reply ttl;
+    resp::reply fence;  ///< Nil where locks have none; then the rest is empty, too.
+};
+/// A slot that is taken.
+struct slot_view {
+    std::uint16_t number = 0;
+    key_view key;
+};
+/// All that a node has of one resource. Valid as long as the answer is.
+struct resource_view {
+    key_view key;
+    std::int64_t time_ms = 0;  ///< Of the node's clock, where somebody waits.
+    resp::reply waiting;       ///< Entries of the queue.
+    std::vector<std::string> readers;
+    std::uint16_t slot_count = 0;  ///< The smallest number that is named; 0: none is.
+    std::vector<slot_view> slots;
+};
+void write_view(std::string& out, resp::script_form form, std::string_view key,
+                std::string_view key_prefix, bool has_companions);
+/// Nothing where it is no answer.
+std::optional<resource_view> read_view(const resp::reply& reply);
+
+struct queue_answer {
+    std::size_t waiting = 0;           ///< How many entries are alive.
+    std::optional<std::size_t> place;  ///< The client's first among them, from 1.
+};
+/// `now_ms`: of the node's clock.
+queue_answer read_queue(const resp::reply& waiting, std::string_view client_id,
+                        std::int64_t now_ms);
 
 /// One key of one node; see revoke.lua.
 struct revocation_request {
@@ -84,12 +86,11 @@ struct revocation_request {
     std::uint64_t fence = 0;                 ///< That it is raised to.
     duration fence_life{};
     duration revoked_life{};                 ///< For so long the values can't take the key again.
-    const std::set<std::string>* values{};   ///< To revoke; null: nothing is changed.
+    const std::set<std::string>& values;     ///< To revoke.
 };
 void write_revocation(std::string& out, resp::script_form form, const revocation_request& what);
 
 struct revocation_answer {
-    std::uint64_t fence = 0;           ///< The highest that the node has seen.
     std::vector<std::string> revoked;  ///< The values that held the key until now.
     std::vector<std::string> holders;  ///< The values that hold it.
 };

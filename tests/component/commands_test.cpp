@@ -165,9 +165,6 @@ TEST_CASE("plain leases are prolonged, and given back, by their keys alone") {
 TEST_CASE("names may hold any bytes") {
     std::string out;
     const std::string odd("a\r\n\0$1 ", 7);
-    wire::write_get_front(out, odd);
-    CHECK(only(out) == command{"GETRANGE", odd, "0", "399"});
-    out.clear();
-    wire::write_pttl(out, odd);
-    CHECK(only(out) == command{"PTTL", odd});
+    wire::write_view(out, script_form::by_hash, odd, "p:", true);
+    CHECK(only(out) == command{"EVALSHA", text(resp::look().sha1), "0", "p:", "1", "all", odd});
 }

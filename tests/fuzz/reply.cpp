@@ -42,6 +42,7 @@ void read_as_everything(const resp::reply& r) {
     }
     wire::read_pttl(r.integer());
     wire::read_queue(r, "client", 1'700'000'000'000);
+    wire::read_view(r);
     wire::read_time(r);
     wire::read_record(r);
     wire::abbreviate_owner(r.text());

@@ -30,10 +30,9 @@ namespace asio = boost::asio;
 
 // What a node tells of keys, by the script as it is.
 std::string looked_at(cluster& nodes, std::vector<std::string> keys, bool has_companions = true) {
-    std::vector<std::string> words{"EVAL", std::string(resp::look().text),
-                                   std::to_string(keys.size())};
+    std::vector<std::string> words{"EVAL", std::string(resp::look().text), "0", "",
+                                   has_companions ? "1" : "0", "digests"};
     words.insert(words.end(), keys.begin(), keys.end());
-    words.insert(words.end(), {"", has_companions ? "1" : "0"});
     return nodes.ask(0).command(words).text;
 }
 
@@ -192,4 +191,104 @@ TEST_CASE("a look tells of values, readers and slots, and not of extensions", "[
     CHECK(looked_at(nodes, {"a", "b"}) == by_v);
     node.command({"SET", "b#3", "w"});
     CHECK(looked_at(nodes, {"a", "b"}) != by_v);
+}
+
+namespace {
+
+std::vector<std::string> view_of(const std::string& key, bool has_companions = true) {
+    return {"EVAL", std::string(resp::look().text), "0", "", has_companions ? "1" : "0", "all", key};
+}
+
+std::vector<std::string> texts_of(const reply& list) {
+    std::vector<std::string> out;
+    for (const reply& one : list.items) {
+        out.push_back(one.type == reply::kind::integer ? std::to_string(one.number) : one.text);
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a view has a key, its fence, readers, slots and waiters in one answer", "[watch]") {
+    using words = std::vector<std::string>;
+    cluster nodes(1);
+    auto node = nodes.ask(0);
+    const reply nothing = node.command(view_of("a"));
+    REQUIRE(nothing.items.size() == 8);
+    CHECK(nothing.items[0].text.empty());
+    CHECK(nothing.items[1].number == -2);
+    CHECK(node.command(view_of("a", false)).items.size() == 2);
+
+    node.command({"SET", "a", std::string(1'000, 'v'), "PX", "60000"});
+    node.command({"SET", "{a}:fence", "17"});
+    node.command({"ZADD", "{a}:queue", "5", "c:1:9000000000000", "4", "c:2:1"});
+    node.command({"ZADD", "{a}:readers", "9000000000000", "left over"});
+    const reply held = node.command(view_of("a"));
+    CHECK(held.items[0].text == std::string(400, 'v'));
+    CHECK(held.items[1].number > 50'000);
+    CHECK(held.items[2].text == "17");
+    CHECK(held.items[3].number > 1'700'000'000'000);
+    CHECK(texts_of(held.items[4]) == words{"c:2:1", "c:1:9000000000000"});
+    CHECK(held.items[5].items.empty());
+
+    node.command({"SET", "a", "redlock:shared"});
+    node.command({"ZADD", "{a}:readers", "-7", "base", "1", "dead", "9000000000001", "longest"});
+    CHECK(texts_of(node.command(view_of("a")).items[5]) == words{"longest", "left over"});
+
+    node.command({"ZADD", "{a}:slots", "9000000000000", "3", "1", "4", "-9000000000000", "k:5",
+                  "-9000000000000", "k:9", "-1", "k:2"});
+    node.command({"SET", "a#3", "holder"});
+    node.command({"SET", "{a#3}:fence", "19"});
+    const reply slots = node.command(view_of("a"));
+    CHECK(slots.items[6].number == 5);
+    CHECK(texts_of(slots.items[7]) == words{"3", "holder", "-1", "19"});
+
+    // What the server refuses to read is an error of its own, and hides nothing else.
+    node.command({"DEL", "{a}:readers", "{a}:queue", "a#3"});
+    for (const auto* key : {"{a}:readers", "{a}:queue", "a#3"}) node.command({"SADD", key, "x"});
+    const reply odd = node.command(view_of("a"));
+    CHECK(odd.items[0].text == "redlock:shared");
+    CHECK(odd.items[4].items.empty());
+    CHECK(odd.items[5].items.empty());
+    REQUIRE(odd.items[7].items.size() == 4);
+    CHECK(odd.items[7].items[1].type == reply::kind::error);
+    CHECK(odd.items[7].items[3].text == "19");
+}
+
+TEST_CASE("the longest view is bounded, and a client reads it", "[watch]") {
+    cluster nodes(1);
+    auto node = nodes.ask(0);
+    const std::string fill =
+        "for i = 1, 1500 do redis.call('ZADD', '{a}:readers', 9000000000000 + i, "
+        "string.rep('r', 390) .. i) redis.call('ZADD', '{a}:queue', i, 'c:' .. i .. ':9000000000000') "
+        "redis.call('ZADD', '{a}:slots', 9000000000000, i - 1) "
+        "redis.call('SET', 'a#' .. (i - 1), string.rep('s', 500)) "
+        "redis.call('SET', '{a#' .. (i - 1) .. '}:fence', '9007199254740991') end "
+        "redis.call('SET', 'a', 'redlock:shared')";
+    REQUIRE(node.command({"EVAL", fill, "0"}).type != reply::kind::error);
+    const reply all = node.command(view_of("a"));
+    REQUIRE(all.items.size() == 8);
+    CHECK(all.items[4].items.size() == 1'000);
+    CHECK(all.items[5].items.size() == 1'000);
+    CHECK(all.items[7].items.size() == 4'000);
+    driver d(nodes.options());
+    const auto seen = d.inspect("a");
+    REQUIRE(seen.error() == error_code{});
+    CHECK(seen.value().nodes[0].state == key_state::shared);
+    CHECK(seen.value().nodes[0].readers.size() == 1'000);
+}
+
+TEST_CASE("a user with the right to read alone may look at the keys", "[watch]") {
+    cluster nodes(1);
+    auto node = nodes.ask(0);
+    node.command({"SET", "a", "v"});
+    const auto made = node.command({"ACL", "SETUSER", "eyes", "on", ">pw", "-@all", "%R~*", "+eval",
+                                    "+getrange", "+pttl", "+zrange", "+time", "+exists"});
+    if (made.type == reply::kind::error) return;  // servers before 7.0 know no such pattern
+    direct eyes(nodes[0].port(), "pw", std::chrono::seconds(10), "eyes");
+    CHECK(eyes.command(view_of("a")).items.at(0).text == "v");
+    CHECK(eyes.command({"EVAL", std::string(resp::look().text), "0", "", "1", "digests", "a"})
+              .text == looked_at(nodes, {"a"}));
+    CHECK(eyes.command({"EVAL", "return redis.call('DEL', 'a')", "0"}).type == reply::kind::error);
+    CHECK(node.get("a") == "v");
 }

@@ -486,7 +486,7 @@ TEST_CASE("no text of a note confuses a value, and the longest has a bound") {
 }
 
 TEST_CASE("the number of waiters and our place are read from a queue, without the dead") {
-    const auto read = [](std::optional<std::int64_t> now_ms) {
+    const auto read = [](std::int64_t now_ms) {
         // The first is dead, and the last from before the node's clock went back.
         return with_reply("*4\r\n$7\r\na:1:999\r\n$8\r\nb:1:1001\r\n$8\r\na:2:2000\r\n"
                           "$9\r\nc:1:61001\r\n",
@@ -496,8 +496,6 @@ TEST_CASE("the number of waiters and our place are read from a queue, without th
     CHECK(read(1'000).place == 2);
     CHECK(read(2'000).waiting == 1);
     CHECK_FALSE(read(2'000).place);
-    CHECK(read(std::nullopt).waiting == 4);
-    CHECK(read(std::nullopt).place == 1);
     for (const auto* odd : {"-ERR\r\n", "*1\r\n:7\r\n", "*1\r\n$1\r\n:\r\n", "$-1\r\n",
                             "*1\r\n$24\r\na:1:-9223372036854775808\r\n",
                             "*1\r\n$23\r\na:1:9223372036854775807\r\n"}) {
@@ -505,6 +503,42 @@ TEST_CASE("the number of waiters and our place are read from a queue, without th
         const auto answer = with_reply(
             odd, [](const resp::reply& r) { return wire::read_queue(r, "a", 1'000); });
         CHECK(answer.waiting == 0);
+    }
+}
+
+TEST_CASE("a view has all of a resource, and nothing of what another program wrote") {
+    const auto read = [](std::string_view bytes) {
+        return with_reply(bytes, [](const resp::reply& r) {
+            struct {
+                bool is_there;
+                std::size_t waiting, readers, count;
+                std::vector<std::uint16_t> slots;
+            } out{};
+            const auto view = wire::read_view(r);
+            out.is_there = view.has_value();
+            if (!view) return out;
+            out.waiting = view->waiting.size();
+            out.readers = view->readers.size();
+            out.count = view->slot_count;
+            for (const auto& slot : view->slots) out.slots.push_back(slot.number);
+            return out;
+        });
+    };
+    const auto plain = read("*2\r\n$1\r\nv\r\n:70\r\n");
+    CHECK(plain.is_there);
+    CHECK((plain.waiting == 0 && plain.readers == 0 && plain.count == 0 && plain.slots.empty()));
+    const std::string key = "$1\r\nv\r\n:70\r\n$1\r\n7\r\n";
+    const auto all = read("*8\r\n" + key + ":1000\r\n*1\r\n$1\r\nw\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"
+                          ":3\r\n*17\r\n$1\r\n2\r\n" + key + "$4\r\n1000\r\n" + key +
+                          "$2\r\n-1\r\n" + key + "$3\r\n999\r\n" + key + "$1\r\n1\r\n");
+    CHECK(all.waiting == 1);
+    CHECK(all.readers == 2);
+    CHECK(all.count == 3);
+    CHECK(all.slots == std::vector<std::uint16_t>{2, 999});
+    CHECK(read("*7\r\n" + key + ":1\r\n*0\r\n*0\r\n:1001\r\n").count == 0);
+    for (const auto* odd : {"-NOPERM\r\n", "*1\r\n$1\r\nv\r\n", "$1\r\nv\r\n", "$-1\r\n"}) {
+        INFO(odd);
+        CHECK_FALSE(read(odd).is_there);
     }
 }
 
@@ -525,12 +559,13 @@ TEST_CASE("a look has 16 digits for each key") {
     }
 }
 
-TEST_CASE("a look names the keys alone") {
+TEST_CASE("a look names the keys as arguments, so that it needs no right to write them") {
     std::string out;
     const std::vector<std::string_view> keys{"p:a", "p:b"};
     wire::write_look(out, resp::script_form::by_hash, keys, "p:", true);
+    wire::write_view(out, resp::script_form::by_hash, "p:a", "p:", false);
     std::string expected;
-    resp::append_command(expected,
-                         {"EVALSHA", resp::look().sha1, "2", "p:a", "p:b", "p:", "1"});
+    resp::append_command(expected, {"EVALSHA", resp::look().sha1, "0", "p:", "1", "digests", "p:a", "p:b"});
+    resp::append_command(expected, {"EVALSHA", resp::look().sha1, "0", "p:", "0", "all", "p:a"});
     CHECK(out == expected);
 }
