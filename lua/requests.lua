@@ -155,7 +155,7 @@ local has_epoch  -- whether the node record is the one that the client knows; ni
 local refusal    -- nil: not looked for yet
 while i <= count do
     local what, value, key = ARGV[at], ARGV[at + 1], KEYS[2 * i]
-    local takes, gives_back, words, done, is_of_several = false, false, 3, nil, false
+    local takes, gives_back, words, done, m = false, false, 3, nil, 1
     if what == 'acquire' then
         takes = true
     elseif what == 'await' then
@@ -178,8 +178,8 @@ while i <= count do
 -- include shared/general.lua
             rules_for = find_rules
         end
-        done, words, gives_back, is_of_several = rules_for(what)
-        has_several = has_several or is_of_several
+        done, words, gives_back, m = rules_for(what)
+        has_several = has_several or m > 1
     elseif takes and count > 1 and not texts then
         texts, taken = redis.call('MGET', unpack(KEYS, 1, 2 * count + 1)), {}
     end
@@ -230,13 +230,13 @@ while i <= count do
             end
         end
     elseif done then
-        answer = done(i, unpack(ARGV, at + 1, at + words))
+        answer = done(i, m, unpack(ARGV, at + 1, at + words))
     end
     if is_plain and not answer then
         is_plain = false  -- and the general way does this request
     else
         answers[n] = answer
-        i = i + (is_of_several and tonumber(value) or 1)
+        i = i + m
         at, n = at + words + 1, n + 1
     end
 end

@@ -67,10 +67,10 @@ local function time_to_wait(queue, id, ticket, life, is_held, is_free, shares, p
     return before
 end
 
-local reader_rules, slot_rules, set_rules
+local reader_rules, slot_rules
 local next_companion = 3 * count + 1  -- of KEYS: the set of the latest request that has one
 
--- What every acquire of one key does. The kinds of lock differ in `kind`:
+-- What every acquire of readers, and of a slot, does. These differ in `kind`:
 --   compare(current, value, slot, k)  whether the key is ours already, and whether others have it;
 --                                     nil and the error where the server does not tell
 --   wait(queue, id, ticket, life, is_held, is_ours, k)   as time_to_wait
@@ -104,42 +104,6 @@ local function acquire_as(kind, i, value, ttl, fence, id, ticket, life, slot, k)
     return answer
 end
 
--- The exclusive lock.
-local function compare(current, value)
-    return current == value, current and current ~= value
-end
-
-local function wait(queue, id, ticket, life, is_held, is_ours)
-    return time_to_wait(queue, id, ticket, life, is_held, not is_ours, false)
-end
-
-local function refuse(key, current, seen, before, is_held)
-    if not is_held then
-        return {3, before, seen}
-    end
-    local left_ms = redis.pcall('PTTL', key)
-    if type(left_ms) == 'table' then
-        return left_ms
-    end
-    return {2, left_ms, string.sub(current, 1, 400), seen, before}
-end
-
-local function take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
-    local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
-    if not is_ours then
-        return take(key, fence_key, value, ttl, fence, least, is_missing)
-    end
-    local failure = tonumber(fence) > least and
-        put(fence_key, fence, life_of(fence, ttl, fence_life))
-    return failure or prolong(key, ttl)
-end
-
-local exclusive = {compare = compare, wait = wait, refuse = refuse, take = take_or_prolong}
-
-local function acquire(i, ...)
-    return acquire_as(exclusive, i, ...)
-end
-
 local revoked_rules
 
 local function revoked()
@@ -148,23 +112,6 @@ local function revoked()
         revoked_rules = {refuse = refuse_revoked, note = note_revoked}
     end
     return revoked_rules
-end
-
-local function extend(i, value, ttl, fence)
-    local key, fence_key = KEYS[2 * i], KEYS[2 * i + 1]
-    local current = stored[key]
-    if current then
-        return current == value and prolong(key, ttl) or 0
-    end
-    local refusal = revoked().refuse(fence_key, value)
-    if refusal then
-        return refusal
-    end
-    local least, is_missing, foreign = fence_to_exceed(fence_key)
-    if foreign then
-        return foreign
-    end
-    return take(key, fence_key, value, ttl, fence, least, is_missing)
 end
 
 -- What is left to do for a request that gives a key back: its waiter leaves the queue, or stays in
@@ -246,20 +193,7 @@ local function shorten_fence(i, is_long)
     end
 end
 
-local function release(i, value, fence, id, ticket, life, keep, note, is_long)
-    local raises = fence and fence ~= ''
-    local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
-    if failure then
-        return failure
-    end
-    local answer, is_free, current = give_back(i, value, raises, keep)
-    if is_free then
-        shorten_fence(i, is_long)
-    end
-    leave_queue_of(i, current, is_free, id, ticket, life)
-    return raises and raise_fence(i, fence) or answer
-end
-
+-- include shared/several.lua
 local function readers()
     if not reader_rules then
 -- include shared/readers.lua
@@ -278,53 +212,35 @@ local function slots()
     return slot_rules
 end
 
-local function sets()
-    if not set_rules then
--- include shared/several.lua
-        set_rules = {acquire = acquire_all, extend = extend_all, release = release_all}
-    end
-    return set_rules
-end
-
 local verbs = {acquire = 3, await = 6, extend = 3, hold = 3, release = 1, leave = 8}
-local single_rules = {acquire = acquire, extend = extend, release = release}
+local exclusive = {acquire = acquire, extend = extend, release = release}
 
--- For some renewals to come.
-local function prolong_fences(first, m, ttl)
-    for j = first, first + m - 1 do
-        prolong(KEYS[2 * j + 1], math.min(6 * ttl, fence_life))
-    end
-end
-
--- What does a request, how many words follow, whether it gives a key back, and whether it is about
--- several keys. A word is a verb, and a suffix of the kind, whose requests have more words.
+-- What does a request, how many words follow, whether it gives keys back, and how many keys it is
+-- about. A word is a verb, and a suffix of the kind, whose requests have more words. Each rule is called
+-- with the number of the first key, how many keys there are, and the words.
 local function find_rules(what)
     local verb, suffix = string.match(what, '^(%l+)_?(%l*)$')
-    local words, rules, is_of_several = verbs[verb], single_rules, false
+    local words, rules, m = verbs[verb], exclusive, 1
     if suffix == 'share' then
         rules = readers()
     elseif suffix == 'slot' then
         rules, words = slots(), words + 2
     elseif suffix == 'all' then
-        rules, words, is_of_several = sets(), words + 1, true
+        at = at + 1
+        m = tonumber(ARGV[at])
     elseif suffix ~= '' then
         error('no kind of lock has requests with _' .. suffix)
     end
     if verb == 'release' or verb == 'leave' then
-        return rules.release, words, true, is_of_several
-    elseif verb == 'hold' then
-        local m, ttl = 1, ARGV[at + 2]
-        if is_of_several then
-            m, ttl = tonumber(ARGV[at + 1]), ARGV[at + 3]
-        end
-        local function hold(first, ...)
-            local answer = rules.extend(first, ...)
-            if answer == 1 then
-                prolong_fences(first, m, ttl)
-            end
-            return answer
-        end
-        return hold, words, false, is_of_several
+        return rules.release, words, true, m
+    elseif verb ~= 'hold' then
+        return verb == 'extend' and rules.extend or rules.acquire, words, false, m
     end
-    return verb == 'extend' and rules.extend or rules.acquire, words, false, is_of_several
+    return function(i, _, value, ttl, ...)
+        local answer = rules.extend(i, m, value, ttl, ...)
+        for j = i, answer == 1 and i + m - 1 or 0 do
+            prolong(KEYS[2 * j + 1], math.min(6 * ttl, fence_life))  -- for some renewals to come
+        end
+        return answer
+    end, words, false, m
 end

@@ -196,10 +196,21 @@ local function enter_readers(i, until_ms, value, ttl, fence, least, is_missing)
     return enter_set(i, KEYS[next_companion], value, ttl, fence, least, is_missing, until_ms, true)
 end
 
+local function refuse(key, current, seen, before, is_held)
+    if not is_held then
+        return {3, before, seen}
+    end
+    local left_ms = redis.pcall('PTTL', key)
+    if type(left_ms) == 'table' then
+        return left_ms
+    end
+    return {2, left_ms, string.sub(current, 1, 400), seen, before}
+end
+
 local shared = {compare = compare_readers, wait = wait_for_writers, refuse = refuse,
                 take = enter_readers}
 
-local function share(i, ...)
+local function share(i, _, ...)
     return acquire_as(shared, i, ...)
 end
 
@@ -238,7 +249,7 @@ local function share_own(i, set, value, ttl_text, fence, least)
     return 1
 end
 
-local function extend_share(i, value, ttl, fence)
+local function extend_share(i, _, value, ttl, fence)
     local current, set = stored[KEYS[2 * i]], KEYS[next_companion]
     if current and current ~= marker and current ~= value then
         return 0
@@ -309,7 +320,7 @@ local function leave_readers(key, set, value, fence)
 end
 
 -- A fence is raised for the readers that hold the key, too: what is late must not join them.
-local function release_share(i, value, fence, id, ticket, life, _, note, is_long)
+local function release_share(i, _, value, fence, id, ticket, life, _, note, is_long)
     local key, set = KEYS[2 * i], KEYS[next_companion]
     local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
     if failure then

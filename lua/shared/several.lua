@@ -1,4 +1,4 @@
--- Requests for several keys at once; included in general.lua.
+-- Requests for the keys of an exclusive lock, one or several at once; included in general.lua.
 -- SPDX-License-Identifier: MIT
 --
 -- All of them are taken, under one fence above those of all, or none is. A waiter has one ticket and
@@ -36,8 +36,8 @@ end
 
 -- Takes those that are free and prolongs those that are ours already, or changes none of the free
 -- ones. `raises`: those that are ours get the fence, too.
-local function take_all(i, m, value, ttl, fence, least, is_missing, raises)
-    local taken = {}
+local function take_keys(i, m, value, ttl, fence, least, is_missing, raises)
+    local taken
     for j = i, i + m - 1 do
         local key, fence_key, answer = KEYS[2 * j], KEYS[2 * j + 1], nil
         if stored[key] then
@@ -46,10 +46,11 @@ local function take_all(i, m, value, ttl, fence, least, is_missing, raises)
                 prolong(key, ttl)
         else
             answer = take(key, fence_key, value, ttl, fence, least, is_missing)
+            taken = taken or {}
             taken[#taken + 1] = answer == 1 and key or nil
         end
         if answer ~= 1 then
-            for _, name in ipairs(taken) do
+            for _, name in ipairs(taken or {}) do
                 redis.pcall('DEL', name)
                 stored[name] = false
             end
@@ -59,24 +60,27 @@ local function take_all(i, m, value, ttl, fence, least, is_missing, raises)
     return 1
 end
 
-local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
-    local m = tonumber(words_m)
+local function acquire(i, m, value, ttl, fence, id, ticket, life)
     local least, is_missing, seen = fences_to_exceed(i, m)
     if not least then
         return is_missing
     end
     local blocked, holder, which, lacks, left, before = {}, nil, nil, 0, 0, 0
+    local is_waited_for = false
     for j = i, i + m - 1 do
         local key, queue = KEYS[2 * j], KEYS[2 * count + 1 + j]
         local current = stored[key]
         local is_held = current and current ~= value
-        local others = has_queues and not (current == value) and
+        local has_waiters = has_queues and
+            (is_held and id or next(redis.pcall('ZRANGE', queue, 0, 0)))
+        local others = has_waiters and current ~= value and
             queues().time_before_turn(queue, id, ticket, queues().now()) or 0
         if type(others) == 'table' and not is_held then
             return others
         end
         others = type(others) == 'table' and 0 or others
         before = math.max(before, others)
+        is_waited_for = is_waited_for or has_waiters
         if is_held then
             local pttl = redis.pcall('PTTL', key)
             if type(pttl) == 'table' then
@@ -91,13 +95,13 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
             which = which or j - i
         end
         -- No wake-up will tell of a key that another library gives back.
-        local is_foreign = is_held and current ~= 'redlock:shared' and
+        local is_foreign = m > 1 and is_held and current ~= 'redlock:shared' and
             queues().is_looked_after(current)
         blocked[j - i] = is_held and not is_foreign or others > 0
     end
     if not which then
-        local answer = take_all(i, m, value, ttl, fence, least, is_missing, true)
-        for j = i, answer == 1 and id and has_queues and i + m - 1 or 0 do
+        local answer = take_keys(i, m, value, ttl, fence, least, is_missing, true)
+        for j = i, answer == 1 and id and is_waited_for and i + m - 1 or 0 do
             queues().leave(KEYS[2 * count + 1 + j], id, ticket)
         end
         return answer
@@ -106,14 +110,17 @@ local function acquire_all(i, words_m, value, ttl, fence, id, ticket, life)
         queues().enter(KEYS[2 * count + 1 + j], id, ticket, tonumber(life), queues().now())
         has_queues = true
     end
-    if holder then
-        return {2, left, string.sub(holder, 1, 400), seen, before, map_of(blocked, m), which, lacks}
+    local answer = holder and {2, left, string.sub(holder, 1, 400), seen, before} or
+        {3, before, seen}
+    if m > 1 then
+        local n = #answer
+        answer[n + 1], answer[n + 2] = map_of(blocked, m), which
+        answer[n + 3] = holder and lacks
     end
-    return {3, before, seen, map_of(blocked, m), which}
+    return answer
 end
 
-local function extend_all(i, words_m, value, ttl, fence)
-    local m = tonumber(words_m)
+local function extend(i, m, value, ttl, fence)
     local is_gone = false
     for j = i, i + m - 1 do
         local current = stored[KEYS[2 * j]]
@@ -138,13 +145,13 @@ local function extend_all(i, words_m, value, ttl, fence)
             return refusal
         end
     end
-    return take_all(i, m, value, ttl, fence, least, is_missing, false)
+    return take_keys(i, m, value, ttl, fence, least, is_missing, false)
 end
 
 -- include shared/together.lua
 -- The answer is 1 where each key was given back.
-local function release_all(i, words_m, value, fence, id, ticket, life, keep, note, is_long)
-    local all, last = 1, i + tonumber(words_m) - 1
+local function release(i, m, value, fence, id, ticket, life, keep, note, is_long)
+    local all, raises, last = 1, fence and fence ~= '', i + m - 1
     -- Of all, before one is given back.
     for j = i, note and note ~= '' and last or 0 do
         local failure = revoked().note(KEYS[2 * j + 1], note, value)
@@ -153,8 +160,12 @@ local function release_all(i, words_m, value, fence, id, ticket, life, keep, not
         end
     end
     for j = i, last do
-        local answer = release(j, value, fence, id, ticket, life, keep, nil, is_long)
-        all = together(all, answer)
+        local answer, is_free, current = give_back(j, value, raises, keep)
+        if is_free then
+            shorten_fence(j, is_long)
+        end
+        leave_queue_of(j, current, is_free, id, ticket, life)
+        all = together(all, raises and raise_fence(j, fence) or answer)
     end
     return all
 end

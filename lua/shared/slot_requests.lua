@@ -173,7 +173,7 @@ end
 
 local function take_slot(i, is_ours, value, ttl, fence, least, is_missing, slot, k)
     local set, key = KEYS[next_companion], KEYS[2 * i]
-    local answer = take_or_prolong(i, is_ours, value, ttl, fence, least, is_missing)
+    local answer = take_keys(i, 1, value, ttl, fence, least, is_missing, true)
     local failure = answer == 1 and note_count(set, k, now_ms + ttl)
     if failure then
         if not is_ours then
@@ -191,12 +191,12 @@ end
 local slotted = {compare = compare_slot, wait = wait_for_slot, refuse = refuse_slot,
                  take = take_slot}
 
-local function acquire_slot(i, value, ttl, fence, slot, k, id, ticket, life)
+local function acquire_slot(i, _, value, ttl, fence, slot, k, id, ticket, life)
     return acquire_as(slotted, i, value, ttl, fence, id, ticket, life, slot, k)
 end
 
-local function extend_slot(i, value, ttl, fence, slot, k)
-    local answer = extend(i, value, ttl, fence)
+local function extend_slot(i, _, value, ttl, fence, slot, k)
+    local answer = extend(i, 1, value, ttl, fence)
     local failure = answer == 1 and note_count(KEYS[next_companion], k, now_ms + ttl)
     if answer == 1 then
         note_prolonged(KEYS[next_companion], slot, now_ms + ttl)
@@ -204,7 +204,7 @@ local function extend_slot(i, value, ttl, fence, slot, k)
     return failure or answer
 end
 
-local function release_slot(i, value, slot, k, fence, id, ticket, life, keep, note, is_long)
+local function release_slot(i, _, value, slot, k, fence, id, ticket, life, keep, note, is_long)
     local set = KEYS[next_companion]
     local failure = note and note ~= '' and revoked().note(KEYS[2 * i + 1], note, value)
     if failure then
