@@ -24,13 +24,6 @@ if(REDLOCK_WITH_TESTING)
     install(FILES cmake/Findhiredis_parser.cmake DESTINATION "${redlock_package_dir}")
 endif()
 
-if(REDLOCK_WITH_PROMETHEUS)
-    install(TARGETS redlock_prometheus EXPORT redlock_prometheus_targets
-            ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-    install(EXPORT redlock_prometheus_targets NAMESPACE redlock:: DESTINATION "${redlock_package_dir}"
-            FILE redlock-prometheus.cmake)
-endif()
-
 if(REDLOCK_WITH_C)
     install(TARGETS redlock_c EXPORT redlock_c_targets
             LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

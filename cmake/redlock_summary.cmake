@@ -35,9 +35,6 @@ redlock_why_not(redlock_tls "${OpenSSL_FOUND}" "OpenSSL 3" libssl-dev REDLOCK_WI
 redlock_say(TLS "${REDLOCK_WITH_TLS}" ", OpenSSL ${OPENSSL_VERSION}" "${redlock_tls}")
 redlock_why_not(redlock_lua "${LUA_FOUND}" "Lua 5.1" liblua5.1-0-dev REDLOCK_WITH_TESTING)
 redlock_say(testing "${REDLOCK_WITH_TESTING}" ", redlock::testing" "${redlock_lua}")
-redlock_why_not(redlock_prometheus_cpp "${prometheus-cpp_FOUND}" prometheus-cpp prometheus-cpp-dev
-                REDLOCK_WITH_PROMETHEUS)
-redlock_say(prometheus "${REDLOCK_WITH_PROMETHEUS}" ", redlock::prometheus" "${redlock_prometheus_cpp}")
 redlock_say(c "${REDLOCK_WITH_C}" ", redlock::c" "-DREDLOCK_WITH_C=ON builds it")
 foreach(part IN ITEMS TOOLS TESTS BENCH EXAMPLES)
     string(TOLOWER ${part} name)

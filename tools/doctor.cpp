@@ -112,37 +112,15 @@ std::string to_lines(const std::vector<finding>& all) {
     return out;
 }
 
-// What the library's keys take on each node that could say so.
-std::string memory_to_lines(const std::vector<node_report>& reports) {
-    std::string out;
-    for (const node_report& r : reports) {
-        if (!r.is_reachable) continue;
-        out += "memory: " + shown(r.name) + ": ";
-        if (!r.keys.is_known) {
-            out += r.keys.missing_right.empty()
-                       ? "the server does not say what keys there are\n"
-                       : "to count its keys this user needs +" + r.keys.missing_right + "\n";
-            continue;
-        }
-        out += to_string(r.keys) + (r.keys.is_counted ? "" : ", by a sample");
-        if (!r.keys.missing_right.empty()) {
-            out += ", by an average: to measure keys this user needs +" + r.keys.missing_right;
-        }
-        out += "; used_memory " + std::to_string(r.memory_used) + ", maxmemory " +
-               (r.memory_limit == 0 ? "none" : std::to_string(r.memory_limit)) + "\n";
-    }
-    return out;
-}
-
 std::string findings_to_text(const std::vector<node_report>& reports,
                              const std::vector<finding>& all, const std::string& source) {
     std::string out = "configuration: " + shown(source) + "\n";
     if (all.empty()) {
-        return out + memory_to_lines(reports) + std::to_string(reports.size()) +
+        return out + std::to_string(reports.size()) +
                " nodes are healthy, and all of them vote\n";
     }
-    return out + to_lines(all) + memory_to_lines(reports) + std::to_string(votes(reports)) +
-           " of " + std::to_string(reports.size()) + " nodes vote\n";
+    return out + to_lines(all) + std::to_string(votes(reports)) + " of " +
+           std::to_string(reports.size()) + " nodes vote\n";
 }
 
 // The findings are all in one list.

@@ -40,7 +40,7 @@ struct blocking_access;
 /// **Thread safety.** Any thread may call any member at any time. Only moving, assigning and
 /// destroying the client exclude all other calls to it.
 /// **Errors.** `would_deadlock`: the call came from the client's own thread, that is, from a
-/// callback of `lost_token()`, `on_event` or `on_span`; the call would wait for itself.
+/// callback of `lost_token()` or `on_event`; the call would wait for itself.
 /// `client_closed`: the client was closed before or during the call, moved from, or inherited from
 /// a parent process.
 class REDLOCK_EXPORT blocking_client {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
 #include <redlock/vote.hpp>
@@ -16,23 +17,27 @@ namespace redlock {
 
 /// What happened. Later versions may add kinds: a switch over them needs a default.
 enum class event_kind : std::uint8_t {
-    node_up,          ///< The handshake with a node succeeded; `duration` is how long it took.
+    node_up,          ///< The handshake with a node succeeded, which began at `begin`.
     /// The connection to a node ended or could not be made; `error` says why. Once for each `error`
     /// until the node is up again; for one that stays away also once a minute, and then `detail`
     /// says how often it was tried.
     node_down,
-    granted,          ///< A lease was granted; `duration` counts from the call, with all waiting.
-    /// An acquire ended without a lease. `error` and `votes` say why, `duration` counts from the
-    /// call.
+    granted,          ///< A lease was granted; it began with the call, and had all waiting.
+    /// An acquire ended without a lease. It began with the call; `error` and `votes` say why.
     refused,
-    renewed,          ///< A lease was prolonged by a quorum.
-    /// A renewal reached no quorum; the client retries until the lease is lost. `detail` says why,
-    /// node by node.
+    /// A lease was prolonged by a quorum: a renewal, or the holder extended or shared it. It began
+    /// when the request was sent.
+    renewed,
+    /// A renewal reached no quorum; the client retries until the lease is lost. It began when the
+    /// request was sent; `detail` says why, node by node.
     renewal_failed,
     /// A lease was lost; `detail` says why, and what the nodes said where they did not renew it;
-    /// `duration` counts from the grant.
+    /// it began with the grant.
     lost,
-    released,         ///< A quorum answered a release; `duration` is from the grant to the call.
+    /// A quorum answered a release; or a lease was destroyed, or its client closed, and the client
+    /// gives it back without waiting for the answers. It began with the grant, and `duration` ends
+    /// with the call. There is none where a lease was detached, or its release failed.
+    released,
     release_owed,     ///< A node did not get, or answer, a release; it is sent on reconnection.
     /// An operator should look at a node to which the client is connected. Reported once per node
     /// and cause, and again if the cause comes back. With an `error`, one of: the node has no vote
@@ -58,7 +63,11 @@ enum class event_kind : std::uint8_t {
 
 enum class severity : std::uint8_t { debug, info, warning, error };
 
-/// One event. The views are valid only during the call of the observer.
+/// One event, reported when it happened. The views are valid only during the call of the observer.
+///
+/// For a trace: the events of an acquire or an adoption, and of the lease that it was granted, have
+/// one `id`. `granted` or `refused` is the call as a whole; `lost` or `released` the lease as a
+/// whole; between them lie the renewals.
 struct event {
     event_kind kind{};
     redlock::severity severity = redlock::severity::info;
@@ -68,6 +77,9 @@ struct event {
     std::chrono::microseconds duration{0};
     std::span<const node_vote> votes{};
     std::string_view detail{};
+    clock::time_point begin{};  ///< Where `duration` counts from; the epoch if it has none.
+    std::uint64_t id = 0;       ///< 0 where it is not about one acquire, adoption or lease.
+    std::uint64_t parent = 0;   ///< The `acquire_options::parent` of that call.
 };
 
 REDLOCK_EXPORT std::string_view to_string(event_kind kind) noexcept;
@@ -83,7 +95,8 @@ REDLOCK_EXPORT std::string format(const event& e);
 /// nothing are left out:
 ///
 /// - "time": `at` in UTC, as "2026-01-31T23:59:59.123Z"; "kind", "severity": the names of the
-///   enumerators; "resource", "node", "detail": texts; "duration_us": a whole number.
+///   enumerators; "resource", "node", "detail": texts; "duration_us", "id", "parent": whole
+///   numbers.
 /// - "error": an object with "category", "value" and "message".
 /// - "votes": a list of objects with "node", "answer" (the name of the enumerator), "cause" (a
 ///   sentence for people), "elapsed_us", and where the vote has them "error", "resource",

@@ -36,7 +36,6 @@ enum class node_problem : std::uint8_t {
     no_vote,             ///< It has no vote for another reason.
     refuses_writes,      ///< It grants no lock: a failed save, too few replicas, no memory.
     save_failed,         ///< Its last snapshot failed: it may come to refuse writes.
-    keys_fill_memory,    ///< The library's own keys take half of its memory limit or more.
     list_changes,        ///< A list change is under way, or was given up: `node_report::list`.
 };
 
@@ -50,34 +49,6 @@ struct node_finding {
     std::string text{};  ///< What was found, what it does to locks, and what to do; no secret.
 };
 
-/// How many keys there are of one kind, and what they take of the server's memory.
-struct key_usage {
-    std::uint64_t count = 0;
-    std::uint64_t bytes = 0;
-};
-
-/// What the library's keys under one prefix take of a node's memory. A probe counts up to some
-/// 9,000 keys, and measures a few of each kind; what it says of more is reckoned from these.
-struct key_memory {
-    bool is_known = false;    ///< The server let its keys be counted.
-    bool is_counted = false;  ///< All of them were, so the counts are no estimates.
-    /// Keys that are no other's. Its name does not distinguish a lock from other data with the
-    /// prefix, so where locks have fences there are at most as many as of these.
-    key_usage locks{};
-    key_usage fences{};
-    key_usage queues{};       ///< Of waiters.
-    key_usage readers{};      ///< The sets of those that share a lock.
-    key_usage slots{};        ///< The sets that say which slots are taken.
-    key_usage revocations{};  ///< The sets of the owners from which a lock was taken.
-    /// "scan" where nothing is known for want of that right; "memory|usage" where the bytes are
-    /// reckoned from an average.
-    std::string missing_right{};
-
-    REDLOCK_EXPORT key_usage total() const noexcept;
-};
-/// Such as "locks 12 (2.1 kB), fences 1030 (132.9 kB)"; of what there is none it says nothing.
-REDLOCK_EXPORT std::string to_string(const key_memory& of);
-
 /// The state of one node, as `client::async_probe` found it. What the node did not say is empty.
 struct node_report {
     std::string name{};       ///< As in votes and events.
@@ -90,7 +61,6 @@ struct node_report {
     std::string eviction_policy{};     ///< maxmemory-policy
     std::uint64_t memory_used = 0;     ///< In bytes.
     std::uint64_t memory_limit = 0;    ///< maxmemory, in bytes; 0: none.
-    key_memory keys{};                 ///< What the library's own keys take of it.
     std::uint64_t replicas = 0;        ///< That are attached.
     bool is_cluster = false;           ///< The server is in cluster mode.
     /// How far its clock is ahead of the median of the nodes' clocks; nothing where that is

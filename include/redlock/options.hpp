@@ -18,7 +18,6 @@
 namespace redlock {
 
 struct event;
-struct span_report;
 
 /// How the client treats a node that restarted and may have lost its data. Applies to fenced locks
 /// only: for plain locks (`fencing` off) the client reads no node records.
@@ -64,9 +63,6 @@ struct client_options {
     /// Called for each event, on the client's internal strand. It must return quickly and
     /// must not throw.
     std::function<void(const event&)> on_event{};
-    /// For a tracer: called where a span begins and where it ends, in the same way. Empty: nothing
-    /// is traced.
-    std::function<void(const span_report&)> on_span{};
 };
 
 /// `exclusive`: nobody else holds the resource. `shared`: others may hold it at the same time, all
@@ -118,9 +114,9 @@ struct acquire_options {
     /// random number follow the value: two processes that use the same value exclude each other,
     /// and a late release of an earlier lease cannot end a later one.
     owner_id owner{};
-    /// By what the caller's tracer knows the span in which the call is made: the parent of the
-    /// acquire's own span (`span_report::parent`). 0: none.
-    std::uint64_t span = 0;
+    /// The caller's own number of what the call is a part of, as a span of its tracer: the
+    /// `event::parent` of all events of the call, and of its lease.
+    std::uint64_t parent = 0;
 };
 static_assert(std::is_trivially_destructible_v<acquire_options>);
 

@@ -38,7 +38,6 @@
 #include <redlock/resource_state.hpp>
 #include <redlock/result.hpp>
 #include <redlock/shared_mutex.hpp>
-#include <redlock/span.hpp>
 #include <redlock/stats.hpp>
 #include <redlock/version.hpp>
 #include <redlock/vote.hpp>

@@ -50,7 +50,7 @@ class RedlockConan(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables.update({
-            "REDLOCK_BUILD_TESTS": False, "REDLOCK_WITH_TESTING": False, "REDLOCK_WITH_PROMETHEUS": False,
+            "REDLOCK_BUILD_TESTS": False, "REDLOCK_WITH_TESTING": False,
             "REDLOCK_WITH_TLS": bool(self.options.tls), "REDLOCK_BUILD_TOOLS": bool(self.options.command)})
         toolchain.generate()
         CMakeDeps(self).generate()

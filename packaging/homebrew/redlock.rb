@@ -18,7 +18,7 @@ class Redlock < Formula
 
   def install
     system "cmake", "-S", ".", "-B", "build", "-DREDLOCK_BUILD_TESTS=OFF", "-DREDLOCK_WITH_TESTING=OFF",
-           "-DREDLOCK_WITH_PROMETHEUS=OFF", *std_cmake_args
+           *std_cmake_args
     system "cmake", "--build", "build"
     system "cmake", "--install", "build"
   end

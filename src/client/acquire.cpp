@@ -26,26 +26,37 @@ namespace redlock::detail {
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
+namespace {
+
+event event_of(const requested_lease& request, event_kind kind, severity how,
+               time_point now) noexcept {
+    return {.kind = kind,
+            .severity = how,
+            .resource = request.resource,
+            .duration = duration_cast<microseconds>(now - request.begun),
+            .votes = request.votes,
+            .detail = request.detail,
+            .begin = request.begun,
+            .id = request.ids.id,
+            .parent = request.ids.parent};
+}
+
+}  // namespace
+
 std::shared_ptr<lease_state> keep_lease(client_parts& client, requested_lease request,
                                         granted_lease what, time_point now) {
     assert(what.left.kind != nullptr && !what.proof.value.empty());
     assert(request.votes.size() == client.shared.size() && request.begun <= now);
     client.shared.counts().granted.add();
-    client.shared.emit({.kind = event_kind::granted,
-                        .severity = severity::debug,
-                        .resource = request.resource,
-                        .duration = duration_cast<microseconds>(now - request.begun),
-                        .votes = request.votes,
-                        .detail = request.detail});
+    client.shared.emit(event_of(request, event_kind::granted, severity::debug, now));
     auto state = std::allocate_shared<lease_state>(
         recycling_memory<lease_state>(), std::move(request.resource), what.owner, what.fence,
         what.machine.valid_until(), std::move(request.votes), std::move(what.proof),
         std::move(request.several));
     state->home = client.host.home();
     held_lease_ptr lease(new held_lease(client.shared, client.host, state, std::move(what.left),
-                                        what.machine));
+                                        what.machine, request.ids));
     lease->take_claim(std::move(what.claim));
-    lease->begin_span(what.span, now);
     client.host.adopt(std::move(lease));
     return state;
 }
@@ -56,13 +67,10 @@ std::shared_ptr<lease_state> refuse_lease(client_parts& client, requested_lease 
     client.shared.counts().refused(why);
     const bool is_cancelled = why.category() != category() || why == errc::client_closed;
     const bool is_expected = is_cancelled || why == errc::contended;
-    client.shared.emit({.kind = event_kind::refused,
-                        .severity = is_expected ? severity::info : severity::warning,
-                        .resource = request.resource,
-                        .error = why,
-                        .duration = duration_cast<microseconds>(now - request.begun),
-                        .votes = request.votes,
-                        .detail = request.detail});
+    event refused = event_of(request, event_kind::refused,
+                             is_expected ? severity::info : severity::warning, now);
+    refused.error = why;
+    client.shared.emit(refused);
     return std::allocate_shared<lease_state>(recycling_memory<lease_state>(),
                                              std::move(request.resource), std::move(request.votes),
                                              std::move(request.several),
@@ -169,9 +177,8 @@ void try_votes::recall() {
     }
 }
 
-void acquire_try::begin(std::uint64_t span, time_point now) {
+void acquire_try::begin(time_point now) {
     machine_->begin_try(client_->tracker.longest_lease(), client_->tracker.breaks(), now);
-    span_ = client_->shared.begin_span(span_kind::attempt, span, request_->shown(), now);
     votes_.next_try();
     const owner_id& given = request_->options().owner;
     owner_ = given.is_zero() ? client_->shared.fresh_owner() : given;
@@ -261,7 +268,7 @@ footprint acquire_try::remains(const core::acquisition::remains& what) const {
     return out;
 }
 
-granted_lease acquire_try::take(owner_claims::claim claim, std::uint64_t span, time_point now) {
+granted_lease acquire_try::take(owner_claims::claim claim, time_point now) {
     const std::chrono::milliseconds min_hold = request_->options().min_hold;
     wire::lease_proof proof{left_.value, left_.slot, kind_->is_shared, min_hold};
     static_cast<core::traces&>(left_) = machine_->left();
@@ -270,7 +277,7 @@ granted_lease acquire_try::take(owner_claims::claim claim, std::uint64_t span, t
     }
     left_.keep_until = now + longest_stay(client_->shared.options(), min_hold);
     return {owner_,           fence(), std::move(proof), std::move(left_), machine_->lease(now),
-            std::move(claim), span};
+            std::move(claim)};
 }
 
 namespace {
@@ -298,8 +305,7 @@ std::string acquire_operation::check() {
 void acquire_operation::start(time_point now) {
     begun_ = now;
     try_.start(client());
-    span_ = client().shared.begin_span(span_kind::acquire, request_.options().span,
-                                       request_.shown(), now);
+    ids_ = client().shared.fresh_ids(request_.options().parent);
     if (const auto why = check(); !why.empty()) return end(errc::invalid_argument, now, why);
     machine_.begin(client().shared.options(), client().shared.lists(), request_.options(), keys(),
                    now);
@@ -396,7 +402,7 @@ void acquire_operation::begin_try(time_point now) {
     assert(!granted_ && (is_queued() || !machine_.waits()));
     client().remote.wake(*this);
     steps_ = client().tracker.list_steps();
-    try_.begin(span_, now);
+    try_.begin(now);
     if (machine_.tries() > 1) client().shared.counts().retries.add();
     send_round(now);
     if (machine_.is_trying() && machine_.waits()) arm();
@@ -443,8 +449,8 @@ void acquire_operation::on_reply(std::size_t node, std::uint32_t round, const re
     if (machine_.completes_quorum(node)) client().admission.answered(*this, sent, now);
     if (j.believes(answer.fence)) machine_.saw(answer.fence);
     if (answer.lacks_fence) {
-        client().tracker.found_without_fence(node, request_.resources()[answer.which],
-                                             answer.why.detail);
+        client().tracker.reports().report_without_fence(
+            node, request_.resources()[answer.which], answer.why.detail);
     }
     cast(node, j.weigh(std::move(answer)), now);
 }
@@ -489,7 +495,6 @@ void acquire_operation::cast(std::size_t node, const wire::acquire_answer& answe
 }
 
 void acquire_operation::refused(error_code why, time_point now) {
-    try_.end(now, why, try_.votes());
     if (is_for_a_change(why)) return ask_again(now);
     std::optional<core::acquisition::prospects> further;
     if (is_queued() && machine_.may_wait_on(why, now)) {
@@ -515,7 +520,7 @@ void acquire_operation::ask_again(time_point now) {
 
 void acquire_operation::give_back(bool leaves, time_point now) {
     if (const auto what = machine_.give_back(leaves)) {
-        client().host.release_in_background(try_.remains(*what), !leaves, 0, now);
+        client().host.release_in_background(try_.remains(*what), !leaves, now);
     }
 }
 
@@ -536,8 +541,8 @@ void acquire_operation::cancel(error_code why, time_point now) {
 void acquire_operation::take(time_point now) {
     assert(!granted_ && machine_.state() == core::acquisition::phase::judged);
     client().shared.counts().wait.add(now - begun_);
-    auto what = try_.take(std::move(claim_), span_, now);
-    granted_ = keep_lease(client(), request_.finish(try_.take_votes(), begun_, {}),
+    auto what = try_.take(std::move(claim_), now);
+    granted_ = keep_lease(client(), request_.finish(try_.take_votes(), begun_, ids_, {}),
                           std::move(what), now);
     end({}, now);
 }
@@ -559,13 +564,9 @@ void acquire_operation::end(error_code outcome, time_point now, std::string_view
         client().local.leave(*this);
     auto state = granted_;
     if (!state) {
-        state = refuse_lease(client(), request_.finish(try_.take_votes(), begun_, detail), outcome,
-                             now);
+        state = refuse_lease(client(), request_.finish(try_.take_votes(), begun_, ids_, detail),
+                             outcome, now);
     }
-    // Without a tracer the votes stay as they are kept.
-    const auto votes = span_ == 0 ? std::span<const node_vote>() : state->votes.all();
-    try_.end(now, outcome, votes);
-    client().shared.end_span(span_kind::acquire, span_, now, outcome, votes, detail);
     client().host.finished(*this);
     complete(outcome, std::move(state));
 }

@@ -40,6 +40,7 @@ struct requested_lease {
     std::vector<std::string> several;  ///< Empty where it is one.
     cast_votes votes;
     time_point begun{};
+    event_ids ids;
     std::string_view detail{};  ///< For events.
 };
 
@@ -51,7 +52,6 @@ struct granted_lease {
     footprint left;
     core::renewal machine;
     owner_claims::claim claim{};
-    std::uint64_t span = 0;  ///< Of the operation; 0 where nobody traces.
 };
 
 /// The client keeps the lease from now on, and reports it.
@@ -84,8 +84,9 @@ public:
     /// How many may hold the resource at once.
     std::size_t places(const context& shared) const noexcept;
     /// The end of the operation, which began at `begun`. The request has no names from then on.
-    requested_lease finish(cast_votes votes, time_point begun, std::string_view detail) noexcept {
-        return {std::move(shown_), std::move(several_), std::move(votes), begun, detail};
+    requested_lease finish(cast_votes votes, time_point begun, event_ids ids,
+                           std::string_view detail) noexcept {
+        return {std::move(shown_), std::move(several_), std::move(votes), begun, ids, detail};
     }
 
 private:
@@ -131,14 +132,14 @@ public:
     acquire_try(const acquire_request& request, core::acquisition& machine) noexcept
         : request_(&request), machine_(&machine) {}
 
-    /// Called once, before everything but `take_votes` and `end`.
+    /// Called once, before everything but `take_votes`.
     void start(client_parts& client) noexcept {
         client_ = &client;
         kind_ = &request_->kind(client.shared);
     }
     /// With a new value, so that a release of an earlier try that is still on its way can't delete
-    /// the key of this one. `span`: of the acquire.
-    void begin(std::uint64_t span, time_point now);
+    /// the key of this one.
+    void begin(time_point now);
     /// Returns the round's number. No node has voted in it.
     std::uint32_t begin_round(time_point now);
     /// Of the round. False, and all votes say why, where none can be drawn.
@@ -159,10 +160,6 @@ public:
     }
     /// The votes of the try before, of the nodes that have not answered this one.
     void recall() { votes_.recall(); }
-    /// Its span ends.
-    void end(time_point now, error_code why, std::span<const node_vote> votes) {
-        if (span_ != 0) client_->shared.end_span(span_kind::attempt, span_, now, why, votes);
-    }
 
     const wire::lock_kind& kind() const noexcept { return *kind_; }
     const footprint& left() const noexcept { return left_; }
@@ -174,7 +171,7 @@ public:
     /// What is to be released of it.
     footprint remains(const core::acquisition::remains& what) const;
     /// It was granted: the lease takes over what it left on the nodes.
-    granted_lease take(owner_claims::claim claim, std::uint64_t span, time_point now);
+    granted_lease take(owner_claims::claim claim, time_point now);
 
 private:
     recycled_string fresh_value() const;
@@ -195,7 +192,6 @@ private:
     std::optional<wire::fence_terms> fence_;  // of the present round
     time_point sent_at_{};                    // the same
     try_votes votes_;
-    std::uint64_t span_ = 0;  // 0 where nobody traces
 };
 
 class acquire_operation : public remote_waiter, private timer, private core::applicant {
@@ -273,7 +269,7 @@ private:
     time_point begun_{};
     owner_claims::claim claim_;  // on the owner that the caller gave; passes to the lease
     std::shared_ptr<lease_state> granted_;
-    std::uint64_t span_ = 0;     // 0 where nobody traces
+    event_ids ids_;
     bool is_counted_ = false;    // among the acquires that wait
 
     std::uint64_t steps_ = 0;   // of changes of the list, when the present try began

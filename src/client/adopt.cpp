@@ -49,7 +49,7 @@ void adopt_operation::start(time_point now) {
     options_.min_hold = {};
     options_.owner = {};
     const std::string why = check();
-    span_ = client().shared.begin_span(span_kind::adopt, options_.span, resource(), now);
+    ids_ = client().shared.fresh_ids(options_.parent);
     if (!why.empty()) {
         return end(errc::invalid_argument, nullptr, now, why);
     }
@@ -180,7 +180,7 @@ void adopt_operation::conclude(core::extension::verdict v, time_point now) {
 
 void adopt_operation::deny(time_point now) {
     assert(!adopted_);
-    client().host.release_in_background(std::move(left_), false, 0, now);
+    client().host.release_in_background(std::move(left_), false, now);
     end(errc::not_held, nullptr, now);
 }
 
@@ -196,10 +196,10 @@ void adopt_operation::take(time_point now) {
     std::vector<std::string> several;
     if (is_of_several()) several = known_->resources;
     adopted_ = keep_lease(client(),
-                          {resource(), std::move(several), std::move(votes_), begun_,
+                          {resource(), std::move(several), std::move(votes_), begun_, ids_,
                            "taken over from another process"},
                           {wire::owner_of(known_->proof.value), known_->fence, known_->proof,
-                           std::move(left_), machine, {}, span_},
+                           std::move(left_), machine, {}},
                           now);
     if (options_.renew) client().tracker.take_role(core::record_role::keeps, now);
     end({}, adopted_, now);
@@ -216,12 +216,9 @@ void adopt_operation::end(error_code outcome, std::shared_ptr<lease_state> state
     if (over_) return;
     over_ = true;
     if (!state) {
-        state = refuse_lease(client(), {resource(), {}, std::move(votes_), begun_, detail}, outcome,
+        state = refuse_lease(client(),
+                             {resource(), {}, std::move(votes_), begun_, ids_, detail}, outcome,
                              now);
-    }
-    if (span_ != 0) {
-        client().shared.end_span(span_kind::adopt, span_, now, outcome, state->votes.all(),
-                                 detail);
     }
     client().host.finished(*this);
     complete(outcome, std::move(state));

@@ -75,7 +75,7 @@ private:
     footprint left_;  // until the lease has it
     duration ttl_{};
     time_point begun_{};
-    std::uint64_t span_ = 0;  // 0 where nobody traces
+    event_ids ids_;
     std::optional<core::extension> count_;
     cast_votes votes_;
     std::shared_ptr<lease_state> adopted_;

@@ -5,6 +5,7 @@
 
 #include "core/connection.hpp"
 #include "value/clock.hpp"
+#include "value/metrics.hpp"
 #include "value/nodes.hpp"
 #include "value/options.hpp"
 #include "wire/request.hpp"
@@ -14,7 +15,6 @@
 #include <redlock/event.hpp>
 #include <redlock/options.hpp>
 #include <redlock/owner_id.hpp>
-#include <redlock/span.hpp>
 #include <redlock/stats.hpp>
 
 #include <boost/intrusive/list.hpp>
@@ -70,12 +70,14 @@ private:
     counter sum_us_;
 };
 
+#define REDLOCK_COUNTER(member, metric, help) counter member;
+#define REDLOCK_DURATIONS(member, metric, help) duration_counter member;
+
 /// What became of the operations of one client.
 struct outcome_counts {
-    counter granted, contended, no_quorum, validity_exhausted, cancelled, retries, second_rounds,
-        released, lost, renewals, renewal_failures, begun_leases, ended_leases, begun_waits,
-        ended_waits;
-    duration_counter wait, hold, renewal, remaining;
+    REDLOCK_OUTCOME_COUNTERS(REDLOCK_COUNTER)
+    counter begun_leases, ended_leases, begun_waits, ended_waits;
+    REDLOCK_HISTOGRAMS(REDLOCK_DURATIONS)
 
     /// An acquire or an adoption ended without a lease.
     void refused(error_code why) noexcept;
@@ -83,7 +85,7 @@ struct outcome_counts {
 
 /// What the connections of one client did.
 struct traffic {
-    counter commands, writes, reads, timeouts, late_replies, connects, disconnects, owed_releases;
+    REDLOCK_TRAFFIC_COUNTERS(REDLOCK_COUNTER)
 
     // Not kept by the sessions, which end while any thread may read.
     struct node {
@@ -92,6 +94,9 @@ struct traffic {
     };
     std::array<node, max_nodes> nodes;
 };
+
+#undef REDLOCK_COUNTER
+#undef REDLOCK_DURATIONS
 
 /// From any thread.
 client_stats read_stats(const outcome_counts& outcomes, const traffic& connections,
@@ -231,6 +236,12 @@ protected:
     ~random_source() = default;
 };
 
+/// To which acquire or adoption an event belongs.
+struct event_ids {
+    std::uint64_t id = 0;      ///< `event::id`; of a client no two operations have the same.
+    std::uint64_t parent = 0;  ///< `event::parent`
+};
+
 /// Not thread-safe, as the engine that owns it.
 class context {
 public:
@@ -278,16 +289,8 @@ public:
     /// Calls the caller's observer, if there is one. What it throws is dropped: an observer that
     /// fails must not take a lock down with it.
     void emit(const event& e) const;
-    /// Tells the caller's tracer that a span begins: returns its id, 0 where there is no tracer.
-    std::uint64_t begin_span(span_kind kind, std::uint64_t parent, std::string_view resource,
-                             time_point now, std::uint64_t fence = 0) {
-        return options_->on_span ? report_begin(kind, parent, resource, now, fence) : 0;
-    }
-    /// And that it ends, unless `id` is 0; from then on it is.
-    void end_span(span_kind kind, std::uint64_t& id, time_point now, error_code why,
-                  std::span<const node_vote> votes = {}, std::string_view detail = {}) const {
-        if (id != 0) report_end(kind, std::exchange(id, 0), now, why, votes, detail);
-    }
+    /// For a new acquire or adoption, which the caller's `parent` began.
+    event_ids fresh_ids(std::uint64_t parent) noexcept { return {++last_id_, parent}; }
     outcome_counts& counts() noexcept { return counts_; }
     const outcome_counts& counts() const noexcept { return counts_; }
     /// How many leases the client holds.
@@ -296,11 +299,6 @@ public:
     }
 
 private:
-    std::uint64_t report_begin(span_kind kind, std::uint64_t parent, std::string_view resource,
-                               time_point now, std::uint64_t fence);
-    void report_end(span_kind kind, std::uint64_t id, time_point now, error_code why,
-                    std::span<const node_vote> votes, std::string_view detail) const;
-
     const client_options* options_;
     random_source* random_;
     node_lists lists_;
@@ -309,7 +307,7 @@ private:
     timers timers_;
     core::own_delay own_delay_;
     outcome_counts counts_;
-    std::uint64_t last_span_ = 0;
+    std::uint64_t last_id_ = 0;  // of events
 };
 
 /// A message. Embedded in the object that it is about, so that putting it allocates nothing. The

@@ -272,10 +272,9 @@ void engine::let_go(lease_state& state, time_point now) {
     held_lease_ptr(state.held_as)->end(errc::not_held, now);
 }
 
-void engine::release_in_background(footprint what, bool waits_on, std::uint64_t span,
-                                   time_point now) {
+void engine::release_in_background(footprint what, bool waits_on, time_point now) {
     // Also while closing: it is what closing is for.
-    const operation_ptr release(new background_release(std::move(what), waits_on, span));
+    const operation_ptr release(new background_release(std::move(what), waits_on));
     enlist(*release);
     release->start(now);
 }
@@ -306,18 +305,6 @@ void engine::on_greeted(std::size_t node, const greeting& facts, time_point bega
     const duration wanted_in = sessions_.shortest_time_for_quorum(shared_.lists());
     renewals_.set_node_timeout(wanted_in);
     admission_.set_node_timeout(wanted_in);
-    const std::string late = sessions_[node].lateness();
-    if (!late.empty() && !reported_late_.contains(node)) {
-        reported_late_.insert(node);
-        shared_.emit({.kind = event_kind::node_reported, .severity = severity::warning,
-                      .node = shared_.name(node), .error = errc::timed_out, .detail = late});
-    }
-    if (size() == 1 && !std::exchange(reported_alone_, true)) {
-        shared_.emit({.kind = event_kind::node_reported, .severity = severity::info,
-                      .node = shared_.name(node),
-                      .detail = "this is the only node: while it is away, nothing can be locked; "
-                                "use three"});
-    }
     tracker_.on_greeted(node, facts, began, now);
 }
 
@@ -327,7 +314,8 @@ void engine::on_node_up(std::size_t node, duration took, time_point now) {
     shared_.emit({.kind = event_kind::node_up,
                   .severity = severity::info,
                   .node = shared_.name(node),
-                  .duration = std::chrono::duration_cast<microseconds>(took)});
+                  .duration = std::chrono::duration_cast<microseconds>(took),
+                  .begin = now - took});
     tracker_.on_node_up(now);
 }
 
@@ -354,21 +342,13 @@ void engine::on_release_owed(std::size_t node) {
 }
 
 void engine::on_listening(std::size_t node, time_point now) {
-    reported_deaf_.erase(node);
+    tracker_.reports().report_deafness(node, nullptr);
     remote_.on_listening(node, now);
 }
 
 void engine::on_deaf(std::size_t node, const wire::failure& why, time_point) {
     remote_.on_deaf(node, why);
-    if (reported_deaf_.contains(node)) return;
-    reported_deaf_.insert(node);
-    std::string detail = "it can't be listened to, so releases by other clients are noticed late";
-    if (!why.detail.empty()) detail += ": " + why.detail;
-    shared_.emit({.kind = event_kind::node_reported,
-                  .severity = severity::warning,
-                  .node = shared_.name(node),
-                  .error = why.error,
-                  .detail = detail});
+    tracker_.reports().report_deafness(node, &why);
 }
 
 void engine::on_message(std::size_t node, std::string_view payload, time_point now) {

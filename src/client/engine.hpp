@@ -112,8 +112,7 @@ private:
     std::shared_ptr<lease_home> home() const override { return host_->home(); }
     void renew(held_lease& what) override { renewals_.add(what); }
     void forget(held_lease& what) noexcept override;
-    void release_in_background(footprint what, bool waits_on, std::uint64_t span,
-                               time_point now) override;
+    void release_in_background(footprint what, bool waits_on, time_point now) override;
 
     // From the sessions, the listeners and the tracker.
     std::uint64_t random_word() override { return host_->random_word(); }
@@ -144,9 +143,6 @@ private:
     std::string channel_;  // that is listened to, on every node
     node_sessions sessions_;
     node_listeners listeners_;
-    node_mask reported_deaf_;  // since they last could be listened to
-    node_mask reported_late_;  // that node_timeout is too short for them
-    bool reported_alone_ = false;
     std::array<core::outage, max_nodes> outages_;
     using operation_list = boost::intrusive::list<
         operation, boost::intrusive::member_hook<operation, list_hook, &operation::listed_>,

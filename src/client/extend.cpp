@@ -29,11 +29,6 @@ void extension_round::add(held_lease_ptr lease, duration ttl, bool sets_ttl) {
     p.lease->add(p);
 }
 
-void extension_round::begin_spans(span_kind kind, time_point now) {
-    traced_as_ = kind;
-    for (part& p : parts_) p.span = p.lease->begin_child(kind, now);
-}
-
 // What tells the session's answers apart: the round, and the lease.
 std::uint32_t extension_round::tag(const part& p) const noexcept {
     assert(p.index < most_leases);
@@ -148,6 +143,11 @@ std::string extension_round::reasons() const {
     return out;
 }
 
+void extension_round::note_failed(held_lease& lease, error_code why, time_point now,
+                                  std::uint64_t random) const {
+    lease.renewal_failed(why, reasons(), machine_.sent(), now, random);
+}
+
 // A lease that is over must not be taken again.
 bool extension_round::is_wanted(std::uint32_t tag) const noexcept {
     return tag / most_leases == machine_.round() && machine_.is_open(tag % most_leases);
@@ -176,8 +176,8 @@ void extension_round::cast(part& p, std::size_t node, const wire::compare_answer
             }
             client().shared.counts().renewals.add();
             client().shared.counts().renewal.add(now - machine_.sent());
-            client().shared.emit({.kind = event_kind::renewed, .severity = severity::debug,
-                                  .resource = p.lease->state().resource});
+            client().shared.emit(p.lease->event_of(event_kind::renewed, severity::debug,
+                                                   machine_.sent(), now));
             return end(p, {}, now);
         case core::extension::verdict::failed: return end(p, machine_.reason(p.index), now);
         case core::extension::verdict::again: return go_on(now);
@@ -197,7 +197,6 @@ void extension_round::shorten(duration gap) {
 void extension_round::end(part& p, error_code outcome, time_point now) {
     if (!machine_.end(p.index)) return;
     p.part::dependent::part();
-    client().shared.end_span(traced_as_, p.span, now, outcome);
     on_end(p.lease.get(), outcome, now);
     go_on(now);
 }
@@ -235,7 +234,6 @@ bool renewal_round::take(const held_lease_ptr& lease) {
 void renewal_round::start(time_point now) {
     if (size() == 0) return end_unsent(errc::not_held, now);
     random_ = client().shared.random_word();
-    begin_spans(span_kind::renewal, now);
     send(now);
 }
 
@@ -243,7 +241,7 @@ void renewal_round::on_end(held_lease* lease, error_code outcome, time_point now
     const bool is_closing = outcome == errc::client_closed;
     const bool is_missed = outcome && !is_closing;
     if (is_missed && lease != nullptr && !lease->is_over()) {
-        lease->renewal_failed(outcome, reasons(), now, random_);
+        note_failed(*lease, outcome, now, random_);
     }
 }
 
@@ -275,7 +273,6 @@ void extend_operation::start(time_point now) {
         return end_unsent(errc::invalid_argument, now);
     }
     add(lease, ttl_, true);
-    begin_spans(span_kind::extend, now);
     send(now);
 }
 
@@ -283,7 +280,7 @@ void holders_extension::on_end(held_lease* lease, error_code outcome, time_point
     complete(outcome);
     // If a quorum of nodes denies the lease it ends, as after a renewal.
     if (outcome == errc::not_held && lease != nullptr && !lease->is_over()) {
-        lease->renewal_failed(outcome, reasons(), now, 0);
+        note_failed(*lease, outcome, now, 0);
     }
 }
 
@@ -317,7 +314,6 @@ void downgrade_operation::start(time_point now) {
         if (!may_share || !lease->share()) return end_unsent(errc::invalid_argument, now);
     }
     add(lease, lease->machine().ttl(), false);
-    begin_spans(span_kind::downgrade, now);
     // Behind it on the same connections: readers of this client that wait.
     client().local.shared(lease->state().resource);
     send(now);

@@ -11,8 +11,6 @@
 #include "wire/lock.hpp"
 #include "wire/request.hpp"
 
-#include <redlock/span.hpp>
-
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <array>
@@ -41,14 +39,12 @@ protected:
     /// Before `send`. `sets_ttl`: later renewals use `ttl`, too.
     void add(held_lease_ptr lease, duration ttl, bool sets_ttl);
     std::size_t size() const noexcept { return parts_.size(); }
-    /// A span for each of its leases, which ends with its outcome.
-    void begin_spans(span_kind kind, time_point now);
     /// The outcome of each lease comes through `on_end`, exactly once.
     void send(time_point now);
     /// Ends it without having sent anything.
     void end_unsent(error_code outcome, time_point now);
-    /// Why nodes did not extend, in the latest round: their own words, where they said any.
-    std::string reasons() const;
+    /// The nodes did not extend it: the lease is lost, or to be tried again.
+    void note_failed(held_lease& lease, error_code why, time_point now, std::uint64_t random) const;
     /// `lease` is null where the round was not about one.
     virtual void on_end(held_lease* lease, error_code outcome, time_point now) = 0;
     /// A quorum of nodes has answered what was sent at `sent`.
@@ -70,7 +66,6 @@ private:
         held_lease_ptr lease;
         std::size_t index;       // in the machine
         bool prolongs_fence = false;
-        std::uint64_t span = 0;  // 0 where nobody traces
     };
 
     void on_reply(std::size_t node, std::uint32_t tag, const resp::reply& reply,
@@ -87,6 +82,8 @@ private:
     void prolong_fence(part& p, time_point now) const;
     void write(wire::request& out, const part& p, time_point now) const;
     void note(std::size_t node, const wire::failure& why);
+    /// Why nodes did not extend, in the latest round: their own words, where they said any.
+    std::string reasons() const;
     void cast(part& p, std::size_t node, const wire::compare_answer& answer, time_point now);
     void end(part& p, error_code outcome, time_point now);
     void go_on(time_point now);
@@ -99,7 +96,6 @@ private:
     node_mask complete_;                            // nodes that have answered for all of them
     std::optional<wire::fence_terms> fence_;
     std::vector<std::pair<std::size_t, wire::failure>> failures_;  // of the present round, by node
-    span_kind traced_as_{};
     bool is_finished_ = false;
 };
 

@@ -14,16 +14,14 @@
 #include <cassert>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace redlock::detail {
 
 namespace {
-
-using kind = concern::kind;
 
 constexpr std::uint64_t nearly_full_percent = 90;
 
@@ -56,15 +54,12 @@ std::string forgetful_setting(const server_settings& s) {
 
 std::string about_eviction(const server_settings& s) {
     const std::string found = "maxmemory-policy is " + text::printable(s.eviction_policy);
-    const std::string remedy = "; set maxmemory-policy noeviction";
     if (s.memory_limit == 0) {
-        return found + ": once the server has a maxmemory it deletes keys there, locks among them" +
-               remedy;
+        return found + ": once the server has a maxmemory it deletes keys there, locks among them";
     }
     return found + ": at maxmemory (" + std::to_string(s.memory_limit) +
            " bytes) the server deletes keys, and a lock among them is free for others while its "
-           "holder still relies on it" +
-           remedy;
+           "holder still relies on it";
 }
 
 std::string about_restart(const std::string& setting, bool is_guarded,
@@ -85,11 +80,21 @@ std::string about_restart(const std::string& setting, bool is_guarded,
 std::string about_memory(const server_settings& s) {
     return "used_memory is " + std::to_string(percent_used(s)) + " % of maxmemory (" +
            std::to_string(s.memory_limit) + " bytes): beyond it the server " +
-           (evicts(s) ? "deletes keys, locks among them" : "refuses to grant locks") +
-           "; raise maxmemory, or keep other data elsewhere";
+           (evicts(s) ? "deletes keys, locks among them" : "refuses to grant locks");
 }
 
 }  // namespace
+
+node_finding finding_of(node_problem what, std::string found) {
+    const problem_facts& usual = facts_of(what);
+    assert(usual.problem == what);
+    return {what, usual.severity, found.append(usual.remedy)};
+}
+
+error_code error_of(node_problem what) noexcept {
+    const errc why = facts_of(what).error;
+    return why == errc{} ? error_code() : error_code(why);
+}
 
 server_settings read_settings(std::string_view info) {
     server_settings s;
@@ -112,21 +117,20 @@ void add_fsync(server_settings& to, const resp::reply& config) {
     }
 }
 
-std::vector<concern> find_concerns(const server_settings& of, bool is_guarded,
-                                   std::chrono::milliseconds ttl_max) {
-    std::vector<concern> found;
-    if (evicts(of)) {
-        const bool is_idle = of.memory_limit == 0;
-        found.push_back({is_idle ? kind::may_evict_locks : kind::evicts_locks,
-                         is_idle ? severity::info : severity::warning, about_eviction(of)});
-    }
+std::vector<node_finding> find_concerns(const server_settings& of, bool is_guarded,
+                                        std::chrono::milliseconds ttl_max) {
+    std::vector<node_finding> found;
+    const auto add = [&found](node_problem what, bool is_harmless, std::string text) {
+        found.push_back(finding_of(what, std::move(text)));
+        if (is_harmless) found.back().severity = severity::info;
+    };
+    if (evicts(of)) add(node_problem::evicts_locks, of.memory_limit == 0, about_eviction(of));
     if (const auto setting = forgetful_setting(of); !setting.empty()) {
-        found.push_back({kind::forgets_at_restart,
-                         is_guarded ? severity::info : severity::warning,
-                         about_restart(setting, is_guarded, ttl_max)});
+        add(node_problem::forgets_at_restart, is_guarded,
+            about_restart(setting, is_guarded, ttl_max));
     }
     if (percent_used(of) >= nearly_full_percent) {
-        found.push_back({kind::memory_nearly_full, severity::warning, about_memory(of)});
+        add(node_problem::memory_nearly_full, false, about_memory(of));
     }
     return found;
 }
@@ -167,11 +171,11 @@ node_reports::node_reports(context& shared, const core::eligibility& eligibility
       eligibility_(&eligibility),
       clocks_(&clocks),
       set_(std::move(set)),
-      concerns_(shared.size()),
-      files_(shared.size()) {}
+      words_(shared.size()) {}
 
-void node_reports::warn(std::size_t node, error_code why, std::string_view detail) const {
-    shared_->emit({.kind = event_kind::node_reported, .severity = severity::warning,
+void node_reports::report(std::size_t node, error_code why, std::string_view detail,
+                          severity how) const {
+    shared_->emit({.kind = event_kind::node_reported, .severity = how,
                    .node = shared_->name(node), .error = why, .detail = detail});
 }
 
@@ -281,7 +285,8 @@ void node_reports::report_objection(std::size_t node, time_point now) const {
 
 void node_reports::report_strike(std::size_t node, const core::clock_check& found) const {
     if (found.moved_us == 0) {
-        return warn(node, errc::in_quarantine,
+        return report(
+            node, errc::in_quarantine,
                     eligibility_->went_back(node)
                         ? "its record is older than the one that it had: its data were put back"
                         : "its record was last written " +
@@ -290,14 +295,14 @@ void node_reports::report_strike(std::size_t node, const core::clock_check& foun
                               " ago, by an earlier process: leases that were granted since may be "
                               "missing from its files");
     }
-    warn(node, errc::clock_skew,
+    report(node, errc::clock_skew,
          "its clock stepped by " + text::brief(microseconds(std::abs(found.moved_us))) +
              (found.moved_us < 0 ? " back" : "") +
              "; keys may have run out early, so it has no vote for a while");
 }
 
 void node_reports::report_ttl_max(std::size_t node) const {
-    warn(node, errc::config_invalid, tell_of_ttl_max(node));
+    report(node, error_of(node_problem::other_ttl_max), tell_of_ttl_max(node));
 }
 
 std::string node_reports::tell_of_ttl_max(std::size_t node) const {
@@ -309,22 +314,43 @@ std::string node_reports::tell_of_ttl_max(std::size_t node) const {
                             "all clients the same");
 }
 
-void node_reports::report_concerns(std::size_t node, const server_settings& settings) {
-    unsigned found = 0;
-    for (const auto& c :
-         find_concerns(settings, is_guarded(shared_->options()), eligibility_->quarantine())) {
-        const unsigned bit = 1U << static_cast<unsigned>(c.what);
-        found |= bit;
-        if ((concerns_[node] & bit) != 0) continue;
-        shared_->emit({.kind = event_kind::node_reported, .severity = c.severity,
-                       .node = shared_->name(node), .detail = c.text});
-    }
-    concerns_[node] = found;
+bool node_reports::is_news(std::size_t node, std::string_view topic, std::string_view word) {
+    std::string& last = words_[node][topic];
+    if (last == word) return false;
+    last = word;
+    return !word.empty();
 }
 
-void node_reports::report_files(std::size_t node, const std::string& complaint) {
-    if (!complaint.empty() && complaint != files_[node]) warn(node, {}, complaint);
-    files_[node] = complaint;
+void node_reports::report_greeting(std::size_t node, const greeting& facts,
+                                   const std::string& lateness) {
+    if (is_news(node, to_string(node_problem::slow), lateness.empty() ? "" : "late")) {
+        report(node, error_of(node_problem::slow), lateness);
+    }
+    if (shared_->size() == 1 && is_news(node, "count", "alone")) {
+        report(node, {},
+               "this is the only node: while it is away, nothing can be locked; use three",
+               severity::info);
+    }
+    if (is_news(node, "files", facts.files_complaint)) report(node, {}, facts.files_complaint);
+    if (!facts.server.is_master) return;
+    const auto found =
+        find_concerns(facts.settings, is_guarded(shared_->options()), eligibility_->quarantine());
+    for (const node_problem one : {node_problem::evicts_locks, node_problem::forgets_at_restart,
+                                   node_problem::memory_nearly_full}) {
+        const auto at = std::find_if(found.begin(), found.end(),
+                                     [one](const node_finding& f) { return f.problem == one; });
+        const bool is_found = at != found.end();
+        if (is_news(node, to_string(one), is_found ? to_string(at->severity) : "")) {
+            report(node, {}, at->text, at->severity);
+        }
+    }
+}
+
+void node_reports::report_deafness(std::size_t node, const wire::failure* why) {
+    if (!is_news(node, "wake-ups", why == nullptr ? "" : "deaf")) return;
+    std::string detail = "it can't be listened to, so releases by other clients are noticed late";
+    if (!why->detail.empty()) detail += ": " + why->detail;
+    report(node, why->error, detail);
 }
 
 void node_reports::report_without_fence(std::size_t node, std::string_view resource,
@@ -367,56 +393,44 @@ node_finding about_silence(const wire::failure& why, const std::string& key_pref
                 says_what_to_do ? found
                                 : found + ": " + wire::remedy_for(why.detail, key_prefix)};
     }
-    if (why.error == errc::auth_failed) {
-        return {auth_failed, severity::error,
-                found + ": correct the user and the password of this node"};
-    }
+    if (why.error == errc::auth_failed) return finding_of(auth_failed, found);
     const bool says_what_to_do = found.find("redis://") != found.npos ||
                                  found.find("rediss://") != found.npos ||
                                  std::string_view(why.error.category().name()) == "redlock.tls";
     if (says_what_to_do) return {unreachable, severity::error, found};
-    std::string remedy = "start the server, or correct its address";
+    const auto with = [&found](std::string_view remedy) {
+        return node_finding{unreachable, severity::error, found + ": " + std::string(remedy)};
+    };
     if (why.error == errc::timed_out) {
-        remedy = "look whether the server hangs, and whether a firewall drops its packets";
-    } else if (why.error == errc::protocol_error) {
-        remedy = "check that a Redis server listens there";
-    } else if (why.detail.find("LOADING") != why.detail.npos) {
-        remedy = "wait until the server has read its files";
-    } else if (why.error == errc::server_error) {
-        remedy = "correct what the server says";
+        return with("look whether the server hangs, and whether a firewall drops its packets");
     }
-    return {unreachable, severity::error, found + ": " + remedy};
+    if (why.error == errc::protocol_error) return with("check that a Redis server listens there");
+    if (why.detail.find("LOADING") != why.detail.npos) {
+        return with("wait until the server has read its files");
+    }
+    if (why.error == errc::server_error) return with("correct what the server says");
+    return finding_of(unreachable, found);
 }
 
 node_finding about_vote(const objection& why) {
     const std::string found = text::printable(why.why.error.message()) +
                               (why.why.detail.empty() ? "" : ": " + why.why.detail);
-    const error_code error = why.why.error;
     if (why.lacks_quorum) {
         return {no_vote, severity::warning,
                 why.why.detail + ": bring the other nodes back; redlock init is not called for"};
     }
-    if (error == errc::not_master) {
-        return {not_master, severity::error, found + ": name a master in its place"};
-    }
-    if (error == errc::duplicate_node) {
-        return {duplicate_node, severity::error,
-                found + ": it counts once; give each node a server of its own"};
-    }
-    if (error == errc::clock_skew) {
-        return {clock_skew, severity::error, found + ": run NTP on it, which slews the clock"};
-    }
-    if (error == errc::other_set) return {other_set, severity::error, found};
-    if (error == errc::in_quarantine) {
+    if (why.why.error == errc::in_quarantine) {
         const std::string left =
             why.left > std::chrono::milliseconds(0)
                 ? " for another " + text::brief(std::chrono::microseconds(why.left))
                 : "";
-        return {in_quarantine, severity::warning,
-                "it may have forgotten locks and has no vote" + left +
-                    ": wait, or say redlock init if no program can hold a lock"};
+        return finding_of(in_quarantine, "it may have forgotten locks and has no vote" + left);
     }
-    return {no_vote, severity::error, found};
+    const auto is_said_by = [&](const problem_facts& p) {
+        return why.why.error == error_of(p.problem);
+    };
+    const auto* const row = std::find_if(std::begin(problems), std::end(problems), is_said_by);
+    return finding_of(row == std::end(problems) ? no_vote : row->problem, found);
 }
 
 node_finding about_rights(const std::vector<std::string>& missing, const std::string& key_prefix) {
@@ -442,7 +456,7 @@ std::string about_write(const std::string& words, const server_settings& s) {
                "since a node of redlock needs none";
     }
     if (words.starts_with("OOM")) return ": raise maxmemory, or keep other data elsewhere";
-    return ": correct what the server says";
+    return std::string(facts_of(refuses_writes).remedy);
 }
 
 void add_writes(const probed& facts, std::vector<node_finding>& to) {
@@ -451,17 +465,16 @@ void add_writes(const probed& facts, std::vector<node_finding>& to) {
                       "the server refuses to write, so it grants no lock: " + facts.refused_write +
                           about_write(facts.refused_write, facts.settings)});
     } else if (facts.settings.has_failed_save) {
-        to.push_back({save_failed, severity::warning,
-                      "the last snapshot failed (rdb_last_bgsave_status is err), and with "
-                      "stop-writes-on-bgsave-error yes the server would grant no lock: make room "
-                      "on its disk and say BGSAVE"});
+        to.push_back(finding_of(
+            save_failed, "the last snapshot failed (rdb_last_bgsave_status is err), and with "
+                         "stop-writes-on-bgsave-error yes the server would grant no lock"));
     }
 }
 
 // What a change of the list makes of the node, and what to do next.
 void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>& to) {
     const auto add = [&to](std::string text) {
-        to.push_back({list_changes, severity::warning, std::move(text)});
+        to.push_back(finding_of(list_changes, std::move(text)));
     };
     const std::string wait = text::brief(of.settles_in);
     switch (of.state) {
@@ -501,43 +514,18 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
     }
 }
 
-// While there is still time: each name that is locked adds to it.
-void add_memory(const node_report& of, std::vector<node_finding>& to) {
-    constexpr double much = 0.5;
-    const std::uint64_t taken = of.keys.total().bytes;
-    if (of.memory_limit == 0) return;
-    const double share = static_cast<double>(taken) / static_cast<double>(of.memory_limit);
-    if (share < much) return;
-    char percent[32];
-    std::snprintf(percent, sizeof percent, "%.0f", 100 * std::min(share, 10.0));
-    to.push_back({keys_fill_memory, severity::warning,
-                  "the keys of locks take about " + std::string(percent) + " % of maxmemory (" +
-                      text::bytes(of.memory_limit) + "): " + to_string(of.keys) +
-                      "; at the limit the server refuses to grant locks: raise maxmemory, or lock "
-                      "fewer names in 15 s, for which a node keeps each one's fence at least"});
-}
-
 // Where appendfsync is not known, each client takes the node for one that forgets.
 node_finding about_unknown_fsync(const probed& facts, std::chrono::milliseconds ttl_max) {
     const bool is_forbidden = wire::is_forbidden(facts.refused_config);
-    return {forgets_at_restart, severity::warning,
-            "appendfsync can't be read (" +
-                (facts.refused_config.empty() ? "CONFIG GET does not show it"
-                                              : text::printable(facts.refused_config)) +
-                "), so the node counts as one that forgets: each restart costs it its vote for "
-                "ttl_max (" + text::brief(ttl_max) + "); " +
-                (is_forbidden ? wire::remedy_for_missing({std::string(config_right)}, "")
-                              : "let clients run CONFIG GET appendfsync")};
-}
-
-node_problem problem_of(concern::kind what) {
-    switch (what) {
-        case concern::kind::evicts_locks:
-        case concern::kind::may_evict_locks: return evicts_locks;
-        case concern::kind::forgets_at_restart: return forgets_at_restart;
-        case concern::kind::memory_nearly_full: return memory_nearly_full;
-    }
-    return no_vote;
+    return finding_of(
+        forgets_at_restart,
+        "appendfsync can't be read (" +
+            (facts.refused_config.empty() ? "CONFIG GET does not show it"
+                                          : text::printable(facts.refused_config)) +
+            "), so the node counts as one that forgets: each restart costs it its vote for "
+            "ttl_max (" + text::brief(ttl_max) + "); " +
+            (is_forbidden ? wire::remedy_for_missing({std::string(config_right)}, "")
+                          : "let clients run CONFIG GET appendfsync"));
 }
 
 // The part of a key between the first "{" and the next "}" decides on its slot, if it is not empty.
@@ -570,29 +558,25 @@ std::vector<node_finding> diagnose(const node_report& of, const probed& facts,
     add_writes(facts, found);
     if (facts.against) found.push_back(about_vote(*facts.against));
     add_list(of.list, node_lists(client).is_joint(), found);
-    if (!facts.lateness.empty()) found.push_back({slow, severity::warning, facts.lateness});
-    if (!facts.of_ttl_max.empty()) {
-        found.push_back({other_ttl_max, severity::warning, facts.of_ttl_max});
+    if (!facts.lateness.empty()) found.push_back(finding_of(slow, facts.lateness));
+    if (!facts.of_ttl_max.empty()) found.push_back(finding_of(other_ttl_max, facts.of_ttl_max));
+    for (auto& concern : find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
+        concern.severity = severity::warning;
+        found.push_back(std::move(concern));
     }
-    for (const concern& c :
-         find_concerns(facts.settings, is_guarded(client), client.ttl_max)) {
-        found.push_back({problem_of(c.what), severity::warning, c.text});
-    }
-    add_memory(of, found);
     if (is_guarded(client) && facts.settings.fsync.empty()) {
         found.push_back(about_unknown_fsync(facts, client.ttl_max));
     }
     if (of.replicas > 0) {
-        found.push_back({has_replicas, severity::warning,
-                         std::to_string(of.replicas) +
-                             " replicas are attached: the node counts as not durable, since they "
-                             "may be started in its place without the last locks; detach them"});
+        found.push_back(finding_of(
+            has_replicas, std::to_string(of.replicas) +
+                              " replicas are attached: the node counts as not durable, since they "
+                              "may be started in its place without the last locks"));
     }
     if (of.is_cluster && !has_hash_tag(client.key_prefix)) {
-        found.push_back({no_hash_tag, severity::error,
-                         "the server is in cluster mode and refuses keys of different slots "
-                         "(CROSSSLOT): give all clients a key_prefix with a hash tag, such as "
-                         "{lock}:"});
+        found.push_back(finding_of(
+            no_hash_tag,
+            "the server is in cluster mode and refuses keys of different slots (CROSSSLOT)"));
     }
     // They are few. clang 19 warns of std::stable_sort in the library of g++ 12.
     const auto is_before = [](const node_finding& a, const node_finding& b) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "client/connection.hpp"
 #include "client/context.hpp"
 #include "core/eligibility.hpp"
 #include "core/node_clocks.hpp"
@@ -9,6 +10,7 @@
 #include "wire/lock.hpp"
 #include "wire/resp/reply.hpp"
 
+#include <redlock/error.hpp>
 #include <redlock/event.hpp>
 #include <redlock/node_report.hpp>
 #include <redlock/options.hpp>
@@ -16,12 +18,58 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace redlock::detail {
+
+/// What a vote, an event and `redlock doctor` say of a problem.
+struct problem_facts {
+    node_problem problem{};
+    errc error{};                  ///< Of the vote or the event; 0: none.
+    redlock::severity severity{};  ///< Of the finding, where its case does not change it.
+    std::string_view remedy{};     ///< Ends the text; empty where what was found names it.
+};
+
+/// In the order of `node_problem`. docs/nodes.md and docs/errors.md have the same.
+inline constexpr problem_facts problems[] = {
+    {node_problem::unreachable, {}, severity::error, ": start the server, or correct its address"},
+    {node_problem::auth_failed, errc::auth_failed, severity::error,
+     ": correct the user and the password of this node"},
+    {node_problem::missing_right, errc::missing_right, severity::error, ""},
+    {node_problem::not_master, errc::not_master, severity::error, ": name a master in its place"},
+    {node_problem::duplicate_node, errc::duplicate_node, severity::error,
+     ": it counts once; give each node a server of its own"},
+    {node_problem::clock_skew, errc::clock_skew, severity::error,
+     ": run NTP on it, which slews the clock"},
+    {node_problem::other_set, errc::other_set, severity::error, ""},
+    {node_problem::in_quarantine, errc::in_quarantine, severity::warning,
+     ": wait, or say redlock init if no program can hold a lock"},
+    {node_problem::slow, errc::timed_out, severity::warning, ""},
+    {node_problem::other_ttl_max, errc::config_invalid, severity::warning, ""},
+    {node_problem::evicts_locks, {}, severity::warning, "; set maxmemory-policy noeviction"},
+    {node_problem::forgets_at_restart, {}, severity::warning, ""},
+    {node_problem::memory_nearly_full, {}, severity::warning,
+     "; raise maxmemory, or keep other data elsewhere"},
+    {node_problem::has_replicas, {}, severity::warning, "; detach them"},
+    {node_problem::no_hash_tag, {}, severity::error,
+     ": give all clients a key_prefix with a hash tag, such as {lock}:"},
+    {node_problem::no_vote, {}, severity::error, ""},
+    {node_problem::refuses_writes, {}, severity::error, ": correct what the server says"},
+    {node_problem::save_failed, {}, severity::warning, ": make room on its disk and say BGSAVE"},
+    {node_problem::list_changes, {}, severity::warning, ""},
+};
+
+constexpr const problem_facts& facts_of(node_problem what) noexcept {
+    return problems[static_cast<std::size_t>(what)];
+}
+/// With its usual severity and remedy.
+node_finding finding_of(node_problem what, std::string found);
+/// None where the table has none.
+error_code error_of(node_problem what) noexcept;
 
 /// What a server says of its memory and of its persistence. What it does not say stays empty.
 struct server_settings {
@@ -44,23 +92,11 @@ server_settings read_settings(std::string_view info);
 /// Adds the answer to CONFIG GET *appendfsync*.
 void add_fsync(server_settings& to, const resp::reply& config);
 
-struct concern {
-    enum class kind : std::uint8_t {
-        evicts_locks,        ///< It deletes keys at its memory limit.
-        may_evict_locks,     ///< It would, but has no limit yet.
-        forgets_at_restart,  ///< A restart may lose data.
-        memory_nearly_full,  ///< 90 % of the limit or more.
-    };
-    kind what{};
-    redlock::severity severity{};
-    std::string text{};  ///< What was found, what it does to locks, and what to do about it.
-};
-
-/// In the order of `concern::kind`; none for settings that are not known. `is_guarded`: the restart
-/// guard is on, so a node that forgot has no vote for `ttl_max`; without it such a node votes at
-/// once.
-std::vector<concern> find_concerns(const server_settings& of, bool is_guarded,
-                                   std::chrono::milliseconds ttl_max);
+/// None for settings that are not known. The severity is that of an event: info where no lock is in
+/// danger, as where there is no memory limit yet. `is_guarded`: the restart guard is on, so a node
+/// that forgot has no vote for `ttl_max`; without it such a node votes at once.
+std::vector<node_finding> find_concerns(const server_settings& of, bool is_guarded,
+                                        std::chrono::milliseconds ttl_max);
 
 /// Why an answer of a node is no vote.
 struct objection {
@@ -88,9 +124,8 @@ struct judgement {
 };
 
 /// Words what the machines found, and emits it as `node_reported`. They have decided whether an
-/// objection, a step or a ttl_max is news. What was reported of server settings, and of resources
-/// without a fence, is kept here: each is one mistake, which every handshake and every acquire
-/// would report again.
+/// objection, a step or a ttl_max is news. What else was reported is kept here: each is one mistake,
+/// which every handshake and every acquire would report again.
 class node_reports {
 public:
     /// `eligibility` and `clocks` outlive it. `set`: the one that this client names.
@@ -106,17 +141,21 @@ public:
     /// The record has another ttl_max than this client.
     void report_ttl_max(std::size_t node) const;
     std::string tell_of_ttl_max(std::size_t node) const;
-    /// Reports each concern once per node, and again when it comes back after a handshake without
-    /// it.
-    void report_concerns(std::size_t node, const server_settings& settings);
-    /// Reports a complaint about the node's files, where the last handshake had another one or none.
-    void report_files(std::size_t node, const std::string& complaint);
+    /// What a handshake showed: each problem once per node, and again when it comes back after a
+    /// handshake without it. `lateness`: see `session`.
+    void report_greeting(std::size_t node, const greeting& facts, const std::string& lateness);
+    /// That the node can't be listened to, or can again: null. Once until then.
+    void report_deafness(std::size_t node, const wire::failure* why);
     /// Reports this once per resource, for a bounded number of them.
     void report_without_fence(std::size_t node, std::string_view resource,
                               std::string_view holder);
 
 private:
-    void warn(std::size_t node, error_code why, std::string_view detail) const;
+    /// As an event.
+    void report(std::size_t node, error_code why, std::string_view detail,
+                severity how = severity::warning) const;
+    /// Whether this is another word on the topic than the last one of that node; empty: it is over.
+    bool is_news(std::size_t node, std::string_view topic, std::string_view word);
     bool lacks_quorum(std::size_t node, time_point now) const;
     std::string tell_of_skew(std::size_t node) const;
     std::string tell_of_change(std::size_t node) const;
@@ -126,8 +165,7 @@ private:
     const core::eligibility* eligibility_;
     const core::node_clocks* clocks_;
     std::string set_;
-    std::vector<unsigned> concerns_;          // a bit for each kind that the last handshake showed
-    std::vector<std::string> files_;          // the complaint of each node's last handshake
+    std::vector<std::map<std::string_view, std::string>> words_;  // of each node, by topic
     std::vector<std::string> without_fence_;  // the resources that were reported
 };
 

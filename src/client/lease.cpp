@@ -140,12 +140,13 @@ std::stop_token loss_bell::token() {
 }
 
 held_lease::held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
-                       footprint left, core::renewal machine)
+                       footprint left, core::renewal machine, event_ids ids)
     : shared_(&shared),
       keeper_(&keeper),
       state_(std::move(state)),
       left_(std::move(left)),
-      machine_(machine) {}
+      machine_(machine),
+      ids_(ids) {}
 
 void held_lease::begin() {
     assert(state_ && state_->held_as == nullptr && left_.kind != nullptr);
@@ -155,13 +156,15 @@ void held_lease::begin() {
     rearm();
 }
 
-void held_lease::begin_span(std::uint64_t parent, time_point now) {
-    if (parent == 0) return;
-    span_ = shared_->begin_span(span_kind::hold, parent, state_->resource, now, state_->fence);
-}
-
-std::uint64_t held_lease::begin_child(span_kind kind, time_point now) {
-    return span_ == 0 ? 0 : shared_->begin_span(kind, span_, state_->resource, now);
+event held_lease::event_of(event_kind kind, severity how, time_point begin,
+                           time_point now) const noexcept {
+    return {.kind = kind,
+            .severity = how,
+            .resource = state_->resource,
+            .duration = std::chrono::duration_cast<std::chrono::microseconds>(now - begin),
+            .begin = begin,
+            .id = ids_.id,
+            .parent = ids_.parent};
 }
 
 void held_lease::spread(core::renewal& machine) const {
@@ -218,15 +221,14 @@ void held_lease::shorten(duration gap, time_point now) {
     on_due(now);
 }
 
-void held_lease::renewal_failed(error_code why, std::string said, time_point now,
+void held_lease::renewal_failed(error_code why, std::string said, time_point sent, time_point now,
                                 std::uint64_t random) {
     said_.edit() = std::move(said);
     shared_->counts().renewal_failures.add();
-    shared_->emit({.kind = event_kind::renewal_failed,
-                   .severity = severity::warning,
-                   .resource = state_->resource,
-                   .error = why,
-                   .detail = *said_});
+    event failed = event_of(event_kind::renewal_failed, severity::warning, sent, now);
+    failed.error = why;
+    failed.detail = *said_;
+    shared_->emit(failed);
     if (machine_.renewal_failed(why, now, random) == core::renewal::action::lost) {
         lose(now);
     } else {
@@ -245,17 +247,14 @@ void held_lease::lose(time_point now) {
     if (count_out()) shared_->counts().hold.add(now - machine_.granted_at());
     std::string detail(to_string(why));
     if (why == loss::unreachable && !said_->empty()) detail += ": " + *said_;
-    shared_->emit({.kind = event_kind::lost,
-                   .severity = severity::error,
-                   .resource = state_->resource,
-                   .error = errc::lost,
-                   .duration = held_for(now),
-                   .detail = detail});
+    event lost = event_of(event_kind::lost, severity::error, machine_.granted_at(), now);
+    lost.error = errc::lost;
+    lost.detail = detail;
+    shared_->emit(lost);
     // The keys stay while the holder winds up: nobody else may enter before it is done, or the
     // validity is over.
     rearm();
     tell(why, errc::lost, now);
-    shared_->end_span(span_kind::hold, span_, now, errc::lost, {}, to_string(why));
 }
 
 void held_lease::end(error_code why, time_point now) {
@@ -269,7 +268,6 @@ void held_lease::end(error_code why, time_point now) {
     }
     keeper_->forget(*this);
     tell(std::nullopt, why, now);
-    shared_->end_span(span_kind::hold, span_, now, why == errc::not_held ? error_code() : why);
 }
 
 void held_lease::tell(std::optional<loss> lost, error_code why, time_point now) {
@@ -297,9 +295,11 @@ void held_lease::drop() noexcept {
 }
 
 void held_lease::give_back(error_code why, time_point now) {
-    const std::uint64_t span = begin_child(span_kind::release, now);
+    if (!is_over()) {
+        shared_->emit(event_of(event_kind::released, severity::debug, machine_.granted_at(), now));
+    }
     end(why, now);
-    keeper_->release_in_background(left_behind(), false, span, now);
+    keeper_->release_in_background(left_behind(), false, now);
 }
 
 footprint held_lease::left_behind() const {

@@ -266,9 +266,8 @@ public:
     /// The lease has ended, and leaves the client's list.
     virtual void forget(held_lease& what) noexcept = 0;
     /// Removes what an attempt or a lease left on the nodes; nobody waits for the answers. With
-    /// `waits_on` it stays in the nodes' queues. `span` is its own, or 0.
-    virtual void release_in_background(footprint what, bool waits_on, std::uint64_t span,
-                                       time_point now) = 0;
+    /// `waits_on` it stays in the nodes' queues.
+    virtual void release_in_background(footprint what, bool waits_on, time_point now) = 0;
 
 protected:
     ~lease_keeper() = default;
@@ -298,8 +297,9 @@ class held_lease final
       public recycled,
       private timer {
 public:
+    /// `ids`: of the operation that was granted it.
     held_lease(context& shared, lease_keeper& keeper, std::shared_ptr<lease_state> state,
-               footprint left, core::renewal machine);
+               footprint left, core::renewal machine, event_ids ids);
 
     /// What is, or may be, of it on the nodes.
     footprint& left() noexcept { return left_; }
@@ -317,10 +317,8 @@ public:
     const core::renewal& machine() const noexcept { return machine_; }
     /// The fence by which nodes refused to take its key again.
     core::refused_fence& refused() noexcept { return refused_; }
-    /// For how long it has been held.
-    std::chrono::microseconds held_for(time_point now) const noexcept {
-        return std::chrono::duration_cast<std::chrono::microseconds>(now - machine_.granted_at());
-    }
+    /// Of this lease, about what began at `begin`.
+    event event_of(event_kind kind, severity how, time_point begin, time_point now) const noexcept;
     bool is_over() const noexcept { return over_ || machine_.is_lost(); }
 
     /// Takes over the acquire's claim on the owner that the caller gave, and ends it with the
@@ -329,17 +327,15 @@ public:
     void end_claim() noexcept { claim_.end(); }
 
     void begin();
-    /// Tells a tracer that it is held, where `parent` is a span: of what was granted it.
-    void begin_span(std::uint64_t parent, time_point now);
-    /// The same of what is done with it. The span's id; 0 where nobody traces, or it is over.
-    std::uint64_t begin_child(span_kind kind, time_point now);
     /// Notes whether the list of due renewals has it. Returns what was noted before.
     bool set_due(bool is_due) noexcept { return std::exchange(is_due_, is_due); }
     /// False where it is too late: the loss is about to be reported. `new_ttl`: the holder's, if
     /// the holder extended the lease.
     bool extended(time_point sent, time_point until, std::optional<duration> new_ttl);
-    /// `said`: why the nodes did not renew it; a loss that follows names that cause.
-    void renewal_failed(error_code why, std::string said, time_point now, std::uint64_t random);
+    /// `said`: why the nodes did not renew it by the request of `sent`; a loss that follows names
+    /// that cause.
+    void renewal_failed(error_code why, std::string said, time_point sent, time_point now,
+                        std::uint64_t random);
     /// Our own clock stood still for `gap`. Where that ends the lease, its loss is reported at
     /// once.
     void shorten(duration gap, time_point now);
@@ -371,7 +367,7 @@ private:
     core::refused_fence refused_;
     rare<std::string> said_;    // by the nodes, since they last renewed it
     std::uint64_t number_ = 0;  // of the client's leases
-    std::uint64_t span_ = 0;    // until it is over, or lost
+    event_ids ids_;
     owner_claims::claim claim_;
     bool over_ = false;
     bool counted_out_ = false;

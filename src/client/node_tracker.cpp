@@ -213,8 +213,7 @@ node_knowledge& node_tracker::up_to_date() {
 
 void node_tracker::on_greeted(std::size_t node, const greeting& facts, time_point began,
                               time_point now) {
-    reports_.report_files(node, facts.files_complaint);
-    if (facts.server.is_master) reports_.report_concerns(node, facts.settings);
+    reports_.report_greeting(node, facts, (*nodes_)[node].lateness());
     up_to_date().greeted(node, {facts.server, facts.time_us, facts.record, began}, now);
     carry_out(now);
 }

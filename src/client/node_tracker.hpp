@@ -67,12 +67,8 @@ public:
     /// Notes the signs, and returns what the answer is worth.
     judgement judge(std::size_t node, time_point sent, const core::node_signs& signs,
                     time_point now);
-    /// A node holds the resource for an owner value of our form, with no fence of ours beside it.
-    /// Reported once per resource, for a bounded number of them.
-    void found_without_fence(std::size_t node, std::string_view resource,
-                             std::string_view holder) {
-        reports_.report_without_fence(node, resource, holder);
-    }
+    /// The texts about the nodes, and what was reported of them.
+    node_reports& reports() noexcept { return reports_; }
     /// An operator declares the node new, and a member of this client's set.
     wire::record_exchange declaration(std::size_t node, time_point began) const;
     /// One step of a change of the list.
@@ -137,7 +133,6 @@ public:
     std::chrono::milliseconds ttl_max_on_record(std::size_t node) const noexcept {
         return knowledge_.votes().record_of(node).ttl_max;
     }
-    std::string tell_of_ttl_max(std::size_t node) const { return reports_.tell_of_ttl_max(node); }
 
 private:
     class query;

@@ -24,95 +24,8 @@ namespace redlock::detail {
 
 namespace {
 
-// What MEMORY USAGE leaves out: the key's places in the server's tables of keys and of expiries.
-constexpr std::uint64_t bytes_of_places = 57;
-// Of a key that can't be measured, by and large: docs/nodes.md, "Memory".
-constexpr std::uint64_t usual_bytes = 160;
-// A lock takes less, however long its name: what takes more is other data.
-constexpr std::int64_t most_bytes_of_lock = 2'000;
-
-}  // namespace
-
-std::string key_census::on_page(const resp::reply& reply, std::string_view prefix) {
-    const auto page = wire::read_scan(reply);
-    if (!page) {
-        if (reply.is_error("NOPERM")) missing_right_ = "scan";
-        return {};
-    }
-    for (std::size_t i = 0; i < page->keys.size(); ++i) {
-        const std::string_view key = page->keys[i].text();
-        ++seen_;
-        if (!key.starts_with(prefix) || key == wire::record_key(prefix)) continue;
-        kind& of = kinds_[static_cast<std::size_t>(role_of(prefix, key.substr(prefix.size())))];
-        ++of.count;
-        if (of.chosen.size() < most_measured) of.chosen.emplace_back(key);
-    }
-    ++pages_;
-    is_complete_ = page->cursor == "0";
-    return is_complete_ || pages_ == most_pages ? std::string() : std::string(page->cursor);
-}
-
-std::vector<std::string> key_census::chosen() const {
-    std::vector<std::string> all;
-    for (const kind& each : kinds_) all.insert(all.end(), each.chosen.begin(), each.chosen.end());
-    return all;
-}
-
-void key_census::on_usage(std::size_t i, const resp::reply& reply) {
-    if (reply.is_error("NOPERM")) missing_right_ = "memory|usage";
-    // Nil: it has gone.
-    if (reply.type() != resp::reply_type::integer || reply.integer() < 0) return;
-    for (std::size_t role = 0; role < key_roles; ++role) {
-        kind& of = kinds_[role];
-        if (i >= of.chosen.size()) {
-            i -= of.chosen.size();
-            continue;
-        }
-        const bool is_lock = static_cast<key_role>(role) == key_role::lock;
-        if (is_lock && reply.integer() > most_bytes_of_lock) return;
-        ++of.measured;
-        of.bytes += static_cast<std::uint64_t>(reply.integer()) + bytes_of_places;
-        return;
-    }
-}
-
-key_usage key_census::usage_of(key_role role, double scale) const {
-    const kind& of = kinds_[static_cast<std::size_t>(role)];
-    const double each = of.measured == 0 ? static_cast<double>(usual_bytes)
-                                         : static_cast<double>(of.bytes) /
-                                               static_cast<double>(of.measured);
-    const double count = static_cast<double>(of.count) * scale;
-    return {static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(count * each)};
-}
-
-key_memory key_census::result(std::uint64_t keys, bool has_fences) const {
-    key_memory out;
-    out.is_known = pages_ > 0;
-    out.missing_right = missing_right_;
-    if (!out.is_known) return out;
-    out.is_counted = is_complete_;
-    const bool is_sample = !is_complete_ && seen_ > 0 && keys > seen_;
-    const double scale =
-        is_sample ? static_cast<double>(keys) / static_cast<double>(seen_) : 1.0;
-    out.locks = usage_of(key_role::lock, scale);
-    out.fences = usage_of(key_role::fence, scale);
-    out.queues = usage_of(key_role::queue, scale);
-    out.readers = usage_of(key_role::readers, scale);
-    out.slots = usage_of(key_role::slots, scale);
-    out.revocations = usage_of(key_role::revoked, scale);
-    if (has_fences && out.locks.count > out.fences.count) {
-        out.locks.bytes = out.locks.bytes / out.locks.count * out.fences.count;
-        out.locks.count = out.fences.count;
-    }
-    return out;
-}
-
-namespace {
-
 // Nothing tells an operation that a node is listened to.
 constexpr duration look_again = std::chrono::milliseconds(5);
-// Where the nodes are far, a probe has no time for all pages.
-constexpr duration longest_paging = std::chrono::seconds(1);
 
 void read_info(std::string_view info, node_report& to) {
     to.version = wire::field(info, "redis_version");
@@ -123,17 +36,6 @@ void read_info(std::string_view info, node_report& to) {
     const std::string_view replicas = wire::field(info, "connected_slaves");
     std::from_chars(replicas.data(), replicas.data() + replicas.size(), to.replicas);
     to.is_cluster = wire::field(info, "cluster_enabled") == "1";
-}
-
-// "db0:keys=12,expires=12,avg_ttl=0"; no line is no key.
-std::uint64_t read_keys(std::string_view info, std::uint16_t database) {
-    constexpr std::string_view mark = "keys=";
-    const std::string_view line = wire::field(info, "db" + std::to_string(database));
-    std::uint64_t keys = 0;
-    if (line.starts_with(mark)) {
-        std::from_chars(line.data() + mark.size(), line.data() + line.size(), keys);
-    }
-    return keys;
 }
 
 }  // namespace
@@ -164,30 +66,7 @@ void probe_operation::begin(time_point now) {
     for (std::size_t i = 0; i < nodes; ++i) result_[i].name = client().shared.name(i);
     give_up_at_ = now + client().shared.options().connect_timeout;
     if (client().shared.is_fenced()) client().remote.listen(now);
-    censuses_.resize(nodes);
-    keys_.resize(nodes);
-    no_more_pages_at_ = now + longest_paging;
     for (std::uint32_t q = 0; q < questions; ++q) ask(q, write(q), client().nodes.all(), now);
-    for (const std::size_t node : client().nodes.all()) ask_for_page(node, "0", now);
-}
-
-void probe_operation::ask_for_page(std::size_t node, std::string_view cursor, time_point now) {
-    wire::request scan;
-    wire::write_scan_of_all(scan.words, cursor);
-    ask(ask_page, scan, node_mask::only(node), now);
-}
-
-// After the last page it asks what some keys take.
-void probe_operation::on_page(std::size_t node, const resp::reply& reply, time_point now) {
-    key_census& census = censuses_[node];
-    const auto cursor = census.on_page(reply, client().shared.options().key_prefix);
-    if (!cursor.empty() && now < no_more_pages_at_) return ask_for_page(node, cursor, now);
-    std::uint32_t question = ask_usage;
-    for (const std::string& key : census.chosen()) {
-        wire::request usage;
-        wire::write_memory_usage(usage.words, key);
-        ask(question++, usage, node_mask::only(node), now);
-    }
 }
 
 wire::request probe_operation::write(std::uint32_t question) const {
@@ -208,9 +87,7 @@ wire::request probe_operation::write(std::uint32_t question) const {
 }
 
 void probe_operation::read(std::size_t node, std::uint32_t question, const resp::reply& reply,
-                           time_point now) {
-    if (question == ask_page) return on_page(node, reply, now);
-    if (question >= ask_usage) return censuses_[node].on_usage(question - ask_usage, reply);
+                           time_point) {
     node_report& r = result_[node];
     r.is_reachable = true;
     const bool is_forbidden = reply.is_error("NOPERM");
@@ -223,7 +100,6 @@ void probe_operation::read(std::size_t node, std::uint32_t question, const resp:
             read_info(reply.text(), r);
             // The answer to CONFIG GET may have come before: only after a reconnection.
             facts_[node].settings = read_settings(reply.text());
-            keys_[node] = read_keys(reply.text(), client().shared.options().nodes[node].database);
             break;
         case ask_fsync:
             add_fsync(facts_[node].settings, reply);
@@ -249,8 +125,6 @@ void probe_operation::read(std::size_t node, std::uint32_t question, const resp:
 // A node whose record changed is greeted again, and then has an answer.
 void probe_operation::failed(std::size_t node, std::uint32_t question, const wire::failure& why,
                              time_point now) {
-    // Then the keys are not known, or by fewer of them: the other questions tell what is wrong.
-    if (question >= ask_page) return;
     if (why.error == errc::in_quarantine && !repeated_[question].contains(node)) {
         repeated_[question].insert(node);
         return ask(question, write(question), node_mask::only(node), now);
@@ -276,9 +150,6 @@ void probe_operation::report(std::size_t node, time_point now) {
     r.eviction_policy = facts.settings.eviction_policy;
     r.memory_used = facts.settings.memory_used;
     r.memory_limit = facts.settings.memory_limit;
-    if (r.is_reachable) {
-        r.keys = censuses_[node].result(keys_[node], client().shared.is_fenced());
-    }
     r.round_trip = std::chrono::ceil<microseconds>(from.round_trip());
     r.node_timeout = std::chrono::ceil<milliseconds>(from.node_timeout());
     if (const auto skew = client().tracker.skew(node)) {
@@ -292,7 +163,7 @@ void probe_operation::report(std::size_t node, time_point now) {
     facts.lateness = from.lateness();
     const bool differs = r.ttl_max != milliseconds(0) &&
                          r.ttl_max != client().shared.options().ttl_max;
-    if (differs) facts.of_ttl_max = client().tracker.tell_of_ttl_max(node);
+    if (differs) facts.of_ttl_max = client().tracker.reports().tell_of_ttl_max(node);
     r.findings = diagnose(r, facts, client().shared.options());
 }
 

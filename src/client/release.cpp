@@ -19,7 +19,7 @@ void release_round::send(footprint left, node_mask ask, time_point now) {
     node_mask plain;
     for (const std::size_t node : client().nodes.all()) {
         if (!ask.contains(node)) {
-            cast(node, core::choice::unable, now);
+            cast(node, core::choice::unable);
         } else if (client().tracker.may_arrive_late(node, left_)) {
             send_to(node_mask::only(node), now);
         } else {
@@ -68,18 +68,18 @@ void release_round::send_to(node_mask nodes, time_point now) {
 }
 
 void release_round::on_reply(std::size_t node, std::uint32_t, const resp::reply& reply,
-                             time_point now) {
-    cast(node, wire::read_release(reply).choice, now);
+                             time_point) {
+    cast(node, wire::read_release(reply).choice);
 }
 
 void release_round::on_failure(std::size_t node, std::uint32_t, const wire::failure&,
-                               time_point now) {
-    cast(node, core::choice::unable, now);
+                               time_point) {
+    cast(node, core::choice::unable);
 }
 
-void release_round::cast(std::size_t node, core::choice b, time_point now) {
+void release_round::cast(std::size_t node, core::choice b) {
     assert(machine_);
-    if (machine_->cast(node, b)) settled(machine_->outcome(), now);
+    if (machine_->cast(node, b)) settled(machine_->outcome());
 }
 
 bool release_round::write_again(std::size_t node, std::uint32_t, wire::request& out,
@@ -94,15 +94,14 @@ void release_round::on_paid(time_point now) {
     footprint again = left_;
     static_cast<core::traces&>(again) = *next;
     again.also.edit().place = {};
-    client().host.release_in_background(std::move(again), false, 0, now);
+    client().host.release_in_background(std::move(again), false, now);
 }
 
-void release_round::cancel(error_code why, time_point now) { end(why, now); }
+void release_round::cancel(error_code why, time_point) { end(why); }
 
-void release_round::end(error_code outcome, time_point now) {
+void release_round::end(error_code outcome) {
     if (over_) return;
     over_ = true;
-    client().shared.end_span(span_kind::release, span_, now, outcome);
     client().host.finished(*this);
     complete(outcome);
 }
@@ -114,26 +113,23 @@ void background_release::start(time_point now) {
 }
 
 void release_operation::start(time_point now) {
-    if (!state_) return end(errc::invalid_argument, now);
+    if (!state_) return end(errc::invalid_argument);
     was_lost_ = state_->state() == lease_state::status::lost;
-    if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held, now);
-    const held_lease_ptr lease(state_->held_as);
-    held_for_ = lease->held_for(now);
-    set_span(lease->begin_child(span_kind::release, now));
-    lease->end(errc::not_held, now);
+    if (state_->held_as == nullptr) return end(was_lost_ ? errc::lost : errc::not_held);
+    lease_.reset(state_->held_as);
+    called_ = now;
+    lease_->end(errc::not_held, now);
     // Also to the nodes that never had the key: that they say so counts as an answer.
-    send(lease->left_behind(), client().nodes.all(), now);
+    send(lease_->left_behind(), client().nodes.all(), now);
 }
 
-void release_operation::settled(error_code outcome, time_point now) {
+void release_operation::settled(error_code outcome) {
     if (!outcome && !was_lost_) {
         client().shared.counts().released.add();
-        client().shared.emit({.kind = event_kind::released,
-                              .severity = severity::debug,
-                              .resource = state_->resource,
-                              .duration = held_for_});
+        client().shared.emit(lease_->event_of(event_kind::released, severity::debug,
+                                              lease_->machine().granted_at(), called_));
     }
-    end(was_lost_ ? error_code(errc::lost) : outcome, now);
+    end(was_lost_ ? error_code(errc::lost) : outcome);
 }
 
 void close_operation::start(time_point now) { client().host.close(now); }

@@ -35,11 +35,9 @@ protected:
     explicit release_round(bool waits_on) : waits_on_(waits_on) {}
     /// To the nodes of `ask`; it is owed to those that may have the key.
     void send(footprint left, node_mask ask, time_point now);
-    /// The span that ends with it.
-    void set_span(std::uint64_t span) noexcept { span_ = span; }
     /// The nodes have answered, as far as they will: leads to `end`.
-    virtual void settled(error_code outcome, time_point now) { end(outcome, now); }
-    void end(error_code outcome, time_point now);
+    virtual void settled(error_code outcome) { end(outcome); }
+    void end(error_code outcome);
     virtual void complete(error_code outcome) = 0;
 
 private:
@@ -54,11 +52,10 @@ private:
     void send_to(node_mask nodes, time_point now);
     /// `is_again`: for the message of `release_facts`.
     void write(wire::request& out, std::size_t node, bool is_again, time_point now) const;
-    void cast(std::size_t node, core::choice b, time_point now);
+    void cast(std::size_t node, core::choice b);
 
     footprint left_;
     bool waits_on_;
-    std::uint64_t span_ = 0;  // 0 where nobody traces
     std::optional<core::release> machine_;
     bool over_ = false;
 };
@@ -66,10 +63,8 @@ private:
 /// Nobody waits for it.
 class background_release final : public release_round {
 public:
-    background_release(footprint left, bool waits_on, std::uint64_t span)
-        : release_round(waits_on), of_(std::move(left)) {
-        set_span(span);
-    }
+    background_release(footprint left, bool waits_on)
+        : release_round(waits_on), of_(std::move(left)) {}
     void start(time_point now) override;
     bool has_caller() const noexcept override { return false; }
     void discard() noexcept override {}
@@ -88,10 +83,11 @@ public:
     void start(time_point now) final;
 
 private:
-    void settled(error_code outcome, time_point now) final;
+    void settled(error_code outcome) final;
 
     std::shared_ptr<lease_state> state_;
-    std::chrono::microseconds held_for_{};
+    held_lease_ptr lease_;  // null where it was over
+    time_point called_{};
     bool was_lost_ = false;
 };
 

@@ -1,9 +1,8 @@
-// Events and spans: their names and their lines of text.
+// Events as text, and the observer that writes them to standard error; knows no other sink.
 // SPDX-License-Identifier: MIT
-#include "value/text.hpp"
-
 #include <redlock/event.hpp>
-#include <redlock/span.hpp>
+
+#include "value/text.hpp"
 
 #include <unistd.h>
 
@@ -42,6 +41,7 @@ std::string format(const event& e) {
     out += ' ';
     out += to_string(e.kind);
     if (!e.resource.empty()) out += " \"" + text::printable(e.resource) + '"';
+    if (e.id != 0) out += " #" + std::to_string(e.id);
     if (!e.node.empty()) out += " at " + text::printable(e.node);
     if (e.error) out += ": " + text::printable(e.error.message());
     if (!e.detail.empty()) out += ": " + text::printable(e.detail);
@@ -56,20 +56,6 @@ void write_to_stderr(const event& e, severity threshold) {
     // reads standard error there is nobody to tell either.
     const std::string line = "redlock: " + format(e) + '\n';
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
-}
-
-std::string_view to_string(span_kind kind) noexcept {
-    switch (kind) {
-        case span_kind::acquire: return "acquire";
-        case span_kind::adopt: return "adopt";
-        case span_kind::attempt: return "attempt";
-        case span_kind::hold: return "hold";
-        case span_kind::renewal: return "renewal";
-        case span_kind::extend: return "extend";
-        case span_kind::downgrade: return "downgrade";
-        case span_kind::release: return "release";
-    }
-    return "unknown";
 }
 
 }  // namespace redlock

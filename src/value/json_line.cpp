@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "value/json_line.hpp"
 
+#include "value/metrics.hpp"
 #include "value/text.hpp"
 
 #include <redlock/detail/printable.hpp>
@@ -146,28 +147,6 @@ std::string json_of_slot(const slot_state& slot) {
     return out.close();
 }
 
-std::string json_of_keys(const key_memory& of) {
-    json_object out;
-    if (!of.is_known) {
-        out.add_raw("counted", "null");
-        out.add("missing_right", of.missing_right);
-        return out.close();
-    }
-    out.add_flag("counted", of.is_counted);
-    out.add("missing_right", of.missing_right);
-    const std::pair<std::string_view, key_usage> kinds[] = {
-        {"locks", of.locks},     {"fences", of.fences}, {"queues", of.queues},
-        {"readers", of.readers}, {"slots", of.slots},   {"revocations", of.revocations},
-        {"total", of.total()}};
-    for (const auto& [name, usage] : kinds) {
-        json_object one;
-        one.add("keys", signed_of(usage.count));
-        one.add("bytes", signed_of(usage.bytes));
-        out.add_raw(name, one.close());
-    }
-    return out.close();
-}
-
 std::string json_of_finding(const node_finding& f) {
     json_object out;
     out.add("severity", to_string(f.severity));
@@ -205,30 +184,6 @@ std::string json_of_node_stats(const node_stats& node) {
     out.add("owed_releases", signed_of(node.owed_releases));
     return out.close();
 }
-
-constexpr std::pair<std::string_view, std::uint64_t client_stats::*> counters[] = {
-    {"granted", &client_stats::granted},
-    {"contended", &client_stats::contended},
-    {"no_quorum", &client_stats::no_quorum},
-    {"validity_exhausted", &client_stats::validity_exhausted},
-    {"cancelled", &client_stats::cancelled},
-    {"retries", &client_stats::retries},
-    {"second_rounds", &client_stats::second_rounds},
-    {"released", &client_stats::released},
-    {"lost", &client_stats::lost},
-    {"renewals", &client_stats::renewals},
-    {"renewal_failures", &client_stats::renewal_failures},
-    {"leases", &client_stats::leases},
-    {"waiting", &client_stats::waiting},
-    {"commands", &client_stats::commands},
-    {"writes", &client_stats::writes},
-    {"reads", &client_stats::reads},
-    {"timeouts", &client_stats::timeouts},
-    {"late_replies", &client_stats::late_replies},
-    {"connects", &client_stats::connects},
-    {"disconnects", &client_stats::disconnects},
-    {"owed_releases", &client_stats::owed_releases},
-};
 
 }  // namespace
 
@@ -278,7 +233,6 @@ std::string to_json(const node_report& r) {
     out.add("maxmemory_policy", r.eviction_policy);
     out.add("used_memory", signed_of(r.memory_used));
     out.add("maxmemory", signed_of(r.memory_limit));
-    out.add_raw("keys", json_of_keys(r.keys));
     out.add("replicas", signed_of(r.replicas));
     out.add_flag("cluster_mode", r.is_cluster);
     out.add("clock_offset_us", count_of(r.clock_offset));
@@ -315,11 +269,13 @@ std::string to_json(const config_error& why) {
 
 std::string to_json(const client_stats& stats) {
     json_object out;
-    for (const auto& [name, member] : counters) out.add(name, signed_of(stats.*member));
-    out.add_raw("wait", json_of_histogram(stats.wait));
-    out.add_raw("hold", json_of_histogram(stats.hold));
-    out.add_raw("renewal", json_of_histogram(stats.renewal));
-    out.add_raw("remaining", json_of_histogram(stats.remaining));
+    const auto add_all = [&](const auto& list) {
+        for (const auto& m : list) out.add(m.name, signed_of(stats.*m.member));
+    };
+    add_all(detail::outcome_counters);
+    add_all(detail::gauges);
+    add_all(detail::traffic_counters);
+    for (const auto& m : detail::histograms) out.add_raw(m.name, json_of_histogram(stats.*m.member));
     out.add_list("nodes", stats.nodes, json_of_node_stats);
     return out.close();
 }
@@ -354,6 +310,8 @@ std::string to_json(const event& e, std::chrono::system_clock::time_point at) {
     out.add_filled("node", e.node);
     text::add_error(out, e.error);
     if (e.duration.count() != 0) out.add("duration_us", e.duration.count());
+    if (e.id != 0) out.add_raw("id", std::to_string(e.id));
+    if (e.parent != 0) out.add_raw("parent", std::to_string(e.parent));
     out.add_filled("detail", e.detail);
     if (!e.votes.empty()) out.add_list("votes", e.votes, text::json_of_vote);
     return out.close();

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "value/state.hpp"
 
-#include "value/text.hpp"
-
 #include <redlock/detail/waiting_time.hpp>
 #include <redlock/list_state.hpp>
 #include <redlock/node_report.hpp>
@@ -137,33 +135,9 @@ std::string_view to_string(node_problem what) noexcept {
         case node_problem::no_vote: return "no_vote";
         case node_problem::refuses_writes: return "refuses_writes";
         case node_problem::save_failed: return "save_failed";
-        case node_problem::keys_fill_memory: return "keys_fill_memory";
         case node_problem::list_changes: return "list_changes";
     }
     return "unknown";
-}
-
-key_usage key_memory::total() const noexcept {
-    key_usage all;
-    for (const key_usage* one :
-         {&locks, &fences, &queues, &readers, &slots, &revocations}) {
-        all.count += one->count;
-        all.bytes += one->bytes;
-    }
-    return all;
-}
-
-std::string to_string(const key_memory& of) {
-    const std::pair<std::string_view, const key_usage&> kinds[] = {
-        {"locks", of.locks},     {"fences", of.fences}, {"queues", of.queues},
-        {"readers", of.readers}, {"slots", of.slots},   {"revocations", of.revocations}};
-    std::string out;
-    for (const auto& [name, usage] : kinds) {
-        if (usage.count == 0) continue;
-        out += (out.empty() ? "" : ", ") + std::string(name) + ' ' + std::to_string(usage.count) +
-               " (" + text::bytes(usage.bytes) + ")";
-    }
-    return out.empty() ? "no keys" : out;
 }
 
 std::string_view to_string(list_state what) noexcept {

@@ -77,20 +77,6 @@ std::string brief(std::chrono::microseconds span) {
     return out;
 }
 
-std::string bytes(std::uint64_t count) {
-    if (count < 1'000) return std::to_string(count) + " bytes";
-    double left = static_cast<double>(count) / 1e3;
-    const char* unit = "kB";
-    for (const char* next : {"MB", "GB", "TB"}) {
-        if (left < 999.95) break;
-        left /= 1e3;
-        unit = next;
-    }
-    char out[40];
-    std::snprintf(out, sizeof out, "%.1f %s", left, unit);
-    return out;
-}
-
 std::string listed(std::span<const std::string> names) {
     constexpr std::size_t enough = 200;
     const std::size_t shown = detail::shown_of(names.size());

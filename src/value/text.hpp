@@ -23,8 +23,6 @@ std::string lock_named(std::string_view resource);
 
 /// "0.4 ms", "430 ms", "4.2 s", "43 s", "5 min".
 std::string brief(std::chrono::microseconds span);
-/// Such as "950 bytes", "12.3 kB", "4.0 MB": thousands.
-std::string bytes(std::uint64_t count);
 
 /// "a, b", and of many "a, b, c and 28 more".
 std::string listed(std::span<const std::string> names);

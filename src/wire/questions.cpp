@@ -41,14 +41,6 @@ void write_scan(std::string& out, std::string_view cursor, std::string_view pref
         out, {"SCAN", cursor, "MATCH", pattern, "COUNT", keys_per_step, "TYPE", "string"});
 }
 
-void write_scan_of_all(std::string& out, std::string_view cursor) {
-    resp::append_command(out, {"SCAN", cursor, "COUNT", keys_per_step});
-}
-
-void write_memory_usage(std::string& out, std::string_view key) {
-    resp::append_command(out, {"MEMORY", "USAGE", key});
-}
-
 std::optional<scanned> read_scan(const resp::reply& reply) {
     if (reply.type() != resp::reply_type::array || reply.size() != 2) return std::nullopt;
     const std::string_view digits = reply[0].text();

@@ -20,8 +20,6 @@ namespace redlock::wire {
 
 /// SCAN for strings whose key begins with `prefix`, from `cursor` on ("0": from the start).
 void write_scan(std::string& out, std::string_view cursor, std::string_view prefix);
-/// The same for all keys of all types, whatever they begin with.
-void write_scan_of_all(std::string& out, std::string_view cursor);
 
 /// Valid as long as the answer is.
 struct scanned {
@@ -30,9 +28,6 @@ struct scanned {
 };
 /// Nothing where it is no answer to SCAN.
 std::optional<scanned> read_scan(const resp::reply& reply);
-
-/// What a key takes of the server's memory, of which the server looks at a few elements: an integer.
-void write_memory_usage(std::string& out, std::string_view key);
 
 /// So many keys one command looks at: about a tenth of a millisecond of the node's time.
 inline constexpr std::size_t most_looked_at = 64;

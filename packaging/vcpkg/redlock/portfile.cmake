@@ -5,8 +5,8 @@ get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS FEATURES command REDLOCK_BUILD_TOOLS)
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
-    OPTIONS -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_WITH_TESTING=OFF -DREDLOCK_WITH_PROMETHEUS=OFF
-            -DREDLOCK_WITH_TLS=ON ${FEATURE_OPTIONS})
+    OPTIONS -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_WITH_TESTING=OFF -DREDLOCK_WITH_TLS=ON
+            ${FEATURE_OPTIONS})
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/redlock)
 vcpkg_fixup_pkgconfig()

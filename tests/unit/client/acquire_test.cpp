@@ -71,9 +71,11 @@ TEST_CASE("a wait of any length is bounded, so that no deadline overflows") {
 TEST_CASE("at its end a request gives its names to the lease or the refusal") {
     acquire_request request(pair(), {.ttl = 10s});
     const std::string shown = request.shown();
-    const auto all = request.finish({}, time_point(1s), "why");
+    const auto all = request.finish({}, time_point(1s), {7, 8}, "why");
     CHECK(all.resource == shown);
     CHECK(all.several == std::vector<std::string>{"a", "b"});
+    CHECK(all.ids.id == 7);
+    CHECK(all.ids.parent == 8);
     CHECK(all.detail == "why");
 }
 

@@ -1,23 +1,15 @@
-// Events and spans: their names and their lines of text.
+// Events as text, and the observer that writes to standard error.
 // SPDX-License-Identifier: MIT
-#include "support/catch.hpp"
-
 #include "tests/support/catch.hpp"
 
 #include <redlock/event.hpp>
-#include <redlock/span.hpp>
 
 #include <boost/asio/error.hpp>
 
 #include <array>
-#include <cstdint>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unistd.h>
-
-// Events as text, and the observer that writes to standard error.
-namespace event_test {
 
 using namespace redlock;
 using namespace std::chrono_literals;
@@ -75,6 +67,9 @@ TEST_CASE("an event is one line with what it knows") {
     granted.resource = "stock/7";
     granted.duration = 800us;
     CHECK(format(granted) == "info granted \"stock/7\" (0.8 ms)");
+    granted.id = 12;
+    granted.parent = 5;
+    CHECK(format(granted) == "info granted \"stock/7\" #12 (0.8 ms)");
 }
 
 TEST_CASE("a refusal's event carries the votes") {
@@ -107,23 +102,3 @@ TEST_CASE("standard error gets whole lines of what is severe enough") {
     CHECK(standard_error_of([&] { write_to_stderr(e, severity::info); }) ==
           "redlock: info lost \"r\": taken\n");
 }
-
-}  // namespace event_test
-
-// The kinds of spans as text.
-namespace span_test {
-
-using namespace redlock;
-
-TEST_CASE("each kind of span has a name of its own") {
-    constexpr auto last = static_cast<std::uint8_t>(span_kind::downgrade);
-    std::set<std::string_view> names;
-    for (std::uint8_t kind = 0; kind <= last; ++kind) {
-        names.insert(to_string(static_cast<span_kind>(kind)));
-    }
-    CHECK(names.size() == last + 1U);
-    CHECK(names.count("unknown") == 0);
-    CHECK(to_string(static_cast<span_kind>(last + 1)) == "unknown");
-}
-
-}  // namespace span_test

@@ -64,20 +64,16 @@ TEST_CASE("the problem of a node is its error and what the server said") {
 TEST_CASE("the report of a node has its findings, and null for what it did not say") {
     node_report report;
     report.name = "n";
-    report.keys.missing_right = "scan";
     report.findings.push_back({node_problem::slow, severity::warning, "look"});
     const auto read = read_back(std::vector{report})[0];
     CHECK(read["appendonly"].is_null());
     CHECK(read["clock_offset_us"].is_null());
-    CHECK(read["keys"]["counted"].is_null());
-    CHECK(read["keys"]["missing_right"] == "scan");
     CHECK(read["findings"][0]["problem"] == "slow");
     report.has_log = true;
-    report.keys.is_known = true;
-    report.keys.locks = {7, 70};
+    report.memory_limit = 70;
     const auto known = read_back(report);
     CHECK(known["appendonly"] == true);
-    CHECK(known["keys"]["total"]["keys"] == 7);
+    CHECK(known["maxmemory"] == 70);
 }
 
 TEST_CASE("a refusal is its code, its sentence and its votes") {
@@ -155,6 +151,11 @@ TEST_CASE("an event is one JSON object, without the members that say nothing") {
     CHECK(to_json(e, system_clock::time_point(-1ms)).find("\"1969-12-31T23:59:59.999Z\"") !=
           std::string::npos);
     CHECK(parsed(e).size() == 5);
+    e.id = 12;
+    e.parent = 0xfedc'ba98'7654'3210;
+    CHECK(parsed(e).size() == 7);
+    CHECK(parsed(e)["id"] == 12);
+    CHECK(parsed(e)["parent"] == e.parent);
 }
 
 TEST_CASE("a JSON event has the error, and each vote with its cause") {
