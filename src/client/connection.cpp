@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <string>
 #include <utility>
 
@@ -166,6 +167,12 @@ duration connection::longest_silence() const noexcept {
 
 namespace {
 
+std::uint64_t number(std::string_view text) noexcept {
+    std::uint64_t value = 0;
+    const auto end = text.data() + text.size();
+    return std::from_chars(text.data(), end, value).ptr == end ? value : 0;
+}
+
 // A replica that became a master may lack what its old master had granted last.
 bool was_replica(std::string_view info) {
     const std::string_view before = wire::field(info, "master_replid2");
@@ -203,6 +210,27 @@ std::string_view handshake::command_of(step what) noexcept {
         case step::record: return "get +set +time";  // of its script: older servers name none
     }
     return {};
+}
+
+server_settings read_settings(std::string_view info) {
+    server_settings s;
+    s.eviction_policy = wire::field(info, "maxmemory_policy");
+    s.memory_limit = number(wire::field(info, "maxmemory"));
+    s.memory_used = number(wire::field(info, "used_memory"));
+    s.has_failed_save = wire::field(info, "rdb_last_bgsave_status") == "err";
+    s.has_failed_log = wire::field(info, "aof_last_write_status") == "err";
+    s.good_replicas = wire::field(info, "min_slaves_good_slaves");
+    if (const auto log = wire::field(info, "aof_enabled"); !log.empty()) s.has_log = log == "1";
+    return s;
+}
+
+void add_fsync(server_settings& to, const resp::reply& config) {
+    for (std::size_t i = 0; i + 1 < config.size(); i += 2) {
+        if (config[i].text() == "appendfsync") to.fsync = config[i + 1].text();
+        if (config[i].text() == "no-appendfsync-on-rewrite") {
+            to.skips_fsync = config[i + 1].text() != "no";
+        }
+    }
 }
 
 void read_replication(std::string_view info, core::server_facts& to) {

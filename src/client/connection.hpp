@@ -4,7 +4,6 @@
 #pragma once
 
 #include "client/call.hpp"
-#include "client/findings.hpp"
 #include "core/connection.hpp"
 #include "core/record.hpp"
 #include "wire/failure.hpp"
@@ -164,6 +163,27 @@ private:
     bool was_ready_ = false;
     bool opens_again_ = false;  // after `on_end`, unless it is stopped there
 };
+
+/// What a server says of its memory and of its persistence. What it does not say stays empty.
+struct server_settings {
+    std::string eviction_policy{};      ///< maxmemory-policy
+    std::uint64_t memory_limit = 0;     ///< maxmemory, in bytes; 0: none.
+    std::uint64_t memory_used = 0;      ///< In bytes.
+    std::optional<bool> has_log{};      ///< appendonly
+    std::string fsync{};                ///< appendfsync
+    bool skips_fsync = false;           ///< While the log is rewritten.
+    bool has_failed_save = false;       ///< The last snapshot failed.
+    bool has_failed_log = false;        ///< The last write to the log failed.
+    std::string good_replicas{};        ///< Of those that a write needs, where it needs any.
+
+    /// Whether each write is on disk before it is answered, also while the log is rewritten.
+    bool syncs_always() const { return fsync == "always" && !skips_fsync; }
+};
+
+/// From the answer to INFO.
+server_settings read_settings(std::string_view info);
+/// Adds the answer to CONFIG GET *appendfsync*.
+void add_fsync(server_settings& to, const resp::reply& config);
 
 /// What a node answered about itself in the handshake.
 struct greeting {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
@@ -24,12 +23,6 @@ namespace redlock::detail {
 namespace {
 
 constexpr std::uint64_t nearly_full_percent = 90;
-
-std::uint64_t number(std::string_view text) noexcept {
-    std::uint64_t value = 0;
-    const auto end = text.data() + text.size();
-    return std::from_chars(text.data(), end, value).ptr == end ? value : 0;
-}
 
 bool evicts(const server_settings& s) {
     return !s.eviction_policy.empty() && s.eviction_policy != "noeviction";
@@ -94,27 +87,6 @@ node_finding finding_of(node_problem what, std::string found) {
 error_code error_of(node_problem what) noexcept {
     const errc why = facts_of(what).error;
     return why == errc{} ? error_code() : error_code(why);
-}
-
-server_settings read_settings(std::string_view info) {
-    server_settings s;
-    s.eviction_policy = wire::field(info, "maxmemory_policy");
-    s.memory_limit = number(wire::field(info, "maxmemory"));
-    s.memory_used = number(wire::field(info, "used_memory"));
-    s.has_failed_save = wire::field(info, "rdb_last_bgsave_status") == "err";
-    s.has_failed_log = wire::field(info, "aof_last_write_status") == "err";
-    s.good_replicas = wire::field(info, "min_slaves_good_slaves");
-    if (const auto log = wire::field(info, "aof_enabled"); !log.empty()) s.has_log = log == "1";
-    return s;
-}
-
-void add_fsync(server_settings& to, const resp::reply& config) {
-    for (std::size_t i = 0; i + 1 < config.size(); i += 2) {
-        if (config[i].text() == "appendfsync") to.fsync = config[i + 1].text();
-        if (config[i].text() == "no-appendfsync-on-rewrite") {
-            to.skips_fsync = config[i + 1].text() != "no";
-        }
-    }
 }
 
 std::vector<node_finding> find_concerns(const server_settings& of, bool is_guarded,

@@ -71,27 +71,6 @@ node_finding finding_of(node_problem what, std::string found);
 /// None where the table has none.
 error_code error_of(node_problem what) noexcept;
 
-/// What a server says of its memory and of its persistence. What it does not say stays empty.
-struct server_settings {
-    std::string eviction_policy{};      ///< maxmemory-policy
-    std::uint64_t memory_limit = 0;     ///< maxmemory, in bytes; 0: none.
-    std::uint64_t memory_used = 0;      ///< In bytes.
-    std::optional<bool> has_log{};      ///< appendonly
-    std::string fsync{};                ///< appendfsync
-    bool skips_fsync = false;           ///< While the log is rewritten.
-    bool has_failed_save = false;       ///< The last snapshot failed.
-    bool has_failed_log = false;        ///< The last write to the log failed.
-    std::string good_replicas{};        ///< Of those that a write needs, where it needs any.
-
-    /// Whether each write is on disk before it is answered, also while the log is rewritten.
-    bool syncs_always() const { return fsync == "always" && !skips_fsync; }
-};
-
-/// From the answer to INFO.
-server_settings read_settings(std::string_view info);
-/// Adds the answer to CONFIG GET *appendfsync*.
-void add_fsync(server_settings& to, const resp::reply& config);
-
 /// None for settings that are not known. The severity is that of an event: info where no lock is in
 /// danger, as where there is no memory limit yet. `is_guarded`: the restart guard is on, so a node
 /// that forgot has no vote for `ttl_max`; without it such a node votes at once.
