@@ -59,10 +59,15 @@ local function view(key)
     if not has_companions then
         return {value, left_ms}
     end
-    local waiting = redis.pcall('ZRANGE', companion(key, 'queue'), 0, most_waiting - 1)
-    local readers = value == 'redlock:shared' and living(companion(key, 'readers'), most_readers) or {}
-    local taken, k = living(companion(key, 'slots'), most_slots)
-    local slots = {}
+    local queue, set = companion(key, 'queue'), companion(key, 'slots')
+    local waiting, readers, taken, k, slots = {}, {}, {}, 0, {}
+    if redis.pcall('EXISTS', queue, set) ~= 0 then  -- of most keys there are none
+        waiting = redis.pcall('ZRANGE', queue, 0, most_waiting - 1)
+        taken, k = living(set, most_slots)
+    end
+    if value == 'redlock:shared' then
+        readers = living(companion(key, 'readers'), most_readers)
+    end
     for _, slot in ipairs(taken) do
         local name, n = key .. '#' .. slot, #slots
         slots[n + 1], slots[n + 2] = slot, front_of(name)
@@ -71,6 +76,10 @@ local function view(key)
     return {value, left_ms, front_of(companion(key, 'fence')),
             waiting[1] and math.floor(node_us() / 1000) or 0, waiting.err and {} or waiting, readers,
             k, slots}
+end
+
+if ARGV[3] == 'all' then
+    return view(ARGV[4])
 end
 
 -- Another program's empty value is none that is missing.
@@ -96,9 +105,6 @@ local function slots_of(key)
     return sorted(taken)
 end
 
-if ARGV[3] == 'all' then
-    return view(ARGV[4])
-end
 -- Few resources have slots: the server is asked once whether any of these has.
 local sets = {}
 for i = 4, #ARGV do
