@@ -114,16 +114,14 @@ public:
         r.text = text_;
         r.list.names = "-";
         r.epoch = next();
-        bool is_good = r.epoch.size() == epoch_length && is_printable(text_) &&
-                       !text_.ends_with(' ') && text_.find(now_value) == text_.npos;
+        bool is_good = r.epoch.size() == epoch_length && !text_.ends_with(' ') &&
+                       text_.find(now_value) == text_.npos &&
+                       std::ranges::all_of(text_, [](char c) { return c >= ' ' && c <= '~'; });
         while (is_good && !left_.empty()) is_good = take(next(), r);
-        return is_good && has_all() && finish(r) ? std::optional(std::move(r)) : std::nullopt;
+        return is_good && finish(r) ? std::optional(std::move(r)) : std::nullopt;
     }
 
 private:
-    static bool is_printable(std::string_view text) {
-        return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    }
     // Up to the next space. A space at the end, or two of them, leave an empty word.
     std::string_view next() {
         const std::size_t end = std::min(left_.find(' '), left_.size());
@@ -149,7 +147,6 @@ private:
                                    core::record_facts& r) {
         if (auto* const text = text_at(name, r)) return *text = value, true;
         if (auto* const number = number_at(name, r)) return read_number(value, *number);
-        if (name == "durable") return r.is_durable = value == "1", value == "1" || value == "0";
         if (name == "history") return read_history(value, r.list);
         if (name != "change") return std::nullopt;
         r.list.is = value == "joining" ? change::joining : change::closed;
@@ -174,9 +171,10 @@ private:
     }
 
     std::optional<std::int64_t>* number_at(std::string_view name, core::record_facts& r) {
-        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 12> numbers{
+        const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 13> numbers{
             {{"since", &since_},
              {"created", &created_},
+             {"durable", &durable_},
              {"ttl_max", &ttl_max_},
              {"quarantine", &quarantine_},
              {"number", &number_},
@@ -214,25 +212,21 @@ private:
         return true;
     }
 
-    // Without one of these it is no record.
-    bool has_all() const {
-        return std::ranges::all_of(
-            std::array{"run_id", "durable", "since", "created", "quarantine", "ttl_max", "set"},
-            [&](std::string_view name) {
-                return std::find(names_.begin(), names_.end(), name) != names_.end();
-            });
-    }
-
     bool finish(core::record_facts& r) const {
+        const bool has_all = since_ && created_ && durable_ && quarantine_ && ttl_max_ &&
+                             !r.run_id.empty() && !r.list.set.empty();
+        if (!has_all) return false;
         const bool has_offset = ahead_ && error_ && seen_;
         if (has_offset) r.offset = {*ahead_, *error_, *seen_};
         r.since_us = *since_;
         r.created_us = *created_;
+        r.is_durable = *durable_ == 1;
         r.ttl_max = milliseconds(*ttl_max_);
         r.quarantine = milliseconds(*quarantine_);
         r.list.number = static_cast<std::uint64_t>(number_.value_or(0));
         r.list.became_us = became_.value_or(0);
         return has_offset == (ahead_ || error_ || seen_) && *since_ >= 0 && *created_ >= 0 &&
+               (*durable_ == 0 || *durable_ == 1) &&
                seen_.value_or(0) >= 0 && number_.value_or(0) >= 0 && r.list.became_us >= 0 &&
                r.ttl_max >= r.ttl_max.zero() && r.ttl_max <= longest_ttl &&
                r.quarantine > r.quarantine.zero() && r.quarantine <= longest_ttl;
@@ -241,7 +235,7 @@ private:
     std::string_view text_;
     std::string_view left_ = text_;
     std::vector<std::string_view> names_;
-    std::optional<std::int64_t> since_, created_, ttl_max_, quarantine_, number_, became_;
+    std::optional<std::int64_t> since_, created_, durable_, ttl_max_, quarantine_, number_, became_;
     std::optional<std::int64_t> ahead_, error_, seen_;
 };
 
