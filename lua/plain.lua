@@ -10,10 +10,10 @@
 --   release_all M VALUE, keep_all M VALUE TTL, extend_all M VALUE TTL
 --
 -- Returns a list with an answer for each request, or the answer itself where there is but one: 1 if
--- the key was deleted, or is ours for the ttl or longer, or kept, 0 if it holds another value, -1 if there is
--- no key, or an error: WRONGTYPE where it is not a string, or what the server replied. Of several
--- keys: 1 where that is the answer for each; to acquire_all else {2, 0, value, 0, 0, '', which}: the
--- first that is held, from 0, and the first 400 bytes of what it holds.
+-- the key was deleted, or is ours for the ttl or longer, or kept, 0 if it holds another value, -1
+-- if there is no key, or an error: WRONGTYPE where it is not a string, or what the server replied.
+-- Of several keys: 1 where that is the answer for each; to acquire_all else {2, 0, value, 0, 0, '',
+-- which}: the first that is held, from 0, and the first 400 bytes of what it holds.
 -- include shared/prolong.lua
 
 -- What the keys hold, where it is known: false is nothing. MGET does not tell nothing from what it

@@ -23,15 +23,16 @@
 --   release VALUE
 --   leave VALUE FENCE ID TICKET LIFE KEEP NOTE LONG
 --          releases where more is left to do than to delete the key. FENCE, unless it is empty, is
---          the highest that was proposed to this node for the lease, whose commands may still lie in
---          a broken connection: the fence is raised to it, so that none of them can take the key
+--          the highest that was proposed to this node for the lease, whose commands may still lie
+--          in a broken connection: the fence is raised to it, so that none of them can take the key
 --          again. ID, unless it is empty, is a waiter, whose entry lives that long from now on; 0:
 --          it waits no more. KEEP, unless it is empty, is for how long from now on the key has to
---          stand in the way of others: it is not deleted, and runs out then (shared/keep.lua). NOTE,
---          unless it is empty, is for how long VALUE may not take the key again: that is noted
---          before all else (shared/revoked.lua), since another process may go on extending the lease.
---          LONG, unless it is empty, says that the fence may live for longer than it is needed: it is
---          cut where the key goes
+--          stand in the way of others: it is not deleted, and runs out then (shared/keep.lua).
+--          NOTE, unless it is empty, is for how long VALUE may not take the key again: that is
+--          noted before all else (shared/revoked.lua), since another process may go on extending
+--          the lease.
+--          LONG, unless it is empty, says that the fence may live for longer than it is needed: it
+--          is cut where the key goes
 --   acquire_share, await_share, extend_share, hold_share, release_share, leave_share
 --          the same for a reader: shared/readers.lua. Where the key holds VALUE, as a writer's,
 --          extend_share makes a reader of it, and release_share deletes it
@@ -66,29 +67,29 @@
 --   that a wake-up will tell of, and which is held for longest, or is the first that is waited for,
 --   from 0; and 2 whether that one lacks a fence:
 --   {2, PTTL, value, fence, before, map, which, lacks}, {3, before, fence, map, which}
--- To extend or hold: 1 where the key is ours for the ttl or longer, 0 where another value is there, else 4
--- or 5. A key that was gone was taken again under its fence, but for a value that was revoked: then
--- it is -2. To acquire or to extend shortens nothing: a key that would live longer keeps its
--- time. One without expiry gets its ttl: see shared/prolong.lua.
+-- To extend or hold: 1 where the key is ours for the ttl or longer, 0 where another value is there,
+-- else 4 or 5. A key that was gone was taken again under its fence, but for a value that was
+-- revoked: then it is -2. To acquire or to extend shortens nothing: a key that would live longer
+-- keeps its time. One without expiry gets its ttl: see shared/prolong.lua.
 -- Both also answer with the status AMNESIAC where the node record is missing or another, or LATE
 -- where the time limit had passed.
--- To release: 1 if the key was deleted, or will run out, 0 if it holds another value, -1 if there is no key. The
--- fence is raised in any case, unless the node record is missing or another, or the fence was not
--- written by this library. What is written where a fence is missing may lie below one that a new
--- master has forgotten: it has no vote for ttl_max, after which every fence that anybody proposes is
--- above both.
+-- To release: 1 if the key was deleted, or will run out, 0 if it holds another value, -1 if there
+-- is no key. The fence is raised in any case, unless the node record is missing or another, or the
+-- fence was not written by this library. What is written where a fence is missing may lie below one
+-- that a new master has forgotten: it has no vote for ttl_max, after which every fence that anybody
+-- proposes is above both.
 -- Or, to each, an error: FOREIGN or WRONGTYPE where a key holds what this library never writes, or
--- what the server replied to a command: an error is no answer, wherever the outcome hangs on it. Such
--- a request has taken nothing, and spoils no other.
+-- what the server replied to a command: an error is no answer, wherever the outcome hangs on it.
+-- Such a request has taken nothing, and spoils no other.
 --
--- Most requests are plain: an acquire of a free key, also of one that would wait, an extension of a key
--- that is ours, and a release of one by which nothing else is left to do, where nobody waits for a key
--- of this command. The loop at the end does them by the few functions before it. From the first one
--- that is not plain on the requests go the general way, and only then its functions are made: to make
--- them takes time, too, in each call. Those of queues are made only where somebody waits, and those of
--- readers and slots only for them. Where a command is to take several keys, what they hold is read at
--- once, since each call of the server takes longer than what it does. How long a call takes:
--- docs/performance.md.
+-- Most requests are plain: an acquire of a free key, also of one that would wait, an extension of a
+-- key that is ours, and a release of one by which nothing else is left to do, where nobody waits
+-- for a key of this command. The loop at the end does them by the few functions before it. From the
+-- first one that is not plain on the requests go the general way, and only then its functions are
+-- made: to make them takes time, too, in each call. Those of queues are made only where somebody
+-- waits, and those of readers and slots only for them. Where a command is to take several keys,
+-- what they hold is read at once, since each call of the server takes longer than what it does. How
+-- long a call takes: docs/performance.md.
 -- include shared/clock.lua
 local epoch, not_after, allowance, fence_life = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local count = tonumber(ARGV[5])
@@ -106,12 +107,13 @@ local function refuse_fence(fence, least, is_missing)
     end
 end
 
--- The keys that this script deletes in the end, at once; and by each key the number of its request: a
--- server without memory refuses each SET until something is deleted.
+-- The keys that this script deletes in the end, at once; and by each key the number of its request:
+-- a server without memory refuses each SET until something is deleted.
 local released = {}
 
--- Writes a key that is to be taken and its fence, or neither. Returns 1, or an error. The key is free,
--- or was released by this script; `lacks`: there is no fence. What MGET can't read looks missing, and
+-- Writes a key that is to be taken and its fence, or neither. Returns 1, or an error. The key is
+-- free, or was released by this script; `lacks`: there is no fence. What MGET can't read looks
+-- missing, and
 -- NX tells: such a key is never overwritten.
 local function write_both(key, fence_key, value, ttl, fence, lacks)
     local name, done = key, nil
@@ -188,8 +190,9 @@ while i <= count do
         local record = (texts or redis.call('MGET', KEYS[1]))[1]
         has_epoch = record and string.sub(record, 1, 22) == epoch
     end
-    -- Why no key may be taken now; false where it may. A server that was frozen finds old commands in
-    -- its sockets. Their client may be gone, and the keys that they take would never be released.
+    -- Why no key may be taken now; false where it may. A server that was frozen finds old commands
+    -- in its sockets. Their client may be gone, and the keys that they take would never be
+    -- released.
     if refusal == nil and not gives_back then
         refusal = false
         if epoch ~= '' and not has_epoch then

@@ -20,7 +20,8 @@
 -- A key that says that it is shared, and has no readers, is held by that value itself.
 --
 -- A revoked holder relies on its lease until it extends it next. Then the key is another's, or is
--- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with it.
+-- gone: requests.lua refuses to take it again for a value of that set, whatever fence comes with
+-- it.
 -- The fence keeps out what its earlier commands still have to say.
 -- include shared/clock.lua
 -- include shared/fence_life.lua

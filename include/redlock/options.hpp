@@ -100,8 +100,8 @@ struct acquire_options {
     /// A line for people, which the nodes keep as long as the lease: `resource_state::note`, the
     /// votes and the refusals of others, `redlock inspect`, `list` and `watch` show it. Up to
     /// `max_note_bytes` of UTF-8 without control characters and without characters that have no
-    /// width or reverse the text. The call copies it. It is no secret: it stands in the value of the
-    /// lease's keys. Empty: none.
+    /// width or reverse the text. The call copies it. It is no secret: it stands in the value of
+    /// the lease's keys. Empty: none.
     std::string_view note{};
     lock_mode mode = lock_mode::exclusive;     ///< `shared` needs `client_options::fencing`.
     /// So many leases of the resource may be held at once, by all programs: each has one of as many

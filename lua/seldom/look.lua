@@ -12,7 +12,8 @@
 --   fence    that the node keeps for the key, as text; empty where there is none
 --   time     of this node's clock, in ms; 0 where nobody waits
 --   waiting  the first 1,000 entries of the queue: shared/queue.lua
---   readers  the values of those that share the key now; of more than 1,000 those that do for longest
+--   readers  the values of those that share the key now; of more than 1,000 those that do for
+--            longest
 --   k        the least number of slots that a program names; 0: none does
 --   slots    of each slot that is taken its number, and the value, PTTL and fence of its key
 -- Of values, which in other programs' keys have no limit, the first 400 bytes; empty where there is
@@ -38,7 +39,8 @@ local function front_of(key)
     return redis.pcall('GETRANGE', key, 0, 399)
 end
 
--- The members of a set that count now, at most so many; and the least number of slots that is named.
+-- The members of a set that count now, at most so many; and the least number of slots that is
+-- named.
 local function living(set, most)
     local all, members, least = redis.pcall('ZRANGE', set, -2 * most, -1, 'WITHSCORES'), {}, 0
     local now_ms = all[1] and math.floor(node_us() / 1000)
@@ -74,7 +76,8 @@ local function view(key)
         slots[n + 3], slots[n + 4] = redis.pcall('PTTL', name), front_of(companion(name, 'fence'))
     end
     return {value, left_ms, front_of(companion(key, 'fence')),
-            waiting[1] and math.floor(node_us() / 1000) or 0, waiting.err and {} or waiting, readers,
+            waiting[1] and math.floor(node_us() / 1000) or 0,
+        waiting.err and {} or waiting, readers,
             k, slots}
 end
 

@@ -1,8 +1,9 @@
 -- Fences, included after shared/clock.lua where `allowance` is known; knows no owner.
 -- SPDX-License-Identifier: MIT
 
--- What a proposed fence has to be above where the node's own, of that name, is this text; and whether
--- it is missing (false): that counts as a time near now, since to write an older one would lower it.
+-- What a proposed fence has to be above where the node's own, of that name, is this text; and
+-- whether it is missing (false): that counts as a time near now, since to write an older one would
+-- lower it.
 -- Nil, false and an error where the text is none of ours.
 local function fence_bound(name, text)
     if not text then

@@ -1,8 +1,9 @@
 -- The requests from the first one on that is not plain; included in requests.lua.
 -- SPDX-License-Identifier: MIT
 
--- What the keys and the fences of these requests hold: as MGET found it, false where that is nothing,
--- and as it was changed since; nil for a key that is released and will be deleted with the others.
+-- What the keys and the fences of these requests hold: as MGET found it, false where that is
+-- nothing, and as it was changed since; nil for a key that is released and will be deleted with the
+-- others.
 local stored = {}
 for j, text in ipairs(redis.call('MGET', unpack(KEYS, 2 * i, 2 * count + 1))) do
     local name = KEYS[2 * i - 1 + j]
@@ -216,8 +217,8 @@ local verbs = {acquire = 3, await = 6, extend = 3, hold = 3, release = 1, leave 
 local exclusive = {acquire = acquire, extend = extend, release = release}
 
 -- What does a request, how many words follow, whether it gives keys back, and how many keys it is
--- about. A word is a verb, and a suffix of the kind, whose requests have more words. Each rule is called
--- with the number of the first key, how many keys there are, and the words.
+-- about. A word is a verb, and a suffix of the kind, whose requests have more words. Each rule is
+-- called with the number of the first key, how many keys there are, and the words.
 local function find_rules(what)
     local verb, suffix = string.match(what, '^(%l+)_?(%l*)$')
     local words, rules, m = verbs[verb], exclusive, 1

@@ -2,8 +2,9 @@
 -- SPDX-License-Identifier: MIT
 
 -- Makes a key that is ours live for the ttl or longer. One without expiry gets the ttl, too: the
--- only exception to "prolong, never shorten". No lock is written without an expiry, so somebody took it
--- away (PERSIST), and if the holder died the key would stay. Returns 1, or the server's error.
+-- only exception to "prolong, never shorten". No lock is written without an expiry, so somebody
+-- took it away (PERSIST), and if the holder died the key would stay. Returns 1, or the server's
+-- error.
 local has_gt = redis.REDIS_VERSION_NUM  -- of Redis 7.0 and newer, whose PEXPIRE knows GT
 local function prolong(key, ttl)
     local answer = has_gt and redis.pcall('PEXPIRE', key, ttl, 'GT') or 0

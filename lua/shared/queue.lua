@@ -3,9 +3,9 @@
 --
 -- A sorted set: the score is the ticket, the member "client:number:until", where client:number is
 -- the waiter's id, the number after an "r" for one that would share the key, and `until` the ms of
--- this node's clock after which its entry counts as dead. It is advice for order and speed: what the
--- server refuses to write here is left out, and spoils no vote. Where it refuses to read the queue,
--- no waiter passes.
+-- this node's clock after which its entry counts as dead. It is advice for order and speed: what
+-- the server refuses to write here is left out, and spoils no vote. Where it refuses to read the
+-- queue, no waiter passes.
 local dead_left = 1024  -- so many dead entries one script removes
 local most_readers = 128  -- of those that stand one behind the other, so many are looked at
 

@@ -19,8 +19,9 @@ local now_ms = math.floor(node_us() / 1000)
 local until_next_ms = math.ceil(node_us() / 1000) - now_ms
 
 -- Known of each set, so that the script asks the server once where many requests share a key:
--- `base`; `last`, a reader that holds the key for longest, and until when (`last_ms`); until when the
--- key lives (`lives_ms`), and whether the set expires with it (`has_set_expiry`); `are_dead_gone`.
+-- `base`; `last`, a reader that holds the key for longest, and until when (`last_ms`); until when
+-- the key lives (`lives_ms`), and whether the set expires with it (`has_set_expiry`);
+-- `are_dead_gone`.
 -- include shared/known.lua
 
 -- Nil where it was lost; or the server's error.
@@ -184,7 +185,8 @@ local function join_readers(i, set, value, ttl_text, fence, least, is_missing, u
 end
 
 local function compare_readers(current, value)
-    return current == marker and place_of(KEYS[next_companion], value), current and current ~= marker
+    return current == marker and place_of(KEYS[next_companion], value),
+        current and current ~= marker
 end
 
 local function wait_for_writers(queue, id, ticket, life, is_held, is_ours)

@@ -1,9 +1,9 @@
 -- The values that may not take a key again, included after shared/clock.lua; knows no lock.
 -- SPDX-License-Identifier: MIT
 --
--- An operator took the key from them, or another process gave it back by the lease's token. A sorted
--- set next to the fence of the key: the score is until when the value counts, in ms of this node's
--- clock.
+-- An operator took the key from them, or another process gave it back by the lease's token. A
+-- sorted set next to the fence of the key: the score is until when the value counts, in ms of this
+-- node's clock.
 local function revoked_of(fence_key)
     return string.sub(fence_key, 1, -#'fence' - 1) .. 'revoked'
 end

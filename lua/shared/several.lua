@@ -1,9 +1,9 @@
 -- Requests for the keys of an exclusive lock, one or several at once; included in general.lua.
 -- SPDX-License-Identifier: MIT
 --
--- All of them are taken, under one fence above those of all, or none is. A waiter has one ticket and
--- stands with it in the queues of all of them: where it stood only in those of the keys that happen
--- to be held, or had a ticket for each, others would pass it without end.
+-- All of them are taken, under one fence above those of all, or none is. A waiter has one ticket
+-- and stands with it in the queues of all of them: where it stood only in those of the keys that
+-- happen to be held, or had a ticket for each, others would pass it without end.
 
 -- As slots.lua has it: one bit for each key, from the lowest of the first byte on.
 local function map_of(marked, m)

@@ -1,10 +1,10 @@
 -- Which slots of a resource are taken; included after shared/clock.lua; knows no lock.
 -- SPDX-License-Identifier: MIT
 --
--- The key of slot 3 of K is K#3. All slots have the queue of K, and a sorted set that tells which of
--- them are taken: each one's number, and until when it is, in ms of this node's clock. "k:5" in it
--- says that somebody names five slots, its score, below zero, until when that counts: where programs
--- name different numbers the smallest counts.
+-- The key of slot 3 of K is K#3. All slots have the queue of K, and a sorted set that tells which
+-- of them are taken: each one's number, and until when it is, in ms of this node's clock. "k:5" in
+-- it says that somebody names five slots, its score, below zero, until when that counts: where
+-- programs name different numbers the smallest counts.
 --
 -- Only the key of a slot says which holder has it. The set and the queue are advice: which slot to
 -- request, and when.

@@ -198,6 +198,10 @@ election_ptr make_election(const impl_ptr& impl, std::string name,
     return std::make_shared<election_state>(impl, std::move(name), options);
 }
 
+asio::any_io_executor executor_of(const election_ptr& state) noexcept {
+    return executor_of(state->impl);
+}
+
 void abandon_election(election_state& state) noexcept { state.resign(); }
 
 bool holds_office(const election_state& state) noexcept { return state.is_held(); }

@@ -35,9 +35,9 @@ class tls_setup;
 /// Throws `std::invalid_argument` where a file can't be used, with the field that names it. The
 /// node has `tls`, and this build has TLS.
 std::shared_ptr<tls_setup> make_tls_setup(const node_options& node);
-/// Where a file has changed, reads all of them for the connections that begin from now on. Where one
-/// can't be used, the setup keeps what it had. Returns which one that is, why, and the remedy; else
-/// nothing.
+/// Where a file has changed, reads all of them for the connections that begin from now on. Where
+/// one can't be used, the setup keeps what it had. Returns which one that is, why, and the remedy;
+/// else nothing.
 std::string read_again_tls(tls_setup& setup);
 
 /// One connection. Not thread-safe.

@@ -254,8 +254,8 @@ void asio_transport::flush() {
     send(owner_->user_of(index_).outgoing());
 }
 
-// What was encrypted goes first, and as long as it waits nothing more is: the connection bounds what
-// it keeps, and knows what has left.
+// What was encrypted goes first, and as long as it waits nothing more is: the connection bounds
+// what it keeps, and knows what has left.
 void asio_transport::flush_tls() {
     std::string& plain = owner_->user_of(index_).outgoing();
     for (;;) {

@@ -26,8 +26,8 @@ namespace redlock::detail {
 /// How long the lease was valid in the other process is not known here, so only what a quorum says
 /// now counts. A key that is gone is not taken again, unlike by a renewal: another client may have
 /// held the lock in between, under a higher fence, and this lease's fence must not come after it.
-/// Where a quorum denies the lease, the keys that were prolonged are given back: else each try would
-/// have what is left of a lease that is over stand in the way for longer.
+/// Where a quorum denies the lease, the keys that were prolonged are given back: else each try
+/// would have what is left of a lease that is over stand in the way for longer.
 class adopt_operation : public operation {
 public:
     adopt_operation(std::string token, const acquire_options& options)

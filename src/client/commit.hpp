@@ -17,9 +17,9 @@
 
 namespace redlock::detail {
 
-/// Looks first which programs are connected; then asks the nodes what `core::list_commit` says. Where
-/// a node is closed, the connections of programs with another list end: those that look at the set
-/// only when they connect have to look again.
+/// Looks first which programs are connected; then asks the nodes what `core::list_commit` says.
+/// Where a node is closed, the connections of programs with another list end: those that look at
+/// the set only when they connect have to look again.
 class commit_operation : public node_survey<commit_report>, private timer {
 public:
     explicit commit_operation(const commit_options& how) noexcept : how_(how) {}

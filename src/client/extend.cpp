@@ -157,7 +157,8 @@ duration extension_round::lease_ttl(std::uint32_t tag) const noexcept {
     return machine_.ttl(tag % most_leases);
 }
 
-bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out, time_point now) const {
+bool extension_round::write_again(std::size_t, std::uint32_t tag, wire::request& out,
+                                  time_point now) const {
     assert(tag % most_leases < size());
     write(out, parts_[tag % most_leases], now);
     return true;

@@ -27,9 +27,9 @@
 
 namespace redlock::detail {
 
-/// Prolongs leases: one request per lease, node and round. What a round decides, and whether another
-/// one follows, its machine says; all leases share one fresh fence, under which a node that lost a
-/// key may take it again.
+/// Prolongs leases: one request per lease, node and round. What a round decides, and whether
+/// another one follows, its machine says; all leases share one fresh fence, under which a node that
+/// lost a key may take it again.
 class extension_round : public operation {
 public:
     void cancel(error_code why, time_point now) final;
@@ -74,7 +74,8 @@ private:
                     time_point now) final;
     bool is_wanted(std::uint32_t tag) const noexcept final;
     duration lease_ttl(std::uint32_t tag) const noexcept final;
-    bool write_again(std::size_t node, std::uint32_t tag, wire::request& out, time_point now) const final;
+    bool write_again(std::size_t node, std::uint32_t tag, wire::request& out,
+                     time_point now) const final;
     std::uint32_t tag(const part& p) const noexcept;
     /// Null where the tag is of an earlier round.
     part* find(std::uint32_t tag) noexcept;

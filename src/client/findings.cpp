@@ -175,8 +175,11 @@ objection node_reports::object(std::size_t node, time_point now) const {
         if (eligibility_->settles_in(node, now) > duration::zero()) {
             o.why.detail = "it became a node of this list by a change, and programs with this list "
                            "alone wait until no lease by the earlier one can be alive";
-        } else if (record.is_void) o.why.detail = "it may have forgotten leases since it was last used";
-        else if (!eligibility_->is_compared(node)) o.why.detail = "its clock was not compared yet";
+        } else if (record.is_void) {
+            o.why.detail = "it may have forgotten leases since it was last used";
+        } else if (!eligibility_->is_compared(node)) {
+            o.why.detail = "its clock was not compared yet";
+        }
     }
     return o;
 }
@@ -453,9 +456,9 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
         case list_state::empty:
             if (!is_joint) return;
             return add("it has no record, and while the list changes it gets one when it and a "
-                       "majority of each list answer: bring the other nodes back; where no node has "
-                       "a record, give the old list alone to redlock init, and begin the change "
-                       "after it");
+                       "majority of each list answer: bring the other nodes back; where no node "
+                       "has a record, give the old list alone to redlock init, and begin the "
+                       "change after it");
         case list_state::joining:
             return add("it is joining: give every program the joint list, and run redlock commit");
         case list_state::closed:
@@ -477,8 +480,8 @@ void add_list(const list_standing& of, bool is_joint, std::vector<node_finding>&
                    "list alone in " + wait);
     }
     if (is_joint) {
-        return add("the change of the list is not committed: when every program has the joint list, "
-                   "run redlock commit");
+        return add("the change of the list is not committed: when every program has the joint "
+                   "list, run redlock commit");
     }
     if (of.is_announced) {
         add("a program with a joint list was here, and its change was not ended: give this program "

@@ -103,8 +103,8 @@ struct judgement {
 };
 
 /// Words what the machines found, and emits it as `node_reported`. They have decided whether an
-/// objection, a step or a ttl_max is news. What else was reported is kept here: each is one mistake,
-/// which every handshake and every acquire would report again.
+/// objection, a step or a ttl_max is news. What else was reported is kept here: each is one
+/// mistake, which every handshake and every acquire would report again.
 class node_reports {
 public:
     /// `eligibility` and `clocks` outlive it. `set`: the one that this client names.

@@ -52,7 +52,9 @@ void read_fence(node_state& node, const resp::reply& reply) {
 // Notes what a node has of a key, and the whole value in `value`.
 void read_key(node_state& node, std::string& value, const wire::key_view& key) {
     for (const resp::reply& one : {key.value, key.ttl}) {
-        if (one.type() == resp::reply_type::error) return note_failure(node, wire::read_failure(one));
+        if (one.type() == resp::reply_type::error) {
+            return note_failure(node, wire::read_failure(one));
+        }
     }
     value = key.value.text();
     node.ttl = wire::read_pttl(key.ttl.integer());
@@ -154,8 +156,8 @@ void inspect_operation::failed(std::size_t node, std::uint32_t, const wire::fail
     note_failure(result_.nodes[node], why);
 }
 
-// Those that a quorum of nodes has for the same owner. A node that does not name a slot has it free;
-// what one without a vote says of slots is not reported.
+// Those that a quorum of nodes has for the same owner. A node that does not name a slot has it
+// free; what one without a vote says of slots is not reported.
 void inspect_operation::find_slots(time_point now) {
     const node_lists& lists = client().shared.lists();
     for (auto& [number, at] : slots_) {

@@ -18,8 +18,8 @@ namespace redlock::detail {
 
 /// One compare-and-delete per node. It outlives its completion: a node whose connection breaks gets
 /// it first on the next one. Where a connection broke that may still hold commands of the lease, it
-/// raises the fence above them. A key that has to stay in the way of others is not deleted, and runs
-/// out.
+/// raises the fence above them. A key that has to stay in the way of others is not deleted, and
+/// runs out.
 ///
 /// Where another program may go on extending the lease, each node first notes that it may not take
 /// the key again. A note does not last: what is owed may go out when those on the other nodes are
@@ -47,7 +47,8 @@ private:
                     time_point now) final;
     void on_paid(time_point now) final;
     bool is_wanted(std::uint32_t) const noexcept final { return true; }
-    bool write_again(std::size_t node, std::uint32_t round, wire::request& out, time_point now) const final;
+    bool write_again(std::size_t node, std::uint32_t round, wire::request& out,
+                     time_point now) const final;
     bool is_owed(std::size_t node) const noexcept final { return left_.nodes.contains(node); }
     void send_to(node_mask nodes, time_point now);
     /// `is_again`: for the message of `release_facts`.

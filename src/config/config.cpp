@@ -131,7 +131,8 @@ config_issue in_variable(const config_issue& issue) {
     const auto [rest, error] = std::from_chars(issue.where.data() + list.size(), end, index);
     if (error != std::errc()) return issue;
     const std::string member = rest == end ? "" : std::string(rest + 1, end) + ": ";
-    return {issue.severity, "", "node " + std::to_string(index + 1) + ": " + member + issue.message};
+    return {issue.severity, "",
+            "node " + std::to_string(index + 1) + ": " + member + issue.message};
 }
 
 result<configuration, config_error> read_nodes(std::string_view list) {

@@ -80,7 +80,8 @@ membership::standing membership::judge_own(std::size_t node, const list_facts& f
     switch (f.is) {
         case change::none: return standing::fits;
         case change::joining: {
-            const bool is_joining = is_joint() && f.set == sets_.old && !lists_.old().contains(node);
+            const bool is_joining =
+                is_joint() && f.set == sets_.old && !lists_.old().contains(node);
             return is_joining ? standing::fits : standing::misfit;
         }
         case change::closed: break;
@@ -303,7 +304,8 @@ void list_commit::advance() {
         changed_.set(i, agreed_.contains(i) || has_it);
     }
     if (decided_ != wanted_) return end(errc::other_set);
-    const node_lists decided = decided_ == sets_.after ? lists_ : node_lists(lists_.old(), lists_.old());
+    const node_lists decided =
+        decided_ == sets_.after ? lists_ : node_lists(lists_.old(), lists_.old());
     end(decided.is_quorum(changed_) ? error_code() : error_code(errc::no_quorum));
 }
 

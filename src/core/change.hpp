@@ -26,16 +26,18 @@ struct list_facts {
     };
 
     std::string set{};          ///< Empty: that of the client, which was not changed.
-    std::string names{};        ///< What the record calls the nodes of the set; "-": it does not say.
+    std::string names{};        ///< What the record calls the nodes; "-": it does not say.
     std::uint64_t number = 0;   ///< How often the list was changed until then.
     change is = change::none;
     std::string closed_for{};
     std::string announced{};    ///< What a program with a joint list named as the set to follow.
     std::string promised{};     ///< The highest ballot that the node takes; empty: none.
     std::string accepted{};     ///< The ballot under which it was closed.
-    std::int64_t became_us = 0;  ///< When it became a member by a change, by its own clock; 0: not so.
+    /// When it became a member by a change, by its own clock; 0: not so.
+    std::int64_t became_us = 0;
     std::optional<std::int64_t> became_cluster_us{};  ///< The same in cluster time.
-    std::vector<std::pair<std::uint64_t, std::string>> history{};  ///< The sets before, latest first.
+    /// The sets before, latest first.
+    std::vector<std::pair<std::uint64_t, std::string>> history{};
 
     /// Whether the record has words about a change.
     bool is_changed() const noexcept {
@@ -57,15 +59,15 @@ struct own_sets {
 
 /// The list of nodes changes while locks are held. The old list is S, the new one T. Every node's
 /// record names the set that the node is of, how often that was changed, and the sets before. An
-/// operator closes a majority of S for all programs but those with the joint list, and then writes T
-/// (`list_commit`). This class says what that makes of a node for a client:
+/// operator closes a majority of S for all programs but those with the joint list, and then writes
+/// T (`list_commit`). This class says what that makes of a node for a client:
 /// - A client with S and T takes nodes of S, those that are closed for T, those that are joining S,
 ///   and those of T that followed S. A client with one list takes nodes of it alone.
 /// - Of the same set under a smaller number a node is not: it missed changes, and clients that know
-///   of them turn it into what they know. So is one whose set stands in the history of another node.
-///   Until then it has no vote.
-/// - A node of any other set is a misfit: then no node grants the client anything. But a joining node
-///   with a record of some other set costs only its own vote.
+///   of them turn it into what they know. So is one whose set stands in the history of another
+///   node. Until then it has no vote.
+/// - A node of any other set is a misfit: then no node grants the client anything. But a joining
+///   node with a record of some other set costs only its own vote.
 ///
 /// A node that lost its record may have been closed. Where a change is under way its record is made
 /// again only after more than half of each list that it is of, without it, were read since the loss
@@ -102,8 +104,8 @@ public:
     /// The largest number that was met.
     std::uint64_t number() const noexcept { return met_; }
 
-    /// Of nodes that are declared new: larger than all that were met, so that a node that is away has
-    /// missed it; 0 where the list was never changed.
+    /// Of nodes that are declared new: larger than all that were met, so that a node that is away
+    /// has missed it; 0 where the list was never changed.
     std::uint64_t number_to_declare() const noexcept;
 
     /// Whether a record of a node that has none needs the others to be read again first.
@@ -150,18 +152,19 @@ private:
 };
 
 /// The nodes of the old list decide once what follows it, as in Paxos of a single decree
-/// (https://lamport.azurewebsites.net/pubs/paxos-simple.pdf): the new list, another new list, or the
-/// old one again, where a change is given up.
+/// (https://lamport.azurewebsites.net/pubs/paxos-simple.pdf): the new list, another new list, or
+/// the old one again, where a change is given up.
 /// - promise: a majority of the old list takes no lower ballot from then on. Where one was closed
 ///   already, the list for which it was closed under the highest ballot has to be proposed: two
 ///   operators, or a first try with a mistyped node, must not leave the set in pieces.
-/// - close: from then on a node that has its promise still takes only programs with the joint list of
-///   the old set and the proposed one. A majority of the old list has to be closed under this ballot.
-/// - confirm: they are read again, and a majority has to be *still* closed. (One that lost its record
-///   meanwhile may have been given the old set again, and with another node that was never closed it
-///   would be a majority for programs with the old list.)
-/// - become: the decided list is written to every node of both lists. Where a node has another record
-///   by then nothing is written: a commit that was paused must not undo a later change.
+/// - close: from then on a node that has its promise still takes only programs with the joint list
+///   of the old set and the proposed one. A majority of the old list has to be closed under this
+///   ballot.
+/// - confirm: they are read again, and a majority has to be *still* closed. (One that lost its
+///   record meanwhile may have been given the old set again, and with another node that was never
+///   closed it would be a majority for programs with the old list.)
+/// - become: the decided list is written to every node of both lists. Where a node has another
+///   record by then nothing is written: a commit that was paused must not undo a later change.
 ///
 /// Each node gets one request in a step. When all have answered or failed, the next one begins.
 class list_commit {
@@ -200,8 +203,8 @@ public:
 
     // Once it is over.
 
-    /// None: the list that was to be proposed stands. other_set: another one does, or the nodes are of
-    /// another set. no_quorum; in_quarantine: an earlier change is too recent.
+    /// None: the list that was to be proposed stands. other_set: another one does, or the nodes are
+    /// of another set. no_quorum; in_quarantine: an earlier change is too recent.
     error_code outcome() const noexcept { return outcome_; }
     /// The set that stands, where one was decided; else empty.
     const std::string& decided() const noexcept { return decided_; }

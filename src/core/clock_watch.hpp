@@ -83,8 +83,8 @@ enum class record_role : std::uint8_t {
 ///
 /// The records of a new cluster get their first offsets together, when all have been made, by the
 /// median of all clocks. Of records that are written one after the other the first ones decide what
-/// cluster time is for the rest: they may have been read badly, which only they say. The next client
-/// would strike a node whose clock runs true.
+/// cluster time is for the rest: they may have been read badly, which only they say. The next
+/// client would strike a node whose clock runs true.
 ///
 /// With the clock other things are written to the record, since each needs cluster time:
 /// - whether the data of an earlier process are the node's last ones (`eligibility::has_survived`);

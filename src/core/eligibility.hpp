@@ -21,14 +21,14 @@
 
 namespace redlock::core {
 
-/// The restart guard: a node that may have forgotten a lease has no vote until none that was granted
-/// before can be alive. It still receives the requests, and keeps the key.
+/// The restart guard: a node that may have forgotten a lease has no vote until none that was
+/// granted before can be alive. It still receives the requests, and keeps the key.
 ///
-/// A record holds two numbers. `ttl_max` is what a lease may ask for, `quarantine` what a node waits
-/// for after it may have forgotten leases. A client with a larger ttl_max raises the quarantine
-/// first, and ttl_max only when every node has that quarantine. With one number, raised node by
-/// node, a long lease stood on two nodes; one of them lost its data, the third had never met the
-/// larger number, and the two granted the lock again after the smaller one.
+/// A record holds two numbers. `ttl_max` is what a lease may ask for, `quarantine` what a node
+/// waits for after it may have forgotten leases. A client with a larger ttl_max raises the
+/// quarantine first, and ttl_max only when every node has that quarantine. With one number, raised
+/// node by node, a long lease stood on two nodes; one of them lost its data, the third had never
+/// met the larger number, and the two granted the lock again after the smaller one.
 ///
 /// A vote counts where `votes_from(node)` is not after the instant at which its round was sent.
 class eligibility {
@@ -57,8 +57,8 @@ public:
     error_code objection(std::size_t node, time_point now) const noexcept;
     /// Whether it is worth asking: one in quarantine is.
     bool may_be_queried(std::size_t node) const noexcept { return !nodes_[node].unfit; }
-    /// After a change of the list the client waits until no lease by an earlier list can be alive on
-    /// the node: for so long yet. The node is in quarantine until then.
+    /// After a change of the list the client waits until no lease by an earlier list can be alive
+    /// on the node: for so long yet. The node is in quarantine until then.
     duration settles_in(std::size_t node, time_point now) const noexcept;
     /// The same for programs with the new list alone, whichever this client has.
     duration member_wait_left(std::size_t node, time_point now) const noexcept;
@@ -76,7 +76,8 @@ public:
     /// Whether the data of an earlier process are the node's last ones. It was `seen_for` ago, in
     /// cluster time, when a client last saw that process.
     bool has_survived(std::size_t node, duration seen_for) const noexcept;
-    /// Whether no lease that it may have forgotten can be alive, by the quarantine on its own record.
+    /// Whether no lease that it may have forgotten can be alive, by the quarantine on its own
+    /// record.
     bool has_outlived_leases(std::size_t node, time_point now) const noexcept;
     /// What its server said of itself in the last handshake.
     const server_facts& server_of(std::size_t node) const noexcept { return nodes_[node].server; }
@@ -201,8 +202,8 @@ public:
     void await_comparison(duration node_timeout) noexcept {
         if (!is_settled_) settle_by_ = std::max(settle_by_, connect_by_ + node_timeout);
     }
-    /// Nodes that could make a quorum were neither greeted nor given up yet: each answer in a greeting
-    /// has a connect_timeout. They get the same time again, once.
+    /// Nodes that could make a quorum were neither greeted nor given up yet: each answer in a
+    /// greeting has a connect_timeout. They get the same time again, once.
     void await_greeting(time_point now) noexcept {
         if (is_settled_ || is_prolonged_ || now < settle_by_) return;
         start(now);
@@ -226,7 +227,8 @@ private:
     duration connect_timeout_;
     bool is_settled_;
     bool is_prolonged_ = false;
-    time_point connect_by_ = time_point::max();  // nodes that have not answered by then are not waited for
+    // nodes that have not answered by then are not waited for
+    time_point connect_by_ = time_point::max();
     time_point settle_by_ = time_point::max();
 };
 
@@ -264,7 +266,8 @@ public:
 
     const std::string& mark() const noexcept { return mark_; }
     void keep_records() noexcept { keeps_records_ = true; }
-    /// Whether a client that keeps records would open all nodes: each has answered that it has none.
+    /// Whether a client that keeps records would open all nodes: each has answered that it has
+    /// none.
     bool is_new_cluster() const noexcept;
 
     /// The record of a node, from its handshake or from an order. The node read it at an instant
@@ -275,19 +278,19 @@ public:
     void excuse(std::size_t node) noexcept { nodes_[node].is = state::excused; }
     /// The node belongs to another set: no record is made on any node until `found` says otherwise.
     void note_other_set(std::size_t node) noexcept;
-    /// The node has a record that does not count yet, since the list of nodes changes: the cluster is
-    /// not new.
+    /// The node has a record that does not count yet, since the list of nodes changes: the cluster
+    /// is not new.
     void note_record(std::size_t node) noexcept;
-    /// The nodes that may be given a record, of those that have none. Where the list changes a record
-    /// depends on the others': see `membership`.
+    /// The nodes that may be given a record, of those that have none. Where the list changes a
+    /// record depends on the others': see `membership`.
     void set_makeable(node_mask nodes) noexcept { makeable_ = nodes; }
     /// Its connection broke, or could not be made.
     void down(std::size_t node) noexcept;
     /// An order to open or to withdraw was answered.
     void done(std::size_t node, time_point now) noexcept;
 
-    /// What is to be done now. Each order is given once; one that could not be carried out, or whose
-    /// connection broke, is followed by `down`.
+    /// What is to be done now. Each order is given once; one that could not be carried out, or
+    /// whose connection broke, is followed by `down`.
     std::vector<order> due(time_point now);
     /// When to call `due` again.
     time_point deadline() const noexcept;

@@ -21,7 +21,8 @@ std::int64_t us(duration d) noexcept { return std::chrono::floor<microseconds>(d
 
 std::int64_t us(time_point t) noexcept { return us(t.time_since_epoch()); }
 
-// One of each node. Each attempt asks for cluster time, so it allocates nothing for the usual numbers.
+// One of each node. Each attempt asks for cluster time, so it allocates nothing for the usual
+// numbers.
 using instants = boost::container::small_vector<std::int64_t, 9>;
 
 // The two values in the middle; the same one twice where their number is odd. Sorts them.

@@ -42,7 +42,8 @@ struct clock_check {
     std::int64_t moved_us = 0;      ///< The step beyond drift and errors; zero: it did not step.
     std::int64_t time_us = 0;       ///< The node's clock, at the earliest.
     std::int64_t cluster_us = 0;    ///< Cluster time, at the earliest.
-    duration recorded_for{};        ///< How long ago the record was written, in cluster time: at least,
+    /// How long ago the record was written, in cluster time: at least,
+    duration recorded_for{};
     duration recorded_at_most{};    ///< and at most.
 };
 
@@ -52,8 +53,8 @@ struct clock_check {
 /// Cluster time is the same for all clients, whichever nodes they follow: the median of the nodes'
 /// clocks, each less the offset on its record. (The plain median differs from quorum to quorum
 /// where the clocks are apart.) It needs the clocks of a quorum. Where clocks that are on record
-/// disagree, those that jumped against our own clock are left out, if others did not: of two clocks,
-/// ours is the third.
+/// disagree, those that jumped against our own clock are left out, if others did not: of two
+/// clocks, ours is the third.
 class node_clocks {
 public:
     /// `tolerance`: how far from the median a node's clock may be. Of a joint list cluster time is

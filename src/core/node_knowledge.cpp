@@ -383,8 +383,8 @@ void node_knowledge::showed(std::size_t node, const node_signs& signs, time_poin
     // news. An acquire that waited for the record goes out at the instant at which it is read.
     const bool is_news = membership_.is_strict() ? sent >= nodes_[node].read_at
                                                  : sent > nodes_[node].read_at;
-    const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists && is_news &&
-                               !may_be_withdrawn();
+    const bool has_forgotten = signs.is_amnesiac && eligibility_.record_of(node).exists &&
+                               is_news && !may_be_withdrawn();
     // While the list changes it may be a step of that, which costs no connection.
     if (has_forgotten && membership_.is_strict() && !signs.is_replica) {
         ++list_steps_;

@@ -37,8 +37,8 @@ public:
 
     /// Whether a command of those traces may still arrive at the node out of order. What was sent
     /// under another record can't take anything any more, and a fence that the node has forgotten
-    /// counts as more than what was written down then. So only a break since then can hide something
-    /// that still can.
+    /// counts as more than what was written down then. So only a break since then can hide
+    /// something that still can.
     bool may_arrive_late(std::size_t node, const traces& of) const noexcept {
         assert(node < nodes_.size());
         const facts& f = nodes_[node];
@@ -73,9 +73,10 @@ struct node_signs {
 /// the connections stand before each fact, takes the orders after it, carries them out in their
 /// sequence, and calls `not_sent` for each that the node's connection did not take.
 ///
-/// It joins these machines: `membership` tells of which list a node is, `eligibility` decides which nodes vote, `bootstrap` whether the cluster
-/// is new, `clock_watch` which clocks stepped, `disruptions` what may still arrive late, `settling`
-/// how long acquires wait, and `fence_source` the next fence. What lies between is decided here:
+/// It joins these machines: `membership` tells of which list a node is, `eligibility` decides which
+/// nodes vote, `bootstrap` whether the cluster is new, `clock_watch` which clocks stepped,
+/// `disruptions` what may still arrive late, `settling` how long acquires wait, and `fence_source`
+/// the next fence. What lies between is decided here:
 /// - Where a look finds another record than the handshake did, the handshake runs again: the node
 ///   was flushed, and its quarantine begins with the record that a handshake makes. (With the next
 ///   acquire it would begin too late, and last a ttl_max from then.)
@@ -86,9 +87,9 @@ struct node_signs {
 ///   record's maker may have taken it back. The bootstrap looks again by itself; another handshake
 ///   would break the connection. The records that this client made would then stay, and nobody
 ///   would open them.
-/// - A client that only looks (it has acquired nothing, and holds nothing) writes no record: with one
-///   node of three in its list it would name a set of one on a node that restarted empty, and end
-///   every lock of the real set. It judges as if it had written.
+/// - A client that only looks (it has acquired nothing, and holds nothing) writes no record: with
+///   one node of three in its list it would name a set of one on a node that restarted empty, and
+///   end every lock of the real set. It judges as if it had written.
 /// - A node without a vote is not reported while a bootstrap may give it one any moment.
 class node_knowledge {
 public:

@@ -82,7 +82,8 @@ public:
         kept,
         lost,
         saved,   ///< As they were at the last `save`.
-        others,  ///< As they were when it was last run with its other files; at first there are none.
+        /// As they were when it was last run with its other files; at first there are none.
+        others,
     };
 
     /// Every seed makes other run_ids.

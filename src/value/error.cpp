@@ -95,7 +95,8 @@ public:
             case condition::retryable: return "the same call may succeed later";
             case condition::ownership: return "the lock is not, or no longer, held";
             case condition::unreachable: return "nodes could not be asked";
-            case condition::configuration: return "an operator must fix the configuration or the nodes";
+            case condition::configuration:
+                return "an operator must fix the configuration or the nodes";
         }
         return "unknown condition";
     }

@@ -275,7 +275,9 @@ std::string to_json(const client_stats& stats) {
     add_all(detail::outcome_counters);
     add_all(detail::gauges);
     add_all(detail::traffic_counters);
-    for (const auto& m : detail::histograms) out.add_raw(m.name, json_of_histogram(stats.*m.member));
+    for (const auto& m : detail::histograms) {
+        out.add_raw(m.name, json_of_histogram(stats.*m.member));
+    }
     out.add_list("nodes", stats.nodes, json_of_node_stats);
     return out.close();
 }

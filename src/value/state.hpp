@@ -13,9 +13,9 @@ namespace redlock::detail {
 
 /// Whether a watcher that knows `last` is to learn of `now`, which enough nodes agree on: the
 /// resource is taken, free or kept now and was not, or is shared and was not, or it, one of its
-/// slots or a share of it has another holder or note. It does not count as a change that a lease was
-/// extended, or that the fence which shows is another one of the same lease. Any state is news to a
-/// watcher whose `last` was not decided.
+/// slots or a share of it has another holder or note. It does not count as a change that a lease
+/// was extended, or that the fence which shows is another one of the same lease. Any state is news
+/// to a watcher whose `last` was not decided.
 bool has_changed_hands(const resource_state& last, const resource_state& now);
 
 /// What a campaign acquires the resource with, where the caller gave `options`: the longest wait

@@ -82,7 +82,9 @@ std::string listed(std::span<const std::string> names) {
     const std::size_t shown = detail::shown_of(names.size());
     std::string out;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        if (i == shown || out.size() > enough) return out + " and " + std::to_string(names.size() - i) + " more";
+        if (i == shown || out.size() > enough) {
+            return out + " and " + std::to_string(names.size() - i) + " more";
+        }
         out.append(i == 0 ? "" : ", ").append(names[i]);
     }
     return out;

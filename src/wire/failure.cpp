@@ -139,7 +139,8 @@ std::string missing_right(std::string_view words, std::string_view key_prefix,
     if (is_about_command(words)) {
         const auto named = quoted_after(words, "permissions to run the '");
         // Redis 6.0 names the command alone, without what of it was tried.
-        const bool is_less = command.starts_with(named) && command.substr(named.size()).starts_with('|');
+        const bool is_less =
+            command.starts_with(named) && command.substr(named.size()).starts_with('|');
         return text::printable(named.empty() || is_less ? command : named);
     }
     if (is_about_channel(words)) return "&" + text::printable(wake_channel(key_prefix, "*"));

@@ -28,8 +28,9 @@ struct failure {
 failure read_failure(const resp::reply& reply);
 
 /// One EVAL, which does what a lock needs: it writes and deletes a key of its own, which would run
-/// out by itself, publishes to a channel of nobody's, and runs each other command that the library's
-/// scripts use in a form that changes nothing. `is_fenced`: else only those that plain locks need.
+/// out by itself, publishes to a channel of nobody's, and runs each other command that the
+/// library's scripts use in a form that changes nothing. `is_fenced`: else only those that plain
+/// locks need.
 void write_trial(std::string& out, std::string_view key_prefix, std::string_view channel,
                  bool is_fenced);
 /// One EVALSHA of a script that no node has: whether the user may send it.

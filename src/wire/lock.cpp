@@ -88,7 +88,8 @@ acquire_answer read_slot_refusal(const resp::reply& reply) {
     const auto fence = std::max<std::int64_t>(reply[3].integer(), 0);
     const auto slots = std::clamp<std::int64_t>(reply[6].integer(), 0, max_slots);
     return {.answer = is_held ? vote::held : vote::queued,
-            .why = {is_held ? vote::held : vote::queued, {}, value.empty() ? "" : abbreviate_owner(value)},
+            .why = {is_held ? vote::held : vote::queued, {},
+                    value.empty() ? "" : abbreviate_owner(value)},
             .left = read_pttl(reply[1].integer()),
             .fence = static_cast<std::uint64_t>(fence),
             .before = read_pttl(reply[4].integer()),

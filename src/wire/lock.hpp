@@ -54,8 +54,8 @@ struct lease_request {
 void append_lease(const lock_kind& kind, request& out, std::string_view verb,
                   const lease_request& lease, const fence_terms* fencing);
 
-/// Of requests.lua, plain.lua, or SET. A fenced kind has `fencing`. With `entry` the waiter stands at
-/// its ticket.
+/// Of requests.lua, plain.lua, or SET. A fenced kind has `fencing`. With `entry` the waiter stands
+/// at its ticket.
 void write_acquire(const lock_kind& kind, request& out, const lease_request& lease,
                    const fence_terms* fencing, const queue_entry* entry = nullptr);
 
@@ -110,11 +110,12 @@ struct release_request {
     duration keep{};  ///< For so long the key stays in the way of others; zero: it is deleted.
     bool never_prolongs = false;  ///< It stays no longer than it would without the release.
     bool cuts_fence = false;  ///< The node may keep the fence for longer than it is needed.
-    duration note{};  ///< For so long no process may take the key again for the value; zero: any may.
+    /// For so long no process may take the key again for the value; zero: any may.
+    duration note{};
 };
 
-/// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a waiter.
-/// Of a reader the key goes with the last of them.
+/// Compares and deletes, or has the key run out, raises the fence where it has to, and wakes a
+/// waiter. Of a reader the key goes with the last of them.
 void write_release(const lock_kind& kind, request& out, const release_request& what);
 compare_answer read_release(const resp::reply& reply);
 
@@ -123,7 +124,8 @@ compare_answer read_release(const resp::reply& reply);
 struct wait_request {
     std::string_view key;
     queue_entry entry;
-    std::uint16_t slots = 0;  ///< So many the resource has, whose key this is; 0: the key is wanted.
+    /// So many the resource has, whose key this is; 0: the key is wanted.
+    std::uint16_t slots = 0;
 };
 
 /// Asks when the waiters get their keys; it enters them, or keeps their entries alive.

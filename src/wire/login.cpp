@@ -37,8 +37,8 @@ bool append_auth(std::string& out, const node_options& node) {
 }
 
 void append_name(std::string& out, const client_options& client) {
-    resp::append_command(out, {"CLIENT", "SETNAME",
-                               name_without_spaces(client.client_name) + mark_of_connection(client)});
+    const std::string name = name_without_spaces(client.client_name) + mark_of_connection(client);
+    resp::append_command(out, {"CLIENT", "SETNAME", name});
 }
 
 // A node that is loading, or has too many clients, refuses AUTH too; that is not the password's

@@ -60,7 +60,8 @@ std::string abbreviate_owner(std::string_view value);
 
 /// What the nodes keep of a lease, and need in order to prolong it or give it back.
 struct lease_proof {
-    redlock::detail::recycled_string value;  ///< Of its keys. A program that knows it can delete them.
+    /// Of its keys. A program that knows it can delete them.
+    redlock::detail::recycled_string value;
     slot_number slot{};
     bool is_shared = false;
     std::chrono::milliseconds min_hold{0};
@@ -75,7 +76,8 @@ struct lease_token {
 /// No token is longer.
 inline constexpr std::size_t longest_token = 128 * 1'024;
 
-/// Hexadecimal digits behind a mark, so that it survives every shell; the last eight are a checksum.
+/// Hexadecimal digits behind a mark, so that it survives every shell; the last eight are a
+/// checksum.
 std::string write_token(std::span<const std::string> resources, std::uint64_t fence,
                         const lease_proof& proof);
 /// Nothing where the text is no token, or not the whole of one.

@@ -464,7 +464,9 @@ std::string names_of(const client_options& options, const list& of) {
             append_encoded(out, name);
         }
     }
-    if (out.size() > max_set_names) out.replace(max_set_names - cut_mark.size(), out.npos, cut_mark);
+    if (out.size() > max_set_names) {
+        out.replace(max_set_names - cut_mark.size(), out.npos, cut_mark);
+    }
     return out;
 }
 

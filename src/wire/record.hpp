@@ -23,7 +23,7 @@ namespace redlock::wire {
 /// lists the words.
 std::string text_of(const core::record_facts& record);
 
-/// A record, or that there is none; or why it can't be told.
+/// A record, or that there is none; or why it can't be read.
 struct record_answer {
     std::optional<core::record_facts> record;
     failure why;
@@ -67,8 +67,8 @@ private:
     int tries_ = 0;
 };
 
-/// The number of nodes, of a joint list in the old one, ":" and a fingerprint: of `client_options::cluster` where that is given,
-/// else of the sorted names of the nodes.
+/// The number of nodes, of a joint list in the old one, ":" and a fingerprint: of
+/// `client_options::cluster` where that is given, else of the sorted names of the nodes.
 std::string node_set(const client_options& options);
 /// The same of the list that follows, where the list is a joint one; else that of the list.
 std::string node_set_after(const client_options& options);

@@ -35,7 +35,8 @@ struct request {
     std::string words;        ///< Encoded: the verb and its arguments; or the whole command.
     std::uint32_t count = 0;  ///< Of the words; 0: a command of its own.
     std::uint32_t locks = 1;  ///< Of the keys, not counting what goes with them.
-    duration keeps_for{};     ///< How long the node is to keep them; zero: it takes and prolongs none.
+    /// How long the node is to keep them; zero: it takes and prolongs none.
+    duration keeps_for{};
 
     bool is_command() const noexcept { return count == 0; }
     std::size_t size() const noexcept {
@@ -195,9 +196,9 @@ inline std::string wake_channel(std::string_view key_prefix, std::string_view cl
     return std::string(key_prefix).append("redlock:wake:").append(client_id);
 }
 
-/// All that the operations know of a kind. `write_acquire`, `write_extend` and `write_release` write
-/// the requests of all kinds by this. Another kind brings one of these, its rules in lua/, and the
-/// option by which callers ask for it.
+/// All that the operations know of a kind. `write_acquire`, `write_extend` and `write_release`
+/// write the requests of all kinds by this. Another kind brings one of these, its rules in lua/,
+/// and the option by which callers ask for it.
 ///
 /// Kinds exclude each other on a node without knowing each other: each takes the key of the
 /// resource only where that is free, and gives back, or prolongs, only what holds its own value.
@@ -205,8 +206,8 @@ struct lock_kind {
     /// Behind the words of its requests: "acquire", "await", "extend", "hold", "release", "leave",
     /// "keep".
     std::string_view suffix{};
-    /// A grant leaves a fence beside the key, and waiters stand in a queue there. What takes the key
-    /// names the node record, a time limit and a fence.
+    /// A grant leaves a fence beside the key, and waiters stand in a queue there. What takes the
+    /// key names the node record, a time limit and a fence.
     bool is_fenced = true;
     /// Several may hold the key at once, all of this kind.
     bool is_shared = false;

@@ -166,5 +166,5 @@ TEST_CASE("names may hold any bytes") {
     std::string out;
     const std::string odd("a\r\n\0$1 ", 7);
     wire::write_view(out, script_form::by_hash, odd, "p:", true);
-    CHECK(only(out) == command{"EVALSHA", text(resp::look().sha1), "0", "p:", "1", "all", odd});
+    CHECK(only(out) == command{"EVALSHA", word(resp::look().sha1), "0", "p:", "1", "all", odd});
 }

@@ -124,7 +124,7 @@ TEST_CASE("a record that is made while the list changes says what the others' do
         CHECK(next.list.names == "a,b,c");
         CHECK(next.list.announced.empty());
     }
-    SECTION("of a joint list, which it is told of") {
+    SECTION("of a joint list, which the request names") {
         t.after = "T";
         CHECK(core::greeted(none(), t).next.value().list.announced == "T");
     }
